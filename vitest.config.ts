@@ -1,0 +1,27 @@
+import { defineConfig } from 'vitest/config';
+import SummaryReporter from './test/summary-reporter.ts';
+
+export default defineConfig({
+  test: {
+    reporters: ['default', new SummaryReporter()],
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['{agent,coordinator,packages/*}/src/**/*.test.ts', 'test/{tidy,generate}/**/*.test.ts'],
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/{control-plane,stand-ins,demo,e2e}/**/*.test.ts'],
+          globalSetup: ['test/global-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          // Each file starts a control plane of its own; two cores are not for two of them at once.
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
