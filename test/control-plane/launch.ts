@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { get as httpGet } from 'node:http';
+import { join } from 'node:path';
+import { ApiClient } from './api-client.ts';
+import type { BinaryName } from './binaries.ts';
+import { type CertificateAuthority, createCertificateAuthority } from './certificates.ts';
+import { Component } from './component.ts';
+import {
+  apiServerArgs,
+  auditArgs,
+  completeSchedulerConfig,
+  defaultAuditPolicy,
+  etcdArgs,
+  type ServerFiles,
+  schedulerArgs,
+  writeServerFiles,
+} from './component-args.ts';
+import { type Credential, writeKubeconfig } from './kubeconfig.ts';
+import { freePort } from './ports.ts';
+
+export interface LaunchOptions {
+  readonly scheduler?: boolean | { readonly configYaml: string };
+  readonly apiServerArgs?: readonly string[];
+  readonly featureGates?: Readonly<Record<string, boolean>>;
+  readonly auditLog?: boolean | { readonly policyYaml: string };
+}
+
+/** The running processes of one control plane, and what they were started with. */
+export interface Launched {
+  readonly url: string;
+  readonly authority: CertificateAuthority;
+  readonly caFile: string;
+  readonly adminToken: string;
+  readonly api: ApiClient;
+  readonly auditLogFile: string | undefined;
+  readonly etcd: Component;
+  readonly apiServer: Component;
+  readonly scheduler: Component | undefined;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the processes with all their files in `dir`, and waits until they are ready. Nothing runs any more when it
+ * throws. @throws {PortTakenError} when another process was faster to take a port; another attempt may succeed.
+ */
+export async function launch(
+  binaries: Readonly<Partial<Record<BinaryName, string>>>,
+  dir: string,
+  options: LaunchOptions,
+): Promise<Launched> {
+  const authority = await createCertificateAuthority('rollcall test CA');
+  const adminToken = randomBytes(24).toString('hex');
+  const files = await writeServerFiles(dir, authority, adminToken);
+  const [etcdPort, port] = [await freePort(), await freePort()];
+  const url = `https://127.0.0.1:${port}`;
+  const api = new ApiClient({ url, ca: authority.cert, token: adminToken });
+  const auditLogFile = options.auditLog ? join(dir, 'audit.log') : undefined;
+
+  const component = (name: BinaryName, args: readonly string[], isReady: () => Promise<boolean>) =>
+    new Component({
+      name,
+      command: binaries[name] ?? name,
+      args,
+      logFile: join(dir, `${name}.log`),
+      cwd: dir,
+      isReady,
+    });
+  const etcd = component('etcd', etcdArgs(join(dir, 'etcd'), etcdPort), () =>
+    isPlainHealthy(`http://127.0.0.1:${etcdPort}/readyz`),
+  );
+  const extraArgs = await optionalApiServerArgs(dir, auditLogFile, options);
+  const apiServer = component('kube-apiserver', [...apiServerArgs(files, etcdPort, port), ...extraArgs], () =>
+    isApiServerReady(api),
+  );
+  const running = [etcd, apiServer];
+  let scheduler: Component | undefined;
+  const stop = async () => {
+    api.close();
+    await Promise.all(running.map((each) => each.kill('SIGKILL')));
+  };
+  try {
+    await etcd.start();
+    await apiServer.start();
+    if (options.scheduler) {
+      const schedulerPort = await freePort();
+      const args = await prepareScheduler(dir, url, authority, files, schedulerPort, options.scheduler);
+      const probe = new ApiClient({ url: `https://127.0.0.1:${schedulerPort}`, ca: authority.cert });
+      scheduler = component(
+        'kube-scheduler',
+        args,
+        async () => (await probe.exchange('GET', '/readyz')).status === 200,
+      );
+      running.push(scheduler);
+      await scheduler.start();
+      probe.close();
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, authority, caFile: files.ca, adminToken, api, auditLogFile, etcd, apiServer, scheduler, stop };
+}
+
+async function optionalApiServerArgs(
+  dir: string,
+  auditLogFile: string | undefined,
+  options: LaunchOptions,
+): Promise<string[]> {
+  const args: string[] = [];
+  if (auditLogFile !== undefined) {
+    const policy = join(dir, 'audit-policy.yaml');
+    await writeFile(policy, typeof options.auditLog === 'object' ? options.auditLog.policyYaml : defaultAuditPolicy);
+    args.push(...auditArgs({ log: auditLogFile, policy }));
+  }
+  const gates = Object.entries(options.featureGates ?? {});
+  if (gates.length > 0) args.push(`--feature-gates=${gates.map(([name, on]) => `${name}=${on}`).join(',')}`);
+  return [...args, ...(options.apiServerArgs ?? [])];
+}
+
+async function prepareScheduler(
+  dir: string,
+  url: string,
+  authority: CertificateAuthority,
+  files: ServerFiles,
+  port: number,
+  option: true | { readonly configYaml: string },
+): Promise<string[]> {
+  const kubeconfig = join(dir, 'scheduler.kubeconfig');
+  const credential: Credential = { clientCert: await authority.issue({ commonName: 'system:kube-scheduler' }) };
+  await writeKubeconfig(kubeconfig, url, authority.cert, credential);
+  const config = join(dir, 'scheduler.yaml');
+  await writeFile(config, completeSchedulerConfig(option === true ? '' : option.configYaml, kubeconfig));
+  return schedulerArgs(files, kubeconfig, config, port);
+}
+
+/** Ready is also that the namespace that everybody expects is there; it is made a moment after /readyz says yes. */
+async function isApiServerReady(api: ApiClient): Promise<boolean> {
+  const ready = await api.exchange('GET', '/readyz');
+  if (ready.status !== 200) return false;
+  return (await api.exchange('GET', '/api/v1/namespaces/default')).status === 200;
+}
+
+function isPlainHealthy(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const outgoing = httpGet(url, { agent: false, timeout: 2_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    outgoing.on('timeout', () => outgoing.destroy());
+    outgoing.on('error', () => resolve(false));
+  });
+}

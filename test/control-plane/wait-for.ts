@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+
+export interface WaitOptions {
+  /** 10 s unless told. */
+  readonly timeoutMs?: number;
+  /** 25 ms unless told. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Calls `check` until it gives something other than `undefined`, `null` or `false`, and returns that. A check that
+ * throws counts as not yet. @throws naming what was waited for, with the last value or error, when the time is up.
+ */
+export async function waitFor<T>(
+  description: string,
+  check: () => T | Promise<T>,
+  options: WaitOptions = {},
+): Promise<NonNullable<T>> {
+  const timeoutMs = options.timeoutMs ?? 10_000;
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    let last: unknown;
+    let cause: unknown;
+    try {
+      const value = await check();
+      if (value !== undefined && value !== null && value !== false) return value;
+      last = value;
+    } catch (error) {
+      cause = error;
+    }
+    if (Date.now() >= deadline) {
+      const seen = cause === undefined ? `last value: ${inspect(last, { depth: 4 })}` : `last error: ${String(cause)}`;
+      throw new Error(`waited ${timeoutMs} ms for ${description}; ${seen}`, cause === undefined ? {} : { cause });
+    }
+    await sleep(options.everyMs ?? 25);
+  }
+}

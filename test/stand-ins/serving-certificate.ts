@@ -1,0 +1,16 @@
+import { readFile } from 'node:fs/promises';
+import { createCertificateAuthority, type KeyPairPem } from '../control-plane/certificates.ts';
+
+/** The given certificate, or one made now that nobody has reason to trust. */
+export async function servingCertificate(
+  certFile: string | undefined,
+  keyFile: string | undefined,
+  commonName: string,
+): Promise<KeyPairPem> {
+  if (certFile !== undefined && keyFile !== undefined) {
+    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
+  }
+  if (certFile !== undefined || keyFile !== undefined) throw new Error('--cert-file and --key-file go together');
+  const authority = await createCertificateAuthority(`${commonName} throwaway CA`);
+  return authority.issue({ commonName, hosts: [commonName, 'localhost', '127.0.0.1'] });
+}
