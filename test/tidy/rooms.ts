@@ -1,0 +1,59 @@
+/**
+ * What each room may import from other rooms: data goes one way, and nothing downstream is imported by anything
+ * upstream of it. `agent` and `coordinator` stand for the files at the root of the program.
+ */
+export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  common: [],
+  agent: ['common', 'agent/probes', 'agent/report'],
+  'agent/probes': ['common'],
+  'agent/report': ['common', 'agent/probes', 'agent'],
+  coordinator: [
+    'common',
+    'coordinator/kube',
+    'coordinator/tls',
+    'coordinator/ingest',
+    'coordinator/fleet',
+    'coordinator/labelers',
+    'coordinator/intent',
+    'coordinator/apply',
+  ],
+  'coordinator/kube': ['common'],
+  'coordinator/tls': ['common', 'coordinator/kube'],
+  'coordinator/ingest': ['common', 'coordinator/kube'],
+  'coordinator/fleet': ['common', 'coordinator/kube', 'coordinator'],
+  'coordinator/labelers': ['common', 'coordinator/fleet', 'coordinator'],
+  'coordinator/intent': ['common', 'coordinator/fleet', 'coordinator/labelers'],
+  'coordinator/apply': ['common', 'coordinator/kube', 'coordinator/intent'],
+  test: [
+    'common',
+    'agent',
+    'coordinator',
+    'agent/probes',
+    'agent/report',
+    'coordinator/kube',
+    'coordinator/tls',
+    'coordinator/ingest',
+    'coordinator/apply',
+    'coordinator/intent',
+    'coordinator/fleet',
+    'coordinator/labelers',
+  ],
+};
+
+/** Files at the root of a program that rooms may import: they hold names and settings, and import no room. */
+export const SHARED_ROOT_FILES: readonly string[] = [
+  'coordinator/src/services.ts',
+  'coordinator/src/pools.ts',
+  'agent/src/config.ts',
+];
+
+/** Rooms that are pure: values in, values out. */
+export const PURE_ROOMS: readonly string[] = ['coordinator/labelers', 'coordinator/intent', 'coordinator/fleet'];
+
+/** Where the process environment may be read. */
+export const ENVIRONMENT_FILES: readonly RegExp[] = [/^(agent|coordinator)\/src\/main\.ts$/, /^test\//, /^build\.ts$/];
+
+/** Files above the limit of lines, with the reason. */
+export const LARGE_FILES: Readonly<Record<string, string>> = {};
+
+export const LINES_MAX = 400;

@@ -1,0 +1,116 @@
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ENVIRONMENT_FILES, LARGE_FILES, LINES_MAX, PURE_ROOMS, ROOM_IMPORTS, SHARED_ROOT_FILES } from './rooms.ts';
+import { importsOf, ROOT, repositoryFiles, resolveImport, roomOf, type SourceFile } from './sources.ts';
+
+const files = repositoryFiles();
+const sources = files.filter(({ path: name }) => name.endsWith('.ts'));
+const production = sources.filter(
+  ({ path: name }) => !name.startsWith('test/') && !/\.test\.ts$|test-fixtures/.test(name),
+);
+
+/** Lines of the files in which the pattern is found, as `file:line`. */
+function found(pattern: RegExp, within: readonly SourceFile[]): string[] {
+  return within.flatMap(({ path: name, text }) =>
+    text.split('\n').flatMap((line, index) => (pattern.test(line) ? [`${name}:${index + 1}`] : [])),
+  );
+}
+
+describe('rooms', () => {
+  test('import only from where data comes to them', () => {
+    const wrong = production.flatMap((file) => {
+      const room = roomOf(file.path);
+      const allowed = ROOM_IMPORTS[room];
+      return importsOf(file).flatMap((specifier) => {
+        const target = resolveImport(file.path, specifier);
+        const other = target && roomOf(target);
+        if (!target || other === undefined || other === room) return [];
+        const sharedRoot = other === 'agent' || other === 'coordinator' ? SHARED_ROOT_FILES.includes(target) : true;
+        const isRoot = room === 'agent' || room === 'coordinator' || room === 'test';
+        return allowed?.includes(other) && (isRoot || sharedRoot) ? [] : [`${file.path} imports ${target}`];
+      });
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test('that are pure have no clock, no I/O and no logger of their own', () => {
+    const pure = production.filter(({ path: name }) => PURE_ROOMS.includes(roomOf(name)));
+    expect(pure.length).toBeGreaterThan(10);
+    expect(pure.flatMap((file) => importsOf(file).filter((name) => /^node:|logging|^pino/.test(name)))).toEqual([]);
+    expect(found(/Date\.now|new Date\(|setTimeout|setInterval|Math\.random|performance\./, pure)).toEqual([]);
+  });
+
+  test('each have a README', () => {
+    const rooms = ['agent/src', 'coordinator/src', 'test'].flatMap((parent) =>
+      readdirSync(path.join(ROOT, parent), { withFileTypes: true })
+        .filter((entry) => entry.isDirectory() && !/^(node_modules|e2e)$/.test(entry.name))
+        .map((entry) => `${parent}/${entry.name}`),
+    );
+    rooms.push('agent', 'coordinator', 'packages/common', 'test');
+    expect(rooms.filter((room) => !existsSync(path.join(ROOT, room, 'README.md')))).toEqual([]);
+  });
+});
+
+describe('the agent', () => {
+  const agent = production.filter(({ path: name }) => /^(agent|packages\/common)\//.test(name));
+
+  test('never uses a Kubernetes client, zod, or the global fetch', () => {
+    const banned = /^(@kubernetes\/|zod|@rollcall\/coordinator|fastify|undici)/;
+    expect(agent.flatMap((file) => importsOf(file).filter((name) => banned.test(name)))).toEqual([]);
+    expect(found(/\bfetch\(/, agent)).toEqual([]);
+  });
+
+  test('loads node:http and node:https without the price of their ESM namespace', () => {
+    expect(found(/^import (?!type).*'node:https?'/, agent)).toEqual([]);
+  });
+});
+
+describe('every file', () => {
+  test('is small', () => {
+    const large = sources.filter(({ lines }) => lines > LINES_MAX).map(({ path: name }) => name);
+    expect(large.filter((name) => !(name in LARGE_FILES))).toEqual([]);
+    expect(Object.keys(LARGE_FILES).filter((name) => !large.includes(name))).toEqual([]);
+  });
+
+  test('has a name in kebab-case', () => {
+    expect(sources.map(({ path: name }) => path.basename(name)).filter((name) => !/^[a-z0-9.-]+$/.test(name))).toEqual(
+      [],
+    );
+  });
+
+  test('is finished', () => {
+    expect(found(new RegExp(['TO', 'DO|FIX', 'ME|XX', 'X\\b'].join('')), files)).toEqual([]);
+  });
+
+  test('names no package registry', () => {
+    const hosts = ['registry\\.npm', 'js\\.org', '|proxy\\.', 'golang', '\\.org|deb\\.', 'debian', '\\.org'].join('');
+    expect(
+      found(
+        new RegExp(hosts),
+        files.filter(({ path: name }) => !name.startsWith('test/tidy/')),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('production code', () => {
+  test('logs by the logger, and never to the console', () => {
+    expect(found(/\bconsole\.(log|error|warn|info|debug)/, sources)).toEqual([]);
+  });
+
+  test('reads the environment only where the program is put together', () => {
+    const elsewhere = sources.filter(({ path: name }) => !ENVIRONMENT_FILES.some((pattern) => pattern.test(name)));
+    expect(
+      found(
+        /process\.env/,
+        elsewhere.filter(({ path: name }) => !name.endsWith('.test.ts')),
+      ),
+    ).toEqual([]);
+  });
+
+  test('does nothing on import but in the entry points', () => {
+    const modules = production.filter(({ path: name }) => !/main\.ts$|^build\.ts$|vitest\.config/.test(name));
+    expect(found(/^(await |setTimeout|setInterval|process\.on)/, modules)).toEqual([]);
+  });
+});
