@@ -1,0 +1,73 @@
+import { type ConfigSources, configInvalid, type Loaded, loadConfiguration } from '@rollcall/common/config/load.ts';
+import type { OptionValues } from '@rollcall/common/config/option.ts';
+import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
+import { type ListenAddress, parseListenAddress } from '@rollcall/common/http-server.ts';
+import { isLoopback } from '@rollcall/common/loopback.ts';
+import { COORDINATOR_OPTIONS } from './options.ts';
+
+export const PROGRAM_NAME = 'rollcall-coordinator';
+
+export type CoordinatorConfig = OptionValues<typeof COORDINATOR_OPTIONS> & {
+  leaseNamespace: string;
+  agentServiceAccount: string;
+};
+
+/** What comes from the environment alone. */
+export type CoordinatorEnvironment = {
+  ownNamespace: string;
+  /** Host name of the pod, for the Lease and the log. */
+  podName: string | undefined;
+  podIp: string | undefined;
+};
+
+export function loadEnvironment(sources: Pick<ConfigSources, 'env' | 'readFile'>): CoordinatorEnvironment {
+  const { env } = sources;
+  return {
+    ownNamespace: ownNamespace(sources),
+    podName: env['POD_NAME'] || env['HOSTNAME'] || undefined,
+    podIp: env['POD_IP'] || undefined,
+  };
+}
+
+/** Throws CONFIG_INVALID with one line that names the field. */
+export function loadConfig(
+  sources: ConfigSources,
+  environment: CoordinatorEnvironment,
+): Promise<Loaded<CoordinatorConfig>> {
+  const program = {
+    name: PROGRAM_NAME,
+    summary: 'takes the reports of the agents, decides what they mean, and writes it to the Nodes',
+    kind: 'CoordinatorConfiguration',
+    options: COORDINATOR_OPTIONS,
+  };
+  return loadConfiguration(program, sources, (values) => {
+    checkTls(values);
+    const own = environment.ownNamespace;
+    return {
+      ...values,
+      leaseNamespace: values.leaseNamespace ?? own,
+      agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
+    };
+  });
+}
+
+function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
+  const { tls, tlsCertFile, tlsKeyFile, reportsListen } = values;
+  if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
+    const missing = tlsCertFile === undefined ? '--tls-cert-file' : '--tls-key-file';
+    throw configInvalid(missing, 'is missing: certificate and key belong together');
+  }
+  if (tls === 'on') return;
+  if (tlsCertFile !== undefined) throw configInvalid('--tls', 'is off, but --tls-cert-file is set: choose one');
+  const address = listenAddress(reportsListen);
+  if (address && !isLoopback(address.host)) {
+    const fix = 'listen on 127.0.0.1, or leave TLS on';
+    throw configInvalid('--tls', `off would send tokens in the clear: --reports-listen is ${reportsListen}; ${fix}`);
+  }
+}
+
+/** The address of a listener whose text was checked before. */
+export function listenAddress(text: string): ListenAddress {
+  const parsed = parseListenAddress(text);
+  return 'address' in parsed ? parsed.address : undefined;
+}

@@ -1,0 +1,209 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
+import type { KubeObject, Pod } from '../kube/objects.ts';
+import { poolOf } from '../pools.ts';
+import type { Service } from '../services.ts';
+import { type Freshness, FreshnessTracker } from './freshness.ts';
+import { heartbeatSeconds } from './heartbeat.ts';
+import { type NodeChange, NodeStore } from './node-store.ts';
+import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
+import { observePod, PodIndex } from './pod-index.ts';
+import { probeTargets } from './probe-targets.ts';
+import { type Admission, type ReportIdentity, ReportLedger } from './report-ledger.ts';
+import type { NodeSnapshot } from './snapshot.ts';
+
+export type FleetOptions = {
+  clock: Clock;
+  services: readonly Service[];
+  poolLabels: readonly string[];
+  /** After how long without a report a node is silent. */
+  windowMs: number;
+  guardPercent: number;
+  /** Annotations of Nodes to keep beside those that rollcall applied. */
+  annotationsOfInterest?: ReadonlySet<string>;
+  /** The snapshot of this node may differ from now on. `urgent`: a label may have to go. */
+  onDirty: (node: string, urgent: boolean) => void;
+  /** The Node is gone; one of the same name that comes later is another. */
+  onNodeGone?: (node: string) => void;
+  /** An agent's pod is gone: whoever holds its token is no longer vouched for. */
+  onAgentPodGone: (podUid: string) => void;
+};
+
+/** Everything known about the nodes, in memory, and nowhere else. */
+export class Fleet {
+  readonly #options: FleetOptions;
+  readonly #intern = createIntern();
+  readonly #nodes: NodeStore;
+  readonly #ledger = new ReportLedger();
+  readonly #componentPods: PodIndex;
+  readonly #agentPods: PodIndex;
+  readonly freshness: FreshnessTracker;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    const { windowMs, guardPercent } = options;
+    this.freshness = new FreshnessTracker({
+      windowMs,
+      guardPercent,
+      onChange: (node) => options.onDirty(node, true),
+      onSettled: () => this.#markAll(),
+    });
+    this.#nodes = new NodeStore((change) => this.#nodeChanged(change));
+    this.#componentPods = new PodIndex((previous, next) => {
+      for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);
+    });
+    this.#agentPods = new PodIndex((previous, next) => {
+      if (next) this.#expectAgent(next.node);
+      else if (previous) this.#agentPodGone(previous.uid, previous.node);
+    });
+  }
+
+  /** What a watch of Nodes is to be handed to. */
+  get nodeHandlers(): {
+    onReplace(nodes: ObservedNode[]): void;
+    onUpsert(node: ObservedNode): void;
+    onDelete(node: ObservedNode): void;
+  } {
+    return {
+      onReplace: (nodes) => this.#nodes.replace(nodes),
+      onUpsert: (node) => this.#nodes.upsert(node),
+      onDelete: ({ name }) => this.#nodes.remove(name),
+    };
+  }
+
+  get componentPodHandlers() {
+    return podHandlers(this.#componentPods);
+  }
+
+  get agentPodHandlers() {
+    return podHandlers(this.#agentPods);
+  }
+
+  /** Trims a Node as it is parsed, before it is kept. */
+  observe(node: KubeObject): ObservedNode {
+    return observeNode(node, this.#intern, this.#options.annotationsOfInterest ?? new Set());
+  }
+
+  observePod(pod: Pod) {
+    return observePod(pod);
+  }
+
+  /** The answer of the API server to a write. */
+  written(node: KubeObject): void {
+    this.#nodes.written(this.observe(node));
+  }
+
+  node(name: string): ObservedNode | undefined {
+    return this.#nodes.get(name);
+  }
+
+  nodeNames(): string[] {
+    return this.#nodes.names();
+  }
+
+  /** The node of an agent's pod, for tokens that do not name it. */
+  agentPodNode(name: string, uid: string): string | undefined {
+    for (const pod of this.#agentPods.all()) if (pod.uid === uid && pod.name === name) return pod.node;
+    return undefined;
+  }
+
+  /** Takes a report of an authenticated agent. The Node is known: ingest has compared its uid. */
+  accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: Admission; reply: ReportReply } {
+    const { node } = report;
+    const before = this.freshness.of(node);
+    const admission = this.#ledger.admit(report, identity, before.state === 'silent' || before.state === 'unheard');
+    if (admission !== 'ignored') this.#heard(node, admission, before.state);
+    const windowSeconds = this.#options.windowMs / 1000;
+    const reply: ReportReply = {
+      nextReportSeconds: heartbeatSeconds(this.#nodes.size, windowSeconds),
+      targets: probeTargets(this.#options.services, this.#componentPods.on(node)),
+    };
+    if (admission === 'unknown-digest') reply.full = true;
+    return { admission, reply };
+  }
+
+  #heard(node: string, admission: Admission, stateBefore: string): void {
+    const pool = this.#poolOf(node);
+    const now = this.#options.clock.monotonic();
+    // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
+    if (admission === 'unknown-digest') this.freshness.expect(node, pool, now);
+    else this.freshness.heard(node, pool, now, admission === 'leaving');
+    if (admission === 'content' || admission === 'leaving' || stateBefore !== 'fresh')
+      this.#options.onDirty(node, true);
+  }
+
+  snapshot(name: string): NodeSnapshot | undefined {
+    const node = this.#nodes.get(name);
+    if (!node) return undefined;
+    const services = new Map<string, ServiceReport>();
+    for (const service of this.#ledger.content(name)?.services ?? []) services.set(service.name, service);
+    return {
+      name,
+      labels: node.labels,
+      annotations: node.annotations,
+      pool: this.#poolOf(name),
+      freshness: this.freshness.of(name),
+      services,
+      pods: this.#componentPods.on(name),
+    };
+  }
+
+  countByFreshness(): Record<Freshness['state'], number> {
+    const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 };
+    for (const name of this.#nodes.names()) count[this.freshness.of(name).state] += 1;
+    return count;
+  }
+
+  /** This replica begins to lead, or has lost the API server for a while: all nodes get a fresh window. */
+  restart(options: { forgetReports: boolean }): void {
+    if (options.forgetReports) this.#ledger.clear();
+    this.freshness.restart(this.#options.clock.monotonic());
+    this.#markAll();
+  }
+
+  tick(): void {
+    this.freshness.tick(this.#options.clock.monotonic());
+  }
+
+  #markAll(): void {
+    for (const name of this.#nodes.names()) this.#options.onDirty(name, false);
+  }
+
+  #poolOf(name: string): string | undefined {
+    return poolOf(this.#nodes.get(name)?.labels ?? {}, this.#options.poolLabels);
+  }
+
+  #nodeChanged({ name, previous, next }: NodeChange): void {
+    if (previous && previous.uid !== next?.uid) {
+      this.#ledger.forget(name);
+      this.freshness.forget(name);
+      this.#options.onNodeGone?.(name);
+    }
+    if (!next) return;
+    if (this.#agentPods.on(name).length > 0) this.#expectAgent(name);
+    this.freshness.setPool(name, this.#poolOf(name));
+    this.#options.onDirty(name, false);
+  }
+
+  #expectAgent(node: string): void {
+    if (!this.#nodes.get(node)) return;
+    this.freshness.expect(node, this.#poolOf(node), this.#options.clock.monotonic());
+    this.#options.onDirty(node, false);
+  }
+
+  #agentPodGone(podUid: string, node: string): void {
+    this.#options.onAgentPodGone(podUid);
+    // A node that reported stays expected: that its agent's pod is gone does not make it less silent.
+    const hasReported = this.#ledger.content(node) !== undefined;
+    if (!hasReported && this.#agentPods.on(node).length === 0) this.freshness.forget(node);
+    this.#options.onDirty(node, false);
+  }
+}
+
+function podHandlers(index: PodIndex) {
+  return {
+    onReplace: index.replace.bind(index),
+    onUpsert: index.upsert.bind(index),
+    onDelete: index.remove.bind(index),
+  };
+}

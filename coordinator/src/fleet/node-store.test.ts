@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { type NodeChange, NodeStore } from './node-store.ts';
+import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
+
+function nodeAt(resourceVersion: string, labels: Record<string, string> = {}, uid = 'u'): ObservedNode {
+  return observeNode({ metadata: { name: 'n', uid, resourceVersion, labels } }, createIntern(), new Set());
+}
+
+function store() {
+  const changes: NodeChange[] = [];
+  return { nodes: new NodeStore((change) => changes.push(change)), changes };
+}
+
+describe('the node store', () => {
+  test('does not let a late watch event undo what a write was answered with', () => {
+    const { nodes } = store();
+    nodes.upsert(nodeAt('98'));
+    nodes.written(nodeAt('101', { ready: 'true' }));
+    nodes.upsert(nodeAt('99'));
+    expect(nodes.get('n')?.labels).toEqual({ ready: 'true' });
+  });
+
+  test('stays silent about an event that changes nothing of ours', () => {
+    const { nodes, changes } = store();
+    nodes.upsert(nodeAt('1', { a: 'b' }));
+    nodes.upsert(nodeAt('2', { a: 'b' }));
+    expect(changes).toHaveLength(1);
+    expect(nodes.get('n')?.resourceVersion).toBe('2');
+  });
+
+  test('does not bring back a deleted Node by the answer to a write', () => {
+    const { nodes } = store();
+    nodes.upsert(nodeAt('1'));
+    nodes.remove('n');
+    nodes.written(nodeAt('2'));
+    expect(nodes.get('n')).toBeUndefined();
+  });
+
+  test('tells of Nodes that are missing from a new list', () => {
+    const { nodes, changes } = store();
+    nodes.upsert(nodeAt('1'));
+    nodes.replace([]);
+    expect(changes.at(-1)).toMatchObject({ name: 'n', previous: { uid: 'u' } });
+    expect(nodes.size).toBe(0);
+  });
+});
+
+test('observing keeps our own keys of managedFields and drops the rest', () => {
+  const managedFields = [
+    {
+      manager: 'kubelet',
+      operation: 'Update' as const,
+      fieldsV1: { 'f:metadata': { 'f:labels': { 'f:theirs': {} } } },
+    },
+    { manager: 'rollcall', operation: 'Update' as const, fieldsV1: { 'f:metadata': { 'f:labels': { 'f:no': {} } } } },
+    {
+      manager: 'rollcall',
+      operation: 'Apply' as const,
+      fieldsV1: { 'f:metadata': { 'f:labels': { '.': {}, 'f:ours': {} }, 'f:annotations': { 'f:note': {} } } },
+    },
+  ];
+  const annotations = { note: '1', 'kubectl.kubernetes.io/last-applied-configuration': '{…}', asked: '2' };
+  const metadata = { name: 'n', uid: 'u', resourceVersion: '1', labels: { ours: 'x' }, annotations, managedFields };
+  const node = observeNode({ metadata }, createIntern(), new Set(['asked']));
+  expect([...node.owned.labels]).toEqual(['ours']);
+  expect([...node.owned.annotations]).toEqual(['note']);
+  expect(node.annotations).toEqual({ note: '1', asked: '2' });
+});

@@ -1,0 +1,65 @@
+import { type ObservedNode, sameObservation } from './observed-node.ts';
+
+/** `next` is absent when the Node is gone, `previous` when it is new. */
+export type NodeChange = { name: string; previous?: ObservedNode; next?: ObservedNode };
+
+/**
+ * The Nodes as last seen, from two sources that race: the watch, and the answers to our own writes. Neither can set a
+ * Node back to an older state, so that a write is not repeated because the watch had not told of it yet.
+ */
+export class NodeStore {
+  readonly #nodes = new Map<string, ObservedNode>();
+  readonly #onChange: (change: NodeChange) => void;
+
+  constructor(onChange: (change: NodeChange) => void) {
+    this.#onChange = onChange;
+  }
+
+  get(name: string): ObservedNode | undefined {
+    return this.#nodes.get(name);
+  }
+
+  names(): string[] {
+    return [...this.#nodes.keys()];
+  }
+
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  /** A complete list: what is not in it is gone. */
+  replace(nodes: readonly ObservedNode[]): void {
+    const listed = new Set(nodes.map(({ name }) => name));
+    for (const name of this.names()) if (!listed.has(name)) this.remove(name);
+    for (const node of nodes) this.upsert(node);
+  }
+
+  upsert(next: ObservedNode): void {
+    const previous = this.#nodes.get(next.name);
+    if (previous && isOlder(next.resourceVersion, previous.resourceVersion)) return;
+    this.#nodes.set(next.name, next);
+    if (!previous) this.#onChange({ name: next.name, next });
+    else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });
+  }
+
+  /** What the API server answered to a write. A Node that went in the meantime does not come back by it. */
+  written(next: ObservedNode): void {
+    if (this.#nodes.get(next.name)?.uid === next.uid) this.upsert(next);
+  }
+
+  remove(name: string): void {
+    const previous = this.#nodes.get(name);
+    if (!previous) return;
+    this.#nodes.delete(name);
+    this.#onChange({ name, previous });
+  }
+}
+
+/**
+ * Whether resource version `a` came before `b`. They may be compared as numbers within one resource (KEP-5504). After a
+ * restore of etcd from a backup they start again lower; the list that follows arrives by `replace`, and a Node that is
+ * really the same is unchanged by it.
+ */
+function isOlder(a: string, b: string): boolean {
+  return a.length === b.length ? a < b : a.length < b.length;
+}

@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import type { Claim } from '../labelers/labeler.ts';
+import { mergeClaims } from './intent.ts';
+import type { NodePlan } from './plan.ts';
+import { planNode } from './plan-node.ts';
+import { prunePlan } from './prune.ts';
+
+const never = () => false;
+
+function observed(labels: Record<string, string>, owned: string[] = []): ObservedNode {
+  const annotations = {};
+  return {
+    name: 'n',
+    uid: 'u',
+    resourceVersion: '7',
+    labels,
+    annotations,
+    owned: { labels: new Set(owned), annotations: new Set() },
+  };
+}
+
+function claim(change: Partial<Claim> = {}): Claim & { labeler: string } {
+  const base = { kind: 'label', key: 'k', value: 'true', stance: 'want', ownership: 'exclusive', reason: 'r' } as const;
+  return { labeler: 'test', ...base, ...change };
+}
+
+function plan(node: ObservedNode, ...claims: Partial<Claim>[]): NodePlan | undefined {
+  return planNode(node, mergeClaims(claims.map(claim)), never);
+}
+
+describe('a plan', () => {
+  test('sets a wanted key with the uid of the node it was made for', () => {
+    expect(plan(observed({}), {})).toEqual({
+      node: { name: 'n', uid: 'u', resourceVersion: '7' },
+      set: { labels: { k: 'true' }, annotations: {}, force: false },
+    });
+  });
+
+  test('is nothing when the node is as it should be', () => {
+    expect(plan(observed({ k: 'true', other: 'x' }, ['k']), {})).toBeUndefined();
+  });
+
+  test('takes ownership of a key that somebody else set to the same value', () => {
+    expect(plan(observed({ k: 'true' }), {})?.set).toEqual({ labels: { k: 'true' }, annotations: {}, force: false });
+  });
+
+  test('overwrites another value of an exclusive key by force', () => {
+    expect(plan(observed({ k: 'false' }), {})?.set).toEqual({ labels: { k: 'true' }, annotations: {}, force: true });
+  });
+
+  test('never forces a shared key that may be somebody else’s', () => {
+    const node = observed({ mine: 'false', theirs: 'gold' });
+    const made = plan(node, { key: 'mine' }, { key: 'theirs', value: 'silver', ownership: 'shared' });
+    expect(made?.set).toEqual({ labels: { mine: 'true' }, annotations: {}, force: true });
+  });
+
+  test('withdraws an exclusive key whoever set it, by a request that sets nothing', () => {
+    const made = plan(observed({ k: 'true' }), { stance: 'withhold' });
+    expect(made?.withdrawal).toEqual({ labels: ['k'], annotations: [] });
+    expect(made?.set).toBeUndefined();
+  });
+
+  test('does not touch a withheld key that is shared', () => {
+    expect(plan(observed({ k: 'true' }), { stance: 'withhold', ownership: 'shared' })).toBeUndefined();
+  });
+
+  test('releases what it applied and no longer wants, by leaving it out', () => {
+    const made = plan(observed({ k: 'true', old: 'x' }, ['k', 'old']), {});
+    expect(made?.set?.labels).toEqual({ k: 'true' });
+    expect(made?.withdrawal).toBeUndefined();
+  });
+
+  test('keeps a held key in an apply that is needed for another, and is no reason for one by itself', () => {
+    const node = observed({ k: 'true' }, ['k']);
+    expect(plan(node, { stance: 'hold' })).toBeUndefined();
+    expect(plan(node, { stance: 'hold' }, { key: 'b' })?.set?.labels).toEqual({ k: 'true', b: 'true' });
+    expect(plan(observed({}), { stance: 'hold' })).toBeUndefined();
+  });
+
+  test('leaves out what is set aside', () => {
+    const made = planNode(observed({}), mergeClaims([claim(), claim({ key: 'bad' })]), ({ key }) => key === 'bad');
+    expect(made?.set?.labels).toEqual({ k: 'true' });
+  });
+});
+
+test('pruning removes exclusive keys whoever set them, and releases the rest', () => {
+  expect(prunePlan(observed({ ready: 'true', ours: 'x', theirs: 'y' }, ['ours']), ['ready'])).toMatchObject({
+    withdrawal: { labels: ['ready'] },
+    set: { labels: {}, force: false },
+  });
+  expect(prunePlan(observed({ theirs: 'y' }), ['ready'])).toBeUndefined();
+});
+
+const KEYS = ['a', 'b', 'c', 'd'];
+const claimArbitrary = fc.record({
+  labeler: fc.constantFrom('one', 'two', 'three'),
+  kind: fc.constant('label' as const),
+  key: fc.constantFrom(...KEYS),
+  value: fc.constantFrom('true', 'x'),
+  stance: fc.constantFrom('want' as const, 'hold' as const, 'withhold' as const),
+  ownership: fc.constant('exclusive' as const),
+  reason: fc.constantFrom('r1', 'r2'),
+});
+const nodeArbitrary = fc
+  .record({
+    labels: fc.dictionary(fc.constantFrom(...KEYS, 'foreign'), fc.constantFrom('true', 'x', 'y')),
+    owned: fc.subarray(KEYS),
+  })
+  .map(({ labels, owned }) =>
+    observed(
+      labels,
+      owned.filter((key) => key in labels),
+    ),
+  );
+
+/** What the API server makes of a plan when nobody else applied the same keys. */
+function apply(node: ObservedNode, { withdrawal, set }: NodePlan): ObservedNode {
+  const labels = { ...node.labels };
+  let owned = new Set(node.owned.labels);
+  for (const key of withdrawal?.labels ?? []) {
+    delete labels[key];
+    owned.delete(key);
+  }
+  if (set) {
+    for (const key of owned) if (!(key in set.labels)) delete labels[key];
+    Object.assign(labels, set.labels);
+    owned = new Set(Object.keys(set.labels));
+  }
+  return observed(labels, [...owned]);
+}
+
+describe('for every node and every set of claims', () => {
+  test('the intent does not depend on the order of the claims, nor on repetition', () => {
+    fc.assert(
+      fc.property(fc.array(claimArbitrary, { maxLength: 8 }), fc.infiniteStream(fc.nat()), (claims, ranks) => {
+        const shuffled = claims.map((item) => ({ item, rank: ranks.next().value as number }));
+        shuffled.sort((a, b) => a.rank - b.rank);
+        const plain = [...mergeClaims(claims)].sort();
+        expect([...mergeClaims(shuffled.map(({ item }) => item))].sort()).toEqual(plain);
+      }),
+    );
+  });
+
+  test('a plan that was carried out leaves nothing to plan', () => {
+    fc.assert(
+      fc.property(nodeArbitrary, fc.array(claimArbitrary, { maxLength: 8 }), (node, claims) => {
+        const intent = mergeClaims(claims);
+        const made = planNode(node, intent, never);
+        if (made) expect(planNode(apply(node, made), intent, never)).toBeUndefined();
+      }),
+    );
+  });
+
+  test('a key that nobody claims and rollcall did not apply is never in a plan', () => {
+    fc.assert(
+      fc.property(nodeArbitrary, fc.array(claimArbitrary, { maxLength: 8 }), (node, claims) => {
+        const made = planNode(node, mergeClaims(claims), never);
+        expect(made?.withdrawal?.labels ?? []).not.toContain('foreign');
+        expect(Object.keys(made?.set?.labels ?? {})).not.toContain('foreign');
+        if (made) expect(apply(node, made).labels['foreign']).toBe(node.labels['foreign']);
+      }),
+    );
+  });
+
+  test('afterwards every wanted key is there, and every withheld one is not', () => {
+    fc.assert(
+      fc.property(nodeArbitrary, fc.array(claimArbitrary, { maxLength: 8 }), (node, claims) => {
+        const intent = mergeClaims(claims);
+        const made = planNode(node, intent, never);
+        const after = made ? apply(node, made) : node;
+        for (const { key, stance, value } of intent.values()) {
+          if (stance === 'want') expect(after.labels[key]).toBe(value);
+          if (stance === 'withhold') expect(after.labels[key]).toBeUndefined();
+          if (stance === 'hold') expect(after.labels[key]).toBe(node.labels[key]);
+        }
+      }),
+    );
+  });
+});

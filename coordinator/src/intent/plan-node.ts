@@ -1,0 +1,80 @@
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
+import type { KeyRef, NodePlan, NodeSet } from './plan.ts';
+
+/** Whether a key could not be written before, with this value, and is to be left out for now. */
+export type IsSetAside = (ref: KeyRef, wanted: string) => boolean;
+
+/** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
+export function planNode(node: ObservedNode, intent: NodeIntent, isSetAside: IsSetAside): NodePlan | undefined {
+  const withdrawn = keysToWithdraw(node, intent);
+  const force = [...intent.values()].some((entry) => isTakenOver(entry, node));
+  const set: NodeSet = { labels: {}, annotations: {}, force };
+  let differs = false;
+  for (const entry of intent.values()) {
+    const value = valueToSet(entry, node, isSetAside, force);
+    if (value === undefined) continue;
+    valuesOf(set, entry)[entry.key] = value;
+    if (value !== valuesOf(node, entry)[entry.key] || !isOwned(node, entry)) differs = true;
+  }
+  if (!differs)
+    differs = ownedKeys(node).some((ref) => !withdrawn.has(entryKey(ref)) && !(ref.key in valuesOf(set, ref)));
+  if (!differs && withdrawn.size === 0) return undefined;
+  const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
+  if (withdrawn.size > 0) {
+    const refs = [...withdrawn.values()];
+    const keysOf = (kind: KeyRef['kind']) => refs.filter((ref) => ref.kind === kind).map(({ key }) => key);
+    plan.withdrawal = { labels: keysOf('label'), annotations: keysOf('annotation') };
+  }
+  if (differs) plan.set = set;
+  return plan;
+}
+
+/** Exclusive keys that are on the node and should not be, whoever put them there. */
+function keysToWithdraw(node: ObservedNode, intent: NodeIntent): Map<string, KeyRef> {
+  const refs = new Map<string, KeyRef>();
+  for (const [name, { kind, key, stance, ownership }] of intent) {
+    const present = valuesOf(node, { kind, key })[key] !== undefined;
+    if (present && stance === 'withhold' && ownership === 'exclusive') refs.set(name, { kind, key });
+  }
+  return refs;
+}
+
+/** An exclusive key that somebody set to another value: it has to be taken from them by force. */
+function isTakenOver(entry: IntentEntry, node: ObservedNode): boolean {
+  const observed = valuesOf(node, entry)[entry.key];
+  const elsewhere = observed !== undefined && observed !== entry.value;
+  return entry.stance === 'want' && entry.ownership === 'exclusive' && elsewhere;
+}
+
+/** What goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. */
+function valueToSet(
+  entry: IntentEntry,
+  node: ObservedNode,
+  isSetAside: IsSetAside,
+  force: boolean,
+): string | undefined {
+  const observed = valuesOf(node, entry)[entry.key];
+  if (entry.stance === 'withhold') return undefined;
+  if (entry.stance === 'hold') return isOwned(node, entry) ? observed : undefined;
+  if (isSetAside(entry, entry.value)) return undefined;
+  // Force is for the whole request. A shared key that may be somebody else's travels without it, next time.
+  const mayBeForeign = entry.ownership === 'shared' && observed !== undefined && observed !== entry.value;
+  if (force && mayBeForeign && !isOwned(node, entry)) return undefined;
+  return entry.value;
+}
+
+function isOwned(node: ObservedNode, { kind, key }: KeyRef): boolean {
+  return (kind === 'label' ? node.owned.labels : node.owned.annotations).has(key);
+}
+
+function ownedKeys({ owned }: ObservedNode): KeyRef[] {
+  return [
+    ...[...owned.labels].map((key): KeyRef => ({ kind: 'label', key })),
+    ...[...owned.annotations].map((key): KeyRef => ({ kind: 'annotation', key })),
+  ];
+}
+
+function valuesOf<T>(holder: { labels: T; annotations: T }, { kind }: KeyRef): T {
+  return kind === 'label' ? holder.labels : holder.annotations;
+}

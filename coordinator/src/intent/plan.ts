@@ -1,0 +1,37 @@
+/** What to ask of the API server for one Node, and what came of it: the boundary between deciding and writing. */
+
+/** A label or an annotation of a Node. */
+export type KeyRef = { kind: 'label' | 'annotation'; key: string };
+
+/** The Node that a plan was made for. A Node that was re-created under the same name has another uid. */
+export type NodeRef = { name: string; uid: string; resourceVersion: string };
+
+/**
+ * Everything that rollcall wants on a Node, for one Server-Side Apply: what is not in it and was applied by rollcall
+ * before, is released.
+ */
+export type NodeSet = {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** Takes keys over from other field managers. Only where every key in the set is one that may be forced. */
+  force: boolean;
+};
+
+/** Keys to remove whoever owns them, for one merge patch of nulls. */
+export type NodeWithdrawal = { labels: string[]; annotations: string[] };
+
+export type NodePlan = {
+  node: NodeRef;
+  /** Travels first and alone. */
+  withdrawal?: NodeWithdrawal;
+  set?: NodeSet;
+};
+
+/** A wanted key that was not written, and why. It is left out until what is wanted, or what is on the Node, changes. */
+export type SetAsideKey = KeyRef & {
+  cause: 'foreign' | 'invalid' | 'denied';
+  /** The value that was wanted. */
+  wanted: string;
+  /** For people: who owns it, or what the API server said. */
+  message: string;
+};

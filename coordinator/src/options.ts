@@ -1,0 +1,146 @@
+import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { parseListenAddress } from '@rollcall/common/http-server.ts';
+import { DEFAULT_POOL_LABELS } from './pools.ts';
+
+function checkListen(text: string): string | undefined {
+  const parsed = parseListenAddress(text);
+  return 'problem' in parsed ? parsed.problem : undefined;
+}
+
+function checkUrl(text: string): string | undefined {
+  return URL.canParse(text) && /^https?:/.test(text) ? undefined : 'must be an http:// or https:// URL';
+}
+
+function checkName(text: string): string | undefined {
+  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
+    ? undefined
+    : 'must be a DNS label: lower-case letters, digits and "-", at most 63';
+}
+
+const PORT = { type: 'number', min: 1, max: 65_535 } as const;
+
+/** Every setting of the coordinator. README.md and `--help` are made from this table. */
+export const COORDINATOR_OPTIONS = {
+  kubeconfig: {
+    type: 'string',
+    env: ['KUBECONFIG'],
+    defaultText: 'in-cluster',
+    help: 'Path of a kubeconfig; several, separated by colons, are merged.',
+  },
+  master: {
+    type: 'string',
+    check: checkUrl,
+    help: 'Deprecated: address of the API server, which overrides the one in the kubeconfig.',
+  },
+  namespace: {
+    type: 'string',
+    default: 'default',
+    check: checkName,
+    help: 'Namespace of the Gitpod components; it is also part of the label keys.',
+  },
+  registryFacadePort: { ...PORT, default: 31750, help: 'Port of registry-facade on each node, told to the agents.' },
+  wsDaemonPort: { ...PORT, default: 8080, help: 'Port of ws-daemon in its pod, told to the agents.' },
+  readinessGate: {
+    type: 'string',
+    default: 'label',
+    choices: ['label'],
+    help: 'How a node shows that a service is not ready: by the absence of its label.',
+  },
+  requirePod: {
+    type: 'boolean',
+    default: true,
+    help: 'A service is ready only with a Ready, not terminating pod of it on the node; false goes by the agents alone.',
+  },
+  poolLabels: {
+    type: 'list',
+    env: ['NPLSO_CONTROLLER_NODEPOOLNAMELABELS'],
+    default: [...DEFAULT_POOL_LABELS],
+    help: 'Node labels that name the pool of a node, the first that has a value counts.',
+  },
+  reportsListen: {
+    type: 'string',
+    default: '0.0.0.0:8443',
+    check: checkListen,
+    help: 'Address for the reports of agents.',
+  },
+  tls: {
+    type: 'string',
+    default: 'on',
+    choices: ['on', 'off'],
+    help: 'TLS for reports; off only where --reports-listen is a loopback address.',
+  },
+  tlsCertFile: {
+    type: 'string',
+    defaultText: 'a certificate of its own',
+    help: 'Certificate chain (PEM) for reports, re-read when it changes. Without it the coordinator makes and rotates its own.',
+  },
+  tlsKeyFile: { type: 'string', defaultText: 'a key of its own', help: 'Private key (PEM) of --tls-cert-file.' },
+  advertiseUrl: {
+    type: 'string',
+    check: checkUrl,
+    defaultText: 'host from `POD_IP`, else the listen address; port as bound',
+    help: 'Where this replica takes reports while it leads; standbys redirect agents there.',
+  },
+  listen: {
+    type: 'string',
+    default: '0.0.0.0:8086',
+    check: checkListen,
+    help: 'Address of /healthz, /readyz and /metrics, or off.',
+  },
+  schedulerListen: {
+    type: 'string',
+    default: '0.0.0.0:8888',
+    check: checkListen,
+    help: 'Address of the scheduler extender. Accepted, but nothing listens there in this version.',
+  },
+  consoleListen: {
+    type: 'string',
+    default: '127.0.0.1:8090',
+    check: checkListen,
+    help: 'Address of the console. Accepted, but nothing listens there in this version.',
+  },
+  leaderElect: {
+    type: 'boolean',
+    default: true,
+    help: 'Elect one leader among the replicas; false is for a single replica that is never replaced while it runs.',
+  },
+  leaseName: { type: 'string', default: 'rollcall-coordinator', help: 'Name of the Lease of the election.' },
+  leaseNamespace: { type: 'string', defaultText: 'own namespace', help: 'Namespace of the Lease.' },
+  agentServiceAccount: {
+    type: 'string',
+    defaultText: '`system:serviceaccount:<own namespace>:rollcall-agent`',
+    check: (text) =>
+      /^system:serviceaccount:[^:]+:[^:]+$/.test(text) ? undefined : 'must be system:serviceaccount:NAMESPACE:NAME',
+    help: 'The only account whose reports are taken.',
+  },
+  staleAfterSeconds: {
+    type: 'number',
+    default: 30,
+    min: 1,
+    max: 3600,
+    integer: false,
+    help: 'A node whose agent was not heard for so long is silent, and loses its readiness labels.',
+  },
+  fleetGuardPercent: {
+    type: 'number',
+    default: 55,
+    min: 1,
+    max: 100,
+    integer: false,
+    help: 'While this share of all nodes, or of a pool, is silent, silence withdraws nothing.',
+  },
+  dryRun: {
+    type: 'boolean',
+    default: false,
+    help: 'Take reports, decide and log what would be written, but write to no Node.',
+  },
+  prune: {
+    type: 'boolean',
+    default: false,
+    flagOnly: true,
+    help: 'Remove everything that rollcall owns from every node, wait until it holds, and exit.',
+  },
+  jsonLog: { type: 'boolean', default: true, short: 'j', help: 'Log JSON lines; false logs lines for people.' },
+  verbose: { type: 'boolean', default: false, short: 'v', help: 'Log more.' },
+  config: { type: 'string', flagOnly: true, help: 'Configuration file (YAML, kind CoordinatorConfiguration).' },
+} as const satisfies OptionTable;
