@@ -1,0 +1,60 @@
+import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
+import type { ProbeResult, ServiceState } from './types.ts';
+
+/** A probe on one's own node takes milliseconds, or its whole time limit. */
+const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
+const VERDICTS = ['healthy', 'soft', 'hard'] as const satisfies ProbeResult['verdict'][];
+
+export type ProbeMetrics = {
+  observeProbe(service: string, result: ProbeResult): void;
+  observeState(state: ServiceState): void;
+  countSentinelClose(service: string): void;
+};
+
+/** Registers the metrics of the probes. The series of the services named start at zero, so that rates are right. */
+export function registerProbeMetrics(registry: Registry, services: readonly string[]): ProbeMetrics {
+  const registers = [registry];
+  const probes = new Counter({
+    name: 'rollcall_agent_probes_total',
+    help: 'Probes by what they found: healthy, soft (no proof either way) or hard (nobody serves there).',
+    labelNames: ['service', 'verdict'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'rollcall_agent_probe_duration_seconds',
+    help: 'Duration of probes in seconds, second attempts included.',
+    labelNames: ['service'],
+    buckets: DURATION_BUCKETS_SECONDS,
+    registers,
+  });
+  const ready = new Gauge({
+    name: 'rollcall_agent_service_ready',
+    help: '1 while the probes say that the service is ready, else 0.',
+    labelNames: ['service'],
+    registers,
+  });
+  const sentinelCloses = new Counter({
+    name: 'rollcall_agent_sentinel_closes_total',
+    help: 'How often a service closed, or did not take, the idle connection that is held to notice its end.',
+    labelNames: ['service'],
+    registers,
+  });
+  for (const service of services) {
+    for (const verdict of VERDICTS) probes.inc({ service, verdict }, 0);
+    duration.zero({ service });
+    ready.set({ service }, 0);
+    sentinelCloses.inc({ service }, 0);
+  }
+  return {
+    observeProbe(service, { verdict, latencyMs }) {
+      probes.inc({ service, verdict });
+      duration.observe({ service }, latencyMs / 1000);
+    },
+    observeState(state) {
+      ready.set({ service: state.name }, state.ready ? 1 : 0);
+    },
+    countSentinelClose(service) {
+      sentinelCloses.inc({ service });
+    },
+  };
+}
