@@ -8,8 +8,8 @@ import { foldFinding, NOTHING_KNOWN, type Tally } from './verdict.ts';
 
 /** Probes besides the rounds that closed connections may cause in a burst; after that, one a period. */
 const EXTRA_PROBES_BURST = 5;
-/** The first rounds of the services are spread over a period, or over this when the period is longer. */
-const START_SPREAD_MS_MAX = 1000;
+/** The first rounds of the services are spread over so long at most: a new node waits for them. */
+const START_SPREAD_MS_MAX = 100;
 
 export type ServiceMonitorOptions = {
   clock: Clock;

@@ -1,0 +1,33 @@
+/** Time as a dependency, so that everything that waits can be tested without waiting. */
+export interface Clock {
+  /** Wall clock in milliseconds since the epoch: for what people read and what is stored, never for durations. */
+  now(): number;
+  /** Milliseconds that only ever grow, whatever happens to the wall clock: for durations and deadlines. */
+  monotonic(): number;
+  /** Calls `callback` once, after `delayMs`. Returns what cancels it. Does not keep the process alive. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Waits `delayMs`, or until `signal` aborts. Resolves either way: the caller's loop looks at the signal. */
+export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = () => {
+      cancel();
+      signal.removeEventListener('abort', finish);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, finish);
+    signal.addEventListener('abort', finish, { once: true });
+  });
+}

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { VERSION } from '../version.ts';
+import { type ConfigSources, configInvalid, loadConfiguration } from './load.ts';
+import type { OptionTable } from './option.ts';
+
+const PROGRAM = {
+  name: 'tester',
+  summary: 'tests',
+  kind: 'TesterConfiguration',
+  options: {
+    name: { type: 'string', env: ['TESTER_NAME', 'OLD_NAME'], default: 'default', help: 'A name.' },
+    port: { type: 'number', min: 1, max: 9, default: 1, help: 'A port.' },
+    verbose: { type: 'boolean', default: false, env: ['VERBOSE'], help: 'More.' },
+    urls: { type: 'list', help: 'Some URLs.' },
+    password: { type: 'string', secret: true, help: 'A password.' },
+    once: { type: 'boolean', default: false, flagOnly: true, help: 'Once.' },
+    config: { type: 'string', flagOnly: true, help: 'File.' },
+  } as const satisfies OptionTable,
+};
+
+const HEAD = 'apiVersion: rollcall.dev/v1alpha1\nkind: TesterConfiguration\n';
+
+type Given = { argv?: string[]; env?: Record<string, string>; file?: string };
+
+function load({ argv = [], env = {}, file }: Given) {
+  const readFile: ConfigSources['readFile'] = (path) => {
+    if (file === undefined || path !== '/c') throw new Error(`ENOENT: ${path}`);
+    return file;
+  };
+  const all = file === undefined ? argv : [...argv, '--config=/c'];
+  return loadConfiguration(PROGRAM, { argv: all, env, readFile }, (values) => {
+    if (values.name === 'impossible') throw configInvalid('--name', 'is impossible');
+    return values;
+  });
+}
+
+async function values(given: Given) {
+  const loaded = await load(given);
+  if (loaded.action !== 'run') throw new Error('nothing to run');
+  return loaded.values;
+}
+
+async function printed(given: Given) {
+  const loaded = await load(given);
+  if (loaded.action !== 'print') throw new Error('nothing to print');
+  return loaded.text;
+}
+
+function invalid(message: string | RegExp) {
+  return expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) });
+}
+
+describe('where a value comes from', () => {
+  const sources: [string, Given][] = [
+    ['flag', { argv: ['--name=flag'] }],
+    ['environment', { env: { TESTER_NAME: 'environment', OLD_NAME: 'older' } }],
+    ['file', { file: `${HEAD}name: file` }],
+  ];
+
+  test('is the default when nobody says anything', async () => {
+    expect(await values({})).toMatchObject({ name: 'default', port: 1, urls: undefined });
+  });
+
+  test.each(sources.map(([name], index) => [name, index] as const))(
+    'is the %s before what comes after it',
+    async (name, index) => {
+      const given = Object.assign({}, ...sources.slice(index).map(([, source]) => source)) as Given;
+      expect((await values(given)).name).toBe(name);
+    },
+  );
+
+  test('is the next variable when the first is empty', async () => {
+    expect((await values({ env: { TESTER_NAME: '', OLD_NAME: 'older' } })).name).toBe('older');
+  });
+
+  test('is the default where the file says null', async () => {
+    expect((await values({ file: `${HEAD}name: null` })).name).toBe('default');
+  });
+
+  test('is the flag also when it says no', async () => {
+    expect((await values({ argv: ['--no-verbose'], env: { VERBOSE: 'true' } })).verbose).toBe(false);
+  });
+});
+
+describe('a configuration file', () => {
+  test('may hold every type, in YAML or in JSON', async () => {
+    const expected = { name: 'n', port: 7, verbose: true, urls: ['a', 'b'] };
+    expect(await values({ file: `${HEAD}name: n\nport: 7\nverbose: true\nurls: [a, b]\n` })).toMatchObject(expected);
+    const document = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'TesterConfiguration', ...expected };
+    expect(await values({ file: JSON.stringify(document) })).toMatchObject(expected);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ['an unknown field', `${HEAD}nmae: x`, /^\/c: nmae: unknown field, did you mean name\?$/],
+    ['a field that is like no other', `${HEAD}kubernetes: x`, /^\/c: kubernetes: unknown field$/],
+    ['a field that is for the command line', `${HEAD}once: true`, /^\/c: once: unknown field/],
+    ['a wrong type', `${HEAD}port: "7"`, /^\/c: port: must be a number/],
+    ['a value out of range', `${HEAD}port: 70`, /^\/c: port: .*from 1 to 9/],
+    ['another version', 'apiVersion: rollcall.dev/v9\nkind: TesterConfiguration', /^\/c: apiVersion: must be/],
+    ['another kind', 'apiVersion: rollcall.dev/v1alpha1\nkind: Pod', /^\/c: kind: must be TesterConfiguration/],
+    ['a list', '- a', /^--config: \/c must hold a YAML mapping/],
+    ['nothing', '', /^--config: \/c must hold a YAML mapping/],
+    ['what is no YAML', '{a: [', /^--config: cannot read \/c: [^\n]+$/],
+  ])('with %s is refused', async (_what, file, message) => {
+    await expect(load({ file })).rejects.toThrow(invalid(message));
+  });
+
+  test('that is not there is refused', async () => {
+    await expect(load({ argv: ['--config', '/nowhere'] })).rejects.toThrow(
+      invalid(/^--config: cannot read \/nowhere: ENOENT/),
+    );
+  });
+});
+
+describe('what is wrong', () => {
+  test.each<[Given, RegExp]>([
+    [{ argv: ['--port=x'] }, /^--port: must be a number/],
+    [{ env: { VERBOSE: 'loud' } }, /^VERBOSE: must be true or false/],
+    [{ argv: ['--name=impossible'] }, /^--name: is impossible$/],
+  ])('is named as the reader wrote it: %j', async (given, message) => {
+    await expect(load(given)).rejects.toThrow(invalid(message));
+  });
+});
+
+describe('what is printed', () => {
+  test('is the effective configuration, as a configuration file, without secrets', async () => {
+    const text = await printed({ argv: ['--print-config', '--password=hush', '--once'], env: { TESTER_NAME: 'n' } });
+    expect(JSON.parse(text)).toEqual({
+      apiVersion: 'rollcall.dev/v1alpha1',
+      kind: 'TesterConfiguration',
+      name: 'n',
+      port: 1,
+      verbose: false,
+      password: '***',
+    });
+  });
+
+  test('is no configuration when that is wrong', async () => {
+    await expect(load({ argv: ['--print-config', '--port=0'] })).rejects.toThrow(invalid(/^--port/));
+  });
+
+  test('is the help, whatever else is wrong', async () => {
+    expect(await printed({ argv: ['--help', '--name=impossible'], env: { VERBOSE: 'loud' } })).toMatch(
+      /^tester: tests\n/,
+    );
+  });
+
+  test('is the version', async () => {
+    expect(await printed({ argv: ['--version'] })).toBe(`tester ${VERSION}\n`);
+  });
+});

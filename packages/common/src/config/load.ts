@@ -1,0 +1,116 @@
+import { CodedError, describeError } from '../coded-error.ts';
+import { VERSION } from '../version.ts';
+import { parseArguments } from './arguments.ts';
+import { helpText } from './help.ts';
+import { flagName, nearest, type Option, type OptionTable, type OptionValues } from './option.ts';
+import { type Converted, fromFile, fromText } from './values.ts';
+
+export const CONFIG_API_VERSION = 'rollcall.dev/v1alpha1';
+
+/** What a program is told from outside. The composition root hands it in; nothing here reads the process. */
+export type ConfigSources = {
+  argv: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  /** Reads a file as UTF-8 text. Throws what node:fs throws. */
+  readFile: (path: string) => string;
+};
+
+export type ProgramDescription<T extends OptionTable> = {
+  name: string;
+  summary: string;
+  /** `kind` of the configuration file. */
+  kind: string;
+  options: T;
+};
+
+/** Run with these values, or print this text on standard output and exit with 0. */
+export type Loaded<C> = { action: 'run'; values: C } | { action: 'print'; text: string };
+
+/**
+ * Reads the configuration of a program: flag before environment variable before `--config` file before default.
+ * `complete` fills in defaults that depend on other values, and checks what concerns several options at once.
+ * Throws CONFIG_INVALID with one line that names the field.
+ */
+export async function loadConfiguration<T extends OptionTable, C extends OptionValues<T>>(
+  program: ProgramDescription<T>,
+  sources: ConfigSources,
+  complete: (values: OptionValues<T>) => C,
+): Promise<Loaded<C>> {
+  const parsed = parseArguments(program.options, sources.argv);
+  if (parsed.action === 'help') return { action: 'print', text: helpText(program) };
+  if (parsed.action === 'version') return { action: 'print', text: `${program.name} ${VERSION}\n` };
+  const configPath = parsed.values.get('config');
+  const file = configPath === undefined ? {} : await readConfigFile(program, configPath, sources.readFile);
+  const values: Record<string, unknown> = {};
+  for (const [key, option] of Object.entries<Option & { default?: unknown }>(program.options)) {
+    const found = findValue(key, option, parsed.values, sources.env, file, configPath);
+    values[key] = found === undefined ? option.default : found;
+  }
+  const completed = complete(values as OptionValues<T>);
+  if (parsed.action === 'print-config') return { action: 'print', text: printConfig(program, completed) };
+  return { action: 'run', values: completed };
+}
+
+function findValue(
+  key: string,
+  option: Option,
+  flags: ReadonlyMap<string, string>,
+  env: ConfigSources['env'],
+  file: Record<string, unknown>,
+  configPath: string | undefined,
+): unknown {
+  const flag = flags.get(key);
+  if (flag !== undefined) return unwrap(flagName(key), fromText(option, flag));
+  const variable = option.env?.find((name) => env[name]);
+  if (variable !== undefined) return unwrap(variable, fromText(option, env[variable] ?? ''));
+  if (file[key] !== undefined && file[key] !== null)
+    return unwrap(`${configPath}: ${key}`, fromFile(option, file[key]));
+  return undefined;
+}
+
+function unwrap(field: string, converted: Converted): unknown {
+  if ('problem' in converted) throw configInvalid(field, converted.problem);
+  return converted.value;
+}
+
+/** The error of every wrong setting. `field` is how the reader wrote it: a flag, a variable, or a path in the file. */
+export function configInvalid(field: string, problem: string, cause?: unknown): CodedError {
+  return new CodedError('CONFIG_INVALID', `${field}: ${problem}`, { cause, fields: { field } });
+}
+
+async function readConfigFile<T extends OptionTable>(
+  program: ProgramDescription<T>,
+  path: string,
+  readFile: ConfigSources['readFile'],
+): Promise<Record<string, unknown>> {
+  // The parser costs memory that a program without a configuration file need not pay.
+  const { parse } = await import('yaml');
+  let content: unknown;
+  try {
+    content = parse(readFile(path));
+  } catch (cause) {
+    throw configInvalid('--config', `cannot read ${path}: ${describeError(cause).split('\n')[0]}`, cause);
+  }
+  if (content === null || typeof content !== 'object' || Array.isArray(content)) {
+    throw configInvalid('--config', `${path} must hold a YAML mapping with apiVersion and kind`);
+  }
+  const { apiVersion, kind, ...fields } = content as Record<string, unknown>;
+  if (apiVersion !== CONFIG_API_VERSION) throw configInvalid(`${path}: apiVersion`, `must be ${CONFIG_API_VERSION}`);
+  if (kind !== program.kind) throw configInvalid(`${path}: kind`, `must be ${program.kind}`);
+  const known = Object.keys(program.options).filter((key) => !program.options[key]?.flagOnly);
+  for (const field of Object.keys(fields)) {
+    if (known.includes(field)) continue;
+    const suggestion = nearest(field, known);
+    throw configInvalid(`${path}: ${field}`, `unknown field${suggestion ? `, did you mean ${suggestion}?` : ''}`);
+  }
+  return fields;
+}
+
+/** The effective configuration as a configuration file, in JSON, which is YAML as well. */
+function printConfig<T extends OptionTable>(program: ProgramDescription<T>, values: OptionValues<T>): string {
+  const fields = Object.entries<Option>(program.options)
+    .filter(([key, option]) => !option.flagOnly && values[key] !== undefined)
+    .map(([key, option]) => [key, option.secret ? '***' : values[key]]);
+  const document = { apiVersion: CONFIG_API_VERSION, kind: program.kind, ...Object.fromEntries(fields) };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

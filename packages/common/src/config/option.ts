@@ -1,0 +1,78 @@
+/** Where a value comes from is the same for all options: flag, environment variable, configuration file, default. */
+type OptionBase<T> = {
+  /** One sentence for `--help` and the reference table. */
+  help: string;
+  /** Environment variables, the first that is set and not empty wins. */
+  env?: readonly string[];
+  /** One-letter flag. */
+  short?: string;
+  /** A further long name of the flag, kept for those who come from a predecessor. */
+  alias?: string;
+  /** How the default reads where it is computed, such as "own namespace". */
+  defaultText?: string;
+  /** Not shown by `--print-config`. */
+  secret?: boolean;
+  /** Only on the command line: it makes no sense in a file. */
+  flagOnly?: boolean;
+  /** Says what is wrong with a value, or nothing. */
+  check?: (value: T) => string | undefined;
+};
+
+export type StringOption = OptionBase<string> & { type: 'string'; choices?: readonly string[] };
+export type BooleanOption = OptionBase<boolean> & { type: 'boolean' };
+export type NumberOption = OptionBase<number> & { type: 'number'; min: number; max: number; integer?: boolean };
+export type ListOption = OptionBase<string[]> & { type: 'list' };
+export type Option = StringOption | BooleanOption | NumberOption | ListOption;
+
+/** An option with what its value is when nobody says anything; without `default`, the value may be `undefined`. */
+export type WithDefault<O extends Option, V> = O & { default?: V };
+
+/**
+ * Options by the camelCase name that they have in a configuration file. The flag is the same in kebab-case:
+ * `probePeriodMs` is `--probe-period-ms`.
+ */
+export type OptionTable = Readonly<Record<string, Option & { default?: unknown }>>;
+
+type RawValue<O extends Option> = O extends { choices: readonly (infer Choice)[] }
+  ? Choice
+  : O extends StringOption
+    ? string
+    : O extends BooleanOption
+      ? boolean
+      : O extends NumberOption
+        ? number
+        : string[];
+
+/** The values that a table gives: an option with a default is always there. */
+export type OptionValues<T extends OptionTable> = {
+  -readonly [K in keyof T]: T[K] extends { default: NonNullable<unknown> }
+    ? RawValue<T[K]>
+    : RawValue<T[K]> | undefined;
+};
+
+export function flagName(key: string): string {
+  return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** The entry of the suggestion list that is nearest to `name`, when it is near enough to have been meant. */
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
+  let best: { candidate: string; distance: number } | undefined;
+  for (const candidate of candidates) {
+    const distance = editDistance(name, candidate);
+    if (!best || distance < best.distance) best = { candidate, distance };
+  }
+  return best && best.distance <= Math.max(2, name.length / 4) ? best.candidate : undefined;
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(substitution, (previous[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    previous = row;
+  }
+  return previous[b.length] ?? 0;
+}

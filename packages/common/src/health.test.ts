@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FakeClock } from './fake-clock.ts';
+import { HealthChecks, Watchdog } from './health.ts';
+
+describe('HealthChecks', () => {
+  test('are well when there is nothing to check', () => {
+    expect(new HealthChecks().evaluate()).toEqual({ healthy: true, report: '' });
+  });
+
+  test('are as well as the worst of them, and name each', () => {
+    const checks = new HealthChecks();
+    checks.add('probes', () => undefined);
+    checks.add('reporter', () => 'no progress');
+    expect(checks.evaluate()).toEqual({
+      healthy: false,
+      report: '[+]probes ok\n[-]reporter failed: no progress',
+    });
+  });
+
+  test('can be asked one by one', () => {
+    const checks = new HealthChecks();
+    checks.add('probes', () => undefined);
+    checks.add('reporter', () => 'no progress');
+    expect(checks.evaluate('probes')).toEqual({ healthy: true, report: '[+]probes ok' });
+    expect(checks.evaluate('nothing')).toBeUndefined();
+  });
+});
+
+describe('Watchdog', () => {
+  let clock: FakeClock;
+  let lifetime: AbortController;
+  let watchdog: Watchdog;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    lifetime = new AbortController();
+    watchdog = new Watchdog({ clock, limitMs: 10_000, signal: lifetime.signal });
+  });
+  afterEach(() => lifetime.abort());
+
+  test('is content for as long as the work beats', async () => {
+    for (let i = 0; i < 10; i += 1) {
+      await clock.advance(9000);
+      expect(watchdog.check()).toBeUndefined();
+      watchdog.beat();
+    }
+  });
+
+  test('complains when the work has not beaten for longer than the limit, until it beats again', async () => {
+    await clock.advance(10_000);
+    expect(watchdog.check()).toBeUndefined();
+    await clock.advance(1000);
+    expect(watchdog.check()).toBe('no progress for 11 s');
+    watchdog.beat();
+    expect(watchdog.check()).toBeUndefined();
+  });
+
+  test('does not count the time for which the whole process stood still', async () => {
+    await clock.advance(5000);
+    clock.standStill(3_600_000);
+    await clock.advance(0);
+    expect(watchdog.check()).toBeUndefined();
+    await clock.advance(10_000);
+    expect(watchdog.check()).toBeDefined();
+  });
+
+  test('leaves no timer behind', async () => {
+    lifetime.abort();
+    await clock.advance(Watchdog.TICK_MS);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

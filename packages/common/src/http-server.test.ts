@@ -1,0 +1,77 @@
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
+
+describe('parseListenAddress', () => {
+  test.each([
+    ['0.0.0.0:8086', { host: '0.0.0.0', port: 8086 }],
+    ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+    [':8086', { host: '0.0.0.0', port: 8086 }],
+    ['localhost:65535', { host: 'localhost', port: 65_535 }],
+    ['[::1]:80', { host: '::1', port: 80 }],
+    ['off', undefined],
+  ])('reads %s', (text, address) => {
+    expect(parseListenAddress(text)).toEqual({ address });
+  });
+
+  test.each(['', '8086', 'host', 'host:', 'host:65536', 'host:-1', '::1:80', '[::1]', '[]:80', 'host:80x', 'OFF'])(
+    'refuses "%s"',
+    (text) => {
+      expect(parseListenAddress(text)).toHaveProperty('problem');
+    },
+  );
+});
+
+describe('a server', () => {
+  const servers: ReturnType<typeof createServer>[] = [];
+  const server = () => {
+    const made = createPlainServer((_request, response) => response.end('hello'));
+    servers.push(made);
+    return made;
+  };
+
+  afterEach(async () => {
+    for (const open of servers.splice(0)) await closeServer(open, 0);
+  });
+
+  test('says which port it got when any would do', async () => {
+    const bound = await listen(server(), { host: '127.0.0.1', port: 0 });
+    expect(bound.host).toBe('127.0.0.1');
+    expect(bound.port).toBeGreaterThan(0);
+  });
+
+  test('says LISTEN_FAILED, and where, when the port is taken', async () => {
+    const { port } = await listen(server(), { host: '127.0.0.1', port: 0 });
+    await expect(listen(server(), { host: '127.0.0.1', port })).rejects.toThrow(
+      expect.objectContaining({ code: 'LISTEN_FAILED', fields: { address: `127.0.0.1:${port}` } }),
+    );
+  });
+
+  test('outlives connections that could not be accepted', async () => {
+    const open = server();
+    await listen(open, { host: '127.0.0.1', port: 0 });
+    // What Node.js does when accept(2) fails, for want of descriptors for instance.
+    open.emit('error', new Error('EMFILE'));
+    open.emit('error', new Error('EMFILE'));
+    expect(open.listening).toBe(true);
+  });
+
+  test('is closed after the grace even while a request is under way', async () => {
+    const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>();
+    const open = createPlainServer(() => onAsked());
+    const { port } = await listen(open, { host: '127.0.0.1', port: 0 });
+    const client = connect(port, '127.0.0.1');
+    const cut = new Promise((resolve) => client.on('close', resolve));
+    client.on('error', () => {});
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    await asked;
+    await closeServer(open, 20);
+    await cut;
+    expect(open.listening).toBe(false);
+  });
+
+  test('that is not open is closed', async () => {
+    await closeServer(createServer(), 0);
+  });
+});

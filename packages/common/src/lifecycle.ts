@@ -1,0 +1,84 @@
+import { CodedError } from './coded-error.ts';
+import type { Logger } from './logging.ts';
+
+/** Kubernetes gives 30 s by default, but people and tests do not like to wait. */
+export const STOP_DEADLINE_MS = 4500;
+
+type StopHook = { name: string; stop: () => Promise<void> | void };
+
+/** What a program has started, stopped in reverse order. `signal` aborts when stopping begins. */
+export class Lifecycle {
+  readonly #hooks: StopHook[] = [];
+  readonly #controller = new AbortController();
+  readonly #logger: Logger;
+  #stopping: Promise<void> | undefined;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  onStop(name: string, stop: () => Promise<void> | void): void {
+    this.#hooks.push({ name, stop });
+  }
+
+  /** Runs the hooks in reverse order, each to its end; one that fails does not keep the others from running. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#runHooks();
+    return this.#stopping;
+  }
+
+  async #runHooks(): Promise<void> {
+    this.#controller.abort();
+    for (const { name, stop } of this.#hooks.toReversed()) {
+      try {
+        await stop();
+      } catch (err) {
+        this.#logger.warn({ err, part: name }, 'Failed to stop a part cleanly');
+      }
+    }
+  }
+}
+
+/**
+ * Runs a program until SIGTERM or SIGINT, then stops it and exits with 0 within 5 s, whatever is open or not: a program
+ * without listeners runs on as well. What `start` throws, and what nobody caught, ends the process with 1 after it was
+ * logged.
+ */
+export async function runProgram(logger: Logger, start: (life: Lifecycle) => Promise<void>): Promise<void> {
+  const life = new Lifecycle(logger);
+  // The timers of the system clock do not keep a process alive.
+  setInterval(() => {}, 2 ** 30);
+  const fail = (err: unknown) => {
+    logger.fatal({ err }, 'Failed');
+    process.exit(1);
+  };
+  process.on('uncaughtException', fail);
+  process.on('unhandledRejection', fail);
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => void stopAndExit(life, logger, name));
+  }
+  try {
+    await start(life);
+  } catch (err) {
+    if (!life.signal.aborted) fail(err);
+  }
+}
+
+/** Stops everything and ends the process with `exitCode`, whatever hangs. */
+export async function stopAndExit(life: Lifecycle, logger: Logger, cause: string, exitCode = 0): Promise<void> {
+  logger.info({ cause }, 'Stopping');
+  setTimeout(() => {
+    logger.warn(
+      { err: new CodedError('STOP_TIMED_OUT', `Not stopped after ${STOP_DEADLINE_MS} ms`) },
+      'Gave up waiting',
+    );
+    process.exit(exitCode);
+  }, STOP_DEADLINE_MS);
+  await life.stop();
+  logger.info('Stopped');
+  process.exit(exitCode);
+}

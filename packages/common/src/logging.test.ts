@@ -1,0 +1,103 @@
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CodedError } from './coded-error.ts';
+import { createLogger, humanLine, silentLogger } from './logging.ts';
+
+const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-log-'));
+const file = path.join(directory, 'log');
+let fd: number;
+
+beforeEach(() => {
+  fd = openSync(file, 'w');
+});
+afterEach(() => closeSync(fd));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const written = () => readFileSync(file, 'utf8');
+
+describe('a JSON log', () => {
+  test('has one object a line, with time, level, component, message and fields', () => {
+    const logger = createLogger({ json: true, verbose: false, component: 'agent', fd });
+    logger.warn({ node: 'n' }, 'Lost it');
+    logger.info('Found it');
+    const lines = written().trimEnd().split('\n');
+    expect(JSON.parse(lines[0] ?? '')).toEqual({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      level: 'warn',
+      component: 'agent',
+      node: 'n',
+      msg: 'Lost it',
+    });
+    expect(lines).toHaveLength(2);
+  });
+
+  test('shows code, fields and causes of an error', () => {
+    const logger = createLogger({ json: true, verbose: false, component: 'agent', fd });
+    const cause = new Error('in use');
+    logger.error({ err: new CodedError('LISTEN_FAILED', 'Cannot listen', { cause, fields: { a: 1 } }) }, 'Failed');
+    expect(JSON.parse(written()).err).toMatchObject({
+      code: 'LISTEN_FAILED',
+      fields: { a: 1 },
+      message: expect.stringContaining('in use'),
+    });
+  });
+
+  test('has debug lines only when it is verbose', () => {
+    createLogger({ json: true, verbose: false, component: 'a', fd }).debug('quiet');
+    createLogger({ json: true, verbose: true, component: 'a', fd }).debug('loud');
+    expect(written()).not.toContain('quiet');
+    expect(written()).toContain('loud');
+  });
+});
+
+describe('a log for people', () => {
+  test('has a line of time, level, message and fields', () => {
+    createLogger({ json: false, verbose: false, component: 'agent', fd }).info({ node: 'n', count: 2 }, 'Saw it');
+    expect(written()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}Saw it node=n count=2\n$/);
+  });
+
+  test.each([
+    ['a b', 'key="a b"'],
+    ['a=b', 'key="a=b"'],
+    ['line\nbreak', 'key="line\\nbreak"'],
+    ['', 'key='],
+    [['x', 1], 'key=["x",1]'],
+    [null, 'key=null'],
+    [{ message: 'Gone', stack: 'long' }, 'key="Gone"'],
+  ])('writes %j without ambiguity, on one line', (value, expected) => {
+    const line = humanLine(JSON.stringify({ time: '2026-01-01T12:00:00.000Z', level: 'warn', msg: 'M', key: value }));
+    expect(line).toBe(`12:00:00.000 WARN  M ${expected}\n`);
+  });
+});
+
+describe('a log that cannot be written', () => {
+  test.runIf(existsSync('/dev/full')).each([true, false])('does not end the program (JSON: %s)', (json) => {
+    const full = openSync('/dev/full', 'w');
+    const logger = createLogger({ json, verbose: false, component: 'agent', fd: full });
+    for (let i = 0; i < 1000; i += 1) logger.info('x'.repeat(1000));
+    closeSync(full);
+    logger.info('closed');
+  });
+
+  test('goes on where it can be written again, on a line of its own, without what was lost', () => {
+    const other = path.join(directory, 'other');
+    writeFileSync(other, '');
+    const readOnly = openSync(other, 'r');
+    const logger = createLogger({ json: false, verbose: false, component: 'agent', fd: readOnly });
+    logger.info('lost');
+    closeSync(readOnly);
+    // The lowest free descriptor is handed out again.
+    const writable = openSync(other, 'w');
+    expect(writable).toBe(readOnly);
+    logger.info('kept');
+    logger.info('kept too');
+    closeSync(writable);
+    expect(readFileSync(other, 'utf8')).toMatch(/^\n\S+ INFO {2}kept\n\S+ INFO {2}kept too\n$/);
+  });
+});
+
+test('a silent logger says nothing at any level', () => {
+  expect(silentLogger().isLevelEnabled('fatal')).toBe(false);
+});

@@ -1,0 +1,129 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { HealthChecks } from './health.ts';
+import { closeServer, listen } from './http-server.ts';
+import { createRegistry, Gauge, type Registry } from './metrics.ts';
+import { createObservabilityServer } from './observability-server.ts';
+
+let health: HealthChecks;
+let readiness: HealthChecks;
+let registry: Registry;
+let server: ReturnType<typeof createObservabilityServer>;
+let port: number;
+
+beforeEach(async () => {
+  health = new HealthChecks();
+  readiness = new HealthChecks();
+  registry = createRegistry('rollcall_agent');
+  server = createObservabilityServer({ health, readiness, registry });
+  ({ port } = await listen(server, { host: '127.0.0.1', port: 0 }));
+});
+
+afterEach(() => closeServer(server, 0));
+
+type Answer = { status: number | undefined; type: string | undefined; body: string };
+
+function ask(path: string, method = 'GET'): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path, method, agent: false }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, type: response.headers['content-type'], body }));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe.each([
+  ['/healthz', () => health, () => readiness],
+  ['/readyz', () => readiness, () => health],
+] as const)('%s', (path, own, other) => {
+  test('is 200 while all of its checks pass, whatever the other endpoint says', async () => {
+    own().add('good', () => undefined);
+    other().add('bad', () => 'it broke');
+    expect(await ask(path)).toMatchObject({ status: 200, body: 'ok\n' });
+  });
+
+  test('is 503 and says why when one fails', async () => {
+    own().add('good', () => undefined);
+    own().add('bad', () => 'it broke');
+    const { status, body } = await ask(path);
+    expect(status).toBe(503);
+    expect(body).toBe(`[+]good ok\n[-]bad failed: it broke\n${path.slice(1)} check failed\n`);
+  });
+
+  test('lists its checks when asked to be verbose', async () => {
+    own().add('good', () => undefined);
+    expect(await ask(`${path}?verbose`)).toMatchObject({
+      status: 200,
+      body: `[+]good ok\n${path.slice(1)} check passed\n`,
+    });
+  });
+
+  test('can be asked for one check', async () => {
+    own().add('good', () => undefined);
+    own().add('bad', () => 'it broke');
+    expect(await ask(`${path}/good`)).toMatchObject({ status: 200 });
+    expect(await ask(`${path}/bad`)).toMatchObject({ status: 503 });
+    expect(await ask(`${path}/ugly`)).toMatchObject({ status: 404 });
+    expect(await ask(`${path}/`)).toMatchObject({ status: 503 });
+  });
+
+  test('answers HEAD without a body', async () => {
+    expect(await ask(path, 'HEAD')).toMatchObject({ status: 200, body: '' });
+  });
+});
+
+describe('/metrics', () => {
+  test('has what every process has, and what was registered', async () => {
+    new Gauge({ name: 'rollcall_agent_test', help: 'A test.', registers: [registry] }).set(7);
+    const { status, type, body } = await ask('/metrics');
+    expect(status).toBe(200);
+    expect(type).toMatch(/^text\/plain; version=/);
+    expect(body).toMatch(/^rollcall_agent_test 7$/m);
+    expect(body).toMatch(/^rollcall_agent_build_info\{version="[^"]+",node_version="v\d+[^"]+"\} 1$/m);
+    expect(body).toMatch(/^process_resident_memory_bytes \d+$/m);
+    expect(body).toMatch(/^process_cpu_seconds_total \d/m);
+    expect(body).toMatch(/^process_start_time_seconds \d{10}$/m);
+  });
+
+  test('is 500 when a metric cannot be collected, and the server lives on', async () => {
+    new Gauge({
+      name: 'rollcall_agent_broken',
+      help: 'A test.',
+      registers: [registry],
+      collect() {
+        throw new Error('no such thing');
+      },
+    });
+    expect(await ask('/metrics')).toMatchObject({ status: 500, body: 'no such thing\n' });
+    expect(await ask('/healthz')).toMatchObject({ status: 200 });
+  });
+});
+
+describe('everything else', () => {
+  test.each(['/', '/health', '/constructor', '/__proto__', '/metrics/x', '//', '/%zz'])('is 404: %s', async (path) => {
+    expect(await ask(path)).toMatchObject({ status: 404 });
+  });
+
+  test.each(['POST', 'PUT', 'DELETE'])('is 405: %s', async (method) => {
+    expect(await ask('/healthz', method)).toMatchObject({ status: 405 });
+  });
+
+  test.each(['http://elsewhere/healthz', '*'])('is 404 for the request target %s', async (target) => {
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.setEncoding('utf8').on('error', reject);
+      socket.once('data', (data) => {
+        socket.destroy();
+        resolve(String(data));
+      });
+      socket.write(`GET ${target} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 404 /);
+  });
+});

@@ -1,0 +1,54 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { HealthChecks } from './health.ts';
+import { createPlainServer } from './http-server.ts';
+import type { Registry } from './metrics.ts';
+
+export type ObservabilityOptions = {
+  /** Liveness: false only when a restart would help. */
+  health: HealthChecks;
+  readiness: HealthChecks;
+  registry: Registry;
+};
+
+/** The server behind `--listen`: /healthz, /readyz (`?verbose`, `/healthz/NAME`) and /metrics. */
+export function createObservabilityServer(options: ObservabilityOptions): Server {
+  return createPlainServer((request, response) => {
+    answer(request, response, options).catch((error: unknown) => {
+      if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/plain' });
+      response.end(`${error instanceof Error ? error.message : String(error)}\n`);
+    });
+  });
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ObservabilityOptions,
+): Promise<void> {
+  // Not resolved against a base: a path of two slashes would be taken for a host.
+  const url = URL.parse(`http://localhost${request.url}`);
+  if (request.method !== 'GET' && request.method !== 'HEAD') return text(response, 405, 'only GET is served here');
+  const [, endpoint, check] = url?.pathname.split('/') ?? [];
+  if (endpoint === 'metrics' && check === undefined) {
+    const body = await options.registry.metrics();
+    response.writeHead(200, { 'content-type': options.registry.contentType, 'cache-control': 'no-store' });
+    response.end(body);
+    return;
+  }
+  const verdict = checksOf(endpoint, options)?.evaluate(check || undefined);
+  if (!verdict) return text(response, 404, 'try /healthz, /readyz or /metrics');
+  const detailed = !verdict.healthy || url?.searchParams.has('verbose');
+  const summary = `${endpoint} check ${verdict.healthy ? 'passed' : 'failed'}`;
+  text(response, verdict.healthy ? 200 : 503, detailed ? `${verdict.report}\n${summary}` : 'ok');
+}
+
+function checksOf(endpoint: string | undefined, options: ObservabilityOptions): HealthChecks | undefined {
+  if (endpoint === 'healthz') return options.health;
+  if (endpoint === 'readyz') return options.readiness;
+  return undefined;
+}
+
+function text(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
+  response.end(`${body}\n`);
+}
