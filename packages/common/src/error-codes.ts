@@ -15,9 +15,11 @@ export const ERROR_CODES = {
   CERTIFICATE_INVALID: 'A certificate or key could not be read, or the two do not belong together.',
   REPORT_UNAUTHENTICATED: 'A report came without a token that the API server accepts for this audience (401).',
   REPORT_FORBIDDEN: 'A report came with a valid token of another account, or for another node (403).',
-  REPORT_INVALID: 'A report could not be understood; the answer names the field (400, 413, 415 or 422).',
+  REPORT_INVALID:
+    'A report could not be understood; the answer names the field (400, 413, 415 or 422), or what else was wrong with the request (404, 405, 408, 431).',
   REPORT_THROTTLED: 'A client sent more than the coordinator takes from one node (429).',
-  REPORT_UNAVAILABLE: 'This replica cannot take reports now: no leader is known, or its caches are not synced (503).',
+  REPORT_UNAVAILABLE:
+    'This replica cannot take reports now: no leader is known, or its caches are not synced (503); or it failed (500).',
   COORDINATOR_UNREACHABLE: 'The agent could not deliver a report to any coordinator; it goes on probing and retries.',
   COORDINATOR_REFUSED: 'The coordinator refused a report; its problem details are in the fields.',
   TOKEN_UNREADABLE: 'The agent could not read its service account token.',

@@ -2,7 +2,7 @@ import { CodedError } from './coded-error.ts';
 import type { Logger } from './logging.ts';
 
 /** Kubernetes gives 30 s by default, but people and tests do not like to wait. */
-export const STOP_DEADLINE_MS = 4500;
+const STOP_DEADLINE_MS = 4500;
 
 type StopHook = { name: string; stop: () => Promise<void> | void };
 

@@ -5,7 +5,7 @@ import { helpText } from './help.ts';
 import { flagName, nearest, type Option, type OptionTable, type OptionValues } from './option.ts';
 import { type Converted, fromFile, fromText } from './values.ts';
 
-export const CONFIG_API_VERSION = 'rollcall.dev/v1alpha1';
+const CONFIG_API_VERSION = 'rollcall.dev/v1alpha1';
 
 /** What a program is told from outside. The composition root hands it in; nothing here reads the process. */
 export type ConfigSources = {

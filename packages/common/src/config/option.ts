@@ -18,18 +18,15 @@ type OptionBase<T> = {
   check?: (value: T) => string | undefined;
 };
 
-export type StringOption = OptionBase<string> & { type: 'string'; choices?: readonly string[] };
-export type BooleanOption = OptionBase<boolean> & { type: 'boolean' };
-export type NumberOption = OptionBase<number> & { type: 'number'; min: number; max: number; integer?: boolean };
-export type ListOption = OptionBase<string[]> & { type: 'list' };
+type StringOption = OptionBase<string> & { type: 'string'; choices?: readonly string[] };
+type BooleanOption = OptionBase<boolean> & { type: 'boolean' };
+type NumberOption = OptionBase<number> & { type: 'number'; min: number; max: number; integer?: boolean };
+type ListOption = OptionBase<string[]> & { type: 'list' };
 export type Option = StringOption | BooleanOption | NumberOption | ListOption;
-
-/** An option with what its value is when nobody says anything; without `default`, the value may be `undefined`. */
-export type WithDefault<O extends Option, V> = O & { default?: V };
 
 /**
  * Options by the camelCase name that they have in a configuration file. The flag is the same in kebab-case:
- * `probePeriodMs` is `--probe-period-ms`.
+ * `probePeriodMs` is `--probe-period-ms`. `default` is the value when nobody says anything; without it, there is none.
  */
 export type OptionTable = Readonly<Record<string, Option & { default?: unknown }>>;
 
