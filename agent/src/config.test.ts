@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { type AgentConfig, loadConfig } from './config.ts';
+
+type Given = { argv?: string[]; env?: Record<string, string>; files?: Record<string, string> };
+
+function load({ argv = ['--node-name', 'n'], env = {}, files = {} }: Given) {
+  return loadConfig({
+    argv,
+    env,
+    readFile: (path) => {
+      const content = files[path];
+      if (content === undefined) throw Object.assign(new Error(`no ${path}`), { code: 'ENOENT' });
+      return content;
+    },
+  });
+}
+
+async function values(given: Given): Promise<AgentConfig> {
+  const loaded = await load(given);
+  if (loaded.action !== 'run') throw new Error('nothing to run');
+  return loaded.values;
+}
+
+function invalid(message: RegExp) {
+  return expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) });
+}
+
+describe('the configuration of the agent', () => {
+  test('has the documented defaults', async () => {
+    expect(await values({})).toEqual({
+      nodeName: 'n',
+      hostIp: '127.0.0.1',
+      namespace: 'default',
+      registryFacadePort: 31750,
+      wsDaemonPort: 8080,
+      wsDaemonProbe: 'tcp',
+      registryFacadeCaFile: undefined,
+      probePeriodMs: 1000,
+      probeTimeoutMs: 1000,
+      failureThreshold: 3,
+      successThreshold: 1,
+      coordinatorUrl: ['https://rollcall-coordinator.rollcall.svc:8443'],
+      coordinatorCaFile: '/etc/rollcall/ca/ca.crt',
+      coordinatorServerName: 'rollcall-coordinator.rollcall.svc',
+      tokenFile: '/var/run/secrets/rollcall/token',
+      heartbeatSeconds: 10,
+      sysfsRoot: '/sys',
+      procfsRoot: '/proc',
+      listen: '0.0.0.0:8086',
+      jsonLog: true,
+      verbose: false,
+      config: undefined,
+    });
+  });
+
+  test('takes node name, node address and coordinator from the environment', async () => {
+    const env = { NODE_NAME: 'n.1', HOST_IP: 'fd00::7', ROLLCALL_COORDINATOR_URL: 'https://a:1, https://b:2' };
+    expect(await values({ argv: [], env })).toMatchObject({
+      nodeName: 'n.1',
+      hostIp: 'fd00::7',
+      coordinatorUrl: ['https://a:1', 'https://b:2'],
+    });
+  });
+
+  test('looks for the coordinator in its own namespace', async () => {
+    expect(await values({ env: { POD_NAMESPACE: 'ops' } })).toMatchObject({
+      coordinatorUrl: ['https://rollcall-coordinator.ops.svc:8443'],
+      coordinatorServerName: 'rollcall-coordinator.ops.svc',
+    });
+  });
+
+  test.each([
+    [{ ROLLCALL_COORDINATOR_SERVICE_HOST: '10.1.2.3' }, 'https://10.1.2.3:8443'],
+    [
+      { ROLLCALL_COORDINATOR_SERVICE_HOST: '10.1.2.3', ROLLCALL_COORDINATOR_SERVICE_PORT: '9443' },
+      'https://10.1.2.3:9443',
+    ],
+    [{ ROLLCALL_COORDINATOR_SERVICE_HOST: 'fd00::3' }, 'https://[fd00::3]:8443'],
+  ])('adds the address of the Service, so that it needs no cluster DNS: %o', async (env, second) => {
+    expect((await values({ env })).coordinatorUrl).toEqual(['https://rollcall-coordinator.rollcall.svc:8443', second]);
+  });
+
+  test.each<[string, Given]>([
+    ['flag', { argv: ['--node-name=n', '--coordinator-url=https://a:1'] }],
+    ['variable', { env: { ROLLCALL_COORDINATOR_URL: 'https://a:1' } }],
+    [
+      'file',
+      {
+        argv: ['--node-name=n', '--config=/c'],
+        files: { '/c': 'apiVersion: rollcall.dev/v1alpha1\nkind: AgentConfiguration\ncoordinatorUrl: [https://a:1]\n' },
+      },
+    ],
+  ])('adds nothing to a coordinator that a %s names', async (_source, given) => {
+    const env = { ...given.env, ROLLCALL_COORDINATOR_SERVICE_HOST: '10.1.2.3' };
+    expect((await values({ ...given, env })).coordinatorUrl).toEqual(['https://a:1']);
+  });
+
+  test('can be printed and read again', async () => {
+    const argv = ['--node-name=n', '--ws-daemon-probe=http2', '--heartbeat-seconds=2.5', '--listen=off', '-j=false'];
+    const printed = await load({ argv: [...argv, '--print-config'] });
+    const text = printed.action === 'print' ? printed.text : '';
+    const again = await values({ argv: ['--config=/c'], files: { '/c': text } });
+    expect(again).toEqual({ ...(await values({ argv })), config: '/c' });
+  });
+
+  test.each<[string, string[], RegExp]>([
+    ['no node name', [], /^--node-name: is required/],
+    ['a node name that no Node can have', ['--node-name=Node_1'], /^--node-name: /],
+    ['a node name with an empty label', ['--node-name=a..b'], /^--node-name: /],
+    ['a node name that is too long', [`--node-name=${'a'.repeat(254)}`], /^--node-name: /],
+    ['a namespace with a dot', ['--node-name=n', '--namespace=a.b'], /^--namespace: /],
+    ['a host that is no address', ['--node-name=n', '--host-ip=10.0.0.256'], /^--host-ip: /],
+    ['port 0 of a service', ['--node-name=n', '--ws-daemon-port=0'], /^--ws-daemon-port: .*from 1 to 65535/],
+    ['port 65536', ['--node-name=n', '--registry-facade-port=65536'], /^--registry-facade-port: /],
+    ['an unknown probe', ['--node-name=n', '--ws-daemon-probe=icmp'], /^--ws-daemon-probe: .*tcp, tls, http2/],
+    ['a period of no time', ['--node-name=n', '--probe-period-ms=9'], /^--probe-period-ms: /],
+    ['a time-out of no time', ['--node-name=n', '--probe-timeout-ms=0'], /^--probe-timeout-ms: /],
+    ['a threshold of 0', ['--node-name=n', '--failure-threshold=0'], /^--failure-threshold: /],
+    ['a broken threshold', ['--node-name=n', '--success-threshold=1.5'], /^--success-threshold: /],
+    ['heartbeats too close', ['--node-name=n', '--heartbeat-seconds=0.1'], /^--heartbeat-seconds: /],
+    ['a bare host as coordinator', ['--node-name=n', '--coordinator-url=host:8443'], /^--coordinator-url: /],
+    [
+      'plain HTTP to elsewhere',
+      ['--node-name=n', '--coordinator-url=http://10.0.0.1:1'],
+      /^--coordinator-url: .*https/,
+    ],
+    ['no coordinator', ['--node-name=n', '--coordinator-url='], /^--coordinator-url: /],
+    [
+      'an address as server name',
+      ['--node-name=n', '--coordinator-server-name=10.0.0.1'],
+      /^--coordinator-server-name/,
+    ],
+    ['a listener without port', ['--node-name=n', '--listen=0.0.0.0'], /^--listen: /],
+    ['no token file', ['--node-name=n', '--token-file='], /^--token-file: /],
+    ['a relative root', ['--node-name=n', '--sysfs-root=sys'], /^--sysfs-root: /],
+  ])('refuses %s', async (_what, argv, message) => {
+    await expect(load({ argv })).rejects.toThrow(invalid(message));
+  });
+
+  test('names the variable when that is what is wrong', async () => {
+    await expect(load({ argv: [], env: { NODE_NAME: 'A B' } })).rejects.toThrow(invalid(/^NODE_NAME: /));
+    const env = { NODE_NAME: 'n', ROLLCALL_COORDINATOR_SERVICE_HOST: 'a/b' };
+    await expect(load({ argv: [], env })).rejects.toThrow(invalid(/^ROLLCALL_COORDINATOR_SERVICE_HOST/));
+  });
+});

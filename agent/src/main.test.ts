@@ -1,0 +1,323 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { FullReport } from '@rollcall/common/report.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createService, listenOnLoopback, type RunningServer } from './probes/testing/servers.ts';
+import { FIRST, SECOND, SERVER_NAME } from './report/testing/certificates.ts';
+import { redirectTo, TestCoordinator } from './report/testing/coordinator.ts';
+
+const MAIN = path.join(import.meta.dirname, 'main.ts');
+const LIMIT = { timeout: 10_000, interval: 10 };
+
+type LogLine = Record<string, unknown> & { msg: string };
+type Agent = {
+  child: ChildProcess;
+  lines: () => LogLine[];
+  stderr: () => string;
+  exit: Promise<{ code: number | null; ms: number }>;
+};
+
+let directory: string;
+let coordinators: TestCoordinator[];
+let agents: Agent[];
+let wsDaemon: RunningServer;
+let registryFacade: RunningServer;
+
+beforeEach(async () => {
+  directory = mkdtempSync(path.join(tmpdir(), 'rollcall-agent-'));
+  coordinators = [];
+  agents = [];
+  put('token', 'token-1');
+  put('ca.crt', FIRST.ca);
+  wsDaemon = await listenOnLoopback(createService('tcp'));
+  registryFacade = await listenOnLoopback(createService('https'));
+});
+
+afterEach(async () => {
+  for (const { child, exit } of agents) {
+    child.kill('SIGKILL');
+    await exit;
+  }
+  for (const coordinator of coordinators) await coordinator.stop();
+  await wsDaemon.close();
+  await registryFacade.close();
+  rmSync(directory, { recursive: true });
+});
+
+function put(name: string, content: string) {
+  writeFileSync(path.join(directory, `${name}.new`), content);
+  renameSync(path.join(directory, `${name}.new`), path.join(directory, name));
+}
+
+async function startCoordinator(identity = FIRST): Promise<TestCoordinator> {
+  const coordinator = await new TestCoordinator(identity).start();
+  coordinators.push(coordinator);
+  return coordinator;
+}
+
+/** An agent that watches the services of this test and reports to `coordinators`. */
+function startAgent(to: { origin: string }[], flags: string[] = [], stdout: 'pipe' | number = 'pipe'): Agent {
+  return runAgent(
+    [
+      '--node-name=node-1',
+      `--ws-daemon-port=${wsDaemon.port}`,
+      `--registry-facade-port=${registryFacade.port}`,
+      '--probe-period-ms=100',
+      `--coordinator-url=${to.map(({ origin }) => origin).join(',')}`,
+      `--coordinator-ca-file=${path.join(directory, 'ca.crt')}`,
+      `--coordinator-server-name=${SERVER_NAME}`,
+      `--token-file=${path.join(directory, 'token')}`,
+      '--listen=127.0.0.1:0',
+      ...flags,
+    ],
+    stdout,
+  );
+}
+
+function runAgent(argv: string[], stdout: 'pipe' | number = 'pipe'): Agent {
+  const child = spawn(process.execPath, [MAIN, ...argv], { env: {}, stdio: ['ignore', stdout, 'pipe'] });
+  const startMs = performance.now();
+  const text = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.setEncoding('utf8').on('data', (chunk: string) => {
+      text[name] += chunk;
+    });
+  }
+  const exit = new Promise<{ code: number | null; ms: number }>((resolve) => {
+    child.on('close', (code) => resolve({ code, ms: performance.now() - startMs }));
+  });
+  const lines = () =>
+    text.stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as LogLine);
+  const agent = { child, lines, stderr: () => text.stderr, exit };
+  agents.push(agent);
+  return agent;
+}
+
+function until<T>(check: () => T): Promise<T> {
+  return vi.waitFor(check, LIMIT);
+}
+
+/** The services as last reported. */
+function lastServices(coordinator: TestCoordinator) {
+  const full = coordinator.taken.map(({ report }) => report as FullReport).findLast(({ services }) => services);
+  return Object.fromEntries(full?.services.map(({ name, ready }) => [name, ready]) ?? []);
+}
+
+function untilServices(coordinator: TestCoordinator, services: Record<string, boolean>) {
+  return until(() => expect(lastServices(coordinator)).toEqual(services));
+}
+
+const ALL_READY = { 'ws-daemon': true, 'registry-facade': true };
+
+async function listenAddress(agent: Agent): Promise<string> {
+  const started = await until(() => {
+    const line = agent.lines().find(({ msg }) => msg === 'Started');
+    expect(line).toBeDefined();
+    return line;
+  });
+  return String(started?.['listen']);
+}
+
+function httpGet(url: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      let body = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, body }));
+    }).on('error', reject);
+  });
+}
+
+describe('the agent', () => {
+  test('reports what it sees, and a change long before the next heartbeat', async () => {
+    const coordinator = await startCoordinator();
+    startAgent([coordinator]);
+    await untilServices(coordinator, ALL_READY);
+    const { report } = coordinator.taken[0] ?? {};
+    expect(report).toMatchObject({ node: 'node-1', sequence: 1, devices: [], facts: {} });
+    expect(report?.boot).toMatch(/^[0-9a-f-]{36}$/);
+    await wsDaemon.close();
+    await untilServices(coordinator, { ...ALL_READY, 'ws-daemon': false });
+  });
+
+  test('sends heartbeats without content, and the content at once when asked', async () => {
+    const coordinator = await startCoordinator();
+    coordinator.answer = (report) => {
+      const heartbeat = !('services' in report);
+      return { body: { nextReportSeconds: heartbeat ? 600 : 0.2, full: heartbeat } };
+    };
+    startAgent([coordinator]);
+    await untilServices(coordinator, ALL_READY);
+    await until(() => expect(coordinator.last?.report).not.toHaveProperty('services'));
+    // The next heartbeat would be ten minutes away.
+    await until(() => expect(coordinator.last?.report).toHaveProperty('services'));
+    const [asked, answered] = coordinator.taken.slice(-2);
+    expect(answered?.report.digest).toBe(asked?.report.digest);
+  });
+
+  test('goes straight to the leader once it knows it, and back when the leader is gone', async () => {
+    const leader = await startCoordinator();
+    const standby = await startCoordinator();
+    leader.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    standby.answer = () => redirectTo(`${leader.origin}/v1/reports`);
+    startAgent([standby]);
+    await until(() => expect(leader.taken.length).toBeGreaterThan(3));
+    const toStandby = standby.taken.length;
+    await until(() => expect(leader.taken.length).toBeGreaterThan(6));
+    expect(standby.taken.length).toBe(toStandby);
+    standby.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    await leader.stop();
+    await until(() => expect(standby.taken.length).toBeGreaterThan(toStandby));
+    await untilServices(standby, ALL_READY);
+  });
+
+  test('uses a new token and a new CA as soon as they are there', async () => {
+    const coordinator = await startCoordinator();
+    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    startAgent([coordinator]);
+    await until(() => expect(coordinator.last?.authorization).toBe('Bearer token-1'));
+    put('token', 'token-2');
+    await until(() => expect(coordinator.last?.authorization).toBe('Bearer token-2'));
+    const successor = await startCoordinator(SECOND);
+    successor.answer = coordinator.answer;
+    coordinator.answer = () => redirectTo(`${successor.origin}/v1/reports`);
+    put('ca.crt', `${FIRST.ca}${SECOND.ca}`);
+    await untilServices(successor, ALL_READY);
+  });
+
+  test('probes where the coordinator says, and at its own defaults again when that says so', async () => {
+    const elsewhere = await listenOnLoopback(createService('tcp'));
+    const coordinator = await startCoordinator();
+    let targets: object = { 'ws-daemon': { host: '127.0.0.1', port: elsewhere.port } };
+    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2, targets } });
+    startAgent([coordinator]);
+    await until(() => expect(elsewhere.accepted()).toBeGreaterThan(0));
+    await elsewhere.close();
+    await untilServices(coordinator, { ...ALL_READY, 'ws-daemon': false });
+    targets = {};
+    await untilServices(coordinator, ALL_READY);
+  });
+
+  test('goes on probing while no coordinator is there, is healthy, and reports when one comes', async () => {
+    const coordinator = await startCoordinator();
+    await coordinator.stop();
+    const agent = startAgent([coordinator]);
+    const address = await listenAddress(agent);
+    await until(() => expect(agent.lines().map(({ msg }) => msg)).toContain('Could not deliver a report'));
+    expect(await httpGet(`http://${address}/healthz`)).toEqual({ status: 200, body: 'ok\n' });
+    expect(await httpGet(`http://${address}/readyz`)).toEqual({ status: 200, body: 'ok\n' });
+    const { body } = await httpGet(`http://${address}/metrics`);
+    expect(body).toMatch(/^rollcall_agent_coordinator_connected 0$/m);
+    expect(body).toMatch(/^rollcall_agent_reports_total\{result="failed"\} [1-9]/m);
+    await coordinator.start();
+    await untilServices(coordinator, ALL_READY);
+  });
+
+  test('waits for a token and a CA that are not there yet', async () => {
+    const coordinator = await startCoordinator();
+    rmSync(path.join(directory, 'token'));
+    rmSync(path.join(directory, 'ca.crt'));
+    const agent = startAgent([coordinator]);
+    await until(() => expect(JSON.stringify(agent.lines())).toContain('CERTIFICATE_INVALID'));
+    put('ca.crt', FIRST.ca);
+    await until(() => expect(JSON.stringify(agent.lines())).toContain('TOKEN_UNREADABLE'));
+    expect(coordinator.taken).toEqual([]);
+    put('token', 'token-1');
+    await untilServices(coordinator, ALL_READY);
+  });
+
+  test('is not ready before it has looked', async () => {
+    const silent = await listenOnLoopback(createService('tcp'));
+    const flags = [`--registry-facade-port=${silent.port}`, '--probe-timeout-ms=60000'];
+    const coordinator = await startCoordinator();
+    const address = await listenAddress(startAgent([coordinator], flags));
+    const { status, body } = await httpGet(`http://${address}/readyz`);
+    await silent.close();
+    expect(status).toBe(503);
+    expect(body).toMatch(/^\[-\]first-probe-round failed: not yet probed: .*registry-facade/m);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('says goodbye on %s and exits with 0', async (signal) => {
+    const coordinator = await startCoordinator();
+    const agent = startAgent([coordinator]);
+    await untilServices(coordinator, ALL_READY);
+    agent.child.kill(signal);
+    expect(await agent.exit).toMatchObject({ code: 0 });
+    expect(coordinator.last?.report).toMatchObject({ leaving: true, node: 'node-1' });
+    expect(coordinator.taken.filter(({ report }) => report.leaving)).toHaveLength(1);
+    expect(agent.stderr()).toBe('');
+  });
+
+  test('exits with 0 within 5 s when the coordinator hangs', async () => {
+    const coordinator = await startCoordinator();
+    const agent = startAgent([coordinator]);
+    await untilServices(coordinator, ALL_READY);
+    coordinator.answer = () => undefined;
+    const startMs = performance.now();
+    agent.child.kill('SIGTERM');
+    expect(await agent.exit).toMatchObject({ code: 0 });
+    expect(performance.now() - startMs).toBeLessThan(5000);
+  });
+
+  test('runs on without a listener', async () => {
+    const coordinator = await startCoordinator();
+    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    const agent = startAgent([coordinator], ['--listen=off']);
+    await until(() => expect(coordinator.taken.length).toBeGreaterThan(3));
+    await coordinator.stop();
+    await coordinator.start();
+    const before = coordinator.taken.length;
+    await until(() => expect(coordinator.taken.length).toBeGreaterThan(before));
+    expect(agent.child.exitCode).toBeNull();
+  });
+
+  test.runIf(existsSync('/dev/full'))('goes on when its log cannot be written', async () => {
+    const coordinator = await startCoordinator();
+    const full = openSync('/dev/full', 'w');
+    const agent = startAgent([coordinator], [], full);
+    closeSync(full);
+    await untilServices(coordinator, ALL_READY);
+    await wsDaemon.close();
+    await untilServices(coordinator, { ...ALL_READY, 'ws-daemon': false });
+    agent.child.kill('SIGTERM');
+    expect(await agent.exit).toMatchObject({ code: 0 });
+  });
+
+  test('goes on when whoever read its log is gone', async () => {
+    const coordinator = await startCoordinator();
+    const agent = startAgent([coordinator]);
+    await untilServices(coordinator, ALL_READY);
+    agent.child.stdout?.destroy();
+    await wsDaemon.close();
+    await untilServices(coordinator, { ...ALL_READY, 'ws-daemon': false });
+    agent.child.kill('SIGTERM');
+    await until(() => expect(agent.child.exitCode).toBe(0));
+  });
+});
+
+describe('what the agent is told wrong', () => {
+  test.each([
+    [['--node-name=n', '--coordinator-url=http://10.0.0.1:8443'], /^rollcall-agent: --coordinator-url: [^\n]+\n$/],
+    [[], /^rollcall-agent: --node-name: is required[^\n]+\n$/],
+    [['--node-name=n', '--listen=nowhere'], /^rollcall-agent: --listen: [^\n]+\n$/],
+  ])('%j ends it with 2 and one line', async (argv, line) => {
+    const agent = runAgent(argv);
+    expect(await agent.exit).toMatchObject({ code: 2 });
+    expect(agent.stderr()).toMatch(line);
+    expect(agent.lines()).toEqual([]);
+  });
+
+  test('about a port that is taken ends it with 1', async () => {
+    const agent = startAgent([{ origin: 'https://127.0.0.1:1' }], [`--listen=127.0.0.1:${wsDaemon.port}`]);
+    expect(await agent.exit).toMatchObject({ code: 1 });
+    expect(agent.lines()).toMatchObject([{ level: 'fatal', err: { code: 'LISTEN_FAILED' } }]);
+  });
+});

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { systemClock as clock } from '@rollcall/common/clock.ts';
+import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
+import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
+import { closeServer, listen, parseListenAddress } from '@rollcall/common/http-server.ts';
+import { type Lifecycle, runProgram } from '@rollcall/common/lifecycle.ts';
+import { createLogger, type Logger } from '@rollcall/common/logging.ts';
+import { createRegistry } from '@rollcall/common/metrics.ts';
+import { createObservabilityServer, type ObservabilityOptions } from '@rollcall/common/observability-server.ts';
+import { VERSION } from '@rollcall/common/version.ts';
+import { observeMachine } from './collectors.ts';
+import { type AgentConfig, loadConfig, PROGRAM_NAME } from './config.ts';
+import { registerAgentMetrics } from './metrics.ts';
+import { defineServices } from './probes/services.ts';
+import { registryFacadeCa } from './registry-facade-ca.ts';
+import { CoordinatorClient } from './report/coordinator-client.ts';
+import { buildContent } from './report/report-builder.ts';
+import { ReportSender } from './report/report-sender.ts';
+import { Reporter } from './report/reporter.ts';
+import { ServicesWatch } from './services-watch.ts';
+
+/** The reporter comes round every 5 s, or after a delivery of at most 5 s. */
+const REPORTER_STALLED_MS = 30_000;
+const SERVER_CLOSE_GRACE_MS = 200;
+
+const config = await valuesOrExit(PROGRAM_NAME, () =>
+  loadConfig({
+    argv: process.argv.slice(2),
+    env: process.env,
+    readFile: (path) => readFileSync(path, 'utf8'),
+  }),
+);
+const logger = createLogger({ json: config.jsonLog, verbose: config.verbose, component: 'agent' });
+await runProgram(logger, (life) => startAgent(config, logger, life));
+
+async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle): Promise<void> {
+  const { signal } = life;
+  const random = Math.random;
+  const boot = randomUUID();
+  const registry = createRegistry('rollcall_agent');
+  const metrics = registerAgentMetrics(registry);
+  const health = new HealthChecks();
+  const readiness = new HealthChecks();
+
+  const services = new ServicesWatch({
+    definitions: defineServices(servicesConfig(config, logger), clock),
+    clock,
+    random,
+    logger,
+    metrics: metrics.probes,
+    health,
+    signal,
+    onChange: () => reporter.changed(),
+  });
+  readiness.add('first-probe-round', () => {
+    const unseen = services.unseen();
+    return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
+  });
+
+  const client = new CoordinatorClient({
+    caFile: config.coordinatorCaFile,
+    serverName: config.coordinatorServerName,
+    tokenFile: config.tokenFile,
+    clock,
+    logger,
+    metrics: metrics.report,
+  });
+  const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
+  health.add('reporter', watchdog.check);
+  const reporter = new Reporter({
+    sender: new ReportSender({ node: config.nodeName, boot, urls: config.coordinatorUrl, client }),
+    heartbeatSeconds: config.heartbeatSeconds,
+    content: () => {
+      const states = services.states();
+      return states && buildContent({ services: states, ...observeMachine() });
+    },
+    onTargets: (targets) => services.retarget(targets),
+    onRound: () => watchdog.beat(),
+    clock,
+    random,
+    logger,
+    metrics: metrics.report,
+    signal,
+  });
+
+  const bound = await serveObservability(config.listen, { health, readiness, registry }, life);
+  life.onStop('coordinator connection', () => client.close());
+  life.onStop('reporter', () => reporter.stop());
+  services.start();
+  reporter.start();
+  const { nodeName: node, namespace, coordinatorUrl: coordinators } = config;
+  logger.info({ version: VERSION, node, boot, namespace, listen: bound, coordinators }, 'Started');
+}
+
+function servicesConfig(config: AgentConfig, logger: Logger) {
+  const { registryFacadeCaFile: caFile, ...rest } = config;
+  return caFile === undefined ? rest : { ...rest, registryFacadeCa: registryFacadeCa(caFile, logger) };
+}
+
+/** Returns the address as bound, or `off`. */
+async function serveObservability(text: string, options: ObservabilityOptions, life: Lifecycle): Promise<string> {
+  const parsed = parseListenAddress(text);
+  if ('problem' in parsed || !parsed.address) return 'off';
+  const server = createObservabilityServer(options);
+  const { host, port } = await listen(server, parsed.address);
+  life.onStop('listener', () => closeServer(server, SERVER_CLOSE_GRACE_MS));
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,32 @@
+import { originOf } from './coordinator-url.ts';
+
+/** Where the next report goes: to the leader that was found, else through the configured list in order. */
+export class Endpoints {
+  readonly #origins: readonly string[];
+  #index = 0;
+  #leader: string | undefined;
+
+  /** `urls` must not be empty. */
+  constructor(urls: readonly string[]) {
+    this.#origins = urls.map(originOf);
+  }
+
+  get current(): string {
+    return this.#leader ?? this.#configured;
+  }
+
+  /** A report was taken at `origin`, which stays the first choice until it fails. */
+  accepted(origin: string): void {
+    this.#leader = origin === this.#configured ? undefined : origin;
+  }
+
+  /** A leader that failed is forgotten in favor of whoever named it; after that, the list goes on. */
+  failed(): void {
+    if (this.#leader === undefined) this.#index = (this.#index + 1) % this.#origins.length;
+    this.#leader = undefined;
+  }
+
+  get #configured(): string {
+    return this.#origins[this.#index] ?? '';
+  }
+}

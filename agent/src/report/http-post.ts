@@ -1,0 +1,63 @@
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, Agent as PlainAgent } from 'node:http';
+
+export type HttpAnswer = { status: number; headers: IncomingHttpHeaders; body: string };
+
+export type HttpPost = {
+  url: string;
+  agent: PlainAgent;
+  /** For `https:` only. */
+  tls: { ca?: string; servername?: string };
+  headers: Readonly<Record<string, string>>;
+  /** Called for each transmission. */
+  body: () => string;
+  signal: AbortSignal;
+};
+
+/** A reply holds an address for each service; an error a sentence. */
+const ANSWER_BYTES_MAX = 64 * 1024;
+
+/** A kept connection turned out to be closed by the other side: nothing is known to be wrong with the other side. */
+class StaleConnection extends Error {}
+
+/** Posts once, or twice when the kept connection had been closed meanwhile. Rejects with what the socket says. */
+export async function post(request: HttpPost): Promise<HttpAnswer> {
+  try {
+    return await transmit(request);
+  } catch (error) {
+    if (!(error instanceof StaleConnection)) throw error;
+    return transmit(request);
+  }
+}
+
+function transmit({ url, agent, tls, headers, body, signal }: HttpPost): Promise<HttpAnswer> {
+  // Not imported: that costs 16 MB of memory more (see packages/common/src/http-server.ts).
+  const { request: open } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http');
+  const payload = Buffer.from(body());
+  return new Promise((resolve, reject) => {
+    const request: ClientRequest = open(url, {
+      method: 'POST',
+      agent,
+      signal,
+      ...tls,
+      headers: { ...headers, 'content-length': payload.length },
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+      reject(stale ? new StaleConnection('The kept connection was closed', { cause: error }) : error);
+    });
+    request.on('response', (response) => collect(response).then(resolve, reject));
+    request.end(payload);
+  });
+}
+
+async function collect(response: IncomingMessage): Promise<HttpAnswer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // Leaving the loop destroys the response, and its connection with it.
+    if (bytes > ANSWER_BYTES_MAX) throw new Error(`The answer is longer than ${ANSWER_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString() };
+}

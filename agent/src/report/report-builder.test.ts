@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { buildContent, digestContent, fullReport, heartbeat } from './report-builder.ts';
+
+const state = fc.record({
+  name: fc.string(),
+  ready: fc.boolean(),
+  sinceMs: fc.date({ noInvalidDate: true, min: new Date(0) }).map((date) => date.getTime()),
+  evidence: fc.string(),
+});
+const identity = { node: 'n', boot: 'b', sequence: 7, leaving: false };
+
+describe('buildContent', () => {
+  test('has the same digest in whatever order the services come', () => {
+    const distinct = fc.uniqueArray(state, { selector: ({ name }) => name });
+    fc.assert(
+      fc.property(distinct, fc.infiniteStream(fc.nat()), (services, order) => {
+        const keyed = services.map((service) => ({ service, key: order.next().value ?? 0 }));
+        const shuffled = keyed.sort((a, b) => a.key - b.key).map(({ service }) => service);
+        const rest = { devices: [], facts: {} };
+        const digest = digestContent(buildContent({ services, ...rest })).digest;
+        expect(digestContent(buildContent({ services: shuffled, ...rest })).digest).toBe(digest);
+      }),
+    );
+  });
+
+  test('has another digest when anything about a service changes', () => {
+    const digestOf = (changes: object) => {
+      const services = [{ name: 'a', ready: true, sinceMs: 0, evidence: 'e', ...changes }];
+      return digestContent(buildContent({ services, devices: [], facts: {} })).digest;
+    };
+    const digests = [{}, { name: 'b' }, { ready: false }, { sinceMs: 1 }, { evidence: 'f' }].map(digestOf);
+    expect(new Set(digests).size).toBe(digests.length);
+  });
+
+  test('writes times as RFC 3339 in UTC', () => {
+    const services = [{ name: 'a', ready: true, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7), evidence: 'e' }];
+    const content = buildContent({ services, devices: [], facts: {} });
+    expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
+  });
+});
+
+describe('a report', () => {
+  const report = digestContent({ services: [], devices: [], facts: { cpu: 'x' } });
+
+  test('in full carries the content', () => {
+    expect(fullReport(identity, report)).toEqual({
+      node: 'n',
+      boot: 'b',
+      sequence: 7,
+      digest: report.digest,
+      services: [],
+      devices: [],
+      facts: { cpu: 'x' },
+    });
+  });
+
+  test('that is a heartbeat carries the digest alone', () => {
+    expect(heartbeat(identity, report)).toEqual({ node: 'n', boot: 'b', sequence: 7, digest: report.digest });
+  });
+
+  test('says that the agent leaves only when it does', () => {
+    expect(heartbeat({ ...identity, leaving: true }, report).leaving).toBe(true);
+    expect('leaving' in heartbeat(identity, report)).toBe(false);
+  });
+});

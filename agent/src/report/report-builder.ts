@@ -1,0 +1,52 @@
+import { contentDigest } from '@rollcall/common/digest.ts';
+import type {
+  DeviceReport,
+  FullReport,
+  Heartbeat,
+  ReportContent,
+  ReportHeader,
+  ServiceReport,
+} from '@rollcall/common/report.ts';
+import type { ServiceState } from '../probes/types.ts';
+
+/** What the agent knows of its node at one moment. */
+export type Observations = {
+  services: readonly ServiceState[];
+  devices: readonly DeviceReport[];
+  facts: Readonly<Record<string, string>>;
+};
+
+/** Services come out sorted by name, so that the order in which probes answer does not show in the digest. */
+export function buildContent({ services, devices, facts }: Observations): ReportContent {
+  return {
+    services: services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
+    devices: [...devices],
+    facts: { ...facts },
+  };
+}
+
+function toServiceReport({ name, ready, sinceMs, evidence }: ServiceState): ServiceReport {
+  return { name, ready, since: new Date(sinceMs).toISOString(), evidence };
+}
+
+/** The content with its digest: computed once, compared often. */
+export type DigestedContent = { content: ReportContent; digest: string };
+
+export function digestContent(content: ReportContent): DigestedContent {
+  return { content, digest: contentDigest(content) };
+}
+
+export type ReportIdentity = Pick<ReportHeader, 'node' | 'boot' | 'sequence'> & { leaving: boolean };
+
+export function fullReport(identity: ReportIdentity, { content, digest }: DigestedContent): FullReport {
+  return { ...header(identity, digest), ...content };
+}
+
+/** The same without content, for a coordinator that knows it by its digest. */
+export function heartbeat(identity: ReportIdentity, { digest }: DigestedContent): Heartbeat {
+  return header(identity, digest);
+}
+
+function header({ node, boot, sequence, leaving }: ReportIdentity, digest: string): ReportHeader {
+  return { node, boot, sequence, digest, ...(leaving ? { leaving } : {}) };
+}

@@ -1,0 +1,122 @@
+import { CodedError } from '@rollcall/common/coded-error.ts';
+import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Delivery, RenderReport } from './coordinator-client.ts';
+import { digestContent } from './report-builder.ts';
+import { ReportSender } from './report-sender.ts';
+
+const A = 'https://a:8443';
+const B = 'https://b:8443';
+const LEADER = 'https://leader:8443';
+const CONTENT = digestContent({ services: [], devices: [], facts: {} });
+const OTHER_CONTENT = digestContent({ services: [], devices: [], facts: { cpu: 'x' } });
+const SIGNAL = new AbortController().signal;
+
+type Step = { via?: string[]; full?: boolean; error?: CodedError };
+
+let steps: Step[];
+let sent: { origin: string; report: FullReport | Heartbeat }[];
+let sender: ReportSender;
+
+beforeEach(() => {
+  steps = [];
+  sent = [];
+  sender = new ReportSender({ node: 'n', boot: 'b', urls: [A, B], client: { deliver } });
+});
+
+/** Goes the way that the next step says, and ends as it says. */
+async function deliver(first: string, render: RenderReport): Promise<Delivery> {
+  const { via = [], full = false, error } = steps.shift() ?? {};
+  const origins = [first, ...via];
+  for (const origin of origins) sent.push({ origin, report: JSON.parse(render(origin)) });
+  if (error) throw error;
+  return { origin: origins.at(-1) ?? first, reply: { full } };
+}
+
+function send(report = CONTENT, leaving = false) {
+  return sender.send(report, { leaving, timeoutMs: 1000, signal: SIGNAL });
+}
+
+function kinds() {
+  return sent.map(({ origin, report }) => `${origin} ${'services' in report ? 'full' : 'heartbeat'}`);
+}
+
+function refused(status: number) {
+  return new CodedError('COORDINATOR_REFUSED', 'No', { fields: { status } });
+}
+
+describe('ReportSender', () => {
+  test('sends the content once, and again when it has changed', async () => {
+    await send();
+    await send();
+    await send(OTHER_CONTENT);
+    await send(OTHER_CONTENT);
+    expect(kinds()).toEqual([`${A} full`, `${A} heartbeat`, `${A} full`, `${A} heartbeat`]);
+    expect(sent.at(-1)?.report).toEqual({ node: 'n', boot: 'b', sequence: 4, digest: OTHER_CONTENT.digest });
+  });
+
+  test('sends the content until it was accepted', async () => {
+    steps = [{ error: refused(403) }, { error: refused(403) }];
+    await expect(send()).rejects.toThrow();
+    await expect(send()).rejects.toThrow();
+    await send();
+    expect(kinds()).toEqual([`${A} full`, `${B} full`, `${A} full`]);
+  });
+
+  test('sends the content to whom has not had it, and a heartbeat to whom has', async () => {
+    steps = [{}, { via: [LEADER] }];
+    await send();
+    await send();
+    await send();
+    expect(kinds()).toEqual([`${A} full`, `${A} heartbeat`, `${LEADER} full`, `${LEADER} heartbeat`]);
+  });
+
+  test('gives every transmission a number of its own', async () => {
+    steps = [{ via: [LEADER] }, { error: refused(503) }];
+    await send();
+    await expect(send()).rejects.toThrow();
+    await send();
+    expect(sent.map(({ report }) => report.sequence)).toEqual([1, 2, 3, 4]);
+  });
+
+  test('says that the content is wanted when only a heartbeat was sent, and then sends it', async () => {
+    steps = [{}, { full: true }, { full: true }];
+    expect((await send()).contentWanted).toBe(false);
+    expect((await send()).contentWanted).toBe(true);
+    // Whoever asks for what it was just given would be asked about without end.
+    expect((await send()).contentWanted).toBe(false);
+    await send();
+    expect(kinds()).toEqual([`${A} full`, `${A} heartbeat`, `${A} full`, `${A} full`]);
+  });
+
+  test('remembers the leader until it fails', async () => {
+    steps = [{ via: [LEADER] }, {}, { error: refused(503) }];
+    await send();
+    await send();
+    await expect(send()).rejects.toThrow();
+    await send();
+    expect(sent.map(({ origin }) => origin)).toEqual([A, LEADER, LEADER, LEADER, A]);
+  });
+
+  test('stays with a leader that only wants to be left alone for a while', async () => {
+    steps = [{ via: [LEADER] }, { error: refused(429) }];
+    await send();
+    await expect(send()).rejects.toThrow();
+    await send();
+    expect(sent.at(-1)?.origin).toBe(LEADER);
+  });
+
+  test('is introduced when somebody took a report, not before', async () => {
+    steps = [{ error: refused(401) }];
+    await expect(send()).rejects.toThrow();
+    expect(sender.introduced).toBe(false);
+    await send();
+    expect(sender.introduced).toBe(true);
+  });
+
+  test('says that the agent leaves', async () => {
+    await send();
+    await send(CONTENT, true);
+    expect(sent.map(({ report }) => report.leaving)).toEqual([undefined, true]);
+  });
+});

@@ -1,0 +1,148 @@
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import { CodedError } from '@rollcall/common/coded-error.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { ProbeTarget, ReportContent } from '@rollcall/common/report.ts';
+import { DeliveryLog } from './delivery-log.ts';
+import type { ReportMetrics } from './metrics.ts';
+import { type DigestedContent, digestContent } from './report-builder.ts';
+import { isThrottled, type ReportSender, type Sent } from './report-sender.ts';
+import { Schedule } from './schedule.ts';
+
+/** How long one report may take, redirects included. */
+const DELIVERY_TIMEOUT_MS = 5000;
+/** How long the last report may take: stopping does not wait for a coordinator that is away. */
+const LEAVING_TIMEOUT_MS = 1500;
+/** The leader that is gone, who knows its successor, and once more because that one asks for the content. */
+const LEAVING_ATTEMPTS_MAX = 3;
+/** The loop comes round this often even when nothing is due, which is what its watchdog sees. */
+const IDLE_ROUND_MS_MAX = 5000;
+
+export type ReporterOptions = {
+  sender: Pick<ReportSender, 'send' | 'introduced'>;
+  /** Seconds between reports until the coordinator names another interval. */
+  heartbeatSeconds: number;
+  /** What there is to report now; `undefined` until the agent has looked at everything once. */
+  content: () => ReportContent | undefined;
+  /** Called with the addresses that a reply names. A service that is not among them has none. */
+  onTargets: (targets: ReadonlyMap<string, ProbeTarget>) => void;
+  /** Called each time the loop comes round, every few seconds. */
+  onRound: () => void;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+  logger: Logger;
+  metrics: ReportMetrics;
+  /** Ends the loop. */
+  signal: AbortSignal;
+};
+
+/** Keeps the coordinator informed: the latest state only, at once when it changes, and every now and then otherwise. */
+export class Reporter {
+  readonly #options: ReporterOptions;
+  readonly #schedule: Schedule;
+  readonly #log: DeliveryLog;
+  #loop: Promise<void> | undefined;
+  #wake = new AbortController();
+  /** Digest of what was last sent, whether it arrived or not. */
+  #attempted: string | undefined;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    this.#schedule = new Schedule(options);
+    this.#log = new DeliveryLog(options.logger);
+  }
+
+  /** Call it once. */
+  start(): void {
+    this.#options.signal.addEventListener('abort', () => this.#wake.abort(), { once: true });
+    this.#loop = this.#run();
+  }
+
+  /** The content may have changed. What changes within one tick goes out in one report. */
+  changed(): void {
+    const wake = this.#wake;
+    this.#options.clock.after(0, () => wake.abort());
+  }
+
+  /** Says goodbye to the coordinator if it knows this agent. To be called after the signal has aborted. */
+  async stop(): Promise<void> {
+    await this.#loop;
+    const content = this.#options.content();
+    if (content && this.#options.sender.introduced) await this.#leave(digestContent(content));
+  }
+
+  async #run(): Promise<void> {
+    const { signal, onRound, clock } = this.#options;
+    while (!signal.aborted) {
+      onRound();
+      // Made anew before the content is looked at, so that no change falls between looking and sleeping.
+      this.#wake = new AbortController();
+      const waitMs = await this.#reportWhenDue();
+      if (waitMs > 0) await sleep(clock, Math.min(waitMs, IDLE_ROUND_MS_MAX), this.#wake.signal);
+    }
+  }
+
+  /** Returns how long nothing was due, in milliseconds; 0 or less when a report was sent. */
+  async #reportWhenDue(): Promise<number> {
+    const content = this.#options.content();
+    if (!content) return Number.POSITIVE_INFINITY;
+    const report = digestContent(content);
+    const hasNews = report.digest !== this.#attempted;
+    const waitMs = this.#schedule.dueMs(hasNews) - this.#options.clock.monotonic();
+    if (waitMs <= 0) await this.#attempt(report);
+    return waitMs;
+  }
+
+  async #attempt(report: DigestedContent): Promise<void> {
+    const { sender, clock, signal } = this.#options;
+    const startMs = clock.monotonic();
+    this.#attempted = report.digest;
+    let sent: Sent;
+    try {
+      sent = await sender.send(report, { leaving: false, timeoutMs: DELIVERY_TIMEOUT_MS, signal });
+    } catch (error) {
+      if (!signal.aborted) this.#onFailed(error, startMs);
+      return;
+    }
+    this.#onAccepted(sent, startMs);
+  }
+
+  #onAccepted({ origin, reply, contentWanted }: Sent, startMs: number): void {
+    const { clock, metrics, onTargets } = this.#options;
+    const nowMs = clock.monotonic();
+    metrics.durationSeconds.observe((nowMs - startMs) / 1000);
+    metrics.lastAccepted.set(clock.now() / 1000);
+    metrics.connected.set(1);
+    this.#log.accepted(origin);
+    this.#schedule.accepted(nowMs, reply.nextReportSeconds);
+    if (contentWanted) this.#schedule.contentWanted(nowMs);
+    if (reply.targets) onTargets(reply.targets);
+  }
+
+  #onFailed(error: unknown, startMs: number): void {
+    const { clock, metrics } = this.#options;
+    const asked = error instanceof CodedError ? error.fields['retryAfterMs'] : undefined;
+    metrics.connected.set(0);
+    this.#schedule.failed(startMs, clock.monotonic(), typeof asked === 'number' ? asked : 0);
+    this.#log.failed(error);
+  }
+
+  async #leave(report: DigestedContent): Promise<void> {
+    const { sender, clock, logger } = this.#options;
+    const deadlineMs = clock.monotonic() + LEAVING_TIMEOUT_MS;
+    const { signal } = new AbortController();
+    let err: unknown;
+    for (let attempt = 0; attempt < LEAVING_ATTEMPTS_MAX; attempt += 1) {
+      const timeoutMs = deadlineMs - clock.monotonic();
+      if (timeoutMs <= 0) break;
+      try {
+        const { contentWanted } = await sender.send(report, { leaving: true, timeoutMs, signal });
+        if (!contentWanted) return;
+      } catch (error) {
+        err = error;
+        if (isThrottled(error)) break;
+      }
+    }
+    logger.warn({ err }, 'Could not say goodbye to the coordinator');
+  }
+}

@@ -1,0 +1,89 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Schedule } from './schedule.ts';
+
+function schedule(random = 0) {
+  return new Schedule({ heartbeatSeconds: 10, random: () => random });
+}
+
+describe('Schedule', () => {
+  test('is due at once at the beginning', () => {
+    expect(schedule().dueMs(true)).toBeLessThan(0);
+  });
+
+  test('waits for the interval of the coordinator, or else for its own', () => {
+    const plan = schedule();
+    plan.accepted(1000, undefined);
+    expect(plan.dueMs(false)).toBe(11_000);
+    plan.accepted(2000, 30);
+    expect(plan.dueMs(false)).toBe(32_000);
+    plan.accepted(3000, undefined);
+    expect(plan.dueMs(false)).toBe(33_000);
+  });
+
+  test('sends news at once after a report that was accepted', () => {
+    const plan = schedule();
+    plan.accepted(1000, 30);
+    expect(plan.dueMs(true)).toBe(1000);
+  });
+
+  test('is early by up to 5 %, never late', () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        fc.double({ min: 0.2, max: 600, noNaN: true }),
+        (random, seconds) => {
+          const plan = schedule(random);
+          plan.accepted(0, seconds);
+          expect(plan.dueMs(false)).toBeLessThanOrEqual(seconds * 1000);
+          expect(plan.dueMs(false)).toBeGreaterThanOrEqual(seconds * 949.99);
+        },
+      ),
+    );
+  });
+
+  test('takes 0.2 to 600 s', () => {
+    const plan = schedule();
+    plan.accepted(0, 0.001);
+    expect(plan.dueMs(false)).toBe(200);
+    plan.accepted(0, 9999);
+    expect(plan.dueMs(false)).toBe(600_000);
+  });
+
+  test('backs off from 0.2 s to at most 10 s while attempts fail, and starts anew after one that did not', () => {
+    const plan = schedule();
+    const waits: number[] = [];
+    for (let i = 0; i < 8; i += 1) {
+      plan.failed(0, 0, 0);
+      waits.push(plan.dueMs(false));
+    }
+    expect(waits).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+    plan.accepted(0, 10);
+    plan.failed(0, 0, 0);
+    expect(plan.dueMs(false)).toBe(200);
+    const late = schedule(0.999);
+    for (let i = 0; i < 8; i += 1) late.failed(0, 0, 0);
+    expect(late.dueMs(false)).toBeLessThanOrEqual(10_000);
+  });
+
+  test('lets news go out during backoff, 200 ms after the last attempt began', () => {
+    const plan = schedule();
+    for (let i = 0; i < 8; i += 1) plan.failed(1000, 1050, 0);
+    expect(plan.dueMs(false)).toBe(6050);
+    expect(plan.dueMs(true)).toBe(1200);
+  });
+
+  test('holds back even news for as long as the coordinator asks', () => {
+    const plan = schedule();
+    plan.failed(1000, 1050, 7000);
+    expect(plan.dueMs(false)).toBe(8050);
+    expect(plan.dueMs(true)).toBe(8050);
+  });
+
+  test('sends the content as soon as it is asked for', () => {
+    const plan = schedule();
+    plan.accepted(1000, 30);
+    plan.contentWanted(1000);
+    expect(plan.dueMs(false)).toBe(1000);
+  });
+});
