@@ -1,0 +1,182 @@
+import type { IncomingMessage } from 'node:http';
+import type { KubeConfig } from '@kubernetes/client-node';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { CodedError } from '@rollcall/common/coded-error.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
+import { Connection } from './connection.ts';
+import { readText, StaleSocketError, sendRequest, statusError, type WireRequest } from './exchange.ts';
+import { JsonLines } from './json-lines.ts';
+import { Limit } from './limit.ts';
+
+export type KubeClientOptions = {
+  userAgent: string;
+  /** Connections for requests; watches have theirs beside them. */
+  maxSockets: number;
+  clock: Clock;
+  /** Told of every answer: the verb in Kubernetes' words, and the status, or `error` when there was no answer. */
+  onAnswer?: (verb: string, code: string) => void;
+};
+
+/** Largest body of an answer: a page of 500 Nodes of a GPU fleet is about 25 MB. */
+const ANSWER_BYTES_MAX = 128 * 1024 * 1024;
+/** Largest event of a watch: etcd holds objects of up to 1.5 MB. */
+const EVENT_BYTES_MAX = 8 * 1024 * 1024;
+/** From the request to the headers of the answer: a watch is answered before there is anything to see. */
+const STREAM_OPEN_MS = 30_000;
+
+type StreamRequest = Parameters<KubeClient['stream']>[0];
+
+/** A client with connections of its own, as the current context of `kubeConfig` says. */
+export function createKubeClient(kubeConfig: KubeConfig, options: KubeClientOptions): KubeClient {
+  return new HttpsKubeClient(kubeConfig, options);
+}
+
+class HttpsKubeClient implements KubeClient {
+  readonly #connection: Connection;
+  readonly #options: KubeClientOptions;
+
+  constructor(kubeConfig: KubeConfig, options: KubeClientOptions) {
+    this.#connection = new Connection(kubeConfig, options);
+    this.#options = options;
+  }
+
+  async request<T>(request: KubeRequest): Promise<T> {
+    const limit = new Limit(this.#options.clock, request.signal);
+    limit.within(request.timeoutMs, 'The API server did not answer in time');
+    try {
+      const response = await this.#respond(request, 'request', limit.signal);
+      const text = await readText(response, ANSWER_BYTES_MAX);
+      const value = JSON.parse(text) as T;
+      this.#count(verbOf(request), response.statusCode);
+      return value;
+    } catch (err) {
+      const failure = toCodedError(err, request, limit.signal);
+      this.#count(verbOf(request), failure instanceof KubeStatusError ? failure.status : undefined);
+      throw failure;
+    } finally {
+      limit.end();
+    }
+  }
+
+  async stream(request: StreamRequest, onObject: (object: unknown) => void): Promise<void> {
+    const limit = new Limit(this.#options.clock, request.signal);
+    limit.within(Math.min(STREAM_OPEN_MS, request.idleTimeoutMs), 'The API server did not answer in time');
+    const receiver = new Receiver(onObject);
+    try {
+      const response = await this.#openStream(request, limit.signal);
+      request.onOpen?.();
+      const lines = new JsonLines(EVENT_BYTES_MAX);
+      limit.withinSilence(request.idleTimeoutMs);
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        limit.withinSilence(request.idleTimeoutMs);
+        for (const object of lines.push(chunk)) {
+          if (request.signal?.aborted) return;
+          receiver.take(object);
+        }
+      }
+      lines.end();
+    } catch (err) {
+      if (receiver.hasThrown(err)) throw err;
+      if (!request.signal?.aborted) throw toCodedError(err, request, limit.signal);
+    } finally {
+      limit.end();
+    }
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  async #openStream(request: StreamRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    try {
+      const response = await this.#respond(request, 'stream', signal);
+      this.#count('watch', response.statusCode);
+      return response;
+    } catch (err) {
+      if (!request.signal?.aborted) this.#count('watch', err instanceof KubeStatusError ? err.status : undefined);
+      throw err;
+    }
+  }
+
+  /** A 2xx answer whose body has still to be read. Throws KubeStatusError for any other. */
+  async #respond(
+    request: Omit<KubeRequest, 'timeoutMs'>,
+    use: 'request' | 'stream',
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const destination = await Promise.race([this.#connection.destination(use), rejectionOf(signal)]);
+    const wire = this.#wireRequest(request);
+    const response = await sendRequest(destination, wire, signal).catch((err: unknown) => {
+      // Asking again is harmless for a GET, and for nothing else: a write may have been done.
+      if (err instanceof StaleSocketError && request.method === 'GET') return sendRequest(destination, wire, signal);
+      throw err;
+    });
+    const status = response.statusCode ?? 0;
+    if (status >= 200 && status <= 299) return response;
+    throw await statusError(response, { method: request.method, path: request.path });
+  }
+
+  #wireRequest({ method, path, query, body, contentType, accept }: Omit<KubeRequest, 'timeoutMs'>): WireRequest {
+    const payload = body === undefined ? undefined : JSON.stringify(body);
+    const headers: Record<string, string> = {
+      'User-Agent': this.#options.userAgent,
+      Accept: accept ?? 'application/json',
+    };
+    if (payload !== undefined) {
+      headers['Content-Type'] = contentType ?? 'application/json';
+      headers['Content-Length'] = String(Buffer.byteLength(payload));
+    }
+    const search = query ? `?${new URLSearchParams(query)}` : '';
+    return { method, path: `${path}${search}`, headers, body: payload };
+  }
+
+  #count(verb: string, status: number | undefined): void {
+    this.#options.onAnswer?.(verb, status === undefined ? 'error' : String(status));
+  }
+}
+
+/** Keeps what the receiver of a stream throws apart from what goes wrong with the stream. */
+class Receiver {
+  readonly #onObject: (object: unknown) => void;
+  #thrown: { error: unknown } | undefined;
+
+  constructor(onObject: (object: unknown) => void) {
+    this.#onObject = onObject;
+  }
+
+  take(object: unknown): void {
+    try {
+      this.#onObject(object);
+    } catch (error) {
+      this.#thrown = { error };
+      throw error;
+    }
+  }
+
+  hasThrown(error: unknown): boolean {
+    return this.#thrown !== undefined && this.#thrown.error === error;
+  }
+}
+
+/** When the limit was reached, the socket only says that it was torn down; the signal knows why. */
+function toCodedError(err: unknown, request: Pick<KubeRequest, 'method' | 'path'>, limit: AbortSignal): CodedError {
+  const cause = limit.aborted ? limit.reason : err;
+  if (cause instanceof CodedError) return cause;
+  return new CodedError('KUBE_UNREACHABLE', 'The API server could not be reached', {
+    cause,
+    fields: { method: request.method, path: request.path },
+  });
+}
+
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+function verbOf({ method, query, contentType }: KubeRequest): string {
+  if (method === 'GET') return query?.['limit'] === undefined ? 'get' : 'list';
+  if (method === 'PATCH') return contentType?.startsWith('application/apply-patch') ? 'apply' : 'patch';
+  return { POST: 'create', PUT: 'update', DELETE: 'delete' }[method];
+}

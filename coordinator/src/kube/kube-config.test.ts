@@ -1,0 +1,163 @@
+import type { RequestOptions } from 'node:https';
+import type { CodedError } from '@rollcall/common/coded-error.ts';
+import { describe, expect, it } from 'vitest';
+import { loadKubeConfig } from './kube-config.ts';
+
+const CA = Buffer.from('the CA').toString('base64');
+
+function kubeconfig(name: string, more: { cluster?: object; user?: object; current?: string } = {}): string {
+  return JSON.stringify({
+    clusters: [
+      { name, cluster: { server: `https://${name}:6443`, 'certificate-authority-data': CA, ...more.cluster } },
+    ],
+    users: [{ name, user: { token: `token of ${name}`, ...more.user } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    'current-context': more.current ?? name,
+  });
+}
+
+/** Loads from files that exist only here. */
+function load(options: { kubeconfig?: string; master?: string; env?: Record<string, string> }, files: object = {}) {
+  const readFile = (path: string) => {
+    const text = (files as Record<string, string>)[path];
+    if (text === undefined) throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+    return text;
+  };
+  return loadKubeConfig({ kubeconfig: '', master: '', env: {}, readFile, ...options });
+}
+
+function problem(...args: Parameters<typeof load>): string {
+  try {
+    load(...args);
+  } catch (err) {
+    expect((err as CodedError).code).toBe('CONFIG_INVALID');
+    return (err as CodedError).message;
+  }
+  throw new Error('it was accepted');
+}
+
+async function options(...args: Parameters<typeof load>): Promise<RequestOptions> {
+  const result: RequestOptions = { headers: {} };
+  await load(...args).applyToHTTPSOptions(result);
+  return result;
+}
+
+const inCluster = {
+  '/var/run/secrets/kubernetes.io/serviceaccount/token': 'pod token',
+  '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt': 'pod CA',
+};
+const podEnv = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
+
+describe('loadKubeConfig', () => {
+  it('reads the file that it is given, also in YAML', async () => {
+    const yaml = [
+      'current-context: here',
+      'contexts: [{name: here, context: {cluster: c, user: u}}]',
+      'clusters: [{name: c, cluster: {server: "https://c/"}}]',
+      'users: [{name: u, user: {token: secret}}]',
+    ].join('\n');
+    expect(load({ kubeconfig: '/k' }, { '/k': yaml }).getCurrentCluster()?.server).toBe('https://c');
+    expect((await options({ kubeconfig: '/k' }, { '/k': yaml })).headers).toMatchObject({
+      Authorization: 'Bearer secret',
+    });
+  });
+
+  it('merges several files as kubectl does: the first that names a thing wins, and one may be missing', () => {
+    const files = {
+      '/a': kubeconfig('a', { current: '' }),
+      '/b': kubeconfig('b'),
+      '/c': kubeconfig('b', { cluster: { server: 'https://other' } }),
+    };
+    const merged = load({ kubeconfig: '/a:/missing:/b:/c' }, files);
+    expect(merged.getCurrentContext()).toBe('b');
+    expect(merged.getCurrentCluster()?.server).toBe('https://b:6443');
+    expect(merged.getContexts().map(({ name }) => name)).toEqual(['a', 'b']);
+  });
+
+  it('uses the service account of the pod where no file is given', () => {
+    const config = load({ env: podEnv }, inCluster);
+    expect(config.getCurrentCluster()).toMatchObject({
+      server: 'https://10.0.0.1:443',
+      caFile: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
+    });
+    expect(config.getCurrentUser()?.authProvider.config.tokenFile).toContain('serviceaccount/token');
+    expect(
+      load({ env: { ...podEnv, KUBERNETES_SERVICE_HOST: 'fd00::1' } }, inCluster).getCurrentCluster()?.server,
+    ).toBe('https://[fd00::1]:443');
+  });
+
+  it('lets --master go before the address that the rest says', async () => {
+    const files = { '/k': kubeconfig('k') };
+    expect(load({ kubeconfig: '/k', master: 'https://other:1' }, files).getCurrentCluster()?.server).toBe(
+      'https://other:1',
+    );
+    expect((await options({ kubeconfig: '/k', master: 'https://other:1' }, files)).headers).toMatchObject({
+      Authorization: 'Bearer token of k',
+    });
+    expect(load({ master: 'https://other:1', env: podEnv }, inCluster).getCurrentCluster()?.server).toBe(
+      'https://other:1',
+    );
+    expect(load({ master: 'http://localhost:8080' }).getCurrentCluster()?.server).toBe('http://localhost:8080');
+  });
+
+  it('gives options also for a plain HTTP server', async () => {
+    await expect(options({ master: 'http://localhost:8080' })).resolves.toBeDefined();
+  });
+
+  it('finds the files that a kubeconfig names from where the kubeconfig is', () => {
+    const text = kubeconfig('k', {
+      cluster: { 'certificate-authority': 'ca.crt' },
+      user: { 'client-certificate': '../me.crt', tokenFile: 'token', exec: { command: './bin/login', env: null } },
+    });
+    const files = { '/etc/kube/config': text, '/etc/kube/ca.crt': '', '/etc/me.crt': '', '/etc/kube/token': '' };
+    const config = load({ kubeconfig: '/etc/kube/config' }, files);
+    expect(config.getCurrentCluster()?.caFile).toBe('/etc/kube/ca.crt');
+    const user = config.getCurrentUser();
+    expect(user).toMatchObject({ certFile: '/etc/me.crt', authProvider: { config: { tokenFile: '/etc/kube/token' } } });
+    expect(user?.token).toBeUndefined();
+    expect(user?.exec).toMatchObject({ command: '/etc/kube/bin/login', env: [{ name: 'KUBERNETES_EXEC_INFO' }] });
+  });
+
+  it('keeps the CA of a context without a user', async () => {
+    const text = JSON.stringify({
+      ...JSON.parse(kubeconfig('k')),
+      contexts: [{ name: 'k', context: { cluster: 'k' } }],
+    });
+    expect((await options({ kubeconfig: '/k' }, { '/k': text })).ca).toEqual(Buffer.from('the CA'));
+  });
+
+  it.each([
+    ['nothing is given outside a cluster', {}, {}, '--kubeconfig: not given, and this is not a pod'],
+    ['a pod has no token', { env: podEnv }, {}, 'no service account token is mounted'],
+    ['the file is missing', { kubeconfig: '/k' }, {}, '--kubeconfig: cannot read /k'],
+    ['all of several files are missing', { kubeconfig: '/k:/l' }, {}, 'there is no such file: /k:/l'],
+    ['the file is not YAML', { kubeconfig: '/k' }, { '/k': 'a: [' }, '/k is not YAML'],
+    ['the file is empty', { kubeconfig: '/k' }, { '/k': '' }, '/k is not YAML'],
+    ['the file is a list', { kubeconfig: '/k' }, { '/k': '[]' }, '/k is not a kubeconfig'],
+    ['a list is none', { kubeconfig: '/k' }, { '/k': 'users: 5' }, '/k: users is not a list'],
+    ['it is an empty kubeconfig', { kubeconfig: '/k' }, { '/k': '{}' }, '/k has no current-context'],
+    ['the context is missing', { kubeconfig: '/k' }, { '/k': kubeconfig('k', { current: 'x' }) }, 'has no context "x"'],
+    [
+      'the cluster is missing',
+      { kubeconfig: '/k' },
+      { '/k': 'contexts: [{name: a, context: {cluster: c}}]\ncurrent-context: a' },
+      'has no cluster "c", which the context "a" names',
+    ],
+    [
+      'the user is missing',
+      { kubeconfig: '/k' },
+      { '/k': JSON.stringify({ ...JSON.parse(kubeconfig('k')), users: [] }) },
+      'has no user "k", which the context "k" names',
+    ],
+    ['an entry has no name', { kubeconfig: '/k' }, { '/k': 'clusters: [{}]' }, '--kubeconfig: is not complete'],
+    ['the address is none', { kubeconfig: '/k', master: 'here' }, { '/k': kubeconfig('k') }, '--master: "here" is not'],
+    [
+      'a file that it names is missing',
+      { kubeconfig: '/k' },
+      { '/k': kubeconfig('k', { user: { tokenFile: '/t' } }) },
+      'cannot read /t, which it names',
+    ],
+  ])('refuses when %s', (_case, given, files, message) => {
+    expect(problem(given, files)).toContain(message);
+  });
+});

@@ -1,0 +1,52 @@
+import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
+
+/** What this room counts. Each member is a plain function, so that nothing else here knows of the registry. */
+export type KubeMetrics = {
+  /** A request that ended; `code` is a status, or `error` when there was no answer. */
+  answered(verb: string, code: string): void;
+  watchEvent(resource: string): void;
+  watchRestarted(resource: string, reason: string): void;
+  /** This replica began or stopped to lead. */
+  leading(leads: boolean): void;
+  /** Another identity holds the Lease. */
+  leaderChanged(): void;
+};
+
+export function createKubeMetrics(registry: Registry): KubeMetrics {
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'rollcall_coordinator_kube_requests_total',
+    help: 'Requests to the API server that ended, by verb and status code; the code is "error" when there was no answer.',
+    labelNames: ['verb', 'code'],
+    registers,
+  });
+  const events = new Counter({
+    name: 'rollcall_coordinator_watch_events_total',
+    help: 'Events that watches delivered, bookmarks included.',
+    labelNames: ['resource'],
+    registers,
+  });
+  const restarts = new Counter({
+    name: 'rollcall_coordinator_watch_restarts_total',
+    help: 'Watches that ended and were taken up again, by what ended them.',
+    labelNames: ['resource', 'reason'],
+    registers,
+  });
+  const leader = new Gauge({
+    name: 'rollcall_coordinator_leader',
+    help: '1 on the replica that leads, 0 on a standby.',
+    registers,
+  });
+  const transitions = new Counter({
+    name: 'rollcall_coordinator_leader_transitions_total',
+    help: 'Changes of the leader that this replica has seen.',
+    registers,
+  });
+  return {
+    answered: (verb, code) => requests.inc({ verb, code }),
+    watchEvent: (resource) => events.inc({ resource }),
+    watchRestarted: (resource, reason) => restarts.inc({ resource, reason }),
+    leading: (leads) => leader.set(leads ? 1 : 0),
+    leaderChanged: () => transitions.inc(),
+  };
+}

@@ -1,0 +1,105 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { WriteFence } from './client.ts';
+import type { ElectionCallbacks } from './election.ts';
+import type { KubeMetrics } from './kube-metrics.ts';
+
+export type LeadershipOptions = {
+  clock: Clock;
+  renewDeadlineMs: number;
+  identity: string;
+  logger: Logger;
+  callbacks: Pick<ElectionCallbacks, 'onStartedLeading' | 'onStoppedLeading'>;
+  metrics: Pick<KubeMetrics, 'leading'> | undefined;
+  /** Something changed on which the next step depends. */
+  onChange: () => void;
+};
+
+/**
+ * Whether this replica leads, and for how long it may go on without another renewal. All times are of the monotonic
+ * clock, in milliseconds, and are looked at when somebody asks, not when a timer fires: a process that was stopped and
+ * resumes finds that it no longer leads before it does anything else.
+ */
+export class Leadership implements WriteFence {
+  readonly #options: LeadershipOptions;
+  #term: number | undefined;
+  #renewedAt = Number.NEGATIVE_INFINITY;
+  #cancelTimer = () => {};
+
+  constructor(options: LeadershipOptions) {
+    this.#options = options;
+    options.metrics?.leading(false);
+  }
+
+  /** `undefined` on a standby. */
+  get term(): number | undefined {
+    return this.#term;
+  }
+
+  /** When the last renewal that succeeded was begun; it stays when leadership ends. */
+  get renewedAt(): number {
+    return this.#renewedAt;
+  }
+
+  remainingMs(): number {
+    return this.#term === undefined ? 0 : this.fencedInMs();
+  }
+
+  /** How long what was begun while leading may still be under way. */
+  fencedInMs(): number {
+    return Math.max(0, this.#renewedAt + this.#options.renewDeadlineMs - this.#options.clock.monotonic());
+  }
+
+  /** The Lease is ours by a write that was begun at `startedAt`. */
+  start(term: number, startedAt: number): void {
+    const { logger, metrics, callbacks, identity } = this.#options;
+    this.#renewedAt = startedAt;
+    // After a pause the answer to the write may be older than the lease is long.
+    if (this.fencedInMs() === 0) return;
+    this.#term = term;
+    this.#armTimer();
+    metrics?.leading(true);
+    logger.info({ term, identity }, 'Started leading');
+    this.#tell(() => callbacks.onStartedLeading(term));
+  }
+
+  /** Without effect once leadership has ended: whoever was told so begins anew. */
+  extend(startedAt: number): void {
+    if (this.#term === undefined) return;
+    this.#renewedAt = startedAt;
+    this.#armTimer();
+  }
+
+  end(cause: string): void {
+    const { logger, metrics, callbacks } = this.#options;
+    if (this.#term === undefined) return;
+    const term = this.#term;
+    this.#term = undefined;
+    this.#cancelTimer();
+    metrics?.leading(false);
+    logger.info({ term, cause }, 'Stopped leading');
+    this.#tell(() => callbacks.onStoppedLeading());
+    this.#options.onChange();
+  }
+
+  /** Ends leadership that has run out. */
+  check(): void {
+    if (this.#term === undefined) return;
+    if (this.remainingMs() > 0) this.#armTimer();
+    else this.end('the Lease was not renewed in time');
+  }
+
+  #armTimer(): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#options.clock.after(this.remainingMs(), () => this.check());
+  }
+
+  /** A caller that throws must not end the election. */
+  #tell(call: () => void): void {
+    try {
+      call();
+    } catch (err) {
+      this.#options.logger.error({ err }, 'Failed to act on a change of leadership');
+    }
+  }
+}

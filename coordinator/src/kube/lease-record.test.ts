@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { isOlderVersion, type Lease, type LeaseSpec, leaseState, microTime, released } from './lease-record.ts';
+
+function lease(spec: LeaseSpec, annotations: Record<string, string> = {}): Lease {
+  return { metadata: { name: 'l', uid: 'u', resourceVersion: '1', annotations }, spec };
+}
+
+describe('leaseState', () => {
+  const renewTime = '2026-01-01T00:00:00.000000Z';
+  it.each<[string, LeaseSpec, ReturnType<typeof leaseState>]>([
+    ['an empty record unclaimed', {}, { state: 'unclaimed' }],
+    ['what client-go releases', { holderIdentity: '', leaseDurationSeconds: 1, renewTime }, { state: 'released' }],
+    [
+      'a record out of which a person took the name held by an unknown',
+      { holderIdentity: '', leaseDurationSeconds: 15, renewTime },
+      { state: 'held', holder: undefined, durationMs: 15_000 },
+    ],
+    [
+      'a record with a holder held, however old',
+      { holderIdentity: 'x', leaseDurationSeconds: 15, renewTime },
+      { state: 'held', holder: 'x', durationMs: 15_000 },
+    ],
+    [
+      'a duration below zero none',
+      { holderIdentity: 'x', leaseDurationSeconds: -5 },
+      { state: 'held', holder: 'x', durationMs: 0 },
+    ],
+  ])('calls %s', (_what, spec, state) => {
+    expect(leaseState(lease(spec))).toEqual(state);
+  });
+});
+
+describe('released', () => {
+  it('takes out holder and address, and leaves the rest', () => {
+    const annotations = { 'rollcall.dev/leader-url': 'https://x', other: 'kept' };
+    const spec = { holderIdentity: 'x', leaseTransitions: 7, acquireTime: 'a', strategy: 'kept' };
+    expect(released(lease(spec, annotations), 'now')).toMatchObject({
+      metadata: { annotations: { other: 'kept' } },
+      spec: {
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        leaseTransitions: 7,
+        acquireTime: 'a',
+        renewTime: 'now',
+        strategy: 'kept',
+      },
+    });
+    expect(released(lease(spec, annotations), 'now').metadata.annotations).toEqual({ other: 'kept' });
+  });
+});
+
+describe('microTime', () => {
+  it('has six digits, the last three of which tell two writes of one millisecond apart', () => {
+    const epochMs = Date.UTC(2026, 0, 2, 3, 4, 5, 67);
+    expect(microTime(epochMs, 8)).toBe('2026-01-02T03:04:05.067008Z');
+    expect(microTime(epochMs, 1008)).toBe('2026-01-02T03:04:05.067008Z');
+  });
+});
+
+describe('isOlderVersion', () => {
+  it.each([
+    ['9', '10', true],
+    ['10', '9', false],
+    ['10', '10', false],
+    ['9007199254740992', '9007199254740993', true],
+  ])('%s before %s: %s', (a, b, older) => {
+    expect(isOlderVersion(a, b)).toBe(older);
+  });
+});

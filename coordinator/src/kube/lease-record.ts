@@ -1,0 +1,98 @@
+import { LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { StoredObject } from './apply-object.ts';
+
+export type LeaseSpec = {
+  holderIdentity?: string;
+  leaseDurationSeconds?: number;
+  /** RFC 3339 with microseconds, by the holder's wall clock: for people. */
+  acquireTime?: string;
+  renewTime?: string;
+  leaseTransitions?: number;
+  [field: string]: unknown;
+};
+
+export type Lease = StoredObject & { spec?: LeaseSpec };
+
+/** What a candidate writes of itself. */
+export type Candidate = { identity: string; leaderUrl: string; leaseDurationMs: number };
+
+/**
+ * - `unclaimed`: nobody has ever held it, as after its creation
+ * - `released`: its holder gave it up in order
+ * - `held`: by `holder`, or, where that is absent, by who knows: a person has taken a name out
+ */
+export type LeaseState =
+  | { state: 'unclaimed' }
+  | { state: 'released' }
+  | { state: 'held'; holder: string | undefined; durationMs: number };
+
+export function leaseState({ spec = {} }: Lease): LeaseState {
+  const holder = spec.holderIdentity || undefined;
+  const durationMs = Math.max(0, spec.leaseDurationSeconds ?? 0) * 1000;
+  if (holder === undefined && !spec.renewTime) return { state: 'unclaimed' };
+  // client-go releases in the same way: no holder, and a lease of one second.
+  if (holder === undefined && durationMs <= 1000) return { state: 'released' };
+  return { state: 'held', holder, durationMs };
+}
+
+/** A record that names nobody, and that nobody has released: it was made anew, or a person took a name out. */
+export function isWithoutHolder(lease: Lease): boolean {
+  const state = leaseState(lease);
+  return state.state === 'unclaimed' || (state.state === 'held' && state.holder === undefined);
+}
+
+/** Two records with equal fingerprints say the same. Metadata that others may touch is no part of it. */
+export function fingerprint({ metadata, spec = {} }: Lease): string {
+  const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } = spec;
+  const url = metadata.annotations?.[LEADER_URL_ANNOTATION];
+  return JSON.stringify([holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions, url]);
+}
+
+/** The record with which `candidate` takes the Lease over, as the holder of `term`. */
+export function acquired(lease: Lease, candidate: Candidate, term: number, time: string): Lease {
+  return held(lease, candidate, { acquireTime: time, renewTime: time, leaseTransitions: term });
+}
+
+export function renewed(lease: Lease, candidate: Candidate, term: number, time: string): Lease {
+  const acquireTime = lease.spec?.acquireTime ?? time;
+  return held(lease, candidate, { acquireTime, renewTime: time, leaseTransitions: term });
+}
+
+export function released(lease: Lease, time: string): Lease {
+  const { [LEADER_URL_ANNOTATION]: _url, ...annotations } = lease.metadata.annotations ?? {};
+  return {
+    ...lease,
+    metadata: { ...lease.metadata, annotations },
+    spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: time },
+  };
+}
+
+function held(lease: Lease, candidate: Candidate, times: LeaseSpec): Lease {
+  return {
+    ...lease,
+    metadata: {
+      ...lease.metadata,
+      annotations: { ...lease.metadata.annotations, [LEADER_URL_ANNOTATION]: candidate.leaderUrl },
+    },
+    spec: {
+      ...lease.spec,
+      holderIdentity: candidate.identity,
+      leaseDurationSeconds: Math.round(candidate.leaseDurationMs / 1000),
+      ...times,
+    },
+  };
+}
+
+/**
+ * Kubernetes' MicroTime. The digits below the millisecond are `counter`, so that two renewals never look alike: a
+ * standby recognises a renewal by the change of this value, and the wall clock may have been set back in between.
+ */
+export function microTime(epochMs: number, counter: number): string {
+  const micros = String(counter % 1000).padStart(3, '0');
+  return new Date(epochMs).toISOString().replace('Z', `${micros}Z`);
+}
+
+/** Whether resourceVersion `a` is before `b`: both are decimal numbers, too large for a float. */
+export function isOlderVersion(a: string, b: string): boolean {
+  return a.length === b.length ? a < b : a.length < b.length;
+}

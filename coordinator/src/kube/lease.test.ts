@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import { World } from './testing/lease-world.ts';
+
+describe('lease election', () => {
+  it('makes the only candidate lead within half a second, where there is no Lease yet', async () => {
+    const world = new World(1);
+    const { election, terms } = world.add();
+    expect(await world.until(() => election.isLeading(), 1000)).toBeLessThanOrEqual(500);
+    expect(terms).toEqual([1]);
+    expect(world.server.lease?.metadata.annotations).toEqual({ 'rollcall.dev/leader-url': 'https://replica_1' });
+    expect(world.server.lease?.spec).toMatchObject({
+      holderIdentity: 'replica_1',
+      leaseDurationSeconds: 15,
+      leaseTransitions: 1,
+    });
+  });
+
+  it('elects one of two that begin at once', async () => {
+    const world = new World(2);
+    world.add();
+    world.add();
+    await world.clock.advance(30_000);
+    expect(world.leaders()).toHaveLength(1);
+    expect(world.terms).toEqual([1]);
+    expect(world.violations).toEqual([]);
+  });
+
+  it('tells standbys where the leader is', async () => {
+    const world = new World(3);
+    const [leader, standby] = await world.settled();
+    expect(leader.leaders).toEqual(['https://replica_1']);
+    expect(standby.leaders).toEqual(['https://replica_1']);
+    expect(standby.election.remainingMs()).toBe(0);
+  });
+
+  it('renews every two seconds and asks nothing else of the API server', async () => {
+    const world = new World(4);
+    await world.settled();
+    const before = Number(world.server.lease?.metadata.resourceVersion);
+    await world.clock.advance(60_000);
+    expect(Number(world.server.lease?.metadata.resourceVersion) - before).toBe(30);
+  });
+
+  it('takes over 15 s after a leader was killed, and not before', async () => {
+    const world = new World(5);
+    const [leader, standby] = await world.settled();
+    world.kill(leader);
+    const tookMs = await world.until(() => standby.election.isLeading(), 20_000);
+    expect(tookMs).toBeGreaterThan(13_000);
+    expect(tookMs).toBeLessThan(15_500);
+    expect(standby.terms).toEqual([2]);
+  });
+
+  it('hands over within half a second of a clean stop, once the writes under way have settled', async () => {
+    const world = new World(6);
+    const [leader, standby] = await world.settled();
+    let settle = () => {};
+    const writes = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    leader.stop.abort();
+    const releasing = leader.election.release(writes);
+    expect(leader.election.remainingMs()).toBe(0);
+    await world.clock.advance(1500);
+    expect(standby.election.isLeading()).toBe(false);
+    settle();
+    expect(await world.until(() => standby.election.isLeading(), 1000)).toBeLessThanOrEqual(500);
+    await releasing;
+    await leader.running;
+    expect(standby.leaders).toEqual(['https://replica_1', undefined, 'https://replica_2']);
+  });
+
+  it('leaves the Lease to run out when the writes under way do not settle', async () => {
+    const world = new World(7);
+    const [leader, standby] = await world.settled();
+    const releasing = leader.election.release(new Promise(() => {}));
+    await world.clock.advance(12_000);
+    await releasing;
+    expect(world.server.lease?.spec?.holderIdentity).toBe(leader.identity);
+    await world.until(() => standby.election.isLeading(), 5000);
+    expect(world.violations).toEqual([]);
+  });
+
+  it('fences itself 10 s after the last renewal that got through was begun', async () => {
+    const world = new World(8);
+    const [leader] = await world.settled();
+    leader.machine.network.partitioned = true;
+    await world.clock.advance(7900);
+    expect(leader.election.isLeading()).toBe(true);
+    await world.clock.advance(2100);
+    expect(leader.election.remainingMs()).toBe(0);
+    expect(leader.election.isLeading()).toBe(false);
+  });
+
+  it('counts the time that the answer to a renewal took', async () => {
+    const world = new World(18);
+    const { election } = world.add({ latency: () => 2000 });
+    await world.until(() => election.isLeading(), 30_000);
+    expect(election.remainingMs()).toBeLessThanOrEqual(6000);
+  });
+
+  it('leads again, with a higher term, when the network is back before anyone else took over', async () => {
+    const world = new World(9);
+    const leader = world.add();
+    await world.until(() => leader.election.isLeading(), 1000);
+    leader.machine.network.partitioned = true;
+    await world.clock.advance(30_000);
+    expect(leader.election.isLeading()).toBe(false);
+    leader.machine.heal();
+    await world.until(() => leader.election.isLeading(), 15_000);
+    expect(leader.terms).toEqual([1, 2]);
+  });
+
+  it('knows on resuming from a long stop that it no longer leads, before it does anything', async () => {
+    const world = new World(10);
+    const [leader, standby] = await world.settled();
+    leader.machine.pause();
+    await world.clock.advance(20_000);
+    expect(standby.election.isLeading()).toBe(true);
+    expect(leader.election.remainingMs()).toBe(0);
+    leader.machine.resume();
+    await world.clock.advance(30_000);
+    expect(world.leaders()).toEqual([standby]);
+    expect(world.violations).toEqual([]);
+    expect(leader.leaders.at(-1)).toBe('https://replica_2');
+  });
+
+  it('stops leading as soon as it sees another holder', async () => {
+    const world = new World(11);
+    const [leader] = await world.settled();
+    world.server.edit((lease) => {
+      lease.spec = { ...lease.spec, holderIdentity: 'somebody' };
+    });
+    expect(await world.until(() => !leader.election.isLeading(), 100)).toBeLessThanOrEqual(20);
+    expect(leader.events.slice(-2)).toEqual(['stopped', 'https://replica_1 leads']);
+  });
+
+  it('creates a Lease anew that somebody deletes, without anyone else taking over', async () => {
+    const world = new World(12);
+    const [leader, standby] = await world.settled();
+    world.server.delete();
+    await world.until(() => world.server.lease?.spec?.holderIdentity === leader.identity, 1000);
+    await world.clock.advance(30_000);
+    expect(leader.terms).toEqual([1]);
+    expect(standby.terms).toEqual([]);
+  });
+
+  it('waits out the lease of a holder that was killed just before the Lease was deleted', async () => {
+    const world = new World(13);
+    const [leader, standby] = await world.settled();
+    world.kill(leader);
+    world.server.delete();
+    const tookMs = await world.until(() => standby.election.isLeading(), 20_000);
+    expect(tookMs).toBeGreaterThan(14_900);
+    expect(standby.terms).toEqual([2]);
+  });
+
+  it('stays the leader when somebody touches the Lease, or takes the name out of it', async () => {
+    const world = new World(14);
+    const [leader, standby] = await world.settled();
+    world.server.edit((lease) => {
+      lease.metadata.labels = { touched: 'true' };
+    });
+    await world.clock.advance(5000);
+    world.server.edit((lease) => {
+      lease.spec = { ...lease.spec, holderIdentity: '' };
+    });
+    await world.clock.advance(30_000);
+    expect(world.leaders()).toEqual([leader]);
+    expect(leader.terms).toEqual([1]);
+    expect(standby.terms).toEqual([]);
+    expect(world.server.lease?.metadata.labels).toEqual({ touched: 'true' });
+  });
+
+  it('asks by itself when its watch has gone deaf', async () => {
+    const world = new World(15);
+    const [leader, standby] = await world.settled();
+    // The stream stalls while requests get through again: as after a partition that TCP has not noticed.
+    standby.machine.network.partitioned = true;
+    await world.clock.advance(1000);
+    standby.machine.network.partitioned = false;
+    leader.stop.abort();
+    void leader.election.release(Promise.resolve());
+    await world.until(() => standby.election.isLeading(), 8000);
+  });
+
+  it('is unmoved by wall clocks that jump', async () => {
+    const world = new World(16);
+    const [leader, standby] = await world.settled();
+    for (let round = 0; round < 20; round += 1) {
+      leader.machine.jumpWallClock(world.between(-3_600_000, 3_600_000));
+      standby.machine.jumpWallClock(world.between(-3_600_000, 3_600_000));
+      await world.clock.advance(3000);
+    }
+    expect(world.terms).toEqual([1]);
+    expect(leader.election.isLeading()).toBe(true);
+  });
+
+  it('keeps renewals apart for standbys while the wall clock stands still', async () => {
+    const world = new World(17);
+    const [leader, standby] = await world.settled();
+    for (let round = 0; round < 300; round += 1) {
+      leader.machine.jumpWallClock(-100);
+      await world.clock.advance(100);
+    }
+    expect(standby.terms).toEqual([]);
+    expect(leader.terms).toEqual([1]);
+  });
+});

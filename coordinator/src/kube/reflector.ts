@@ -1,0 +1,294 @@
+import { Backoff } from '@rollcall/common/backoff.ts';
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import { type CodedError, hasCode } from '@rollcall/common/coded-error.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { isSilence, type KubeClient, KubeStatusError } from './client.ts';
+import type { KubeMetrics } from './kube-metrics.ts';
+import { listPages } from './list-pages.ts';
+import type { KubeObject } from './objects.ts';
+import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
+import { readWatchEvent } from './watch-event.ts';
+
+type ReflectorHandlers<T> = {
+  /** All that there is; what was there before and is not among them has gone. */
+  onReplace: (objects: T[]) => void;
+  onUpsert: (object: T) => void;
+  onDelete: (object: T) => void;
+};
+
+export type ReflectorOptions<T> = {
+  client: KubeClient;
+  /** Of the collection, such as `/api/v1/nodes`; its last part names the resource in logs and metrics. */
+  path: string;
+  fieldSelector?: string;
+  labelSelector?: string;
+  /** Asks for PartialObjectMetadata: objects without spec and status. */
+  metadataOnly?: boolean;
+  /** 500 unless told. */
+  pageSize?: number;
+  /** Silence after which a watch is given up; bookmarks come every 60 to 120 s. 150 s unless told. */
+  idleTimeoutMs?: number;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+  signal: AbortSignal;
+  logger: Logger;
+  handlers: ReflectorHandlers<T>;
+  /** Keeps of an object what is needed, before it is held in memory. */
+  trim?: (raw: KubeObject) => T;
+  /** For a CRD that need not be installed: a collection that does not exist counts as one without objects. */
+  absentIsEmpty?: boolean;
+  /** Contact was made again after at least one failed try; `outageMs` counts from the last contact before. */
+  onRecovered?: (outageMs: number) => void;
+  metrics?: Pick<KubeMetrics, 'watchEvent' | 'watchRestarted'>;
+};
+
+export type Reflector = {
+  /** Lists and watches until the signal aborts; then resolves. Never throws. */
+  run(): Promise<void>;
+  /** Whether `onReplace` was called at least once. */
+  hasSynced(): boolean;
+  /** When the API server was last heard on this resource, bookmarks included; `undefined` before the first time. */
+  lastContactMonotonic(): number | undefined;
+  /** What a watch would go on from. */
+  resourceVersion(): string | undefined;
+};
+
+const LIST_TIMEOUT_MS = 60_000;
+const WATCH_SECONDS_MIN = 300;
+const WATCH_SECONDS_MAX = 600;
+/** A watch that ends sooner, without an event, counts as failed: taken up at once, it would end at once again. */
+const SHORT_WATCH_MS = 1000;
+/** A watch that lived so long, or delivered anything, proves that things go well again. */
+const GOOD_WATCH_MS = 5000;
+/** Pages that expire so often while they are read are too slow: then everything is read at once. */
+const PAGING_TRIES = 2;
+
+/** Keeps handlers up to date with a collection, by list and watch, through every failure. */
+export function createReflector<T = KubeObject>(options: ReflectorOptions<T>): Reflector {
+  return new ListWatch(options);
+}
+
+class ListWatch<T> implements Reflector {
+  readonly #options: ReflectorOptions<T>;
+  readonly #resource: string;
+  readonly #selectors: Record<string, string>;
+  readonly #backoff: Backoff;
+  readonly #absentBackoff: Backoff;
+  #position: string | undefined;
+  #synced = false;
+  #lastContact: number | undefined;
+  /** Of the failure that lasts, `undefined` while all goes well. */
+  #failing: string | undefined;
+  #eventsOfWatch = 0;
+  #expiredPagings = 0;
+  /** In a row. */
+  #absences = 0;
+
+  constructor(options: ReflectorOptions<T>) {
+    const { fieldSelector, labelSelector, random } = options;
+    this.#options = options;
+    this.#resource = options.path.split('/').at(-1) ?? options.path;
+    this.#selectors = { ...(fieldSelector ? { fieldSelector } : {}), ...(labelSelector ? { labelSelector } : {}) };
+    this.#backoff = new Backoff({ baseMs: 500, maxMs: 30_000, random });
+    this.#absentBackoff = new Backoff({ baseMs: 10_000, maxMs: 30_000, random });
+  }
+
+  hasSynced(): boolean {
+    return this.#synced;
+  }
+
+  lastContactMonotonic(): number | undefined {
+    return this.#lastContact;
+  }
+
+  resourceVersion(): string | undefined {
+    return this.#position;
+  }
+
+  async run(): Promise<void> {
+    const { signal, clock } = this.#options;
+    while (!signal.aborted) {
+      const delayMs = await this.#listOrWatch();
+      if (delayMs > 0) await sleep(clock, delayMs, signal);
+    }
+  }
+
+  /** Does what is due, and returns how long to wait before the next. */
+  async #listOrWatch(): Promise<number> {
+    try {
+      if (this.#position === undefined) {
+        await this.#list();
+        return 0;
+      }
+      return await this.#watch(this.#position);
+    } catch (err) {
+      return this.#options.signal.aborted ? 0 : this.#afterFailure(err);
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { client, signal, pageSize = 500, handlers } = this.#options;
+    const objects: T[] = [];
+    let pages = 0;
+    const request = {
+      path: this.#options.path,
+      selectors: this.#selectors,
+      accept: this.#accept('PartialObjectMetadataList'),
+      pageSize: this.#expiredPagings < PAGING_TRIES ? pageSize : 0,
+      timeoutMs: LIST_TIMEOUT_MS,
+      signal,
+    };
+    try {
+      this.#position = await listPages(client, request, (raw) => {
+        pages += 1;
+        this.#noteContact();
+        for (const each of raw) this.#guarded(() => objects.push(this.#trim(each)));
+      });
+    } catch (err) {
+      if (pages > 0 && err instanceof KubeStatusError && err.status === 410) this.#expiredPagings += 1;
+      throw err;
+    }
+    this.#expiredPagings = 0;
+    this.#absences = 0;
+    this.#absentBackoff.reset();
+    this.#guarded(() => handlers.onReplace(objects));
+    this.#synced = true;
+  }
+
+  async #watch(position: string): Promise<number> {
+    const { client, clock, signal, random, idleTimeoutMs = 150_000 } = this.#options;
+    const seconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN));
+    const startedAt = clock.monotonic();
+    this.#eventsOfWatch = 0;
+    let open = false;
+    const request = {
+      method: 'GET' as const,
+      path: this.#options.path,
+      query: {
+        ...this.#selectors,
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        resourceVersion: position,
+        timeoutSeconds: String(seconds),
+      },
+      accept: this.#accept('PartialObjectMetadata'),
+      idleTimeoutMs,
+      signal,
+      onOpen: () => {
+        open = true;
+        this.#noteContact();
+      },
+    };
+    try {
+      await client.stream(request, (line) => this.#take(line));
+    } catch (err) {
+      this.#resetBackoffAfter(clock.monotonic() - startedAt);
+      if (isSilence(err)) return this.#afterSilence();
+      if (open && hasCode(err, 'KUBE_UNREACHABLE')) return this.#afterCut(err);
+      throw err;
+    }
+    if (signal.aborted) return 0;
+    const livedMs = clock.monotonic() - startedAt;
+    this.#resetBackoffAfter(livedMs);
+    this.#options.metrics?.watchRestarted(this.#resource, 'ended');
+    return livedMs < SHORT_WATCH_MS && this.#eventsOfWatch === 0 ? this.#backoff.next() : 0;
+  }
+
+  #take(line: unknown): void {
+    const { handlers, metrics } = this.#options;
+    const event = readWatchEvent(line);
+    this.#noteContact();
+    this.#eventsOfWatch += 1;
+    metrics?.watchEvent(this.#resource);
+    if (event.type === 'DELETED') this.#guarded(() => handlers.onDelete(this.#trim(event.object)));
+    else if (event.type !== 'BOOKMARK') this.#guarded(() => handlers.onUpsert(this.#trim(event.object)));
+    this.#position = event.object.metadata.resourceVersion;
+  }
+
+  /**
+   * A watch that was silent to its end, without even a bookmark, may wait for a future that never comes: an etcd that
+   * was restored from a backup counts from an older revision. A list tells.
+   */
+  #afterSilence(): number {
+    if (this.#eventsOfWatch === 0) this.#position = undefined;
+    this.#options.metrics?.watchRestarted(this.#resource, 'silent');
+    return 0;
+  }
+
+  /** That a watch was cut is no failure yet: most are taken up again at once. */
+  #afterCut(err: CodedError): number {
+    const { logger, metrics } = this.#options;
+    // A reset is a message from the other end, or its kernel; a time-out is none.
+    if (err.cause instanceof Error && 'code' in err.cause && err.cause.code === 'ECONNRESET') this.#noteContact();
+    metrics?.watchRestarted(this.#resource, 'cut');
+    logger.debug({ resource: this.#resource, err }, 'Lost the connection of a watch');
+    return this.#backoff.next();
+  }
+
+  #afterFailure(err: unknown): number {
+    const { logger, metrics } = this.#options;
+    const failure = classifyFailure(err, this.#resource);
+    if (this.#position !== undefined) metrics?.watchRestarted(this.#resource, failure.reason);
+    // What was garbled once may have been an accident on the way; twice without progress, it is there to stay.
+    if (failure.relist || (failure.reason === 'garbled' && this.#backoff.attempts > 0)) this.#position = undefined;
+    if (failure.reason === 'absent' && this.#options.absentIsEmpty) return this.#afterAbsence();
+    if (failure.reason !== 'expired') this.#noteFailure(failure, err);
+    else logger.info({ resource: this.#resource, err }, 'Lost the history of a watch');
+    return Math.max(this.#backoff.next(), failure.retryAfterMs);
+  }
+
+  /** A single 404 may come from an API server that has just started; it takes two to say that nothing is there. */
+  #afterAbsence(): number {
+    this.#noteContact();
+    this.#absences += 1;
+    if (this.#absences === 1) return this.#backoff.next();
+    this.#backoff.reset();
+    if (this.#absences === 2) {
+      this.#options.logger.info({ resource: this.#resource }, 'Took a resource that is not served for empty');
+      this.#guarded(() => this.#options.handlers.onReplace([]));
+      this.#synced = true;
+    }
+    return this.#absentBackoff.next();
+  }
+
+  #noteFailure(failure: ReflectorFailure, err: unknown): void {
+    if (this.#failing === failure.kind) return;
+    this.#failing = failure.kind;
+    const { resource, hint } = { resource: this.#resource, hint: failure.hint };
+    this.#options.logger.warn({ resource, err, ...(hint === undefined ? {} : { hint }) }, 'Failed to list or watch');
+  }
+
+  #noteContact(): void {
+    const { clock, logger, onRecovered } = this.#options;
+    const now = clock.monotonic();
+    const before = this.#lastContact;
+    this.#lastContact = now;
+    if (this.#failing === undefined) return;
+    this.#failing = undefined;
+    const outageMs = Math.round(now - (before ?? now));
+    logger.info({ resource: this.#resource, outageMs }, 'Recovered the list or watch');
+    if (this.#synced) this.#guarded(() => onRecovered?.(outageMs));
+  }
+
+  #resetBackoffAfter(livedMs: number): void {
+    if (this.#eventsOfWatch > 0 || livedMs >= GOOD_WATCH_MS) this.#backoff.reset();
+  }
+
+  #trim(raw: KubeObject): T {
+    return this.#options.trim ? this.#options.trim(raw) : (raw as T);
+  }
+
+  /** One object that a handler chokes on must not keep the others from being seen. */
+  #guarded(handle: () => void): void {
+    try {
+      handle();
+    } catch (err) {
+      this.#options.logger.error({ resource: this.#resource, err }, 'Failed to take in an object');
+    }
+  }
+
+  #accept(as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
+    return this.#options.metadataOnly ? `application/json;as=${as};g=meta.k8s.io;v=v1` : 'application/json';
+  }
+}

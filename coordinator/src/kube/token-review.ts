@@ -1,0 +1,58 @@
+import type { KubeClient } from './client.ts';
+
+export type TokenVerdict = {
+  authenticated: boolean;
+  username?: string;
+  uid?: string;
+  /** What the token is bound to, such as `authentication.kubernetes.io/node-name`; empty when not authenticated. */
+  extra: Record<string, string[]>;
+  /** What the API server said against the token. */
+  error?: string;
+};
+
+type TokenReview = {
+  status?: {
+    authenticated?: boolean;
+    audiences?: string[];
+    user?: { username?: string; uid?: string; extra?: Record<string, string[]> };
+    error?: string;
+  };
+};
+
+export type TokenReviewLimits = { timeoutMs: number; signal?: AbortSignal };
+
+/**
+ * Asks the API server who a bearer token speaks for. The token is good only if it was made for `audience`: an API
+ * server that knows nothing of audiences answers without them, and its yes would hold for any token of the cluster.
+ * Throws like `KubeClient.request`.
+ */
+export async function reviewToken(
+  client: KubeClient,
+  token: string,
+  audience: string,
+  limits: TokenReviewLimits = { timeoutMs: 5000 },
+): Promise<TokenVerdict> {
+  const { status } = await client.request<TokenReview>({
+    method: 'POST',
+    path: '/apis/authentication.k8s.io/v1/tokenreviews',
+    body: {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      spec: { token, audiences: [audience] },
+    },
+    ...limits,
+  });
+  if (status?.authenticated !== true) return refusal(status?.error ?? 'the token is not valid');
+  if (!status.audiences?.includes(audience)) return refusal(`the token was not made for the audience ${audience}`);
+  const { username, uid, extra } = status.user ?? {};
+  return {
+    authenticated: true,
+    ...(username === undefined ? {} : { username }),
+    ...(uid === undefined ? {} : { uid }),
+    extra: extra ?? {},
+  };
+}
+
+function refusal(error: string): TokenVerdict {
+  return { authenticated: false, extra: {}, error };
+}
