@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import { CodedError } from '@rollcall/common/coded-error.ts';
+import { describe, expect, test } from 'vitest';
+import { KubeStatusError } from '../kube/client.ts';
+import type { KubeStatus } from '../kube/objects.ts';
+import { classifyWriteError, type SentMetadata } from './classify.ts';
+
+/** Answers of kube-apiserver 1.36.3, where causes that it repeats more than twice are cut to two. */
+const recorded = JSON.parse(readFileSync(new URL('./recorded-statuses.json', import.meta.url), 'utf8')) as Record<
+  string,
+  KubeStatus
+>;
+
+const nothing: SentMetadata = { labels: {}, annotations: {}, pinned: false };
+
+function classify(name: string, sent: Partial<SentMetadata> = {}) {
+  const status = recorded[name];
+  if (!status?.code) throw new Error(`nothing is recorded as ${name}`);
+  return classifyWriteError(new KubeStatusError(status.code, status, undefined, {}), { ...nothing, ...sent });
+}
+
+describe('the recorded answer to a', () => {
+  test.each([
+    ['set of an absent node', 'gone'],
+    ['withdrawal from an absent node', 'gone'],
+    ['set with another uid', 'gone'],
+    ['withdrawal with another uid', 'gone'],
+    ['set with another uid and a malformed key', 'gone'],
+    ['set that a policy refuses as Invalid', 'denied'],
+    ['set that a policy refuses as Forbidden', 'denied'],
+    ['set that a policy refuses as RequestEntityTooLarge', 'denied'],
+    ['set without the right to patch nodes', 'denied'],
+    ['set of an absent node, without a uid', 'denied'],
+    ['JSON patch whose test fails', 'stale'],
+    ['JSON patch that adds a taint twice', 'stale'],
+    ['set of a field that does not exist', 'failed'],
+    ['request without a valid token', 'failed'],
+  ])('%s means %s', (name, kind) => {
+    expect(classify(name).kind).toBe(kind);
+  });
+
+  test('set by force with an old resource version means stale', () => {
+    expect(classify('set by force with an old resource version', { pinned: true })).toEqual({ kind: 'stale' });
+  });
+
+  test('set of an absent node with a resource version cannot be told from a changed node', () => {
+    expect(classify('set of an absent node', { pinned: true })).toEqual({ kind: 'stale' });
+  });
+
+  test('set that conflicts names every key and its owner', () => {
+    expect(classify('set that conflicts with three managers')).toEqual({
+      kind: 'conflict',
+      foreign: [
+        { ref: { kind: 'annotation', key: 'y.io/a' }, owner: 'argo' },
+        { ref: { kind: 'label', key: 'shared' }, owner: 'argo, flux' },
+        { ref: { kind: 'label', key: 'x.io/l.o-n_g' }, owner: 'argo' },
+        { ref: { kind: 'label', key: 'plain' }, owner: 'flux' },
+        { ref: { kind: 'label', key: 'tier' }, owner: 'kubectl-label' },
+      ],
+    });
+  });
+
+  test('set of a key that two managers hold names the key once', () => {
+    expect(classify('set of a key that two managers hold')).toEqual({
+      kind: 'conflict',
+      foreign: [{ ref: { kind: 'label', key: 'shared' }, owner: 'argo, flux' }],
+    });
+  });
+
+  test.each([
+    ['set with a malformed label key', { labels: { mine: '1', 'bad key!': 'x' } }, ['bad key!']],
+    ['set with a malformed label value', { labels: { mine: '1', 'ok.io/k': 'bad value!' } }, ['ok.io/k']],
+    [
+      'set with malformed annotation keys',
+      { labels: { mine: '1' }, annotations: { 'bad anno!': 'x', 'OK/UPPER': 'x' } },
+      ['bad anno!'],
+    ],
+    [
+      'set with malformed labels and annotations',
+      {
+        labels: { mine: '1', 'bad.io/k!': 'x', v1: '-x', v2: '-y' },
+        annotations: { 'bad anno!': 'x', good: 'any text' },
+      },
+      ['bad.io/k!', 'v1', 'v2', 'bad anno!'],
+    ],
+    ['set with too large annotations', { labels: { mine: '1' }, annotations: { big: 'x'.repeat(300_000) } }, []],
+  ])('%s names the keys that break the rules', (name, sent, keys) => {
+    const outcome = classify(name, sent);
+    expect(outcome.kind).toBe('invalid');
+    expect(outcome.kind === 'invalid' && outcome.keys.map(({ key }) => key)).toEqual(keys);
+  });
+
+  test('set with a malformed annotation does not blame labels that only look odd', () => {
+    const outcome = classify('set with malformed annotation keys', { labels: { 'not! asked': '1' } });
+    expect(outcome).toMatchObject({ kind: 'invalid', keys: [] });
+  });
+});
+
+describe('an answer without a usable body', () => {
+  const answer = (status: number, retryAfterMs?: number) =>
+    classifyWriteError(new KubeStatusError(status, {}, retryAfterMs, {}), nothing);
+
+  test.each([429, 500, 503, 504])('with status %i and Retry-After asks for patience', (status) => {
+    expect(answer(status, 3000)).toEqual({ kind: 'throttled', retryAfterMs: 3000 });
+  });
+
+  test('with status 429 and no Retry-After asks for a second', () => {
+    expect(answer(429)).toEqual({ kind: 'throttled', retryAfterMs: 1000 });
+  });
+
+  test.each([400, 401, 415, 500, 502, 503, 504])('with status %i is a failure', (status) => {
+    expect(answer(status).kind).toBe('failed');
+  });
+
+  test('with status 422 is not taken for a bad key or for another node', () => {
+    expect(answer(422)).toEqual({ kind: 'stale' });
+  });
+});
+
+test('no answer is a failure that keeps the error', () => {
+  const error = new CodedError('KUBE_UNREACHABLE', 'The API server could not be reached');
+  expect(classifyWriteError(error, nothing)).toEqual({ kind: 'failed', error });
+});

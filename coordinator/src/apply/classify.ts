@@ -1,0 +1,114 @@
+import { describeError } from '@rollcall/common/coded-error.ts';
+import type { KeyRef } from '../intent/plan.ts';
+import { KubeStatusError } from '../kube/client.ts';
+import type { KubeStatus } from '../kube/objects.ts';
+import { isAnnotationKey, isLabelKey, isLabelValue } from './key-rules.ts';
+import type { ForeignKey, WriteOutcome } from './write-outcome.ts';
+
+/** What a request carried, as far as its answer cannot be understood without. */
+export type SentMetadata = {
+  labels: Readonly<Record<string, string>>;
+  annotations: Readonly<Record<string, string>>;
+  /** Whether the request was good for one resource version only. */
+  pinned: boolean;
+};
+
+type Cause = { reason?: string; message?: string; field?: string };
+
+/** When the API server asks for patience without saying how much. */
+const RETRY_AFTER_DEFAULT_MS = 1000;
+
+const FIELDS: readonly { path: string; kind: KeyRef['kind'] }[] = [
+  { path: 'metadata.labels', kind: 'label' },
+  { path: 'metadata.annotations', kind: 'annotation' },
+];
+
+/**
+ * What an error that a write ended with means. Goes by status, reason and the causes' fields, never by a message; the
+ * README has the table.
+ */
+export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOutcome {
+  if (!(error instanceof KubeStatusError)) return { kind: 'failed', error };
+  switch (error.status) {
+    case 404:
+      return { kind: 'gone' };
+    case 409:
+      return classifyConflict(error, sent);
+    case 422:
+      return classifyUnprocessable(error, sent);
+    case 403:
+    case 413:
+      return { kind: 'denied', message: describeError(error) };
+    case 429:
+      return { kind: 'throttled', retryAfterMs: error.retryAfterMs ?? RETRY_AFTER_DEFAULT_MS };
+  }
+  if (error.status >= 500 && error.retryAfterMs !== undefined) {
+    return { kind: 'throttled', retryAfterMs: error.retryAfterMs };
+  }
+  return { kind: 'failed', error };
+}
+
+function classifyConflict(error: KubeStatusError, sent: SentMetadata): WriteOutcome {
+  const conflicts = causesOf(error.details).filter(({ reason }) => reason === 'FieldManagerConflict');
+  const foreign = foreignKeys(conflicts);
+  if (foreign.length > 0) return { kind: 'conflict', foreign };
+  if (conflicts.length > 0) return { kind: 'failed', error };
+  // Without a resource version in the request the API server patches whatever is there, and the one conflict that is
+  // left is a uid without an object. With one, an absent Node cannot be told from a changed one but by the message.
+  return sent.pinned ? { kind: 'stale' } : { kind: 'gone' };
+}
+
+function foreignKeys(conflicts: readonly Cause[]): ForeignKey[] {
+  const found = new Map<string, ForeignKey>();
+  for (const { field = '', message = '' } of conflicts) {
+    const ref = refOf(field);
+    if (!ref) continue;
+    const owner = managerIn(message);
+    const known = found.get(field);
+    if (!known) found.set(field, { ref, owner });
+    else if (!known.owner.split(', ').includes(owner)) known.owner = `${known.owner}, ${owner}`;
+  }
+  return [...found.values()];
+}
+
+/** Out of `.metadata.labels.example.com/key`. */
+function refOf(field: string): KeyRef | undefined {
+  for (const { path, kind } of FIELDS) {
+    const prefix = `.${path}.`;
+    if (field.startsWith(prefix)) return { kind, key: field.slice(prefix.length) };
+  }
+  return undefined;
+}
+
+/** The manager's name stands nowhere else. It is for people only: nothing depends on it. */
+function managerIn(message: string): string {
+  return /"(.+?)"/.exec(message)?.[1] ?? message;
+}
+
+function classifyUnprocessable(error: KubeStatusError, sent: SentMetadata): WriteOutcome {
+  const causes = causesOf(error.details);
+  const message = describeError(error);
+  if (causes.some(({ field }) => field === 'metadata.uid')) return { kind: 'gone' };
+  const fields = FIELDS.filter(({ path }) => causes.some(({ field }) => field?.startsWith(path)));
+  if (fields.length > 0)
+    return { kind: 'invalid', keys: fields.flatMap(({ kind }) => malformedKeys(kind, sent)), message };
+  if (causes.some(({ field, reason }) => field === undefined && reason === undefined))
+    return { kind: 'denied', message };
+  // A JSON patch whose `test` did not hold has no details at all; a taint that is there already is a duplicate.
+  const outdated = causes.length === 0 || causes.every(({ reason }) => reason === 'FieldValueDuplicate');
+  return outdated ? { kind: 'stale' } : { kind: 'failed', error };
+}
+
+function malformedKeys(kind: KeyRef['kind'], sent: SentMetadata): KeyRef[] {
+  const isWellFormed =
+    kind === 'label'
+      ? ([key, value]: [string, string]) => isLabelKey(key) && isLabelValue(value)
+      : ([key]: [string, string]) => isAnnotationKey(key);
+  return Object.entries(kind === 'label' ? sent.labels : sent.annotations)
+    .filter((entry) => !isWellFormed(entry))
+    .map(([key]) => ({ kind, key }));
+}
+
+function causesOf(status: KubeStatus): readonly Cause[] {
+  return status.details?.causes ?? [];
+}

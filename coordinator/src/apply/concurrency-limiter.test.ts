@@ -1,0 +1,170 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { describe, expect, test } from 'vitest';
+import { ConcurrencyLimiter, type Feedback, type Slot } from './concurrency-limiter.ts';
+import type { Priority } from './work-queue.ts';
+
+/** A limiter with tasks that run until they are told to end. */
+function started() {
+  const clock = new FakeClock();
+  const limiter = new ConcurrencyLimiter({ clock, random: () => 1 - Number.EPSILON });
+  const running = new Map<string, (feedback?: Feedback) => void>();
+  const refused: string[] = [];
+  const begin = (name: string, priority: Priority = 'normal') =>
+    limiter
+      .run(priority, (slot: Slot) => {
+        const { promise, resolve } = Promise.withResolvers<string>();
+        running.set(name, (feedback) => {
+          if (feedback) slot.report(feedback);
+          running.delete(name);
+          resolve(name);
+        });
+        return promise;
+      })
+      .then((result) => {
+        if (result === undefined) refused.push(name);
+      });
+  const names = () => [...running.keys()];
+  const end = async (name: string, feedback: Feedback = { kind: 'answered' }) => {
+    running.get(name)?.(feedback);
+    await clock.advance(0);
+  };
+  return { clock, limiter, begin, names, end, refused };
+}
+
+async function full() {
+  const all = started();
+  for (let index = 0; index < 16; index += 1) void all.begin(`${index}`);
+  await all.clock.advance(0);
+  return all;
+}
+
+describe('the limiter', () => {
+  test('runs up to its limit at once, and the next when one ends', async () => {
+    const { limiter, begin, names, end } = await full();
+    void begin('waits');
+    expect(limiter.inFlight).toBe(16);
+    expect(names()).not.toContain('waits');
+    await end('3');
+    expect(names()).toContain('waits');
+    expect(limiter.inFlight).toBe(16);
+  });
+
+  test('lets urgent ones overtake all that wait, in order among themselves', async () => {
+    const { begin, names, end } = await full();
+    void begin('normal 1');
+    void begin('normal 2');
+    void begin('urgent 1', 'urgent');
+    void begin('urgent 2', 'urgent');
+    const order: string[] = [];
+    for (let index = 0; index < 4; index += 1) {
+      await end(`${index}`);
+      order.push(names().at(-1) ?? '');
+    }
+    expect(order).toEqual(['urgent 1', 'urgent 2', 'normal 1', 'normal 2']);
+  });
+
+  test('gives the slot back when a task throws', async () => {
+    const { limiter } = started();
+    const failing = limiter.run('normal', async () => {
+      throw new Error('on purpose');
+    });
+    await expect(failing).rejects.toThrow('on purpose');
+    expect(limiter.inFlight).toBe(0);
+  });
+
+  test('lets what waits go when it is closed, and begins nothing more', async () => {
+    const { clock, limiter, begin, refused, end, names } = await full();
+    void begin('waits', 'urgent');
+    limiter.close();
+    await clock.advance(0);
+    void begin('late');
+    await clock.advance(0);
+    expect(refused).toEqual(['waits', 'late']);
+    for (const name of names()) await end(name);
+    expect(limiter.inFlight).toBe(0);
+  });
+});
+
+describe('being throttled', () => {
+  test('makes all wait for as long as it says, urgent ones too, and halves the limit', async () => {
+    const { clock, limiter, begin, names, end } = started();
+    void begin('a');
+    await clock.advance(10);
+    await end('a', { kind: 'throttled', retryAfterMs: 2000 });
+    void begin('normal');
+    void begin('urgent', 'urgent');
+    await clock.advance(1999);
+    expect(names()).toEqual([]);
+    await clock.advance(1);
+    expect(names()).toEqual(['urgent', 'normal']);
+    expect(limiter.limit).toBe(8);
+  });
+
+  test('twice waits for the later of the two times', async () => {
+    const { clock, begin, names, end } = started();
+    void begin('a');
+    void begin('b');
+    await clock.advance(1);
+    await end('a', { kind: 'throttled', retryAfterMs: 500 });
+    await end('b', { kind: 'throttled', retryAfterMs: 3000 });
+    void begin('c');
+    await clock.advance(2999);
+    expect(names()).toEqual([]);
+    await clock.advance(1);
+    expect(names()).toEqual(['c']);
+  });
+
+  test('never makes anyone wait for more than a minute', async () => {
+    const { clock, begin, names, end } = started();
+    void begin('a');
+    await clock.advance(1);
+    await end('a', { kind: 'throttled', retryAfterMs: 86_400_000 });
+    void begin('b');
+    await clock.advance(60_000);
+    expect(names()).toEqual(['b']);
+  });
+});
+
+describe('while nothing answers', () => {
+  test('all wait together, a little longer each time, at most two seconds', async () => {
+    const { clock, limiter, begin, names, end } = started();
+    const waits: number[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      const name = `round ${round}`;
+      const sinceMs = clock.monotonic();
+      void begin(name);
+      await clock.advance(0);
+      while (!names().includes(name)) await clock.advance(1);
+      waits.push(clock.monotonic() - sinceMs);
+      await clock.advance(1);
+      await end(name, { kind: 'unreachable' });
+      if (round === 1) expect(limiter.unreachable).toBe(false);
+    }
+    expect(waits.slice(0, 5)).toEqual([0, 10, 20, 40, 80]);
+    expect(waits.at(-1)).toBe(2000);
+    expect(limiter.unreachable).toBe(true);
+    expect(limiter.limit).toBe(16);
+  });
+
+  test('those that fail together count once', async () => {
+    const { clock, begin, names, end } = await full();
+    await clock.advance(5);
+    for (const name of names()) await end(name, { kind: 'unreachable' });
+    void begin('next');
+    await clock.advance(10);
+    expect(names()).toEqual(['next']);
+  });
+
+  test('an answer ends it', async () => {
+    const { clock, limiter, begin, names, end } = started();
+    for (let round = 0; round < 8; round += 1) {
+      void begin('a');
+      await clock.advance(3000);
+      await end('a', round === 7 ? { kind: 'answered' } : { kind: 'unreachable' });
+    }
+    expect(limiter.unreachable).toBe(false);
+    void begin('b');
+    await clock.advance(0);
+    expect(names()).toEqual(['b']);
+  });
+});

@@ -1,0 +1,138 @@
+import { Backoff } from '@rollcall/common/backoff.ts';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { ConcurrencyWindow } from './concurrency-window.ts';
+import { LinkedList } from './linked-list.ts';
+import type { Priority } from './work-queue.ts';
+
+/** What a request said about the API server as a whole. */
+export type Feedback =
+  | { kind: 'answered' }
+  | { kind: 'throttled'; retryAfterMs: number }
+  /** No answer came, or not in time. */
+  | { kind: 'unreachable' };
+
+/** The right to have one request under way. */
+export type Slot = {
+  /** Says how the request ended; at most once. Without it, the slot teaches nothing. */
+  report(feedback: Feedback): void;
+};
+
+/** No Retry-After holds everything up for longer. */
+const PAUSE_MAX_MS = 60_000;
+/**
+ * While nothing answers, all wait together instead of each for itself, so that all go on soon after it does again. The
+ * first wait is short: mostly an idle connection was closed, and the next request opens another.
+ */
+const UNREACHABLE_BASE_MS = 10;
+const UNREACHABLE_MAX_MS = 2000;
+/** So many in a row are no accident. */
+const UNREACHABLE_ATTEMPTS = 3;
+
+/** Bounds the requests under way, by what their answers teach. Urgent ones overtake the normal ones that wait. */
+export class ConcurrencyLimiter {
+  readonly #clock: Clock;
+  readonly #window = new ConcurrencyWindow();
+  readonly #lanes = { urgent: new LinkedList<Admit>(), normal: new LinkedList<Admit>() };
+  readonly #unreachable: Backoff;
+  #inFlight = 0;
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  #cancelWake: (() => void) | undefined;
+  #lostMs = Number.NEGATIVE_INFINITY;
+  #closed = false;
+
+  constructor({ clock, random }: { clock: Clock; random: () => number }) {
+    this.#clock = clock;
+    this.#unreachable = new Backoff({ baseMs: UNREACHABLE_BASE_MS, maxMs: UNREACHABLE_MAX_MS, random });
+  }
+
+  get limit(): number {
+    return this.#window.limit;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get waiting(): number {
+    return this.#lanes.urgent.size + this.#lanes.normal.size;
+  }
+
+  /** Whether several times in a row nothing answered. */
+  get unreachable(): boolean {
+    return this.#unreachable.attempts >= UNREACHABLE_ATTEMPTS;
+  }
+
+  /** Runs `task` as soon as there is a slot. `undefined`, without running it, when the limiter was closed before. */
+  async run<T>(priority: Priority, task: (slot: Slot) => Promise<T>): Promise<T | undefined> {
+    if (!(await this.#enter(priority))) return undefined;
+    const startedMs = this.#clock.monotonic();
+    const full = this.#inFlight >= this.limit;
+    try {
+      return await task({ report: (feedback) => this.#learn(feedback, startedMs, full) });
+    } finally {
+      this.#inFlight -= 1;
+      this.#admit();
+    }
+  }
+
+  /** Nothing more begins; what waits is let go. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelWake?.();
+    for (const lane of [this.#lanes.urgent, this.#lanes.normal]) {
+      for (let admit = lane.shift(); admit; admit = lane.shift()) admit(false);
+    }
+  }
+
+  #enter(priority: Priority): boolean | Promise<boolean> {
+    if (this.#closed) return false;
+    if (this.waiting === 0 && this.#mayStart()) {
+      this.#inFlight += 1;
+      return true;
+    }
+    return new Promise((resolve) => {
+      this.#lanes[priority].push(resolve);
+      this.#admit();
+    });
+  }
+
+  #mayStart(): boolean {
+    return this.#inFlight < this.limit && this.#clock.monotonic() >= this.#pausedUntilMs;
+  }
+
+  #admit(): void {
+    while (this.waiting > 0 && this.#mayStart()) {
+      const admit = this.#lanes.urgent.shift() ?? this.#lanes.normal.shift();
+      this.#inFlight += 1;
+      admit?.(true);
+    }
+    const pauseMs = this.#pausedUntilMs - this.#clock.monotonic();
+    if (this.waiting === 0 || pauseMs <= 0 || this.#cancelWake || this.#closed) return;
+    this.#cancelWake = this.#clock.after(pauseMs, () => {
+      this.#cancelWake = undefined;
+      this.#admit();
+    });
+  }
+
+  #learn(feedback: Feedback, startedMs: number, full: boolean): void {
+    const nowMs = this.#clock.monotonic();
+    if (feedback.kind === 'answered') {
+      this.#unreachable.reset();
+      this.#window.answered({ startedMs, nowMs, full });
+    } else if (feedback.kind === 'throttled') {
+      this.#unreachable.reset();
+      this.#window.throttled({ startedMs, nowMs });
+      this.#pause(nowMs, feedback.retryAfterMs);
+    } else if (startedMs >= this.#lostMs) {
+      // Of those that were under way together, the first to fail speaks for all.
+      this.#lostMs = nowMs;
+      this.#pause(nowMs, this.#unreachable.next());
+    }
+  }
+
+  #pause(nowMs: number, delayMs: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.min(PAUSE_MAX_MS, delayMs));
+  }
+}
+
+type Admit = (admitted: boolean) => void;

@@ -1,0 +1,87 @@
+import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
+import type { SetAsideKey } from '../intent/plan.ts';
+
+/** `probe` is a rehearsed write that looks for the key that is refused; it changes nothing. */
+export type WriteKind = 'set' | 'withdraw' | 'probe';
+
+/** Where the gauges look when they are read. */
+export type ApplySources = {
+  queueDepth: () => number;
+  writeConcurrency: () => number;
+  setAsideKeys: () => Readonly<Record<SetAsideKey['cause'], number>>;
+};
+
+export type ApplyMetrics = {
+  countPatch(kind: WriteKind, outcome: string): void;
+  observePatch(kind: WriteKind, seconds: number): void;
+  observeQueueLatency(seconds: number): void;
+  observeEvidenceToApplied(seconds: number): void;
+};
+
+const PATCH_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const WAITING_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** Registers the metrics of this room; once for a registry. */
+export function createApplyMetrics(registry: Registry, sources: ApplySources): ApplyMetrics {
+  const registers = [registry];
+  const patches = new Counter({
+    name: 'rollcall_coordinator_patches_total',
+    help: 'Writes to Nodes, by kind and by what came of them.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+  const patchDuration = new Histogram({
+    name: 'rollcall_coordinator_patch_duration_seconds',
+    help: 'Time from sending a write to a Node to its answer.',
+    labelNames: ['kind'],
+    buckets: PATCH_SECONDS,
+    registers,
+  });
+  const queueLatency = new Histogram({
+    name: 'rollcall_coordinator_queue_latency_seconds',
+    help: 'Time that a Node waited in the work queue.',
+    buckets: WAITING_SECONDS,
+    registers,
+  });
+  const evidenceToApplied = new Histogram({
+    name: 'rollcall_coordinator_evidence_to_applied_seconds',
+    help: 'Time from the arrival of evidence to the answer that what follows from it is on the Node.',
+    buckets: WAITING_SECONDS,
+    registers,
+  });
+  registerGauges(registers, sources);
+  return {
+    countPatch: (kind, outcome) => patches.inc({ kind, outcome }),
+    observePatch: (kind, seconds) => patchDuration.observe({ kind }, seconds),
+    observeQueueLatency: (seconds) => queueLatency.observe(seconds),
+    observeEvidenceToApplied: (seconds) => evidenceToApplied.observe(seconds),
+  };
+}
+
+function registerGauges(registers: Registry[], sources: ApplySources): void {
+  new Gauge({
+    name: 'rollcall_coordinator_queue_depth',
+    help: 'Nodes that wait in the work queue.',
+    registers,
+    collect() {
+      this.set(sources.queueDepth());
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_write_concurrency',
+    help: 'How many writes may be under way at once.',
+    registers,
+    collect() {
+      this.set(sources.writeConcurrency());
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_set_aside_keys',
+    help: 'Keys that could not be written to Nodes, by cause.',
+    labelNames: ['cause'],
+    registers,
+    collect() {
+      for (const [cause, count] of Object.entries(sources.setAsideKeys())) this.set({ cause }, count);
+    },
+  });
+}

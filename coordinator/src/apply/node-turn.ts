@@ -1,0 +1,207 @@
+import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { NodePlan, NodeSet, NodeWithdrawal, SetAsideKey } from '../intent/plan.ts';
+import type { ObjectMeta } from '../kube/objects.ts';
+import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
+import { restrictSet, valueIn } from './key-sets.ts';
+import type { ApplyMetrics } from './metrics.ts';
+import type { NodeWriter } from './node-writer.ts';
+import { type RefusedKeys, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import type { RefusedWithdrawals } from './refused-withdrawals.ts';
+import type { SeenNode, SetAside } from './set-aside.ts';
+import type { Priority } from './work-queue.ts';
+import type { GateOutcome, WriteGate } from './write-gate.ts';
+
+export type TurnDependencies = {
+  plan: (nodeName: string) => NodePlan | undefined;
+  observed: (nodeName: string) => SeenNode | undefined;
+  onWritten: (nodeName: string, metadata: ObjectMeta) => void;
+  writer: NodeWriter;
+  gate: WriteGate;
+  limiter: ConcurrencyLimiter;
+  setAside: SetAside;
+  refusedWithdrawals: RefusedWithdrawals;
+  metrics: ApplyMetrics;
+  logger: Logger;
+  /** Says what would be written instead of writing it. */
+  dryRun: boolean;
+};
+
+/** How a turn ended, and so when the Node is looked at again. */
+export type TurnEnd =
+  /** There is nothing left to write. */
+  | { kind: 'holds' }
+  /** At once, with what is left. */
+  | { kind: 'again'; priority: Priority }
+  /** After the Node's own backoff. */
+  | { kind: 'retry'; error: unknown }
+  /** The watch will tell that the Node is gone. Should the plan still know it by then, it is looked at again. */
+  | { kind: 'gone' }
+  /** Not by this replica. */
+  | { kind: 'dropped' };
+
+/** A round that does not end the turn has set something aside, or met a refusal that was over a moment later. */
+const ROUNDS_MAX = 16;
+
+type Attempt =
+  | { write: 'withdraw'; plan: NodePlan; keys: NodeWithdrawal; outcome: GateOutcome }
+  | { write: 'set'; plan: NodePlan; set: NodeSet; outcome: GateOutcome };
+
+/** One Node, from the queue until nothing is left to write or it has to wait. */
+export class NodeTurn {
+  readonly #name: string;
+  readonly #priority: Priority;
+  readonly #deps: TurnDependencies;
+  #withdrawn = false;
+  #wrote = false;
+
+  constructor(name: string, priority: Priority, deps: TurnDependencies) {
+    this.#name = name;
+    this.#priority = priority;
+    this.#deps = deps;
+  }
+
+  /** Whether anything was written. */
+  get wrote(): boolean {
+    return this.#wrote;
+  }
+
+  async run(): Promise<TurnEnd> {
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      // The plan is made with the slot in hand, so that nothing that waited for one is written out of date.
+      const attempt = await this.#deps.limiter.run(this.#priority, (slot) => this.#writeNext(slot));
+      if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
+      if (attempt === 'nothing') return { kind: 'holds' };
+      const end = await this.#conclude(attempt);
+      if (end) return end;
+    }
+    return { kind: 'retry', error: undefined };
+  }
+
+  async #writeNext(slot: Slot): Promise<Attempt | 'nothing' | 'fenced'> {
+    const { plan: planOf, writer, gate, refusedWithdrawals, dryRun } = this.#deps;
+    // Asked before the plan is made too: a standby is told of every change as well.
+    if (!gate.open) return 'fenced';
+    const plan = planOf(this.#name);
+    if (!plan) return 'nothing';
+    const keys = this.#withdrawn ? undefined : refusedWithdrawals.without(plan.node, plan.withdrawal);
+    const { node, set } = plan;
+    if (dryRun) return this.#pretend(keys, set);
+    if (keys) {
+      const outcome = await gate.pass('withdraw', slot, (timeoutMs) => writer.withdraw(node, keys, { timeoutMs }));
+      return { write: 'withdraw', plan, keys, outcome };
+    }
+    if (!set) return 'nothing';
+    const outcome = await gate.pass('set', slot, (timeoutMs) => writer.set(node, set, { timeoutMs }));
+    return { write: 'set', plan, set, outcome };
+  }
+
+  #pretend(withdrawal: NodeWithdrawal | undefined, set: NodeSet | undefined): 'nothing' {
+    const { logger, metrics } = this.#deps;
+    if (withdrawal) metrics.countPatch('withdraw', 'dry-run');
+    if (set) metrics.countPatch('set', 'dry-run');
+    logger.info({ node: this.#name, withdrawal, set }, 'Left a write out for the dry run');
+    return 'nothing';
+  }
+
+  /** What follows from an attempt; `undefined` when the turn goes on. */
+  async #conclude(attempt: Attempt): Promise<TurnEnd | undefined> {
+    const { outcome } = attempt;
+    switch (outcome.kind) {
+      case 'applied':
+        return this.#applied(attempt.write, outcome.metadata);
+      case 'conflict':
+        if (attempt.write === 'withdraw') break;
+        return this.#leaveOut(
+          attempt,
+          outcome.foreign.map(({ ref, owner }) => ({ ...ref, cause: 'foreign', message: `owned by ${owner}` })),
+        );
+      case 'invalid':
+        if (attempt.write === 'withdraw' || outcome.keys.length === 0) return this.#findRefused(attempt, 'invalid');
+        return this.#leaveOut(
+          attempt,
+          outcome.keys.map((ref) => ({ ...ref, cause: 'invalid', message: outcome.message })),
+        );
+      case 'denied':
+        return this.#findRefused(attempt, 'denied');
+    }
+    return endOf(outcome, this.#priority);
+  }
+
+  #applied(write: Attempt['write'], metadata: ObjectMeta): TurnEnd | undefined {
+    this.#deps.onWritten(this.#name, metadata);
+    this.#wrote = true;
+    if (write === 'set') return { kind: 'holds' };
+    this.#withdrawn = true;
+    // What is left is not urgent: other Nodes' withdrawals go before it.
+    return this.#priority === 'urgent' ? { kind: 'again', priority: 'normal' } : undefined;
+  }
+
+  #leaveOut(
+    { plan, set }: { plan: NodePlan; set: NodeSet },
+    keys: readonly Omit<SetAsideKey, 'wanted'>[],
+  ): TurnEnd | undefined {
+    const { setAside, logger } = this.#deps;
+    const wanted = keys.flatMap((key) => {
+      const value = valueIn(set, key);
+      return value === undefined ? [] : [{ ...key, wanted: value }];
+    });
+    const added = setAside.add(plan.node, wanted);
+    if (added.length > 0) {
+      logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
+      return undefined;
+    }
+    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', 'Refused for keys that are set aside already') };
+  }
+
+  async #findRefused(attempt: Attempt, cause: 'invalid' | 'denied'): Promise<TurnEnd | undefined> {
+    if (attempt.write === 'set') {
+      const found = await refusedInSet(attempt.plan.node, attempt.set, this.#deps.observed(this.#name), this.#deps);
+      const keys = found.offending.map(({ ref, message }) => ({ ...ref, cause, message }));
+      const end = keys.length > 0 ? this.#leaveOut(attempt, keys) : undefined;
+      if (end) return end;
+      return found.ended?.kind === 'probes-spent' ? this.#setPart(attempt, found) : this.#unlessEnded(found);
+    }
+    const found = await refusedInWithdrawal(attempt.plan.node, attempt.keys, this.#priority, this.#deps);
+    const keys = found.offending.map(({ ref, message }) => ({ ...ref, message }));
+    this.#deps.refusedWithdrawals.add(attempt.plan.node, keys);
+    if (keys.length > 0) this.#deps.logger.warn({ node: this.#name, keys }, 'Was refused the removal of keys');
+    return this.#unlessEnded(found);
+  }
+
+  /** So many keys are refused that the search goes on another time; those that were found good do not wait for it. */
+  async #setPart({ plan, set }: { plan: NodePlan; set: NodeSet }, { good }: RefusedKeys): Promise<TurnEnd> {
+    const { limiter, gate, writer } = this.#deps;
+    const part = restrictSet(set, good);
+    const outcome = await limiter.run('normal', (slot) =>
+      gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, part, { timeoutMs })),
+    );
+    if (!outcome) return { kind: 'dropped' };
+    if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
+    this.#applied('set', outcome.metadata);
+    return { kind: 'again', priority: 'normal' };
+  }
+
+  #unlessEnded({ ended }: RefusedKeys): TurnEnd | undefined {
+    if (!ended || ended.kind === 'probes-spent') return undefined;
+    if (ended.kind === 'stop') return endOf(ended.stop, this.#priority);
+    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', ended.message) };
+  }
+}
+
+function endOf(outcome: GateOutcome, priority: Priority): TurnEnd {
+  switch (outcome.kind) {
+    case 'fenced':
+      return { kind: 'dropped' };
+    case 'gone':
+      return { kind: 'gone' };
+    case 'throttled':
+      return { kind: 'again', priority };
+    case 'failed':
+      // While nothing answers, the limiter makes all wait; a backoff of its own would outlast the outage.
+      return hasCode(outcome.error, 'KUBE_UNREACHABLE')
+        ? { kind: 'again', priority }
+        : { kind: 'retry', error: outcome.error };
+  }
+  return { kind: 'retry', error: undefined };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import type { KubeClient, KubeRequest } from '../kube/client.ts';
+import { NodeWriter } from './node-writer.ts';
+
+const node = { name: 'n/1', uid: 'u', resourceVersion: '7' };
+const metadata = { name: 'n/1', uid: 'u', resourceVersion: '8' };
+
+/** Keeps what is sent; what comes of it is tested against a real API server. */
+function started() {
+  const sent: KubeRequest[] = [];
+  const client: KubeClient = {
+    request: async <T>(request: KubeRequest) => {
+      sent.push(request);
+      return { kind: 'PartialObjectMetadata', metadata } as T;
+    },
+    stream: () => Promise.resolve(),
+    close: () => {},
+  };
+  return { sent, writer: new NodeWriter(client) };
+}
+
+describe('a set', () => {
+  test('is an apply patch of everything wanted, for one uid, with a small answer', async () => {
+    const { sent, writer } = started();
+    const set = { labels: { a: '1' }, annotations: { b: '2' }, force: false };
+    expect(await writer.set(node, set, { timeoutMs: 500 })).toEqual({ kind: 'applied', metadata });
+    expect(sent).toEqual([
+      {
+        method: 'PATCH',
+        path: '/api/v1/nodes/n%2F1',
+        query: { fieldManager: 'rollcall' },
+        body: {
+          apiVersion: 'v1',
+          kind: 'Node',
+          metadata: { name: 'n/1', uid: 'u', labels: { a: '1' }, annotations: { b: '2' } },
+        },
+        contentType: 'application/apply-patch+yaml',
+        accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+        timeoutMs: 500,
+      },
+    ]);
+  });
+
+  test('carries the resource version with force, and only then', async () => {
+    const { sent, writer } = started();
+    await writer.set(node, { labels: { a: '1' }, annotations: {}, force: true }, { timeoutMs: 500 });
+    expect(sent[0]?.query).toEqual({ fieldManager: 'rollcall', force: 'true' });
+    expect(sent[0]?.body).toMatchObject({
+      metadata: { name: 'n/1', uid: 'u', resourceVersion: '7', labels: { a: '1' } },
+    });
+  });
+
+  test('of nothing has no empty maps', async () => {
+    const { sent, writer } = started();
+    await writer.set(node, { labels: {}, annotations: {}, force: false }, { timeoutMs: 500 });
+    expect(sent[0]?.body).toEqual({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n/1', uid: 'u' } });
+  });
+});
+
+describe('a withdrawal', () => {
+  test('is a merge patch of nulls for one uid, and nothing else', async () => {
+    const { sent, writer } = started();
+    await writer.withdraw(node, { labels: ['a', '__proto__'], annotations: [] }, { timeoutMs: 500 });
+    expect(sent[0]).toMatchObject({
+      method: 'PATCH',
+      query: { fieldManager: 'rollcall' },
+      contentType: 'application/merge-patch+json',
+      accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
+    });
+    expect(JSON.stringify(sent[0]?.body)).toBe('{"metadata":{"uid":"u","labels":{"a":null,"__proto__":null}}}');
+  });
+});
+
+test('a rehearsal asks the API server for a dry run', async () => {
+  const { sent, writer } = started();
+  await writer.set(node, { labels: {}, annotations: {}, force: false }, { timeoutMs: 500, rehearsal: true });
+  await writer.withdraw(node, { labels: ['a'], annotations: [] }, { timeoutMs: 500, rehearsal: true });
+  expect(sent.map(({ query }) => query?.['dryRun'])).toEqual(['All', 'All']);
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { planFor, set, started, status, withdrawal } from './reconciler.test-fixtures.ts';
+
+describe('the fence', () => {
+  test('at 0 lets nothing through, and what was added is dropped', async () => {
+    const { clock, sent, plans, state, reconciler } = started();
+    state.remainingMs = 0;
+    plans.set('n', planFor('n', { set, withdrawal }));
+    reconciler.add('n', { priority: 'urgent' });
+    await clock.advance(60_000);
+    state.remainingMs = 1000;
+    await clock.advance(60_000);
+    expect(sent).toEqual([]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('that closes between two requests of a node lets the second not begin', async () => {
+    const { clock, sent, plans, state, reconciler } = started(() => ({ afterMs: 10 }));
+    plans.set('n', planFor('n', { set, withdrawal }));
+    reconciler.add('n');
+    await clock.advance(5);
+    state.remainingMs = 0;
+    await clock.advance(60_000);
+    expect(sent.map(({ kind }) => kind)).toEqual(['withdraw']);
+  });
+
+  test('bounds how long a write may take', async () => {
+    const { clock, sent, plans, state, reconciler } = started();
+    plans.set('a', planFor('a', { set }));
+    reconciler.add('a');
+    await clock.advance(100);
+    state.remainingMs = 300;
+    plans.set('b', planFor('b', { set }));
+    reconciler.add('b');
+    await clock.advance(100);
+    expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([10_000, 300]);
+  });
+});
+
+describe('stopping', () => {
+  test('waits for what is under way, drops the rest, and leaves no timer', async () => {
+    const { clock, sent, plans, written, reconciler } = started((_request, count) =>
+      count > 4 ? { afterMs: 1000 } : { error: status(500) },
+    );
+    for (let index = 0; index < 30; index += 1) {
+      plans.set(`n${index}`, planFor(`n${index}`, { set }));
+      reconciler.add(`n${index}`);
+    }
+    await clock.advance(500);
+    const order: string[] = [];
+    const settled = reconciler.settled().then(() => order.push('settled'));
+    const stopped = reconciler.stop().then(() => order.push('stopped'));
+    await clock.advance(400);
+    expect(order).toEqual([]);
+    const sentAtStop = sent.length;
+    await clock.advance(10_000);
+    await Promise.all([settled, stopped]);
+    expect(sent).toHaveLength(sentAtStop);
+    expect(written.length).toBe(16);
+    expect(clock.pendingTimers).toBe(0);
+    reconciler.add('n0');
+    await clock.advance(1000);
+    expect(sent).toHaveLength(sentAtStop);
+  });
+
+  test('does not wait for a pause, nor for a backoff', async () => {
+    const { clock, sent, plans, reconciler } = started(({ path }) => ({
+      error: path.endsWith('failing') ? status(500) : status(429, 60_000),
+    }));
+    plans.set('failing', planFor('failing', { set }));
+    reconciler.add('failing');
+    await clock.advance(1);
+    plans.set('throttled', planFor('throttled', { set }));
+    reconciler.add('throttled');
+    await clock.advance(100);
+    const sentAtStop = sent.length;
+    await reconciler.stop();
+    expect(clock.pendingTimers).toBe(0);
+    expect(sent).toHaveLength(sentAtStop);
+  });
+
+  test('forgets what would be tried again later', async () => {
+    const { clock, plans, reconciler } = started(() => ({ error: status(500) }));
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(1000);
+    expect(clock.pendingTimers).toBe(1);
+    await reconciler.stop();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('keeps what was added a moment before from beginning', async () => {
+    const { clock, sent, plans, reconciler } = started();
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await reconciler.stop();
+    await clock.advance(1000);
+    expect(sent).toEqual([]);
+  });
+
+  test('is settled at once where nothing is under way', async () => {
+    await expect(started().reconciler.settled()).resolves.toBeUndefined();
+  });
+});

@@ -1,0 +1,90 @@
+import { CodedError } from '@rollcall/common/coded-error.ts';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { NodePlan } from '../intent/plan.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
+import type { ObjectMeta } from '../kube/objects.ts';
+import { NodeWriter } from './node-writer.ts';
+import { Reconciler } from './reconciler.ts';
+import { SetAside } from './set-aside.ts';
+
+/** What becomes of a request: it is answered, or fails, after `afterMs`. */
+export type Reply = { afterMs?: number; error?: Error };
+
+export const UNREACHABLE = new CodedError('KUBE_UNREACHABLE', 'on purpose');
+
+export function status(code: number, retryAfterMs?: number): KubeStatusError {
+  return new KubeStatusError(code, {}, retryAfterMs, {});
+}
+
+/**
+ * A reconciler whose requests end as `reply` says; one that succeeds makes its Node as planned. It is about what is done
+ * in which order. What an API server answers is tested on a real one.
+ */
+export function started(reply: (request: KubeRequest, count: number) => Reply = () => ({})) {
+  const clock = new FakeClock();
+  const sent: { node: string; kind: 'set' | 'withdraw'; atMs: number; timeoutMs: number }[] = [];
+  const plans = new Map<string, NodePlan>();
+  const written: string[] = [];
+  const state = {
+    remainingMs: 60_000,
+    lagging: false,
+    underWay: new Map<string, number>(),
+    mostUnderWay: 0,
+    mostOfOneNode: 0,
+  };
+
+  function apply(node: string, kind: 'set' | 'withdraw'): void {
+    const { set: _set, withdrawal: _withdrawal, ...rest } = plans.get(node) ?? planFor(node);
+    const { set, withdrawal } = plans.get(node) ?? {};
+    plans.delete(node);
+    if (kind === 'withdraw' && set) plans.set(node, { ...rest, set });
+    if (kind === 'set' && withdrawal) plans.set(node, { ...rest, withdrawal });
+  }
+
+  const client: KubeClient = {
+    async request<T>(request: KubeRequest): Promise<T> {
+      const node = request.path.split('/').at(-1) ?? '';
+      const kind = request.contentType?.includes('merge') ? 'withdraw' : 'set';
+      sent.push({ node, kind, atMs: clock.monotonic(), timeoutMs: request.timeoutMs });
+      state.underWay.set(node, (state.underWay.get(node) ?? 0) + 1);
+      state.mostOfOneNode = Math.max(state.mostOfOneNode, state.underWay.get(node) ?? 0);
+      state.mostUnderWay = Math.max(
+        state.mostUnderWay,
+        [...state.underWay.values()].reduce((a, b) => a + b, 0),
+      );
+      const { afterMs = 1, error } = reply(request, sent.length);
+      await new Promise<void>((resolve) => clock.after(afterMs, resolve));
+      state.underWay.set(node, (state.underWay.get(node) ?? 0) - 1);
+      if (error) throw error;
+      if (!request.query?.['dryRun'] && !state.lagging) apply(node, kind);
+      return { metadata: { name: node, uid: 'u', resourceVersion: '2' } satisfies ObjectMeta } as T;
+    },
+    stream: () => Promise.resolve(),
+    close: () => {},
+  };
+  const registry = new Registry();
+  const setAside = new SetAside(clock);
+  const reconciler = new Reconciler({
+    plan: (name) => plans.get(name),
+    observed: () => undefined,
+    onWritten: (name) => written.push(name),
+    writer: new NodeWriter(client),
+    setAside,
+    dryRun: false,
+    fence: { remainingMs: () => state.remainingMs },
+    registry,
+    logger: silentLogger(),
+    clock,
+    random: () => 0.5,
+  });
+  return { clock, sent, plans, written, state, reconciler, registry, setAside };
+}
+
+export function planFor(name: string, parts: Partial<NodePlan> = {}): NodePlan {
+  return { node: { name, uid: 'u', resourceVersion: '1' }, ...parts };
+}
+
+export const set = { labels: { a: '1' }, annotations: {}, force: false };
+export const withdrawal = { labels: ['ready'], annotations: [] };

@@ -1,0 +1,222 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { NodePlan } from '../intent/plan.ts';
+import { planFor, type Reply, set, started, status, UNREACHABLE, withdrawal } from './reconciler.test-fixtures.ts';
+import { DENIED_FOR_MS } from './set-aside.ts';
+
+describe('a node with a plan', () => {
+  test('gets the withdrawal first and alone, then the set, and then nothing more', async () => {
+    const { clock, sent, plans, written, reconciler } = started();
+    plans.set('n', planFor('n', { set, withdrawal }));
+    reconciler.add('n');
+    await clock.advance(60_000);
+    expect(sent.map(({ kind }) => kind)).toEqual(['withdraw', 'set']);
+    expect(written).toEqual(['n', 'n']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('gets one request of each kind, even if the plan does not know of them yet', async () => {
+    const { clock, sent, plans, state, reconciler } = started();
+    state.lagging = true;
+    plans.set('n', planFor('n', { set, withdrawal }));
+    reconciler.add('n');
+    await clock.advance(60_000);
+    expect(sent.map(({ kind }) => kind)).toEqual(['withdraw', 'set']);
+  });
+
+  test('without a plan gets no request', async () => {
+    const { clock, sent, reconciler } = started();
+    reconciler.add('n');
+    await clock.advance(60_000);
+    expect(sent).toEqual([]);
+  });
+
+  test('that is added while it is written is looked at again, by one worker at a time', async () => {
+    const { clock, sent, plans, state, reconciler } = started(() => ({ afterMs: 100 }));
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(50);
+    reconciler.add('n', { priority: 'urgent' });
+    reconciler.add('n');
+    await clock.advance(100);
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(1000);
+    expect(sent).toHaveLength(2);
+    expect(state.mostOfOneNode).toBe(1);
+  });
+
+  test('is planned with the slot in hand, not when it was added', async () => {
+    const { clock, sent, plans, reconciler } = started((_request, count) =>
+      count === 1 ? { error: status(429, 5000) } : {},
+    );
+    plans.set('first', planFor('first', { set }));
+    reconciler.add('first');
+    await clock.advance(1);
+    plans.set('late', planFor('late', { withdrawal }));
+    reconciler.add('late', { priority: 'urgent' });
+    await clock.advance(1000);
+    plans.delete('late');
+    await clock.advance(60_000);
+    expect(sent.map(({ node }) => node)).toEqual(['first', 'first']);
+  });
+});
+
+test('a node is looked at again when a key that was denied has had its time', async () => {
+  const { clock, sent, plans, setAside, reconciler } = started();
+  setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
+  reconciler.add('n');
+  await clock.advance(1000);
+  plans.set('n', planFor('n', { set }));
+  await clock.advance(DENIED_FOR_MS - 1001);
+  expect(sent).toEqual([]);
+  await clock.advance(10);
+  expect(sent).toHaveLength(1);
+});
+
+describe('urgent nodes', () => {
+  test('have their withdrawals before other sets, also their own', async () => {
+    const { clock, sent, plans, reconciler } = started(() => ({ afterMs: 10 }));
+    for (let index = 0; index < 40; index += 1) {
+      plans.set(`n${index}`, planFor(`n${index}`, { set }));
+      reconciler.add(`n${index}`);
+    }
+    await clock.advance(1);
+    for (let index = 0; index < 100; index += 1) {
+      plans.set(`u${index}`, planFor(`u${index}`, { set, withdrawal }));
+      reconciler.add(`u${index}`, { priority: 'urgent' });
+    }
+    await clock.advance(10_000);
+    const kinds = sent.map(({ kind }) => kind);
+    expect(kinds.slice(16, 116)).toEqual(Array.from({ length: 100 }, () => 'withdraw'));
+    expect(sent).toHaveLength(40 + 100 * 2);
+  });
+});
+
+describe('a write that does not succeed', () => {
+  test('because nothing answers is repeated until it holds, without a backoff that outlasts the outage', async () => {
+    let reachable = false;
+    const { clock, sent, plans, reconciler } = started(() => (reachable ? {} : { error: UNREACHABLE }));
+    for (let index = 0; index < 50; index += 1) {
+      plans.set(`n${index}`, planFor(`n${index}`, { set }));
+      reconciler.add(`n${index}`);
+    }
+    await clock.advance(60_000);
+    expect(plans.size).toBe(50);
+    const attempts = sent.length;
+    // 16 at a time; the pauses soon take two seconds, less half of that by chance.
+    expect(attempts).toBeLessThan(16 * 50);
+    reachable = true;
+    await clock.advance(2500);
+    expect(plans.size).toBe(0);
+    expect(sent.length - attempts).toBe(50);
+  });
+
+  test('because the API server fails is repeated later and later', async () => {
+    const { clock, sent, plans, reconciler } = started((_request, count) => (count < 6 ? { error: status(500) } : {}));
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(60_000);
+    const gaps = sent.slice(1).map(({ atMs }, index) => atMs - (sent[index]?.atMs ?? 0));
+    expect(gaps).toHaveLength(5);
+    expect(gaps).toEqual(gaps.toSorted((a, b) => a - b));
+    expect(gaps[4]).toBeGreaterThan(8 * (gaps[0] ?? 0));
+  });
+
+  test('because the node is gone is not repeated as long as the plan does not know it any more', async () => {
+    const { clock, sent, plans, reconciler } = started(() => ({ error: status(404) }));
+    plans.set('n', planFor('n', { withdrawal }));
+    reconciler.add('n');
+    await clock.advance(1000);
+    plans.delete('n');
+    await clock.advance(60_000);
+    expect(sent).toHaveLength(1);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('because a key is denied is not hammered, even if the plan goes on wanting the key', async () => {
+    const denied = { error: status(403) };
+    const asks = ({ body }: { body?: unknown }) => JSON.stringify(body).includes('"a"');
+    const { clock, sent, plans, setAside, reconciler } = started((request) => (asks(request) ? denied : {}));
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(60_000);
+    expect(setAside.keysFor('n')).toMatchObject([{ key: 'a', cause: 'denied' }]);
+    expect(sent.length).toBeLessThan(60);
+  });
+
+  test('because of an error in the plan is repeated, and takes no worker with it', async () => {
+    const { clock, sent, plans, reconciler } = started();
+    const broken = { node: undefined, set } as unknown as NodePlan;
+    for (let index = 0; index < 100; index += 1) plans.set(`broken-${index}`, broken);
+    plans.set('n', planFor('n', { set }));
+    for (const name of plans.keys()) reconciler.add(name);
+    await clock.advance(1000);
+    expect(sent.map(({ node }) => node)).toEqual(['n']);
+    plans.set('broken-7', planFor('broken-7', { set }));
+    await clock.advance(30_000);
+    expect(sent.map(({ node }) => node)).toEqual(['n', 'broken-7']);
+  });
+});
+
+describe('metrics', () => {
+  test('tell what was written, what came of it, and how long after the evidence', async () => {
+    const { clock, plans, registry, reconciler } = started((_request, count) => ({
+      afterMs: 20,
+      ...(count === 1 ? { error: status(500) } : {}),
+    }));
+    plans.set('n', planFor('n', { set, withdrawal }));
+    reconciler.add('n', { priority: 'normal', dirtySinceMs: clock.monotonic() });
+    await clock.advance(10_000);
+    const text = await registry.metrics();
+    expect(text).toContain('rollcall_coordinator_patches_total{kind="withdraw",outcome="failed"} 1');
+    expect(text).toContain('rollcall_coordinator_patches_total{kind="withdraw",outcome="applied"} 1');
+    expect(text).toContain('rollcall_coordinator_patches_total{kind="set",outcome="applied"} 1');
+    expect(text).toContain('rollcall_coordinator_patch_duration_seconds_count{kind="set"} 1');
+    expect(text).toContain('rollcall_coordinator_queue_latency_seconds_count 2');
+    expect(text).toContain('rollcall_coordinator_evidence_to_applied_seconds_count 1');
+    // 20 ms until it failed, 37.5 ms of backoff, and twice 20 ms.
+    expect(text).toMatch(/evidence_to_applied_seconds_sum 0\.0975/);
+    expect(text).toContain('rollcall_coordinator_queue_depth 0');
+    expect(text).toContain('rollcall_coordinator_write_concurrency 16');
+    expect(text).toContain('rollcall_coordinator_set_aside_keys{cause="foreign"} 0');
+  });
+});
+
+const replies = fc.constantFrom<Reply[]>(
+  {},
+  {},
+  { afterMs: 50 },
+  { error: status(500) },
+  { error: status(429, 200) },
+  { error: UNREACHABLE },
+  { error: status(409) },
+  { error: status(403) },
+);
+
+test('whatever the API server answers for a while, everything holds in the end, and no node has two writes at once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(replies, { maxLength: 120 }),
+      fc.array(fc.record({ node: fc.nat({ max: 30 }), urgent: fc.boolean(), atMs: fc.nat({ max: 300 }) }), {
+        maxLength: 80,
+      }),
+      async (answers, adds) => {
+        const { clock, plans, state, reconciler } = started((_request, count) => answers[count - 1] ?? {});
+        for (const { node, urgent, atMs } of adds.toSorted((a, b) => a.atMs - b.atMs)) {
+          await clock.advance(Math.max(0, atMs - clock.monotonic()));
+          const name = `n${node}`;
+          plans.set(name, planFor(name, urgent ? { set, withdrawal } : { set }));
+          reconciler.add(name, { priority: urgent ? 'urgent' : 'normal' });
+        }
+        await clock.advance(600_000);
+        expect(plans.size).toBe(0);
+        expect(state.mostOfOneNode).toBeLessThanOrEqual(1);
+        expect(state.mostUnderWay).toBeLessThanOrEqual(16);
+        await reconciler.stop();
+        expect(clock.pendingTimers).toBe(0);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,184 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import type { WriteFence } from '../kube/client.ts';
+import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
+import { NodeTurn, type TurnDependencies, type TurnEnd } from './node-turn.ts';
+import { type RefusedWithdrawal, RefusedWithdrawals } from './refused-withdrawals.ts';
+import { type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
+import { WriteGate } from './write-gate.ts';
+
+/**
+ * - `plan`: what has to be written to a Node, from memory, without what is set aside; `undefined` when nothing has.
+ * - `observed`: the Node as that memory has it.
+ * - `onWritten`: takes the Node's metadata as the API server answered a write, before the next `plan`.
+ */
+export type ReconcilerOptions = Pick<
+  TurnDependencies,
+  'plan' | 'observed' | 'onWritten' | 'writer' | 'setAside' | 'dryRun'
+> & {
+  fence: WriteFence;
+  registry: Registry;
+  logger: Logger;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+};
+
+/** Nodes that are urgent have seats of their own, so that they never wait for one that is not. */
+const URGENT_SEATS = 64;
+
+const GONE_RECHECK_MS = 5000;
+
+/**
+ * Takes the names of Nodes and makes their plans true, each Node by one worker at a time. One reconciler serves a
+ * process: whether it may write is the fence's matter, and what is added while it may not is dropped.
+ */
+export class Reconciler {
+  readonly #queue: WorkQueue;
+  readonly #limiter: ConcurrencyLimiter;
+  readonly #gate: WriteGate;
+  readonly #refusedWithdrawals: RefusedWithdrawals;
+  readonly #metrics: ApplyMetrics;
+  readonly #turnDependencies: TurnDependencies;
+  readonly #options: ReconcilerOptions;
+  readonly #turns = new Set<Promise<void>>();
+  readonly #seatsTaken = { urgent: 0, normal: 0 };
+  #stopped = false;
+  #wasUnreachable = false;
+
+  constructor(options: ReconcilerOptions) {
+    const { clock, random, fence, registry, setAside } = options;
+    this.#options = options;
+    this.#metrics = createApplyMetrics(registry, {
+      queueDepth: () => this.#queue.depth,
+      writeConcurrency: () => this.#limiter.limit,
+      setAsideKeys: () => ({ ...setAside.counts, denied: setAside.counts.denied + this.#refusedWithdrawals.size }),
+    });
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      onReady: () => this.#fillSeats(),
+      onTake: (waitedMs) => this.#metrics.observeQueueLatency(waitedMs / 1000),
+    });
+    this.#limiter = new ConcurrencyLimiter({ clock, random });
+    this.#gate = new WriteGate({ fence, metrics: this.#metrics, clock });
+    this.#refusedWithdrawals = new RefusedWithdrawals(clock);
+    this.#turnDependencies = {
+      ...options,
+      gate: this.#gate,
+      limiter: this.#limiter,
+      refusedWithdrawals: this.#refusedWithdrawals,
+      metrics: this.#metrics,
+    };
+  }
+
+  /** Looks at a Node soon. Urgent is what has a withdrawal. */
+  add(nodeName: string, details?: WorkDetails): void {
+    if (!this.#stopped) this.#queue.add(nodeName, details);
+  }
+
+  /** Forgets what is remembered of a Node that is gone. */
+  forget(nodeName: string): void {
+    this.#queue.forget(nodeName);
+    this.#options.setAside.forget(nodeName);
+    this.#refusedWithdrawals.forget(nodeName);
+  }
+
+  /** Keys that the API server refuses to remove from a Node. */
+  refusedWithdrawals(nodeName: string): RefusedWithdrawal[] {
+    return this.#refusedWithdrawals.keysFor(nodeName);
+  }
+
+  /** Resolves when no write is under way: after that the Lease may go to another, if the fence is closed. */
+  settled(): Promise<void> {
+    return this.#gate.settled();
+  }
+
+  /** No write begins any more; resolves when those under way have ended. For good. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#gate.close();
+    this.#queue.clear();
+    this.#limiter.close();
+    await Promise.all(this.#turns);
+  }
+
+  #fillSeats(): void {
+    this.#fill('urgent', URGENT_SEATS);
+    this.#fill('normal', this.#limiter.limit);
+  }
+
+  #fill(lane: 'urgent' | 'normal', seats: number): void {
+    while (!this.#stopped && this.#seatsTaken[lane] < seats) {
+      const item = this.#queue.take(lane);
+      if (!item) return;
+      this.#seatsTaken[lane] += 1;
+      const turn = this.#work(item).finally(() => {
+        this.#seatsTaken[lane] -= 1;
+        this.#turns.delete(turn);
+        this.#queue.done(item.key);
+        this.#fillSeats();
+      });
+      this.#turns.add(turn);
+    }
+  }
+
+  async #work({ key, priority, dirtySinceMs }: WorkItem): Promise<void> {
+    const turn = new NodeTurn(key, priority, this.#turnDependencies);
+    const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
+    if (turn.wrote) {
+      this.#queue.forget(key);
+      if (dirtySinceMs !== undefined) {
+        this.#metrics.observeEvidenceToApplied((this.#options.clock.monotonic() - dirtySinceMs) / 1000);
+      }
+    }
+    this.#logReachability();
+    if (!this.#stopped) this.#schedule(key, end, { priority, dirtySinceMs: turn.wrote ? undefined : dirtySinceMs });
+  }
+
+  #schedule(key: string, end: TurnEnd, details: WorkDetails): void {
+    switch (end.kind) {
+      case 'again':
+        this.#queue.add(key, { ...details, priority: end.priority });
+        break;
+      case 'retry':
+        this.#retry(key, end.error, details);
+        break;
+      case 'gone':
+        this.forget(key);
+        this.#queue.addAfter(key, GONE_RECHECK_MS);
+        break;
+      case 'dropped':
+        this.#queue.forget(key);
+        break;
+      case 'holds':
+        this.#queue.forget(key);
+        this.#lookAgainInTime(key);
+    }
+  }
+
+  #retry(key: string, err: unknown, details: WorkDetails): void {
+    const delayMs = Math.round(this.#queue.retry(key, details));
+    const fields = { node: key, err, attempts: this.#queue.retries(key), delayMs };
+    // The first failure is news; the others are the same again.
+    if (err !== undefined && fields.attempts === 1) this.#options.logger.warn(fields, 'Failed to write a node');
+    else this.#options.logger.debug(fields, 'Repeated the write of a node later');
+  }
+
+  /** What time alone makes worth another try is tried again, even if nothing else happens to the Node. */
+  #lookAgainInTime(key: string): void {
+    const dueMs = [this.#options.setAside.dueInMs(key), this.#refusedWithdrawals.dueInMs(key)];
+    const soonestMs = Math.min(...dueMs.filter((ms) => ms !== undefined));
+    if (Number.isFinite(soonestMs)) this.#queue.addAfter(key, soonestMs);
+  }
+
+  #logReachability(): void {
+    const { unreachable } = this.#limiter;
+    if (unreachable === this.#wasUnreachable) return;
+    this.#wasUnreachable = unreachable;
+    if (unreachable) this.#options.logger.warn('Lost the API server while writing; writes wait and are repeated');
+    else this.#options.logger.info('Reached the API server again; writes go on');
+  }
+}

@@ -1,0 +1,162 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { KeyRef, SetAsideKey } from '../intent/plan.ts';
+
+/** A Node as the planner sees it. */
+export type SeenNode = {
+  name: string;
+  uid: string;
+  labels: Readonly<Record<string, string>>;
+  annotations: Readonly<Record<string, string>>;
+};
+
+/** Policies change: what one refused is tried again. */
+export const DENIED_FOR_MS = 300_000;
+
+/** How long a foreign key stays out whose value does not come into view. */
+export const UNSEEN_FOR_MS = 30_000;
+
+/** More than a Node carries. Keys beyond are not remembered, and are found out anew. */
+export const SET_ASIDE_PER_NODE_MAX = 4096;
+
+type Entry = {
+  key: SetAsideKey;
+  /** What the planner saw on the Node when it first heard that the key is out; `undefined` before. */
+  seen: { value: string | undefined } | undefined;
+  /** By the monotonic clock; infinite where time changes nothing. */
+  expiresMs: number;
+};
+
+type Memory = { uid: string; entries: Map<string, Entry> };
+
+type Counts = Record<SetAsideKey['cause'], number>;
+
+/**
+ * Remembers, for each Node, which wanted keys could not be written, so that they neither hold up the others nor are
+ * tried again for nothing. A foreign key stays out until its value on the Node changes or disappears, a denied one for
+ * five minutes, and each until something else is wanted.
+ */
+export class SetAside {
+  readonly #clock: Clock;
+  readonly #nodes = new Map<string, Memory>();
+  readonly #counts: Counts = { foreign: 0, invalid: 0, denied: 0 };
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many keys are out, over all Nodes. */
+  get counts(): Readonly<Counts> {
+    return this.#counts;
+  }
+
+  /** Returns those keys that are out only now. */
+  add(node: { name: string; uid: string }, keys: readonly SetAsideKey[]): SetAsideKey[] {
+    const memory = this.#memoryOf(node);
+    return keys.filter((key) => this.#remember(memory, key));
+  }
+
+  /**
+   * Runs `decide`, which asks for every key that is wanted on the Node whether it is out. A key that it does not ask
+   * for is no longer wanted, and forgotten.
+   */
+  consult<T>(node: SeenNode, decide: (isSetAside: (ref: KeyRef, wanted: string) => boolean) => T): T {
+    const memory = this.#nodes.get(node.name);
+    if (memory && memory.uid !== node.uid) this.forget(node.name);
+    if (!memory || memory.uid !== node.uid) return decide(() => false);
+    const asked = new Set<string>();
+    const result = decide((ref, wanted) => {
+      const id = idOf(ref);
+      asked.add(id);
+      return this.#isOut(memory, id, wanted, (ref.kind === 'label' ? node.labels : node.annotations)[ref.key]);
+    });
+    for (const id of memory.entries.keys()) if (!asked.has(id)) this.#drop(memory, id);
+    if (memory.entries.size === 0) this.#nodes.delete(node.name);
+    return result;
+  }
+
+  /** For explain. */
+  keysFor(nodeName: string): SetAsideKey[] {
+    return [...(this.#nodes.get(nodeName)?.entries.values() ?? [])].map(({ key }) => key);
+  }
+
+  /**
+   * In how many ms a key of the Node is worth another try by time alone; `undefined` when there is none. What is due is
+   * forgotten, and said to be due once.
+   */
+  dueInMs(nodeName: string): number | undefined {
+    const memory = this.#nodes.get(nodeName);
+    if (!memory) return undefined;
+    const nowMs = this.#clock.monotonic();
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (const [id, { expiresMs }] of memory.entries) {
+      earliestMs = Math.min(earliestMs, expiresMs);
+      if (expiresMs <= nowMs) this.#drop(memory, id);
+    }
+    if (memory.entries.size === 0) this.#nodes.delete(nodeName);
+    return Number.isFinite(earliestMs) ? Math.max(0, earliestMs - nowMs) : undefined;
+  }
+
+  /** The Node is gone. */
+  forget(nodeName: string): void {
+    const memory = this.#nodes.get(nodeName);
+    if (!memory) return;
+    for (const id of memory.entries.keys()) this.#drop(memory, id);
+    this.#nodes.delete(nodeName);
+  }
+
+  #memoryOf({ name, uid }: { name: string; uid: string }): Memory {
+    const known = this.#nodes.get(name);
+    if (known?.uid === uid) return known;
+    this.forget(name);
+    const memory: Memory = { uid, entries: new Map() };
+    this.#nodes.set(name, memory);
+    return memory;
+  }
+
+  #remember(memory: Memory, key: SetAsideKey): boolean {
+    const id = idOf(key);
+    const known = memory.entries.get(id);
+    if (known) this.#drop(memory, id);
+    if (memory.entries.size >= SET_ASIDE_PER_NODE_MAX) return false;
+    memory.entries.set(id, { key, seen: undefined, expiresMs: this.#clock.monotonic() + LIFETIME_MS[key.cause] });
+    this.#counts[key.cause] += 1;
+    return known?.key.wanted !== key.wanted;
+  }
+
+  #isOut(memory: Memory, id: string, wanted: string, observed: string | undefined): boolean {
+    const entry = memory.entries.get(id);
+    if (!entry) return false;
+    if (entry.key.wanted !== wanted || this.#clock.monotonic() >= entry.expiresMs || hasChanged(entry, observed)) {
+      this.#drop(memory, id);
+      return false;
+    }
+    return true;
+  }
+
+  #drop(memory: Memory, id: string): void {
+    const entry = memory.entries.get(id);
+    if (!entry) return;
+    memory.entries.delete(id);
+    this.#counts[entry.key.cause] -= 1;
+  }
+}
+
+const LIFETIME_MS = { foreign: UNSEEN_FOR_MS, invalid: Number.POSITIVE_INFINITY, denied: DENIED_FOR_MS } as const;
+
+/**
+ * Whether the value on the Node is another than when the key was set aside. The API server does not say what the foreign
+ * value is, and the watch may not have shown it by then: when it does, that is a change as well, and costs one more try,
+ * which the planner makes with better knowledge.
+ */
+function hasChanged(entry: Entry, observed: string | undefined): boolean {
+  if (entry.key.cause !== 'foreign') return false;
+  if (entry.seen) return entry.seen.value !== observed;
+  entry.seen = { value: observed };
+  const inView = observed !== undefined && observed !== entry.key.wanted;
+  if (inView) entry.expiresMs = Number.POSITIVE_INFINITY;
+  return false;
+}
+
+function idOf({ kind, key }: KeyRef): string {
+  return `${kind}:${key}`;
+}

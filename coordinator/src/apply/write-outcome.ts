@@ -1,0 +1,28 @@
+import type { KeyRef } from '../intent/plan.ts';
+import type { ObjectMeta } from '../kube/objects.ts';
+
+/** A key that other field managers hold with another value. */
+export type ForeignKey = {
+  ref: KeyRef;
+  /** For people: the managers' names, separated by commas. */
+  owner: string;
+};
+
+/** What came of one write to a Node. */
+export type WriteOutcome =
+  /** It holds; `metadata` is the Node's as the API server has it now. */
+  | { kind: 'applied'; metadata: ObjectMeta }
+  /** Nothing was written: these keys, which is all of them, are held by others. */
+  | { kind: 'conflict'; foreign: ForeignKey[] }
+  /** Nothing was written: the Node is not what the plan was made from. It changed, or went. */
+  | { kind: 'stale' }
+  /** There is no such Node any more; one of that name may be another. */
+  | { kind: 'gone' }
+  /** Nothing was written: keys or values are malformed. Without `keys`, the rules known here do not tell which. */
+  | { kind: 'invalid'; keys: KeyRef[]; message: string }
+  /** Nothing was written: authorization or an admission policy refused the request, which does not say for which key. */
+  | { kind: 'denied'; message: string }
+  /** The API server asked for patience. */
+  | { kind: 'throttled'; retryAfterMs: number }
+  /** Whether anything was written is not known, or the fault is not in what was sent. */
+  | { kind: 'failed'; error: unknown };

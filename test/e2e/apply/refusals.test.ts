@@ -1,0 +1,284 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { NodeObject } from '../../control-plane/cluster.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { watchNodes } from '../../control-plane/watch.ts';
+import { startPolicy } from './policy.ts';
+import {
+  annotation,
+  applyAs,
+  type Cluster,
+  coordinatorClient,
+  label,
+  newNode,
+  type RecordingClient,
+  readNode,
+  startCluster,
+  startWriterRig,
+  type WriterRig,
+} from './writer-rig.ts';
+
+let cluster: Cluster;
+let client: RecordingClient;
+let rig: WriterRig;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  client = coordinatorClient(cluster);
+  rig = startWriterRig(cluster, { client });
+});
+afterAll(async () => {
+  await rig?.stop();
+  await cluster?.controlPlane.stop();
+});
+
+async function labelsOf(name: string): Promise<Record<string, string>> {
+  return (await readNode(cluster, name)).metadata.labels ?? {};
+}
+
+/** Writes to this Node that were more than a rehearsal. */
+function writesTo(name: string): number {
+  return client.sent.filter(({ path, query }) => path.endsWith(`/${name}`) && !query?.['dryRun']).length;
+}
+
+function setAsideOn(name: string): string[] {
+  return rig.setAside.keysFor(name).map(({ cause, kind, key }) => `${cause} ${kind} ${key}`);
+}
+
+/** The Node as others made it: without our keys and what moves with every write. */
+function othersPart(node: NodeObject, ours: RegExp): string {
+  const { managedFields: _fields, resourceVersion: _version, ...metadata } = node.metadata;
+  const without = (map: Record<string, string> = {}) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => !ours.test(key)));
+  const kept = { ...metadata, labels: without(metadata.labels), annotations: without(metadata.annotations) };
+  return JSON.stringify({ ...node, metadata: kept });
+}
+
+describe('a malformed key', () => {
+  test('is set aside by itself, and the rest lands with the second request', async () => {
+    await newNode(cluster, 'malformed');
+    rig.want('malformed', [
+      label('bad key!', '1'),
+      label('a.io/value', 'a b'),
+      annotation('a.io/x', '1'),
+      label('y', '1'),
+    ]);
+    await rig.until('malformed');
+    const { labels, annotations } = (await readNode(cluster, 'malformed')).metadata;
+    expect(labels).toHaveProperty('y', '1');
+    expect(annotations).toHaveProperty('a.io/x', '1');
+    expect(setAsideOn('malformed')).toEqual(['invalid label bad key!', 'invalid label a.io/value']);
+    expect(writesTo('malformed')).toBe(2);
+  });
+
+  test('is tried again as soon as another value is wanted', async () => {
+    rig.want('malformed', [label('a.io/value', 'a-b')]);
+    await rig.until('malformed');
+    expect(await labelsOf('malformed')).toHaveProperty('a.io/value', 'a-b');
+    expect(setAsideOn('malformed')).toEqual([]);
+  });
+
+  test('is found by trying when the rules do not tell it: annotations that are too large together', async () => {
+    await newNode(cluster, 'large');
+    const large = [annotation('a.io/large-1', 'x'.repeat(200_000)), annotation('a.io/large-2', 'x'.repeat(200_000))];
+    rig.want('large', [label('first', '1'), ...large, annotation('a.io/small', '1')]);
+    await rig.until('large');
+    const { labels, annotations } = (await readNode(cluster, 'large')).metadata;
+    expect(labels).toHaveProperty('first', '1');
+    expect(Object.keys(annotations ?? {}).toSorted()).toEqual(['a.io/large-1', 'a.io/small']);
+    expect(setAsideOn('large')).toEqual(['invalid annotation a.io/large-2']);
+  });
+});
+
+describe('a key of somebody else', () => {
+  test('is left alone, and the rest lands with the second request', async () => {
+    await newNode(cluster, 'foreign');
+    await applyAs(cluster, 'argo', 'foreign', { labels: { tier: 'silver', zone: 'b' } });
+    await rig.sees('foreign', 'tier', 'silver');
+    rig.want('foreign', [label('tier', 'gold'), label('zone', 'a'), label('mine', '1')]);
+    await rig.until('foreign');
+    expect(await labelsOf('foreign')).toMatchObject({ tier: 'silver', zone: 'b', mine: '1' });
+    expect(setAsideOn('foreign').toSorted()).toEqual(['foreign label tier', 'foreign label zone']);
+    expect(writesTo('foreign')).toBe(2);
+  });
+
+  test('is not tried again while nothing about it changes', async () => {
+    const before = writesTo('foreign');
+    await applyAs(cluster, 'kubelet', 'foreign', { labels: { unrelated: '1' } });
+    await rig.sees('foreign', 'unrelated', '1');
+    rig.reconciler.add('foreign');
+    await rig.reconciler.settled();
+    expect(writesTo('foreign')).toBe(before);
+  });
+
+  test('becomes ours when its owner gives it up', async () => {
+    await applyAs(cluster, 'argo', 'foreign', { labels: { zone: 'b' } });
+    await waitFor('our value', async () => (await labelsOf('foreign'))['tier'] === 'gold');
+    expect(setAsideOn('foreign')).toEqual(['foreign label zone']);
+  });
+
+  test('is shared when its owner comes to want the same', async () => {
+    await applyAs(cluster, 'argo', 'foreign', { labels: { zone: 'a' } });
+    await waitFor('nothing to be set aside', () => setAsideOn('foreign').length === 0 && rig.holds('foreign'));
+    rig.want('foreign', []);
+    await rig.until('foreign');
+    expect(await labelsOf('foreign')).toMatchObject({ zone: 'a' });
+    expect(await labelsOf('foreign')).not.toHaveProperty('tier');
+  });
+});
+
+describe('a key that an admission policy refuses', () => {
+  test.each(['Invalid', 'Forbidden', 'RequestEntityTooLarge'] as const)(
+    'is found among forty, refused as %s, and the rest lands in one write',
+    async (reason) => {
+      const name = `denied-${reason.toLowerCase()}`;
+      await newNode(cluster, name);
+      const policy = await startPolicy(cluster, {
+        reason,
+        expression: `!object.metadata.labels.exists(k, k in ['a.io/k7', 'a.io/k31'])`,
+        message: 'not these',
+        refused: { labels: { 'a.io/k7': '1' } },
+      });
+      const before = writesTo(name);
+      rig.want(name, [
+        ...Array.from({ length: 40 }, (_, index) => label(`a.io/k${index}`, '1')),
+        annotation('a.io/n', '1'),
+      ]);
+      await rig.until(name);
+      const ours = Object.keys(await labelsOf(name)).filter((key) => key.startsWith('a.io/'));
+      expect(ours).toHaveLength(38);
+      expect(setAsideOn(name).toSorted()).toEqual(['denied label a.io/k31', 'denied label a.io/k7']);
+      expect(rig.setAside.keysFor(name)[0]?.message).toContain('not these');
+      expect(writesTo(name) - before).toBe(2);
+      await policy.remove();
+    },
+  );
+
+  test('does not hold up the others, even if so many are refused that one search does not find them all', async () => {
+    await newNode(cluster, 'many');
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      expression: `!object.metadata.labels.exists(k, k.startsWith('a.io/') && k.endsWith('3'))`,
+      message: 'none with a three',
+      refused: { labels: { 'a.io/3': '1' } },
+    });
+    rig.want(
+      'many',
+      Array.from({ length: 200 }, (_, index) => label(`a.io/k${index}`, '1')),
+    );
+    await rig.until('many');
+    expect(Object.keys(await labelsOf('many')).filter((key) => key.startsWith('a.io/'))).toHaveLength(180);
+    expect(setAsideOn('many')).toHaveLength(20);
+    await policy.remove();
+  });
+
+  test('does not take from the node what holds there already', async () => {
+    await newNode(cluster, 'steady');
+    const held = Array.from({ length: 5 }, (_, index) => label(`held-${index}`, '1'));
+    rig.want('steady', held);
+    await rig.until('steady');
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      // Nor would it let go of what is there.
+      expression: `!('refused' in object.metadata.labels) &&
+        (object.metadata.name != 'steady' || ['held-0', 'held-4'].all(k, k in object.metadata.labels))`,
+      message: 'not this',
+      refused: { labels: { refused: '1' } },
+    });
+    const seen: string[] = [];
+    const stopWatch = watchNodes(cluster.controlPlane.api, ({ object: { metadata } }) => {
+      if (metadata.name === 'steady')
+        seen.push(
+          Object.keys(metadata.labels ?? {})
+            .toSorted()
+            .join(),
+        );
+    });
+    rig.want('steady', [...held, label('refused', '1'), label('good', '1')]);
+    await rig.until('steady');
+    await waitFor('the watch', () => seen.at(-1)?.includes('good'));
+    stopWatch();
+    expect(seen.filter((keys) => !keys.includes('held-0,held-1,held-2,held-3,held-4'))).toEqual([]);
+    expect(setAsideOn('steady')).toEqual(['denied label refused']);
+    await policy.remove();
+  });
+
+  test('to remove does not keep the others from being removed, nor the rest from being set', async () => {
+    await newNode(cluster, 'kept', { labels: { ready: 'true', stubborn: 'true', other: 'true' } });
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      expression: `object.metadata.name != 'kept' || 'stubborn' in object.metadata.labels`,
+      message: 'not that one',
+      refused: { labels: { stubborn: null } },
+      on: 'kept',
+    });
+    const withheld = (key: string) => label(key, 'true', { stance: 'withhold', ownership: 'exclusive' });
+    rig.want('kept', [withheld('ready'), withheld('stubborn'), withheld('other'), label('mine', '1')]);
+    await waitFor('the rest', async () => {
+      const labels = await labelsOf('kept');
+      return labels['mine'] === '1' && !('ready' in labels) && !('other' in labels);
+    });
+    expect(await labelsOf('kept')).toHaveProperty('stubborn', 'true');
+    expect(rig.reconciler.refusedWithdrawals('kept')).toMatchObject([{ kind: 'label', key: 'stubborn' }]);
+    await policy.remove();
+  });
+});
+
+describe('a refusal that is not about keys', () => {
+  test('sets nothing aside, and everything lands when the right to write is back', async () => {
+    await newNode(cluster, 'unauthorized', { labels: { ready: 'true' } });
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-coordinator';
+    const role = await cluster.controlPlane.api.get<NodeObject & { rules: object[] }>(path);
+    await cluster.controlPlane.api.patch(path, { rules: [] });
+    const admin = cluster.controlPlane.api;
+    const user = 'system:serviceaccount:rollcall:rollcall-coordinator';
+    const mayPatch = async () => {
+      const review = await admin.post<NodeObject & { status: { allowed: boolean } }>(
+        '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+        { spec: { user, resourceAttributes: { verb: 'patch', resource: 'nodes' } } } as object,
+      );
+      return review.status.allowed;
+    };
+    await waitFor('the right to be gone', async () => !(await mayPatch()));
+    const before = client.sent.length;
+    rig.want('unauthorized', [label('ready', 'true', { stance: 'withhold', ownership: 'exclusive' }), label('a', '1')]);
+    await waitFor('some attempts', () => client.sent.length > before + 3);
+    expect(setAsideOn('unauthorized')).toEqual([]);
+    expect(rig.reconciler.refusedWithdrawals('unauthorized')).toEqual([]);
+    await admin.patch(path, { rules: role.rules });
+    await rig.until('unauthorized');
+    expect(await labelsOf('unauthorized')).toMatchObject({ a: '1' });
+    expect(await labelsOf('unauthorized')).not.toHaveProperty('ready');
+  });
+});
+
+describe('what others put on a node', () => {
+  test('is the same, byte for byte, after sets, conflicts, refusals and withdrawals', async () => {
+    await newNode(cluster, 'others', {
+      labels: { 'node-role.kubernetes.io/gpu': '', person: 'yes', ready: 'true' },
+      annotations: { 'their.io/note': '{"b":1,  "a":[]}\n', 'volumes.kubernetes.io/x': 'true' },
+      taints: [
+        { key: 'z', value: '1', effect: 'NoSchedule' },
+        { key: 'a', effect: 'NoExecute' },
+      ],
+    });
+    await applyAs(cluster, 'nfd', 'others', { labels: { 'feature.io/x': 'true', tier: 'silver' } });
+    await cluster.controlPlane.kubectl(['annotate', 'node', 'others', 'their.io/later=by hand']);
+    const ours = /^(ready|mine|bad|ours\.io)/;
+    const before = othersPart(await readNode(cluster, 'others'), ours);
+    const withheld = label('ready', 'true', { stance: 'withhold', ownership: 'exclusive' });
+    rig.want('others', [
+      withheld,
+      label('mine', '1'),
+      label('tier', 'gold'),
+      label('bad!', '1'),
+      annotation('ours.io/n', '1'),
+    ]);
+    await rig.until('others');
+    expect(await labelsOf('others')).toMatchObject({ mine: '1', tier: 'silver' });
+    expect(othersPart(await readNode(cluster, 'others'), ours)).toBe(before);
+    rig.want('others', []);
+    await rig.until('others');
+    expect(await labelsOf('others')).not.toHaveProperty('mine');
+    expect(othersPart(await readNode(cluster, 'others'), ours)).toBe(before);
+  });
+});

@@ -1,0 +1,64 @@
+import { createServer, type Server } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+
+/** Stands before the API server on plain HTTP, passes requests on, and can refuse or hold them as a busy one does. */
+export type ThrottlingProxy = {
+  url: string;
+  /** When each request came, by the monotonic clock. */
+  arrivalsMs: number[];
+  /** Answers the next requests with 429, as the API server's own filter does. */
+  throttleNext(requests: number, retryAfterSeconds: number): void;
+  /** Keeps requests from the API server until the returned function is called. */
+  hold(): () => void;
+  stop(): Promise<void>;
+};
+
+export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<ThrottlingProxy> {
+  const arrivalsMs: number[] = [];
+  let throttled = { requests: 0, retryAfterSeconds: 0 };
+  let held: Promise<void> = Promise.resolve();
+  const server: Server = createServer((incoming, answer) => {
+    arrivalsMs.push(performance.now());
+    if (throttled.requests > 0) {
+      throttled.requests -= 1;
+      incoming.resume();
+      answer.writeHead(429, { 'Retry-After': String(throttled.retryAfterSeconds), 'Content-Type': 'text/plain' });
+      answer.end('Too many requests, please try again later.\n');
+      return;
+    }
+    void held.then(() => {
+      const { method = 'GET', headers } = incoming;
+      const url = new URL(incoming.url ?? '/', controlPlane.url);
+      const onward = request(
+        url,
+        { method, headers: { ...headers, host: url.host }, ca: controlPlane.ca },
+        (response) => {
+          answer.writeHead(response.statusCode ?? 502, response.headers);
+          response.pipe(answer);
+        },
+      );
+      onward.on('error', () => answer.destroy());
+      incoming.pipe(onward);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrivalsMs,
+    throttleNext(requests, retryAfterSeconds) {
+      throttled = { requests, retryAfterSeconds };
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,158 @@
+import { systemClock } from '@rollcall/common/clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
+import { Reconciler } from '@rollcall/coordinator/apply/reconciler.ts';
+import { SetAside } from '@rollcall/coordinator/apply/set-aside.ts';
+import { NodeStore } from '@rollcall/coordinator/fleet/node-store.ts';
+import { createIntern, observeNode } from '@rollcall/coordinator/fleet/observed-node.ts';
+import { entryKey, type IntentEntry, type NodeIntent } from '@rollcall/coordinator/intent/intent.ts';
+import { planNode } from '@rollcall/coordinator/intent/plan-node.ts';
+import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
+import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
+import { loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
+import type { KubeObject } from '@rollcall/coordinator/kube/objects.ts';
+import { createNode, type NodeObject, type NodeOptions } from '../../control-plane/cluster.ts';
+import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { installAccess } from '../../control-plane/rbac.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { watchNodes } from '../../control-plane/watch.ts';
+
+/** A control plane with the coordinator's rights installed. */
+export type Cluster = { controlPlane: ControlPlane; kubeconfig: string };
+
+export async function startCluster(options: Parameters<typeof startControlPlane>[0] = {}): Promise<Cluster> {
+  const controlPlane = await startControlPlane(options);
+  const { coordinatorKubeconfig } = await installAccess(controlPlane);
+  return { controlPlane, kubeconfig: coordinatorKubeconfig };
+}
+
+/** A client that remembers what was sent to Nodes. */
+export type RecordingClient = KubeClient & { sent: KubeRequest[] };
+
+function recordingClient(client: KubeClient): RecordingClient {
+  const sent: KubeRequest[] = [];
+  return {
+    sent,
+    request: (request) => {
+      sent.push(request);
+      return client.request(request);
+    },
+    stream: (request, onObject) => client.stream(request, onObject),
+    close: () => client.close(),
+  };
+}
+
+/** A client with the coordinator's token, by way of `server` where it is another than the API server itself. */
+export function coordinatorClient(cluster: Cluster, server = ''): RecordingClient {
+  const kubeConfig = loadKubeConfig({ kubeconfig: cluster.kubeconfig, master: server, env: {} });
+  return recordingClient(createKubeClient(kubeConfig, { userAgent: 'rollcall', maxSockets: 64, clock: systemClock }));
+}
+
+export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => number; dryRun?: boolean };
+
+/** The writer with the real planner and store before it, told of changes by a watch. */
+export type WriterRig = {
+  reconciler: Reconciler;
+  setAside: SetAside;
+  registry: Registry;
+  /** Says what is wanted on a Node from now on, and looks at it. */
+  want(name: string, entries: readonly Wish[]): void;
+  /** Whether the Node is, as far as the store knows, as it is wanted. */
+  holds(name: string): boolean;
+  until(name: string): Promise<void>;
+  /** Waits until the store knows the Node with this value of a label. */
+  sees(name: string, key: string, value: string): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export type Wish = Pick<IntentEntry, 'kind' | 'key' | 'value' | 'stance' | 'ownership'>;
+
+export function label(key: string, value: string, more: Partial<Wish> = {}): Wish {
+  return { kind: 'label', key, value, stance: 'want', ownership: 'shared', ...more };
+}
+
+export function annotation(key: string, value: string, more: Partial<Wish> = {}): Wish {
+  return { ...label(key, value, more), kind: 'annotation' };
+}
+
+export function startWriterRig(cluster: Cluster, options: WriterRigOptions): WriterRig {
+  const { client, remainingMs = () => 10_000, dryRun = false } = options;
+  const intents = new Map<string, NodeIntent>();
+  const intern = createIntern();
+  const ofInterest = new Set<string>();
+  const observe = (node: KubeObject) => observeNode(node, intern, ofInterest);
+  const setAside = new SetAside(systemClock);
+  const registry = new Registry();
+  const store: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
+  const plan = (name: string) => {
+    const node = store.get(name);
+    const intent = intents.get(name);
+    return node && intent && setAside.consult(node, (isSetAside) => planNode(node, intent, isSetAside));
+  };
+  const reconciler = new Reconciler({
+    plan,
+    observed: (name) => store.get(name),
+    onWritten: (_name, metadata) => store.written(observe({ metadata })),
+    writer: new NodeWriter(client),
+    setAside,
+    registry,
+    dryRun,
+    fence: { remainingMs },
+    clock: systemClock,
+    random: Math.random,
+    logger: silentLogger(),
+  });
+  const stopWatch = watchNodes(cluster.controlPlane.api, ({ type, object }) => {
+    if (type === 'DELETED') store.remove(object.metadata.name);
+    else if (type !== 'BOOKMARK') store.upsert(observe(object as KubeObject));
+  });
+  const holds = (name: string) => store.get(name) !== undefined && plan(name) === undefined;
+  return {
+    reconciler,
+    setAside,
+    registry,
+    holds,
+    want(name, entries) {
+      for (const entry of entries) if (entry.kind === 'annotation') ofInterest.add(entry.key);
+      const full = entries.map((entry) => ({ ...entry, reason: 'the test', labeler: 'test', overruled: [] }));
+      intents.set(name, new Map(full.map((entry) => [entryKey(entry), entry])));
+      const urgent = entries.some(({ stance, ownership }) => stance === 'withhold' && ownership === 'exclusive');
+      reconciler.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: performance.now() });
+    },
+    until: async (name) => {
+      await waitFor(`${name} to be as wanted`, () => holds(name), { timeoutMs: 30_000 });
+    },
+    sees: async (name, key, value) => {
+      await waitFor(`the watch to tell of ${key}=${value}`, () => store.get(name)?.labels[key] === value);
+    },
+    async stop() {
+      stopWatch();
+      await reconciler.stop();
+      client.close();
+    },
+  };
+}
+
+export function newNode(cluster: Cluster, name: string, options: NodeOptions = {}): Promise<NodeObject> {
+  return createNode(cluster.controlPlane.api, name, options);
+}
+
+export function readNode(cluster: Cluster, name: string): Promise<NodeObject> {
+  return cluster.controlPlane.api.get<NodeObject>(`/api/v1/nodes/${name}`);
+}
+
+/** Applies as another field manager. */
+export async function applyAs(
+  cluster: Cluster,
+  manager: string,
+  name: string,
+  metadata: object,
+  force = false,
+): Promise<void> {
+  await cluster.controlPlane.api.patch(
+    `/api/v1/nodes/${name}?fieldManager=${manager}&force=${force}`,
+    { apiVersion: 'v1', kind: 'Node', metadata: { name, ...metadata } },
+    'application/apply-patch+yaml',
+  );
+}
