@@ -1,0 +1,61 @@
+import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
+import type { ReviewResult } from './bearer-auth.ts';
+
+/** What became of a request to the reports' endpoint: how a report was taken, or the status of the refusal. */
+export type ReportResult = 'full' | 'heartbeat' | 'leaving' | 'ignored' | 'redirected' | 'aborted' | `${number}`;
+
+export class IngestMetrics {
+  readonly #reports: Counter<'result'>;
+  readonly #duration: Histogram;
+  readonly #reviews: Counter<'result'>;
+  readonly #connections: Gauge;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#reports = new Counter({
+      name: 'rollcall_coordinator_reports_total',
+      help: 'Requests to the endpoint that takes reports, by how the report was taken or by the status of the refusal.',
+      labelNames: ['result'],
+      registers,
+    });
+    this.#duration = new Histogram({
+      name: 'rollcall_coordinator_report_duration_seconds',
+      help: 'Time from the head of a request to its answer, in seconds.',
+      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    });
+    this.#reviews = new Counter({
+      name: 'rollcall_coordinator_token_reviews_total',
+      help: 'TokenReviews that were needed to authenticate reports, by their result.',
+      labelNames: ['result'],
+      registers,
+    });
+    this.#connections = new Gauge({
+      name: 'rollcall_coordinator_report_connections',
+      help: 'Open connections to the listener that takes reports.',
+      registers,
+    });
+  }
+
+  answered(result: ReportResult, seconds: number): void {
+    this.#reports.inc({ result });
+    this.#duration.observe(seconds);
+  }
+
+  /** A request that never became one, such as bytes that are not HTTP. */
+  unreadable(status: number): void {
+    this.#reports.inc({ result: String(status) });
+  }
+
+  readonly reviewed = (result: ReviewResult): void => {
+    this.#reviews.inc({ result });
+  };
+
+  connectionOpened(): void {
+    this.#connections.inc();
+  }
+
+  connectionClosed(): void {
+    this.#connections.dec();
+  }
+}

@@ -1,0 +1,174 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
+import type { AgentIdentity } from './agent-identity.ts';
+import { readBearerToken } from './bearer-token.ts';
+import {
+  ClientGoneError,
+  checkBodyHead,
+  parseJsonObject,
+  readBody,
+  sendJson,
+  sendRedirect,
+  sendRefusal,
+} from './http.ts';
+import type { IngestMetrics, ReportResult } from './metrics.ts';
+import { NodeRateLimit, type RateLimitOptions } from './node-rate-limit.ts';
+import { ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
+import { parseReport } from './report-schema.ts';
+
+export type Role = { leading: true } | { leading: false; leaderUrl?: string };
+
+export type Leadership = {
+  role: () => Role;
+  /** Whether what a report is judged by is there: Nodes and pods as watched. */
+  synced: () => boolean;
+};
+
+/** Who sent a report; the uid is that of the Node as watched, which the token was checked against. */
+export type ReportSender = AgentIdentity & { nodeUid: string };
+
+/**
+ * What became of a report that was taken. `unknown-digest` is a heartbeat for content that is not here; `ignored` is
+ * one that is old, or of an agent that another has taken over from.
+ */
+export type Acceptance = {
+  admission: 'content' | 'heartbeat' | 'leaving' | 'unknown-digest' | 'ignored';
+  reply: ReportReply;
+};
+
+export type ReportHandlerOptions = {
+  leadership: Leadership;
+  /** Rejects with ReportRefusal. */
+  authenticate: (token: string) => Promise<AgentIdentity>;
+  /** The uid of a Node as watched. */
+  nodeUid: (name: string) => string | undefined;
+  accept: (report: FullReport | Heartbeat, sender: ReportSender) => Acceptance;
+  clock: Clock;
+  logger: Logger;
+  metrics: IngestMetrics;
+  /** Of each node; 20 at once and 10 a second unless told. */
+  rateLimit?: RateLimitOptions;
+};
+
+const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
+  content: 'full',
+  heartbeat: 'heartbeat',
+  'unknown-digest': 'heartbeat',
+  leaving: 'leaving',
+  ignored: 'ignored',
+};
+
+/** Answers requests to the listener that takes reports. */
+export class ReportHandler {
+  readonly #options: ReportHandlerOptions;
+  readonly #rateLimit: NodeRateLimit;
+
+  constructor(options: ReportHandlerOptions) {
+    this.#options = options;
+    this.#rateLimit = new NodeRateLimit(options.rateLimit ?? { burst: 20, perSecond: 10 });
+  }
+
+  /** Answers one request, whatever it holds. Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const startMs = clock.monotonic();
+    let result: ReportResult;
+    try {
+      result = await this.#answer(request, response);
+    } catch (error) {
+      result = this.#refuse(request, response, error);
+    }
+    metrics.answered(result, (clock.monotonic() - startMs) / 1000);
+  }
+
+  /** The checks in their order: the cheap ones first, and nothing of the body before it is known who sends it. */
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<ReportResult> {
+    checkTarget(request);
+    const elsewhere = this.#leaderElsewhere();
+    if (elsewhere !== undefined) return redirect(response, elsewhere);
+    const token = requireToken(request);
+    checkBodyHead(request, REPORT_BODY_BYTES_MAX);
+    const identity = await this.#options.authenticate(token);
+    this.#checkRate(identity.node);
+    const body = parseJsonObject(await readBody(request, REPORT_BODY_BYTES_MAX));
+    const sender = this.#checkNode(body, identity);
+    const parsed = parseReport(body);
+    if ('problem' in parsed) {
+      const { field, detail } = parsed.problem;
+      throw new ReportRefusal(422, field === '' ? `The report ${detail}` : `${field} ${detail}`, { field });
+    }
+    // Leadership may have gone while the API server or the client was slow.
+    const movedTo = this.#leaderElsewhere();
+    if (movedTo !== undefined) return redirect(response, movedTo);
+    const { admission, reply } = this.#options.accept(parsed.report, sender);
+    sendJson(response, JSON.stringify(reply));
+    return RESULTS[admission];
+  }
+
+  /** Where the leader takes reports, `undefined` when it is this replica. Throws ReportRefusal (503). */
+  #leaderElsewhere(): string | undefined {
+    const { leadership } = this.#options;
+    const role = leadership.role();
+    if (!role.leading) {
+      if (role.leaderUrl === undefined) throw unavailable('No leader is known');
+      return role.leaderUrl;
+    }
+    if (!leadership.synced()) throw unavailable('The caches are not synced yet');
+    return undefined;
+  }
+
+  #checkRate(node: string): void {
+    const waitMs = this.#rateLimit.take(node, this.#options.clock.monotonic());
+    if (waitMs === 0) return;
+    throw new ReportRefusal(429, `Node ${node} reports too often`, { retryAfterSeconds: Math.ceil(waitMs / 1000) });
+  }
+
+  /**
+   * A report is taken only of the node that its token is bound to. A node that is not watched is mostly one that has
+   * just joined: that is no fault of its agent, which is asked to come back, and nothing about it is remembered.
+   */
+  #checkNode(body: object, identity: AgentIdentity): ReportSender {
+    if (!('node' in body) || body.node !== identity.node) {
+      throw new ReportRefusal(403, `The token is for reports of node ${identity.node} only`, { field: 'node' });
+    }
+    const watchedUid = this.#options.nodeUid(identity.node);
+    if (watchedUid === undefined) throw unavailable(`Node ${identity.node} is not known here yet`);
+    if (identity.nodeUid !== undefined && identity.nodeUid !== watchedUid) {
+      throw new ReportRefusal(403, `The token is for an earlier node of the name ${identity.node}`, { field: 'node' });
+    }
+    return { ...identity, nodeUid: watchedUid };
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): ReportResult {
+    const { clock, logger } = this.#options;
+    if (error instanceof ClientGoneError) return 'aborted';
+    const refusal = error instanceof ReportRefusal ? error : new ReportRefusal(500, 'The report could not be handled');
+    if (refusal !== error) logger.error({ err: error }, 'Failed to handle a report');
+    else logger.debug({ code: refusal.code, status: refusal.status, detail: refusal.message }, 'Refused a report');
+    if (response.headersSent) response.destroy();
+    else sendRefusal(request, response, refusal, clock);
+    return `${refusal.status}`;
+  }
+}
+
+function checkTarget(request: IncomingMessage): void {
+  const path = request.url?.split('?', 1)[0];
+  if (path !== REPORTS_PATH) throw new ReportRefusal(404, `Reports go to ${REPORTS_PATH}`);
+  if (request.method !== 'POST') throw new ReportRefusal(405, 'Reports are posted', { headers: { allow: 'POST' } });
+}
+
+function requireToken(request: IncomingMessage): string {
+  const { authorization } = request.headers;
+  if (authorization === undefined) throw unauthenticated('A report needs a bearer token');
+  const token = readBearerToken(authorization);
+  if (token === undefined) throw unauthenticated('The Authorization header is not a bearer token', 'invalid_request');
+  return token;
+}
+
+function redirect(response: ServerResponse, leaderUrl: string): ReportResult {
+  sendRedirect(response, `${leaderUrl.replace(/\/+$/, '')}${REPORTS_PATH}`);
+  return 'redirected';
+}

@@ -1,0 +1,139 @@
+import type { FullReport } from '@rollcall/common/report.ts';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseReport, REPORT_LIMITS } from './report-schema.ts';
+
+const header = { node: 'n1', boot: 'b1', sequence: 7, digest: 'd1' };
+const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected in 1 ms' };
+const full: FullReport = {
+  ...header,
+  services: [service],
+  devices: [{ bus: 'usb', attributes: { vendor: '1a6e', device: '089a' } }],
+  facts: { cpu: 'made of sand' },
+};
+
+function manyOf<T>(count: number, make: (index: number) => T): T[] {
+  return Array.from({ length: count }, (_, index) => make(index));
+}
+
+function textMap(entries: number, keyLength = 4): Record<string, string> {
+  return Object.fromEntries(manyOf(entries, (index) => [String(index).padStart(keyLength, 'k'), 'v']));
+}
+
+describe('parseReport', () => {
+  it('takes a report without content as a heartbeat', () => {
+    expect(parseReport(header)).toEqual({ report: header });
+  });
+
+  it('takes a report with content as a full report', () => {
+    expect(parseReport({ ...full, leaving: true })).toEqual({ report: { ...full, leaving: true } });
+  });
+
+  it('takes absent devices and facts as empty', () => {
+    expect(parseReport({ ...header, services: [] })).toEqual({
+      report: { ...header, services: [], devices: [], facts: {} },
+    });
+  });
+
+  it('drops what it does not know, at every level', () => {
+    const body = {
+      ...full,
+      mood: 'good',
+      services: [{ ...service, colour: 'green' }],
+      devices: [{ ...full.devices[0], speed: 480 }],
+    };
+    expect(parseReport(body)).toEqual({ report: full });
+  });
+
+  it('does not let a fact named __proto__ through', () => {
+    const body = JSON.parse(
+      `{"node":"n","boot":"b","sequence":1,"digest":"d","services":[],"facts":{"__proto__":"x"}}`,
+    );
+    const parsed = parseReport(body);
+    expect(parsed).toMatchObject({ report: { facts: {} } });
+    expect('report' in parsed && 'facts' in parsed.report && Object.getPrototypeOf(parsed.report.facts)).toBe(
+      Object.prototype,
+    );
+  });
+
+  it('takes everything up to its limit', () => {
+    const body = {
+      ...header,
+      services: manyOf(REPORT_LIMITS.services, (index) => ({ ...service, name: `s-${index}` })),
+      devices: manyOf(REPORT_LIMITS.devices, () => ({
+        bus: 'pci',
+        attributes: textMap(REPORT_LIMITS.deviceAttributes),
+      })),
+      facts: textMap(REPORT_LIMITS.facts, REPORT_LIMITS.key),
+    };
+    expect(parseReport(body)).toEqual({ report: body });
+  });
+
+  it.each([
+    ['services[0].ready', { ...full, services: [{ ...service, ready: 'yes' }] }],
+    ['services[0].name', { ...full, services: [{ ...service, name: 'Not/A/Name' }] }],
+    ['services[1].name', { ...full, services: [service, service] }],
+    ['services[0].since', { ...full, services: [{ ...service, since: 'yesterday' }] }],
+    ['services[0].since', { ...full, services: [{ ...service, since: '2026-13-01T00:00:00Z' }] }],
+    ['services[0].since', { ...full, services: [{ ...service, since: undefined }] }],
+    ['services[0].evidence', { ...full, services: [{ ...service, evidence: 'x'.repeat(REPORT_LIMITS.evidence + 1) }] }],
+    ['services[0].evidence', { ...full, services: [{ name: 'a', ready: true, since: service.since }] }],
+    ['services', { ...header, facts: {} }],
+    ['services', { ...header, services: {} }],
+    ['services', { ...header, services: null }],
+    ['services', { ...full, services: manyOf(65, (index) => ({ ...service, name: `s-${index}` })) }],
+    ['devices', { ...full, devices: manyOf(513, () => ({ bus: 'pci', attributes: {} })) }],
+    ['devices[0].bus', { ...full, devices: [{ bus: 'isa', attributes: {} }] }],
+    ['devices[0].attributes', { ...full, devices: [{ bus: 'usb', attributes: textMap(33) }] }],
+    ['devices[0].attributes.vendor', { ...full, devices: [{ bus: 'usb', attributes: { vendor: 7 } }] }],
+    ['facts', { ...full, facts: textMap(65) }],
+    ['facts', { ...full, facts: [] }],
+    ['facts.cpu', { ...full, facts: { cpu: 'x'.repeat(REPORT_LIMITS.value + 1) } }],
+    [`facts.${'k'.repeat(64)}`, { ...full, facts: { ['k'.repeat(129)]: 'v' } }],
+    ['node', { ...header, node: undefined }],
+    ['node', { ...header, node: '' }],
+    ['node', { ...header, node: 'x'.repeat(254) }],
+    ['boot', { ...header, boot: 'x'.repeat(129) }],
+    ['digest', { ...header, digest: '' }],
+    ['digest', { ...header, digest: 'x'.repeat(129) }],
+    ['sequence', { ...header, sequence: -1 }],
+    ['sequence', { ...header, sequence: 1.5 }],
+    ['sequence', { ...header, sequence: 2 ** 53 }],
+    ['leaving', { ...header, leaving: 'soon' }],
+    ['leaving', { ...header, leaving: null }],
+  ])('names %s as the field that is wrong', (field, body) => {
+    const parsed = parseReport(body);
+    expect(parsed).toMatchObject({ problem: { field, detail: expect.stringMatching(/^(must|is|has|")/) } });
+  });
+
+  it('says so when a field is missing', () => {
+    expect(parseReport({ ...header, digest: undefined })).toEqual({
+      problem: { field: 'digest', detail: 'is missing, and must be a string' },
+    });
+  });
+
+  it.each(['2026-01-01T00:00:00.123456789Z', '2026-01-01T00:00:00+02:00', '2026-01-01t00:00:00z'])(
+    'takes %s as a time',
+    (since) => {
+      expect(parseReport({ ...full, services: [{ ...service, since }] })).toHaveProperty('report');
+    },
+  );
+
+  it('gives a report or a named problem for any JSON object', () => {
+    const mutilated = fc
+      .record({ key: fc.constantFrom(...Object.keys(full), 'leaving', 'other'), value: fc.jsonValue() })
+      .map(({ key, value }) => ({ ...full, [key]: value }));
+    fc.assert(
+      fc.property(fc.oneof(mutilated, fc.dictionary(fc.string(), fc.jsonValue())), (body) => {
+        const parsed = parseReport(body);
+        if ('problem' in parsed) {
+          expect(typeof parsed.problem.field).toBe('string');
+          expect(parsed.problem.detail).not.toBe('');
+          return;
+        }
+        // What was accepted is accepted again, unchanged: nothing passes that the types do not promise.
+        expect(parseReport(parsed.report)).toEqual(parsed);
+      }),
+    );
+  });
+});

@@ -1,0 +1,168 @@
+import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import * as z from 'zod/mini';
+
+/** Limits on what one report may hold. They are far above what any real node has. */
+export const REPORT_LIMITS = {
+  services: 64,
+  devices: 512,
+  deviceAttributes: 32,
+  facts: 64,
+  /** Characters of each, not bytes. */
+  nodeName: 253,
+  boot: 128,
+  digest: 128,
+  serviceName: 63,
+  evidence: 4096,
+  key: 128,
+  value: 1024,
+} as const;
+
+/** Where the fault is (`services[0].ready`; empty for the whole body), and what is wrong there. */
+export type ReportProblem = { field: string; detail: string };
+
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
+
+function text(maxLength: number) {
+  return z.string().check(z.minLength(1), z.maxLength(maxLength));
+}
+
+/** Counted before the entries are looked at, so that a hostile body costs no more than a proper one. */
+function listOf<T>(item: z.ZodMiniType<T, T>, maxItems: number) {
+  const few = z.custom<T[]>((value) => !Array.isArray(value) || value.length <= maxItems, {
+    error: `must have at most ${maxItems} items`,
+  });
+  return z.pipe(few, z.array(item));
+}
+
+function textMap(maxEntries: number) {
+  const few = z.custom<Record<string, string>>((value) => !isObject(value) || Object.keys(value).length <= maxEntries, {
+    error: `must have at most ${maxEntries} entries`,
+  });
+  const value = z.string().check(z.maxLength(REPORT_LIMITS.value));
+  return z.pipe(few, z.record(text(REPORT_LIMITS.key), value));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+const timestamp = z.string().check(
+  z.refine((value) => RFC3339.test(value) && !Number.isNaN(Date.parse(value)), {
+    error: 'must be a time as in RFC 3339',
+  }),
+);
+
+const service = z.object({
+  name: z.string().check(z.regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)),
+  ready: z.boolean(),
+  since: timestamp,
+  evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
+});
+
+const device = z.object({
+  bus: z.enum(['usb', 'pci', 'device-tree']),
+  attributes: textMap(REPORT_LIMITS.deviceAttributes),
+});
+
+const header = {
+  node: text(REPORT_LIMITS.nodeName),
+  boot: text(REPORT_LIMITS.boot),
+  sequence: z.int().check(z.nonnegative()),
+  digest: text(REPORT_LIMITS.digest),
+  leaving: z.exactOptional(z.boolean()),
+};
+
+const heartbeat = z.object(header);
+
+const fullReport = z.object({
+  ...header,
+  services: listOf(service, REPORT_LIMITS.services),
+  devices: z._default(listOf(device, REPORT_LIMITS.devices), []),
+  facts: z._default(textMap(REPORT_LIMITS.facts), {}),
+});
+
+/**
+ * Reads a report out of parsed JSON. One with content (services, devices or facts) is a full report, where services
+ * are required and the others empty unless told; one without is a heartbeat. Fields that are not known here, of an
+ * agent newer than this coordinator, are dropped.
+ */
+export function parseReport(body: object): { report: FullReport | Heartbeat } | { problem: ReportProblem } {
+  if (!('services' in body || 'devices' in body || 'facts' in body)) {
+    const result = heartbeat.safeParse(body);
+    return result.success ? { report: result.data satisfies Heartbeat } : { problem: problemOf(result.error, body) };
+  }
+  const result = fullReport.safeParse(body);
+  if (!result.success) return { problem: problemOf(result.error, body) };
+  const report = result.data satisfies FullReport;
+  const duplicate = duplicateName(report.services);
+  return duplicate === undefined ? { report } : { problem: duplicate };
+}
+
+function duplicateName(services: FullReport['services']): ReportProblem | undefined {
+  const names = new Set<string>();
+  for (const [index, { name }] of services.entries()) {
+    if (names.has(name)) return { field: `services[${index}].name`, detail: `"${name}" is there twice` };
+    names.add(name);
+  }
+  return undefined;
+}
+
+function problemOf(error: z.core.$ZodError, body: object): ReportProblem {
+  const issue = error.issues[0];
+  if (!issue) return { field: '', detail: 'is not a report' };
+  const field = fieldName(issue.path);
+  const missing = issue.code === 'invalid_type' && valueAt(body, issue.path) === undefined;
+  return { field, detail: missing ? `is missing, and ${detailOf(issue)}` : detailOf(issue) };
+}
+
+function valueAt(body: object, path: readonly PropertyKey[]): unknown {
+  let value: unknown = body;
+  for (const part of path) {
+    if (!isObject(value)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}
+
+/** `['services', 0, 'ready']` as `services[0].ready`; keys that a client made up are cut short. */
+function fieldName(path: readonly PropertyKey[]): string {
+  let name = '';
+  for (const part of path) {
+    if (typeof part === 'number') name += `[${part}]`;
+    else name += `${name === '' ? '' : '.'}${String(part).slice(0, 64)}`;
+  }
+  return name;
+}
+
+function detailOf(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return typeDetail(issue.expected);
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_big':
+      return `must ${issue.origin === 'string' ? 'have' : 'be'} at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
+    case 'too_small':
+      return `must ${issue.origin === 'string' ? 'not be empty' : `be at least ${issue.minimum}`}`;
+    case 'invalid_key':
+      return `has a key that is not allowed: it ${issue.issues[0] ? detailOf(issue.issues[0]) : 'is invalid'}`;
+    case 'invalid_format':
+      return 'must consist of lower-case letters, digits and dashes, at most 63 of them';
+    default:
+      return issue.message;
+  }
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  boolean: 'true or false',
+  number: 'a whole number',
+  int: 'a whole number below 2^53',
+  array: 'a list',
+  record: 'an object',
+  object: 'an object',
+};
+
+function typeDetail(expected: string): string {
+  return `must be ${TYPE_WORDS[expected] ?? expected}`;
+}

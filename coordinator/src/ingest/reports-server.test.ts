@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { promisify } from 'node:util';
+import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
+import { CertificateHolder } from '../tls/certificate-holder.ts';
+import { sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
+
+const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
+const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
+const full = { ...heartbeat, services: [service], devices: [], facts: {} };
+
+const started: (() => Promise<void>)[] = [];
+
+async function start(options: Parameters<typeof startReportsServer>[0] = {}) {
+  const server = await startReportsServer(options);
+  started.push(server.stop);
+  return server;
+}
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((stop) => stop()));
+});
+
+function rawHead(extra: string, line = 'POST /v1/reports HTTP/1.1'): string {
+  return `${line}\r\nHost: x\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n${extra}\r\n`;
+}
+
+describe('a body that is too large', () => {
+  const tooMany = REPORT_BODY_BYTES_MAX + 1;
+
+  it('is refused by its declared length, before any of it is sent', async () => {
+    const { port } = await start();
+    const answer = await sendRaw(port, rawHead(`Content-Length: ${tooMany}\r\n`));
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+    expect(answer).toMatch(/connection: close/i);
+    expect(answer).toContain('"code":"REPORT_INVALID"');
+  });
+
+  it('is refused even when a client sends all of it first', async () => {
+    const { port } = await start();
+    expect(await send(port, 'x'.repeat(3_000_000))).toMatchObject({ status: 413 });
+  });
+
+  it('is refused in a way that reaches a client which reads only after it has sent everything', async () => {
+    const { port } = await start();
+    const socket = connect(port, '127.0.0.1').pause();
+    const write = promisify<string, void>((text, done) => socket.write(text, done));
+    await write(rawHead('Content-Length: 3000000\r\n'));
+    for (let sent = 0; sent < 3_000_000; sent += 100_000) {
+      // Gives the server its turns, which shares the event loop with this client.
+      await setTimeout(1);
+      await write('x'.repeat(100_000));
+    }
+    let answer = '';
+    for await (const chunk of socket) answer += chunk;
+    expect(answer).toMatch(/^HTTP\/1.1 413 /);
+  });
+
+  it('is refused where its length is not declared', async () => {
+    const { port } = await start();
+    const answer = await send(port, 'x'.repeat(3_000_000), { headers: { 'transfer-encoding': 'chunked' } });
+    expect(answer).toMatchObject({ status: 413, headers: { connection: 'close' } });
+  });
+
+  it('is taken at exactly the limit', async () => {
+    const { port } = await start();
+    const text = JSON.stringify(heartbeat);
+    const padded = text + ' '.repeat(REPORT_BODY_BYTES_MAX - text.length);
+    expect(await send(port, padded)).toMatchObject({ status: 200 });
+    expect(await send(port, padded, { headers: { 'transfer-encoding': 'chunked' } })).toMatchObject({ status: 200 });
+    expect(await send(port, `${padded} `)).toMatchObject({ status: 413 });
+  });
+});
+
+describe('limits', () => {
+  it('throttle a node that reports too often, and no other', async () => {
+    const { port, surroundings } = await start();
+    surroundings.nodes.set('n2', 'uid-2');
+    surroundings.identities.set('other', { node: 'n2', nodeUid: 'uid-2' });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => send(port, heartbeat)));
+    const throttled = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
+    expect(throttled.length).toBeGreaterThan(0);
+    expect(throttled[0]?.headers['retry-after']).toBe('1');
+    expect(JSON.parse(throttled[0]?.body ?? '')).toMatchObject({ code: 'REPORT_THROTTLED' });
+    const other = await send(port, { ...heartbeat, node: 'n2' }, { headers: { authorization: 'Bearer other' } });
+    expect(other.status).toBe(200);
+  });
+
+  it('end a connection that never sends a request', async () => {
+    const { port, registry } = await start({ headersTimeoutMs: 100 });
+    expect(await sendRaw(port, '')).toMatch(/^HTTP\/1.1 408 /);
+    expect(await sample(registry, 'rollcall_coordinator_reports_total{result="408"}')).toBe(1);
+  });
+
+  it('end a request whose head does not come to an end', async () => {
+    const { port } = await start({ headersTimeoutMs: 100 });
+    expect(await sendRaw(port, 'POST /v1/reports HTTP/1.1\r\nX-Slow: ')).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it('end a request whose body does not come to an end', async () => {
+    const { port } = await start({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    const answer = await sendRaw(port, `${rawHead('Content-Length: 50\r\n')}{"node":`);
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+    expect(answer).toContain('"title":"Request Timeout"');
+  });
+
+  it('refuse a head that is too large', async () => {
+    const { port } = await start();
+    expect(await sendRaw(port, rawHead(`X-Large: ${'x'.repeat(20_000)}\r\n`))).toMatch(/^HTTP\/1.1 431 /);
+  });
+
+  it('hold for the number of connections', async () => {
+    const { port, registry } = await start({ connectionsMax: 2 });
+    const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
+    const sockets = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+    await vi.waitFor(async () => expect(await gauge()).toBe(2));
+    expect(await sendRaw(port, '')).toBe('');
+    for (const socket of sockets) socket.destroy();
+    await vi.waitFor(async () => expect(await gauge()).toBe(0));
+    expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
+  });
+
+  it('do not tie up the server when authentication is slow and the client leaves', async () => {
+    const { port, surroundings, registry } = await start();
+    const { promise, resolve } = Promise.withResolvers<{ node: string; nodeUid: string }>();
+    surroundings.identities.get = () => promise as never;
+    const socket = connect(port, '127.0.0.1');
+    const text = JSON.stringify(heartbeat);
+    socket.write(rawHead(`Content-Length: ${text.length + 1}\r\n`) + text);
+    await vi.waitFor(async () => expect(await sample(registry, 'rollcall_coordinator_report_connections')).toBe(1));
+    socket.destroy();
+    await vi.waitFor(async () => expect(await sample(registry, 'rollcall_coordinator_report_connections')).toBe(0));
+    resolve({ node: 'n1', nodeUid: 'uid-1' });
+    await vi.waitFor(async () =>
+      expect(await sample(registry, 'rollcall_coordinator_reports_total{result="aborted"}')).toBe(1),
+    );
+  });
+});
+
+describe('over TLS', () => {
+  async function startTls(options: Parameters<typeof startReportsServer>[0] = {}) {
+    const nowMs = Date.now();
+    const authority = await createAuthority({ nowMs });
+    const certificates = new CertificateHolder();
+    certificates.set(await issueLeaf(authority, { names: ['127.0.0.1'], nowMs }));
+    return { ...(await start({ certificates, ...options })), ca: authority.cert };
+  }
+
+  it('a report is taken like any other, by HTTP/1.1 alone', async () => {
+    const { port, ca } = await startTls();
+    const socket = connectTls({ port, host: '127.0.0.1', ca, ALPNProtocols: ['h2', 'http/1.1'] });
+    const text = JSON.stringify(full);
+    socket.write(`${rawHead(`Content-Length: ${text.length}\r\nConnection: close\r\n`)}${text}`);
+    let answer = '';
+    for await (const chunk of socket) answer += chunk;
+    expect(socket.alpnProtocol).toBe('http/1.1');
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it('a handshake that does not come to an end is cut off', async () => {
+    const { port, registry } = await startTls({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    expect(await sendRaw(port, '')).toBe('');
+    expect(await sendRaw(port, Buffer.from('16030100', 'hex'))).toBe('');
+    await expect.poll(() => sample(registry, 'rollcall_coordinator_report_connections')).toBe(0);
+  });
+
+  it('old versions of TLS, and no TLS at all, are refused', async () => {
+    const { port, ca } = await startTls();
+    const old = connectTls({ port, host: '127.0.0.1', ca, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
+    await expect(once(old, 'secureConnect')).rejects.toThrow();
+    expect(await sendRaw(port, rawHead(''))).not.toContain('200');
+    await expect(send(port, heartbeat)).rejects.toThrow();
+  });
+});
+
+describe('stopping', () => {
+  it('first asks clients to go, one answer after the other', async () => {
+    const { port, drain } = await start();
+    const agent = new Agent({ keepAlive: true });
+    expect((await send(port, heartbeat, { agent })).headers.connection).toBe('keep-alive');
+    drain();
+    expect(await send(port, heartbeat, { agent })).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    expect(await send(port, heartbeat, { agent, path: '/x' })).toMatchObject({ headers: { connection: 'close' } });
+    agent.destroy();
+  });
+
+  it('answers what is under way, and ends what is idle at once', async () => {
+    const { port, stop, surroundings, reviewed } = await start();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const identity = { node: 'n1', nodeUid: 'uid-1' };
+    surroundings.identities.get = () => promise.then(() => identity) as never;
+    const agent = new Agent({ keepAlive: true });
+    await send(port, heartbeat, { agent, path: '/x' });
+    const underWay = send(port, heartbeat);
+    await vi.waitFor(() => expect(reviewed).toHaveLength(1));
+    const stopped = stop();
+    await vi.waitFor(() => expect(Object.values(agent.freeSockets).flat()).toHaveLength(0));
+    resolve();
+    expect(await underWay).toMatchObject({ status: 200, headers: { connection: 'close' } });
+    await stopped;
+    await expect(send(port, heartbeat)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    agent.destroy();
+  });
+
+  it('does not wait longer than it may', async () => {
+    const { port, stop, reviewed } = await start();
+    const answer = sendRaw(port, rawHead('Content-Length: 50\r\n'));
+    await vi.waitFor(() => expect(reviewed).toHaveLength(1));
+    await stop();
+    expect(await answer).toBe('');
+  });
+});

@@ -1,0 +1,241 @@
+import { Backoff } from '@rollcall/common/backoff.ts';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { CA_CONFIG_MAP_NAME, TLS_SECRET_NAME } from '@rollcall/common/well-known.ts';
+import {
+  applyObject,
+  collectionPath,
+  getObject,
+  isConflict,
+  isNotFound,
+  type ObjectRef,
+  replaceObject,
+} from '../kube/apply-object.ts';
+import type { KubeClient, WriteFence } from '../kube/client.ts';
+import { createReflector } from '../kube/reflector.ts';
+import { carryOut } from './carry-out.ts';
+import type { CertificateHolder, KeyPair } from './certificate-holder.ts';
+import { type CertificateInfo, parseCertificate } from './certificate-info.ts';
+import type { CertificateMetrics } from './metrics.ts';
+import { nextStep, type RotationPolicy, type RotationStep } from './rotation.ts';
+import {
+  type DataObject,
+  publishBundle,
+  type RotationView,
+  readConfigMap,
+  readSecret,
+  type StoredCertificates,
+  viewOf,
+  writeSecret,
+} from './stored-certificates.ts';
+
+export type CertificateStoreOptions = {
+  client: KubeClient;
+  /** The coordinator's own. */
+  namespace: string;
+  /** Is given what is to be served. */
+  certificates: CertificateHolder;
+  policy: RotationPolicy;
+  /** Of the election: only the leader writes. */
+  fence: WriteFence;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+  signal: AbortSignal;
+  logger: Logger;
+  metrics?: CertificateMetrics;
+};
+
+const REQUEST_TIMEOUT_MS = 5000;
+/** A pass that has not come to rest after so many writes is fighting with somebody. */
+const STEPS_MAX = 12;
+const FIGHT_PAUSE_MS = 30_000;
+/** Timers cannot be set for months, and clocks are corrected. */
+const LOOK_AGAIN_MS = 3_600_000;
+
+type Found = {
+  secret: DataObject | undefined;
+  configMap: DataObject | undefined;
+  stored: StoredCertificates;
+  served: KeyPair | undefined;
+};
+
+/**
+ * Keeps the coordinator's own certificates in a Secret and publishes whom to trust in a ConfigMap. Every replica serves
+ * what the Secret holds; the leader takes one step of the rotation after the other, each a single conditional write,
+ * and looks again after each.
+ */
+export class CertificateStore {
+  readonly #options: CertificateStoreOptions;
+  readonly #secret: ObjectRef;
+  readonly #configMap: ObjectRef;
+  readonly #backoff: Backoff;
+  #wake = () => {};
+  #awake = true;
+  #failing = false;
+  /** What was said about the Secret last, so that it is said once. */
+  #complaint = '';
+  #secretSeen = false;
+  /** Who signed what is served: known even when both objects are gone. */
+  #issuer: CertificateInfo | undefined;
+
+  constructor(options: CertificateStoreOptions) {
+    const { namespace, random } = options;
+    this.#options = options;
+    this.#secret = { kind: 'Secret', namespace, name: TLS_SECRET_NAME };
+    this.#configMap = { kind: 'ConfigMap', namespace, name: CA_CONFIG_MAP_NAME };
+    this.#backoff = new Backoff({ baseMs: 500, maxMs: 30_000, random });
+  }
+
+  /** Looks again now: to be called when this replica begins to lead. */
+  readonly wake = (): void => {
+    this.#awake = true;
+    this.#wake();
+  };
+
+  /** Serves, and as the leader rotates, until the signal aborts. Never rejects. */
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    signal.addEventListener('abort', () => this.#wake(), { once: true });
+    const watches = [this.#watch(this.#secret), this.#watch(this.#configMap)];
+    while (!signal.aborted) {
+      this.#awake = false;
+      await this.#sleep(await this.#passOrRetry());
+    }
+    await Promise.all(watches);
+  }
+
+  #watch(ref: ObjectRef): Promise<void> {
+    const { client, clock, random, signal, logger } = this.#options;
+    const reflector = createReflector<undefined>({
+      client,
+      path: collectionPath(ref),
+      // RBAC lets a watch through that asks for the one name it permits.
+      fieldSelector: `metadata.name=${ref.name}`,
+      metadataOnly: true,
+      clock,
+      random,
+      signal,
+      logger,
+      trim: () => undefined,
+      handlers: { onReplace: this.wake, onUpsert: this.wake, onDelete: this.wake },
+    });
+    return reflector.run();
+  }
+
+  /** Sleeps until `wake`, the end, or `delayMs` are over. */
+  #sleep(delayMs: number): Promise<void> {
+    const { clock, signal } = this.#options;
+    if (this.#awake || signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = clock.after(Math.min(delayMs, LOOK_AGAIN_MS), resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  async #passOrRetry(): Promise<number> {
+    const { logger, signal } = this.#options;
+    try {
+      const delayMs = await this.#pass();
+      this.#backoff.reset();
+      if (this.#failing) logger.info('Recovered the care for certificates');
+      this.#failing = false;
+      return delayMs;
+    } catch (err) {
+      if (signal.aborted) return 0;
+      // Whoever leads now looks after them.
+      if (hasCode(err, 'LEADERSHIP_LOST')) return LOOK_AGAIN_MS;
+      // Somebody else wrote first: their state is looked at next.
+      if (isConflict(err) || isNotFound(err)) return this.#backoff.next();
+      if (!this.#failing) logger.warn({ err }, 'Failed to look after certificates');
+      this.#failing = true;
+      return this.#backoff.next();
+    }
+  }
+
+  /** Looks and writes until there is nothing to do. Returns in how many milliseconds there will be. */
+  async #pass(): Promise<number> {
+    const { fence, clock, policy, certificates } = this.#options;
+    for (let steps = 0; steps < STEPS_MAX; steps += 1) {
+      const secret = await getObject<DataObject>(this.#options.client, this.#secret, this.#limits());
+      const stored = this.#takeIn(secret);
+      if (fence.remainingMs() <= 0) return LOOK_AGAIN_MS;
+      const configMap = await getObject<DataObject>(this.#options.client, this.#configMap, this.#limits());
+      const served = certificates.current;
+      const view = viewOf(stored, { pair: served, issuer: this.#issuer }, readConfigMap(configMap));
+      this.#issuer = view.certificates.get(view.state.leaf?.issuer ?? '') ?? this.#issuer;
+      const step = nextStep(view.state, policy, clock.now());
+      if (step.action === 'wait') return step.untilMs - clock.now();
+      await this.#take(step, view, { secret, configMap, stored, served });
+    }
+    this.#options.logger.warn('Paused, because somebody keeps changing the certificates');
+    return FIGHT_PAUSE_MS;
+  }
+
+  /** Serves what the Secret holds, and says what is wrong with it. */
+  #takeIn(secret: DataObject | undefined): StoredCertificates {
+    const { stored, problems } = readSecret(secret);
+    const { certificates, clock, metrics } = this.#options;
+    if (secret === undefined && this.#secretSeen) problems.push('it was deleted');
+    this.#secretSeen ||= secret !== undefined;
+    this.#complain(problems.join('; '));
+    if (stored.authority) metrics?.set('ca', parseCertificate(stored.authority.cert).notAfterMs);
+    if (!stored.leaf) return stored;
+    const { notAfterMs } = parseCertificate(stored.leaf.cert);
+    if (notAfterMs <= clock.now() && certificates.current) return stored;
+    certificates.set(stored.leaf);
+    metrics?.set('leaf', notAfterMs);
+    return stored;
+  }
+
+  #complain(complaint: string): void {
+    if (complaint === this.#complaint) return;
+    this.#complaint = complaint;
+    if (complaint === '') return;
+    const err = new CodedError('CERTIFICATE_INVALID', `The Secret ${TLS_SECRET_NAME} cannot be used: ${complaint}`);
+    this.#options.logger.error({ err }, 'Found the stored certificates damaged');
+  }
+
+  async #take(step: Exclude<RotationStep, { action: 'wait' }>, view: RotationView, found: Found): Promise<void> {
+    const { policy, clock, logger } = this.#options;
+    const { stored, served } = found;
+    const nowMs = clock.now();
+    const change = await carryOut(step, { stored, served, view, policy, nowMs });
+    if ('bundle' in change) await this.#publish(found.configMap, change.bundle, nowMs);
+    else await this.#store(found.secret, change.secret);
+    const reason = 'reason' in step ? { reason: step.reason } : {};
+    logger.info({ action: step.action, ...reason }, 'Took a step of the certificate rotation');
+  }
+
+  async #store(secret: DataObject | undefined, certificates: StoredCertificates): Promise<void> {
+    const { client } = this.#options;
+    // An empty one is no harm when several make it at once; whose content it gets is decided by the replace.
+    const empty = { type: 'kubernetes.io/tls', data: { 'tls.crt': '', 'tls.key': '' } };
+    const existing = secret ?? (await applyObject<DataObject>(client, this.#secret, empty, this.#writeLimits()));
+    await replaceObject(client, this.#secret, writeSecret(existing, certificates), this.#writeLimits());
+  }
+
+  async #publish(configMap: DataObject | undefined, bundle: readonly CertificateInfo[], nowMs: number): Promise<void> {
+    const { client } = this.#options;
+    if (configMap) {
+      await replaceObject(client, this.#configMap, publishBundle(configMap, bundle, nowMs), this.#writeLimits());
+      return;
+    }
+    await applyObject(client, this.#configMap, publishBundle({ metadata: {} }, bundle, nowMs), this.#writeLimits());
+  }
+
+  #limits(): { timeoutMs: number; signal: AbortSignal } {
+    return { timeoutMs: REQUEST_TIMEOUT_MS, signal: this.#options.signal };
+  }
+
+  /** Throws LEADERSHIP_LOST when a write may not begin. */
+  #writeLimits(): { timeoutMs: number; signal: AbortSignal } {
+    const remainingMs = this.#options.fence.remainingMs();
+    if (remainingMs <= 0) throw new CodedError('LEADERSHIP_LOST', 'Certificates are written by the leader only');
+    return { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, remainingMs), signal: this.#options.signal };
+  }
+}

@@ -1,0 +1,386 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AUTHORITY_LIFE_MS, LEAF_LIFE_MS } from './certificate-authority.ts';
+import { type CertificateFacts, nextStep, type RotationState, type RotationStep } from './rotation.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const PROPAGATION_MS = 600_000;
+const NAMES = ['rollcall-coordinator.rollcall.svc'];
+
+type Leaf = NonNullable<RotationState['leaf']>;
+type Secret = Pick<RotationState, 'leaf' | 'authority' | 'next' | 'previous' | 'previousUntilMs'>;
+type Publication = { fingerprints: string[]; sinceMs: number | undefined; intact: boolean };
+
+const EMPTY: Secret = {
+  leaf: undefined,
+  authority: undefined,
+  next: undefined,
+  previous: [],
+  previousUntilMs: undefined,
+};
+
+/** What the steps do to the two objects, with certificates that are no more than names and times. */
+class World {
+  nowMs = Date.UTC(2026, 0, 1);
+  secret: Secret | undefined;
+  configMap: Publication | undefined;
+  names = NAMES;
+  /** What the leader serves, out of its memory. */
+  served: Leaf | undefined;
+  /** Who signed it, in the same memory. */
+  servedIssuer: string | undefined;
+  /** Bundles that clients may hold, with the time from which on they could read them. */
+  readonly bundles: { fromMs: number; fingerprints: readonly string[] }[] = [];
+  readonly log: string[] = [];
+  readonly #certificates = new Map<string, CertificateFacts>();
+  #count = 0;
+
+  state(): RotationState {
+    const secret = this.secret ?? EMPTY;
+    const certificates = (this.configMap?.fingerprints ?? []).flatMap((each) => this.#certificates.get(each) ?? []);
+    const known = [secret.authority, secret.next, ...secret.previous, ...certificates].map((each) => each?.fingerprint);
+    known.push(this.servedIssuer);
+    const leaf = secret.leaf ?? this.served;
+    return {
+      ...secret,
+      leaf: leaf && {
+        ...leaf,
+        issuer: known.find((each) => each === leaf.issuer),
+        stored: secret.leaf !== undefined,
+      },
+      published: { certificates, intact: this.configMap?.intact ?? true, sinceMs: this.configMap?.sinceMs },
+    };
+  }
+
+  step(): RotationStep {
+    return nextStep(this.state(), { names: this.names, propagationMs: PROPAGATION_MS }, this.nowMs);
+  }
+
+  /** Takes steps until there is nothing to do, and returns until when. */
+  settle(): number {
+    for (let count = 0; count < 20; count += 1) {
+      this.serve();
+      const step = this.step();
+      if (step.action === 'wait') {
+        expect(step.untilMs).toBeGreaterThan(this.nowMs);
+        return step.untilMs;
+      }
+      this.log.push(step.action);
+      this.take(step);
+    }
+    throw new Error(`no rest: ${this.log.slice(-20).join(', ')}`);
+  }
+
+  serve(): void {
+    const leaf = this.secret?.leaf;
+    if (leaf && (leaf.notAfterMs > this.nowMs || !this.served)) this.served = leaf;
+    if (this.#certificates.has(this.served?.issuer ?? '')) this.servedIssuer = this.served?.issuer;
+  }
+
+  take(step: Exclude<RotationStep, { action: 'wait' }>): void {
+    const secret = this.secret ?? EMPTY;
+    const leaf = secret.leaf ?? this.served;
+    switch (step.action) {
+      case 'publish':
+        this.publish(step.fingerprints);
+        return;
+      case 'introduce-authority':
+        this.secret = { ...secret, leaf, next: this.make('ca', AUTHORITY_LIFE_MS) };
+        return;
+      case 'forget-previous':
+        this.secret = { ...secret, leaf, previous: [], previousUntilMs: undefined };
+        return;
+      default:
+        this.secret = this.signed(secret, step);
+    }
+  }
+
+  signed(secret: Secret, step: Extract<RotationStep, { action: 'sign-leaf' | 'start-anew' }>): Secret {
+    const authority = step.action === 'start-anew' ? this.make('ca', AUTHORITY_LIFE_MS) : secret[step.by];
+    if (!authority) throw new Error('no authority to sign with');
+    const end = Math.min(this.nowMs + LEAF_LIFE_MS, authority.notAfterMs);
+    const leaf = {
+      ...this.make('leaf', end - this.nowMs),
+      names: this.names,
+      issuer: authority.fingerprint,
+      stored: true,
+    };
+    const previous = step.previous.flatMap((each) => this.#certificates.get(each) ?? []);
+    const next = step.action === 'sign-leaf' && step.by === 'authority' ? secret.next : undefined;
+    return { leaf, authority, next, previous, previousUntilMs: step.previousUntilMs };
+  }
+
+  publish(fingerprints: readonly string[]): void {
+    this.configMap = { fingerprints: [...fingerprints], sinceMs: this.nowMs, intact: true };
+    this.bundles.push({ fromMs: this.nowMs, fingerprints });
+  }
+
+  make(kind: string, lifeMs: number): CertificateFacts {
+    const fingerprint = `${kind}-${++this.#count}`;
+    const facts = { fingerprint, notBeforeMs: this.nowMs - HOUR, notAfterMs: this.nowMs + lifeMs };
+    this.#certificates.set(fingerprint, facts);
+    return facts;
+  }
+
+  /** Bundles that were current at some moment of the propagation time that ends now. */
+  bundlesInHand(): (readonly string[])[] {
+    return this.bundles
+      .filter((_, index) => (this.bundles[index + 1]?.fromMs ?? Infinity) > this.nowMs - PROPAGATION_MS)
+      .map(({ fingerprints }) => fingerprints);
+  }
+
+  /** Whether some client that reads bundles in time refuses what is served. */
+  isRefused(leaf = this.served): boolean {
+    if (!leaf || leaf.notAfterMs <= this.nowMs) return true;
+    return this.bundlesInHand().some((bundle) => !bundle.includes(leaf.issuer ?? ''));
+  }
+
+  /** Goes on from one due time to the next until `endMs`. */
+  live(endMs: number, check: () => void): void {
+    for (let count = 0; this.nowMs < endMs; count += 1) {
+      if (count > 5000) throw new Error(`no end: ${JSON.stringify(this.step())}`);
+      const dueMs = this.settle();
+      check();
+      this.nowMs = Math.min(dueMs, endMs);
+      check();
+    }
+  }
+}
+
+describe('nextStep', () => {
+  it('starts with an authority, a certificate and a bundle, and then waits', () => {
+    const world = new World();
+    const dueMs = world.settle();
+    expect(world.log).toEqual(['start-anew', 'publish']);
+    expect(world.isRefused()).toBe(false);
+    expect(dueMs).toBe(world.nowMs + PROPAGATION_MS);
+    world.nowMs = dueMs;
+    expect(world.settle()).toBeCloseTo(world.nowMs - PROPAGATION_MS - HOUR + ((LEAF_LIFE_MS + HOUR) * 2) / 3, -3);
+  });
+
+  it('renews the certificate at two thirds of its life, of the same authority', () => {
+    const world = new World();
+    world.settle();
+    const { authority, leaf } = world.state();
+    world.nowMs += 59 * DAY;
+    world.settle();
+    expect(world.state().leaf).toEqual(leaf);
+    world.nowMs += 1.1 * DAY;
+    world.settle();
+    expect(world.log).toEqual(['start-anew', 'publish', 'sign-leaf']);
+    expect(world.state().leaf?.fingerprint).not.toBe(leaf?.fingerprint);
+    expect(world.state().authority).toEqual(authority);
+  });
+
+  it('renews the certificate at once when it lacks a name', () => {
+    const world = new World();
+    world.settle();
+    world.names = [...NAMES, 'another.name'];
+    world.settle();
+    expect(world.log.slice(2)).toEqual(['sign-leaf']);
+    expect(world.state().leaf?.names).toContain('another.name');
+  });
+
+  it('publishes a new authority, waits, signs with it, and drops the old one when its last certificate has expired', () => {
+    const world = new World();
+    world.settle();
+    const old = world.state().authority?.fingerprint ?? '';
+    world.log.length = 0;
+    // The leaf is renewed along the way, as it would be.
+    world.live(world.nowMs + AUTHORITY_LIFE_MS * (2 / 3) - DAY, () => {});
+    world.log.length = 0;
+    world.nowMs += DAY;
+    world.settle();
+    expect(world.log).toEqual(['introduce-authority', 'publish']);
+    const next = world.state().next?.fingerprint ?? '';
+    expect(world.configMap?.fingerprints.toSorted()).toEqual([old, next].toSorted());
+    expect(world.served?.issuer).toBe(old);
+    world.nowMs += PROPAGATION_MS - 1;
+    world.settle();
+    expect(world.served?.issuer).toBe(old);
+    const lastLeafMs = world.served?.notAfterMs ?? 0;
+    world.nowMs += 1;
+    world.settle();
+    expect(world.served?.issuer).toBe(next);
+    world.live(lastLeafMs - 1, () => expect(world.configMap?.fingerprints).toContain(old));
+    world.nowMs = lastLeafMs;
+    world.settle();
+    expect(world.configMap?.fingerprints).toEqual([next]);
+  });
+
+  it('never serves what a client would refuse, in forty years', () => {
+    const world = new World();
+    world.live(world.nowMs + 40 * 365 * DAY, () => expect(world.isRefused()).toBe(false));
+    expect(world.log.filter((action) => action === 'introduce-authority').length).toBeGreaterThanOrEqual(5);
+    expect(world.log.filter((action) => action === 'sign-leaf').length).toBeGreaterThan(230);
+    expect(world.log.filter((action) => action === 'start-anew')).toHaveLength(1);
+  });
+
+  it('replaces a stored certificate that is damaged by another of the same authority', () => {
+    const world = new World();
+    world.settle();
+    const { authority } = world.state();
+    if (world.secret) world.secret.leaf = undefined;
+    world.settle();
+    expect(world.log.slice(2)).toEqual(['sign-leaf']);
+    expect(world.state().leaf).toMatchObject({ issuer: authority?.fingerprint, stored: true });
+  });
+
+  it('goes on serving the old certificate while a deleted Secret is made anew', () => {
+    const world = new World();
+    world.live(world.nowMs + DAY, () => {});
+    const old = world.served;
+    world.secret = undefined;
+    world.settle();
+    expect(world.served).toEqual(old);
+    expect(world.configMap?.fingerprints).toContain(old?.issuer);
+    world.live(world.nowMs + PROPAGATION_MS * 2, () => expect(world.isRefused()).toBe(false));
+    expect(world.served?.issuer).not.toBe(old?.issuer);
+    expect(world.configMap?.fingerprints).toContain(old?.issuer);
+  });
+
+  it('keeps the old authority published when the Secret is gone and nobody remembers it', () => {
+    const world = new World();
+    world.live(world.nowMs + DAY, () => {});
+    const old = world.served;
+    world.secret = undefined;
+    world.served = undefined;
+    world.servedIssuer = undefined;
+    world.settle();
+    const issuer = world.state().authority?.fingerprint;
+    expect(issuer).not.toBe(old?.issuer);
+    expect(world.configMap?.fingerprints.toSorted()).toEqual([old?.issuer, issuer].toSorted());
+  });
+
+  it('takes a foreign certificate out of the bundle', () => {
+    const world = new World();
+    world.settle();
+    const foreign = world.make('foreign', AUTHORITY_LIFE_MS);
+    world.configMap?.fingerprints.push(foreign.fingerprint);
+    world.settle();
+    expect(world.configMap?.fingerprints).toEqual([world.served?.issuer]);
+  });
+
+  it('waits anew when the bundle was taken away while it spread', () => {
+    const world = new World();
+    world.settle();
+    const { nowMs } = world;
+    world.secret = { ...(world.secret ?? EMPTY), authority: undefined };
+    world.nowMs = nowMs + PROPAGATION_MS;
+    world.settle();
+    world.nowMs += PROPAGATION_MS - 1;
+    world.configMap = undefined;
+    world.settle();
+    world.nowMs += 1;
+    world.settle();
+    expect(world.served?.issuer).not.toBe(world.state().next?.fingerprint);
+    world.nowMs += PROPAGATION_MS;
+    world.settle();
+    expect(world.served?.issuer).toBe(world.state().authority?.fingerprint);
+  });
+
+  it('is not held up for years by a publication time in the far future', () => {
+    const world = new World();
+    world.settle();
+    if (world.configMap) world.configMap.sinceMs = world.nowMs + 1000 * DAY;
+    world.settle();
+    expect(world.configMap?.sinceMs).toBe(world.nowMs);
+  });
+
+  it('comes to rest from any state, with something to serve', () => {
+    const facts = (world: World) =>
+      fc
+        .record({ ageMs: fc.integer({ min: -DAY, max: 12 * 365 * DAY }), known: fc.boolean() })
+        .map(({ ageMs, known }) =>
+          known ? { ...world.make('ca', AUTHORITY_LIFE_MS), notBeforeMs: world.nowMs - ageMs } : undefined,
+        );
+    fc.assert(
+      fc.property(fc.gen(), (g) => {
+        const world = new World();
+        const [authority, next, other] = [g(facts, world), g(facts, world), g(facts, world)];
+        const issuer = g(
+          fc.constantFrom<(string | undefined)[]>,
+          authority?.fingerprint,
+          other?.fingerprint,
+          'unknown',
+        );
+        const leaf = { ...world.make('leaf', LEAF_LIFE_MS), names: NAMES, issuer, stored: true };
+        world.secret = {
+          leaf: g(fc.boolean) ? leaf : undefined,
+          authority,
+          next,
+          previous: g(fc.boolean) && other ? [other] : [],
+          previousUntilMs: g(fc.boolean) ? world.nowMs + g(fc.integer, { min: -DAY, max: DAY }) : undefined,
+        };
+        const fingerprints = [authority, next, other].flatMap((each) => each?.fingerprint ?? []);
+        const published = g(fc.subarray<string>, fingerprints);
+        world.configMap = { fingerprints: published, sinceMs: undefined, intact: g(fc.boolean) };
+        world.live(world.nowMs + 4 * PROPAGATION_MS, () => {});
+        expect(world.served).toBeDefined();
+        expect(world.configMap.fingerprints).toContain(world.served?.issuer);
+        expect(world.secret.authority?.fingerprint).toBe(world.served?.issuer);
+        world.live(world.nowMs + 200 * DAY, () => expect(world.isRefused()).toBe(false));
+      }),
+      { endOnFailure: true },
+    );
+  });
+
+  it('keeps its promise whatever happens to leaders and objects', () => {
+    const happening = fc.oneof(
+      fc.record({ what: fc.constant('time' as const), days: fc.double({ min: 0.001, max: 900, noNaN: true }) }),
+      fc.record({ what: fc.constant('nobody leads' as const), days: fc.double({ min: 0.001, max: 29, noNaN: true }) }),
+      fc.record({
+        what: fc.constantFrom(
+          'secret deleted',
+          'bundle deleted',
+          'bundle tampered with',
+          'certificate damaged',
+          'leader crashed',
+          'new name',
+        ),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(happening, { maxLength: 30 }), fc.nat({ max: 6 }), (happenings, crashAfter) => {
+        const world = new World();
+        world.settle();
+        const check = () => expect(world.isRefused()).toBe(false);
+        // In one stretch shorter than the third of a certificate's life that is left when it is renewed.
+        let leaderlessDays = 0;
+        for (const each of happenings) {
+          if ('days' in each && each.what === 'time') {
+            world.live(world.nowMs + each.days * DAY, check);
+            leaderlessDays = 0;
+          } else if ('days' in each) {
+            const days = Math.min(each.days, 29 - leaderlessDays);
+            world.nowMs += days * DAY;
+            leaderlessDays += days;
+          }
+          if (each.what === 'secret deleted') world.secret = undefined;
+          else if (each.what === 'bundle deleted') world.configMap = undefined;
+          else if (each.what === 'bundle tampered with')
+            world.configMap?.fingerprints.push(world.make('foreign', DAY).fingerprint);
+          else if (each.what === 'certificate damaged') world.secret = { ...(world.secret ?? EMPTY), leaf: undefined };
+          else if (each.what === 'new name') world.names = [...world.names, `name-${world.nowMs}`];
+          else crash(world, crashAfter);
+          check();
+        }
+        world.live(world.nowMs + 100 * DAY, check);
+        expect(world.secret?.leaf).toEqual(world.served);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** A leader that stops between two steps; the next one knows only what is stored. */
+function crash(world: World, afterSteps: number): void {
+  for (let count = 0; count < afterSteps; count += 1) {
+    world.serve();
+    const step = world.step();
+    if (step.action === 'wait') return;
+    world.take(step);
+  }
+  world.serve();
+}

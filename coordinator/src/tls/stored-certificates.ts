@@ -1,0 +1,148 @@
+import type { ObjectMeta } from '../kube/objects.ts';
+import type { KeyPair } from './certificate-holder.ts';
+import { type CertificateInfo, isIssuedBy, pairProblem, parseBundle, parseCertificate } from './certificate-info.ts';
+import type { LeafFacts, RotationState } from './rotation.ts';
+
+/** A Secret or a ConfigMap; the values of a Secret are in base64. */
+export type DataObject = { metadata: ObjectMeta; data?: Record<string, string>; [field: string]: unknown };
+
+/** What the Secret holds, without what is damaged. */
+export type StoredCertificates = {
+  leaf?: KeyPair;
+  authority?: KeyPair;
+  next?: KeyPair;
+  /** Authorities that do not sign any more. */
+  previous: readonly CertificateInfo[];
+  previousUntilMs?: number;
+};
+
+const PREVIOUS_UNTIL_ANNOTATION = 'rollcall.dev/previous-ca-until';
+const PUBLISHED_AT_ANNOTATION = 'rollcall.dev/published-at';
+
+const PAIRS = [
+  ['leaf', 'tls', false],
+  ['authority', 'ca', true],
+  ['next', 'next-ca', true],
+] as const;
+
+/** Reads the Secret. `problems` says, key by key, what in it cannot be used. */
+export function readSecret(secret: DataObject | undefined): { stored: StoredCertificates; problems: string[] } {
+  const stored: StoredCertificates = { previous: [] };
+  const problems: string[] = [];
+  for (const [name, key, isAuthority] of PAIRS) {
+    const pair = { cert: decode(secret, `${key}.crt`), key: decode(secret, `${key}.key`) };
+    if (pair.cert === '' && pair.key === '') continue;
+    const problem = problemOf(pair, key, isAuthority);
+    if (problem === undefined) stored[name] = pair;
+    else problems.push(problem);
+  }
+  stored.previous = parseBundle(decode(secret, 'previous-ca.crt'));
+  const untilMs = readTime(secret, PREVIOUS_UNTIL_ANNOTATION);
+  if (untilMs !== undefined) stored.previousUntilMs = untilMs;
+  return { stored, problems };
+}
+
+function problemOf(pair: KeyPair, key: string, isAuthority: boolean): string | undefined {
+  const problem = pairProblem(pair);
+  if (problem) return `${key}.${problem.part === 'cert' ? 'crt' : 'key'} ${problem.problem}`;
+  if (isAuthority && !parseCertificate(pair.cert).x509.ca) return `${key}.crt is not an authority`;
+  return undefined;
+}
+
+/** The Secret with `stored` in it; what else people put there stays. */
+export function writeSecret(secret: DataObject, stored: StoredCertificates): DataObject {
+  const data = { ...secret.data };
+  for (const [name, key] of PAIRS) {
+    for (const [part, suffix] of [['cert', 'crt'] as const, ['key', 'key'] as const]) {
+      const value = stored[name]?.[part];
+      if (value !== undefined) data[`${key}.${suffix}`] = encode(value);
+      // The type of the Secret asks for both keys of the leaf, be they empty.
+      else if (name === 'leaf') data[`${key}.${suffix}`] = '';
+      else delete data[`${key}.${suffix}`];
+    }
+  }
+  delete data['previous-ca.crt'];
+  if (stored.previous.length > 0) data['previous-ca.crt'] = encode(bundleText(stored.previous));
+  return { ...secret, data, metadata: withTime(secret.metadata, PREVIOUS_UNTIL_ANNOTATION, stored.previousUntilMs) };
+}
+
+/** The certificates as one text, always in the same order. */
+function bundleText(certificates: readonly CertificateInfo[]): string {
+  const distinct = new Map(certificates.map((info) => [info.fingerprint, info]));
+  return [...distinct.values()]
+    .sort((a, b) => a.notBeforeMs - b.notBeforeMs || (a.fingerprint < b.fingerprint ? -1 : 1))
+    .map(({ pem }) => pem)
+    .join('');
+}
+
+export type Publication = { certificates: CertificateInfo[]; intact: boolean; sinceMs: number | undefined };
+
+export function readConfigMap(configMap: DataObject | undefined): Publication {
+  const text = configMap?.data?.['ca.crt'] ?? '';
+  const certificates = parseBundle(text);
+  const intact = text === bundleText(certificates);
+  return { certificates, intact, sinceMs: readTime(configMap, PUBLISHED_AT_ANNOTATION) };
+}
+
+/** What the ConfigMap becomes; without one, the fields to create it with. */
+export function publishBundle<T extends Pick<DataObject, 'data'> & { metadata: Partial<ObjectMeta> }>(
+  configMap: T,
+  certificates: readonly CertificateInfo[],
+  nowMs: number,
+): T {
+  const data = { ...configMap.data, 'ca.crt': bundleText(certificates) };
+  return { ...configMap, data, metadata: withTime(configMap.metadata, PUBLISHED_AT_ANNOTATION, nowMs) };
+}
+
+/** All that a decision about rotation needs, and the certificates that it names by their fingerprints. */
+export type RotationView = { state: RotationState; certificates: ReadonlyMap<string, CertificateInfo> };
+
+/** What this replica serves, and who signed it, as far as it knows. */
+export type Served = { pair: KeyPair | undefined; issuer: CertificateInfo | undefined };
+
+/** What is served stands in for a leaf that the Secret has lost: clients go on seeing it until there is a better one. */
+export function viewOf(stored: StoredCertificates, served: Served, published: Publication): RotationView {
+  const [authority, next] = [stored.authority, stored.next].map((pair) => pair && parseCertificate(pair.cert));
+  const authorities = [authority, next, ...stored.previous, ...published.certificates, served.issuer].filter(
+    (info) => info !== undefined,
+  );
+  const leafPair = stored.leaf ?? served.pair;
+  return {
+    state: {
+      leaf: leafPair && {
+        ...leafFacts(parseCertificate(leafPair.cert), authorities),
+        stored: stored.leaf !== undefined,
+      },
+      authority,
+      next,
+      previous: stored.previous,
+      previousUntilMs: stored.previousUntilMs,
+      published,
+    },
+    certificates: new Map(authorities.map((info) => [info.fingerprint, info])),
+  };
+}
+
+function leafFacts(leaf: CertificateInfo, authorities: readonly CertificateInfo[]): Omit<LeafFacts, 'stored'> {
+  return { ...leaf, issuer: authorities.find((authority) => isIssuedBy(leaf, authority))?.fingerprint };
+}
+
+function decode(secret: DataObject | undefined, key: string): string {
+  return Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
+}
+
+function encode(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+function readTime(object: DataObject | undefined, annotation: string): number | undefined {
+  const ms = Date.parse(object?.metadata.annotations?.[annotation] ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+function withTime<T extends Partial<ObjectMeta>>(metadata: T, annotation: string, ms: number | undefined): T {
+  const annotations = { ...metadata.annotations };
+  delete annotations[annotation];
+  if (ms !== undefined) annotations[annotation] = new Date(ms).toISOString();
+  return { ...metadata, annotations };
+}
