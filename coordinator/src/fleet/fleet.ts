@@ -53,8 +53,8 @@ export class Fleet {
       for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);
     });
     this.#agentPods = new PodIndex((previous, next) => {
+      if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
       if (next) this.#expectAgent(next.node);
-      else if (previous) this.#agentPodGone(previous.uid, previous.node);
     });
   }
 

@@ -2,7 +2,7 @@ import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../kube/objects.ts';
 
 /** The keys of a Node that the field manager `rollcall` applied. */
-export type OwnedKeys = { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
+type OwnedKeys = { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
 
 /** A Node as last seen, with no more than is used: a fleet of them stays in memory. */
 export type ObservedNode = {

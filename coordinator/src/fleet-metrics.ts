@@ -1,0 +1,33 @@
+import { Gauge, type Registry } from '@rollcall/common/metrics.ts';
+import { FLEET_GUARD, type Freshness } from './fleet/freshness.ts';
+
+/** Where the gauges look when they are read. */
+export type FleetSources = {
+  countByFreshness: () => Readonly<Record<Freshness['state'], number>>;
+  activeGuards: () => readonly string[];
+};
+
+/** What is known about the nodes, as gauges. Registers them; once for a registry. */
+export function registerFleetMetrics(registry: Registry, sources: FleetSources): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'rollcall_coordinator_nodes',
+    help: 'Nodes by how well their agent is heard: fresh, leaving, unheard (since this replica leads), silent, absent.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(sources.countByFreshness())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_guard_active',
+    help: 'Guards that hold, so that silence withdraws nothing: 1 for the fleet, and the number of pools.',
+    labelNames: ['scope'],
+    registers,
+    collect() {
+      const guards = sources.activeGuards();
+      this.set({ scope: 'fleet' }, guards.includes(FLEET_GUARD) ? 1 : 0);
+      this.set({ scope: 'pool' }, guards.filter((name) => name !== FLEET_GUARD).length);
+    },
+  });
+}

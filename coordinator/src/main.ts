@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { systemClock } from '@rollcall/common/clock.ts';
+import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
+import { runProgram } from '@rollcall/common/lifecycle.ts';
+import { createLogger, silentLogger } from '@rollcall/common/logging.ts';
+import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './config.ts';
+import { startCoordinator } from './coordinator.ts';
+import { loadKubeConfig } from './kube/kube-config.ts';
+import { startPrune } from './prune.ts';
+import { CertificateHolder } from './tls/certificate-holder.ts';
+import { FileCertificates } from './tls/file-certificates.ts';
+
+const { env } = process;
+const readFile = (path: string) => readFileSync(path, 'utf8');
+const environment = loadEnvironment({ env, readFile });
+const setup = await valuesOrExit(PROGRAM_NAME, async () => {
+  const loaded = await loadConfig({ argv: process.argv.slice(2), env, readFile }, environment);
+  if (loaded.action === 'print') return loaded;
+  const config = loaded.values;
+  await checkCertificateFiles(config);
+  const kubeConfig = loadKubeConfig({ kubeconfig: config.kubeconfig ?? '', master: config.master ?? '', env });
+  return { action: 'run', values: { config, kubeConfig, environment } };
+});
+const { jsonLog, verbose, prune } = setup.config;
+const logger = createLogger({ json: jsonLog, verbose, component: 'coordinator' });
+await runProgram(logger, (life) => (prune ? startPrune(setup, logger, life) : startCoordinator(setup, logger, life)));
+
+/** Throws CONFIG_INVALID when the files are named and no good. */
+async function checkCertificateFiles({ tlsCertFile: certFile, tlsKeyFile: keyFile }: CoordinatorConfig): Promise<void> {
+  if (certFile === undefined || keyFile === undefined) return;
+  const certificates = new CertificateHolder();
+  await new FileCertificates({ certFile, keyFile, certificates, clock: systemClock, logger: silentLogger() }).load();
+}

@@ -1,0 +1,22 @@
+import type { Registry } from '@rollcall/common/metrics.ts';
+import { createApplyMetrics } from './apply/metrics.ts';
+import { registerFleetMetrics } from './fleet-metrics.ts';
+import { IngestMetrics } from './ingest/metrics.ts';
+import { createKubeMetrics } from './kube/kube-metrics.ts';
+import { CertificateMetrics } from './tls/metrics.ts';
+
+/** Registers every metric of the coordinator without starting anything: for the reference in the README. */
+export function registerCoordinatorMetrics(registry: Registry): void {
+  createKubeMetrics(registry);
+  createApplyMetrics(registry, {
+    queueDepth: () => 0,
+    writeConcurrency: () => 0,
+    setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
+  });
+  registerFleetMetrics(registry, {
+    countByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 }),
+    activeGuards: () => [],
+  });
+  new IngestMetrics(registry);
+  new CertificateMetrics(registry);
+}

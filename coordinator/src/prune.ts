@@ -1,0 +1,100 @@
+import { sleep, systemClock } from '@rollcall/common/clock.ts';
+import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { createRegistry } from '@rollcall/common/metrics.ts';
+import { NodeWriter } from './apply/node-writer.ts';
+import { Reconciler } from './apply/reconciler.ts';
+import { SetAside } from './apply/set-aside.ts';
+import { kubeClient, type Setup } from './coordinator.ts';
+import { joinElection } from './election.ts';
+import { NodeStore } from './fleet/node-store.ts';
+import { createIntern, observeNode } from './fleet/observed-node.ts';
+import { prunePlan } from './intent/prune.ts';
+import { createKubeMetrics } from './kube/kube-metrics.ts';
+import { createReflector } from './kube/reflector.ts';
+import { gitpodServices } from './services.ts';
+
+const POLL_MS = 50;
+const PROGRESS_EVERY_MS = 5000;
+
+/**
+ * Takes the Lease, removes everything that rollcall owns from every node, waits until that holds, and exits with 0.
+ * While other coordinators run, it waits for them to stop: they would put back what it takes away.
+ */
+export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
+  const { config } = setup;
+  const { signal } = life;
+  const clock = systemClock;
+  const random = Math.random;
+  const registry = createRegistry('rollcall_coordinator');
+  const metrics = createKubeMetrics(registry);
+  const client = kubeClient(setup.kubeConfig, clock, metrics);
+  const labels = gitpodServices(config).map(({ label }) => label);
+  const intern = createIntern();
+  const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
+  const plan = (name: string) => {
+    const node = nodes.get(name);
+    return node && prunePlan(node, labels);
+  };
+  const election = joinElection({
+    ...setup,
+    // It takes no reports: agents that are sent here go on to try the others.
+    leaderUrl: '',
+    clock,
+    random,
+    logger,
+    metrics,
+    onStartedLeading: () => {
+      for (const name of nodes.names()) reconciler.add(name);
+    },
+    onStandby: () => {},
+  });
+  const reconciler: Reconciler = new Reconciler({
+    plan,
+    observed: (name) => nodes.get(name),
+    onWritten: (_name, metadata) => nodes.written(observeNode({ metadata }, intern, new Set())),
+    writer: new NodeWriter(client),
+    setAside: new SetAside(clock),
+    dryRun: config.dryRun,
+    fence: election,
+    registry,
+    logger,
+    clock,
+    random,
+  });
+  const watch = createReflector({
+    client,
+    path: '/api/v1/nodes',
+    metadataOnly: true,
+    clock,
+    random,
+    signal,
+    logger,
+    metrics,
+    trim: (raw) => observeNode(raw, intern, new Set()),
+    handlers: {
+      onReplace: (all) => nodes.replace(all),
+      onUpsert: (node) => nodes.upsert(node),
+      onDelete: ({ name }) => nodes.remove(name),
+    },
+  });
+  life.onStop('election', () => election.release(reconciler.settled()));
+  life.onStop('writes', () => reconciler.stop());
+  void watch.run();
+  void election.run();
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  while (!signal.aborted) {
+    const unclean = nodes.names().filter((name) => plan(name) !== undefined);
+    const done = watch.hasSynced() && election.isLeading() && (unclean.length === 0 || config.dryRun);
+    if (done) {
+      logger.info({ nodes: nodes.size }, 'Pruned every node');
+      return stopAndExit(life, logger, 'pruned');
+    }
+    if (clock.monotonic() - saidAtMs >= PROGRESS_EVERY_MS) {
+      saidAtMs = clock.monotonic();
+      const state = election.isLeading() ? 'Waited for nodes to be clean' : 'Waited for the Lease';
+      logger.info({ nodes: nodes.size, unclean: unclean.length }, state);
+    }
+    await sleep(clock, POLL_MS, signal);
+  }
+}

@@ -1,0 +1,69 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import type { KubeClient } from './kube/client.ts';
+import type { KubeMetrics } from './kube/kube-metrics.ts';
+import type { Pod } from './kube/objects.ts';
+import { createReflector, type Reflector } from './kube/reflector.ts';
+import { componentSelector, type Service } from './services.ts';
+
+export type WatchOptions = {
+  client: KubeClient;
+  fleet: Fleet;
+  services: readonly Service[];
+  /** Namespace of the services' pods. */
+  namespace: string;
+  /** `system:serviceaccount:NAMESPACE:NAME`. */
+  agentServiceAccount: string;
+  clock: Clock;
+  random: () => number;
+  signal: AbortSignal;
+  logger: Logger;
+  metrics: KubeMetrics;
+  /** The Nodes are in view again, after that many milliseconds without contact. */
+  onRecovered: (outageMs: number) => void;
+};
+
+export type Watches = {
+  /** Until the signal aborts. */
+  run: () => Promise<void>;
+  /** Resources that were not listed yet. */
+  unsynced: () => string[];
+};
+
+/** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
+export function createWatches(options: WatchOptions): Watches {
+  const { fleet, services, namespace, agentServiceAccount, onRecovered, ...shared } = options;
+  const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
+  const observePod = (raw: unknown) => fleet.observePod(raw as Pod);
+  const reflectors: Record<string, Reflector> = {
+    nodes: createReflector({
+      ...shared,
+      path: '/api/v1/nodes',
+      metadataOnly: true,
+      handlers: fleet.nodeHandlers,
+      trim: (raw) => fleet.observe(raw),
+      onRecovered,
+    }),
+    'component pods': createReflector({
+      ...shared,
+      path: `/api/v1/namespaces/${namespace}/pods`,
+      labelSelector: componentSelector(services),
+      handlers: fleet.componentPodHandlers,
+      trim: observePod,
+    }),
+    'agent pods': createReflector({
+      ...shared,
+      path: `/api/v1/namespaces/${agentNamespace}/pods`,
+      fieldSelector: `spec.serviceAccountName=${agentAccount}`,
+      handlers: fleet.agentPodHandlers,
+      trim: observePod,
+    }),
+  };
+  return {
+    run: async () => {
+      await Promise.all(Object.values(reflectors).map((reflector) => reflector.run()));
+    },
+    unsynced: () => Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
+  };
+}
