@@ -19,7 +19,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'coordinator/kube': ['common'],
   'coordinator/tls': ['common', 'coordinator/kube'],
-  'coordinator/ingest': ['common', 'coordinator/kube'],
+  'coordinator/ingest': ['common', 'coordinator/kube', 'coordinator/tls'],
   'coordinator/fleet': ['common', 'coordinator/kube', 'coordinator'],
   'coordinator/labelers': ['common', 'coordinator/fleet', 'coordinator'],
   'coordinator/intent': ['common', 'coordinator/fleet', 'coordinator/labelers'],

@@ -6,9 +6,9 @@ import { importsOf, ROOT, repositoryFiles, resolveImport, roomOf, type SourceFil
 
 const files = repositoryFiles();
 const sources = files.filter(({ path: name }) => name.endsWith('.ts'));
-const production = sources.filter(
-  ({ path: name }) => !name.startsWith('test/') && !/\.test\.ts$|test-fixtures/.test(name),
-);
+const TEST_CODE =
+  /^test\/|\.test\.ts$|\/testing\/|-fixtures?\.ts$|-simulation\.ts$|fake-clock\.ts$|^vitest\.config\.ts$/;
+const production = sources.filter(({ path: name }) => !TEST_CODE.test(name));
 
 /** Lines of the files in which the pattern is found, as `file:line`. */
 function found(pattern: RegExp, within: readonly SourceFile[]): string[] {

@@ -1,0 +1,27 @@
+import type { ApiClient } from '../control-plane/api-client.ts';
+import { createServiceAccount } from '../control-plane/cluster.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+import { installAccess } from '../control-plane/rbac.ts';
+
+/** The cluster that a rig stands in, with rollcall's namespace, accounts and rights installed. */
+export type RigCluster = {
+  api: ApiClient;
+  /** Path of a kubeconfig with the coordinator's own token. */
+  coordinatorKubeconfig: string;
+  /** What a person types to look around. */
+  lookAround: string;
+  /** Removes what was installed, or the whole cluster. */
+  stop: () => Promise<void>;
+};
+
+export type EmbeddedCluster = RigCluster & { controlPlane: Awaited<ReturnType<typeof startControlPlane>> };
+
+/** A control plane of its own, gone when it is stopped. */
+export async function embeddedCluster(): Promise<EmbeddedCluster> {
+  const controlPlane = await startControlPlane();
+  const { api, kubeconfig, binaries } = controlPlane;
+  await createServiceAccount(api, 'default', 'default');
+  const { coordinatorKubeconfig } = await installAccess(controlPlane);
+  const lookAround = `${binaries.kubectl} --kubeconfig ${kubeconfig} get nodes --show-labels`;
+  return { api, coordinatorKubeconfig, lookAround, controlPlane, stop: () => controlPlane.stop() };
+}

@@ -1,0 +1,62 @@
+import { sumSamples } from '../control-plane/metrics-text.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
+import { httpGet } from './http-get.ts';
+import { type LogLine, Program } from './program.ts';
+
+/** Where a coordinator listens. One that replaces another takes over its ports, as a Service would see to. */
+export type CoordinatorPorts = { reports: number; listen: number };
+
+export type CoordinatorOptions = {
+  ports: CoordinatorPorts;
+  kubeconfig: string;
+  name: string;
+  args?: readonly string[];
+  onLog?: (line: LogLine) => void;
+};
+
+/** A coordinator process. */
+export class Coordinator extends Program {
+  readonly name: string;
+  readonly reportsUrl: string;
+  readonly healthUrl: string;
+  readonly ports: CoordinatorPorts;
+
+  constructor(options: CoordinatorOptions) {
+    const { ports } = options;
+    super('coordinator', {
+      args: [
+        `--kubeconfig=${options.kubeconfig}`,
+        `--reports-listen=127.0.0.1:${ports.reports}`,
+        `--listen=127.0.0.1:${ports.listen}`,
+        '--scheduler-listen=off',
+        '--console-listen=off',
+        ...(options.args ?? []),
+      ],
+      env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name },
+      ...(options.onLog ? { onLog: options.onLog } : {}),
+    });
+    this.name = options.name;
+    this.ports = ports;
+    this.reportsUrl = `https://127.0.0.1:${ports.reports}`;
+    this.healthUrl = `http://127.0.0.1:${ports.listen}`;
+  }
+
+  get(path: string): Promise<{ status: number; body: string }> {
+    return httpGet(`${this.healthUrl}${path}`);
+  }
+
+  /** Sum of a metric over the samples with these labels. */
+  async metric(name: string, labels: Record<string, string> = {}): Promise<number> {
+    return sumSamples((await this.get('/metrics')).body, name, labels);
+  }
+
+  async leads(): Promise<boolean> {
+    return this.running && (await this.metric('rollcall_coordinator_leader').catch(() => 0)) === 1;
+  }
+
+  async ready(): Promise<void> {
+    await waitFor(`/readyz of ${this.name}`, async () => (await this.get('/readyz')).status === 200, {
+      timeoutMs: 30_000,
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import type { ChildProcess } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { exitOf, killChild, spawnChild } from '../control-plane/child.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+/** A line of a program's log, or whatever else it printed, as `msg`. */
+export type LogLine = { msg: string; level?: string; [field: string]: unknown };
+
+export type ProgramOptions = {
+  args: readonly string[];
+  env?: Record<string, string>;
+  onLog?: (line: LogLine) => void;
+};
+
+/** One of the two programs, as a process of its own. */
+export class Program {
+  readonly pid: number;
+  readonly logs: LogLine[] = [];
+  readonly #child: ChildProcess;
+
+  constructor(name: 'agent' | 'coordinator', { args, env = {}, onLog }: ProgramOptions) {
+    const file = path.join(ROOT, name, 'dist/main.js');
+    this.#child = spawnChild(process.execPath, {
+      args: [file, ...args],
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], ...env },
+    });
+    this.pid = this.#child.pid ?? 0;
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (!stream) continue;
+      createInterface({ input: stream }).on('line', (text) => {
+        const line = parseLine(text);
+        this.logs.push(line);
+        onLog?.(line);
+      });
+    }
+  }
+
+  get exitCode(): number | null {
+    return this.#child.exitCode;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Waits for a log line that the program has written or will write. */
+  waitForLog(msg: string, timeoutMs = 10_000): Promise<LogLine> {
+    const check = () => this.logs.find((line) => line.msg === msg);
+    return waitFor(`the log line "${msg}"`, check, { timeoutMs });
+  }
+
+  /** Sends a signal and, unless the process survives it, waits until it is gone. Returns the exit code. */
+  async kill(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal);
+    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await exitOf(this.#child);
+    return this.#child.exitCode;
+  }
+
+  async exited(): Promise<number | null> {
+    await exitOf(this.#child);
+    return this.#child.exitCode;
+  }
+
+  /** Ends it without grace, whatever state it is in. */
+  async destroy(): Promise<void> {
+    await killChild(this.#child);
+  }
+
+  /** The end of its log, for the message of a test that failed. */
+  tail(lines = 20): string {
+    return this.logs
+      .slice(-lines)
+      .map((line) => JSON.stringify(line))
+      .join('\n');
+  }
+}
+
+function parseLine(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    return { msg: text };
+  }
+}

@@ -1,0 +1,182 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CA_CONFIG_MAP_NAME, readyLabel } from '@rollcall/common/well-known.ts';
+import type { KubeObject } from '../control-plane/api-client.ts';
+import { removeDirOnExit } from '../control-plane/child.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { ownNamespace } from '../control-plane/rbac.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
+import type { StandInKind } from '../stand-ins/stand-in.ts';
+import type { RigCluster } from './cluster.ts';
+import { Coordinator, type CoordinatorPorts } from './coordinator.ts';
+import { LabelHistory } from './label-history.ts';
+import type { LogLine } from './program.ts';
+import { SimulatedNode, type SimulatedNodeOptions } from './simulated-node.ts';
+
+export type RigOptions = {
+  cluster: RigCluster;
+  nodes: number;
+  /** 1 unless told. */
+  coordinators?: number;
+  coordinatorArgs?: readonly string[];
+  agentArgs?: readonly string[];
+  /** Of the services' pods, and in the label keys; `default` unless told. */
+  namespace?: string;
+  onCoordinatorLog?: (coordinator: string, line: LogLine) => void;
+};
+
+type Setting = { dir: string; wsDaemonPort: number; registryFacadePort: number };
+
+/** Coordinators and simulated nodes in a cluster, all real processes. */
+export class Rig {
+  readonly cluster: RigCluster;
+  readonly coordinators: Coordinator[] = [];
+  readonly nodes: SimulatedNode[] = [];
+  readonly history: LabelHistory;
+  readonly #options: RigOptions;
+  readonly #setting: Setting;
+  readonly #network: string;
+  readonly #freePorts: CoordinatorPorts[] = [];
+  readonly #coordinatorUrls: string[] = [];
+  #coordinatorsStarted = 0;
+  #nodesStarted = 0;
+
+  private constructor(options: RigOptions, setting: Setting) {
+    this.#options = options;
+    this.#setting = setting;
+    this.cluster = options.cluster;
+    // Rigs of several processes share the loopback network; the process id keeps them apart.
+    this.#network = `127.${64 + (process.pid % 128)}.${(process.pid >> 7) % 256}`;
+    this.history = new LabelHistory(options.cluster.api);
+  }
+
+  /** Starts everything and waits until a coordinator leads. The agents run; their labels are on the way. */
+  static async start(options: RigOptions): Promise<Rig> {
+    const dir = await mkdtemp(join(tmpdir(), 'rollcall-rig-'));
+    removeDirOnExit(dir);
+    const rig = new Rig(options, { dir, wsDaemonPort: await freePort(), registryFacadePort: await freePort() });
+    try {
+      for (let index = 0; index < (options.coordinators ?? 1); index += 1) await rig.addCoordinator();
+      await rig.leader();
+      await rig.writeCa();
+      await Promise.all(Array.from({ length: options.nodes }, () => rig.addNode()));
+      return rig;
+    } catch (error) {
+      const logs = rig.coordinators.map((coordinator) => coordinator.tail()).join('\n');
+      await rig.stop();
+      throw new Error(`The rig did not start; the coordinators said:\n${logs}`, { cause: error });
+    }
+  }
+
+  get caFile(): string {
+    return join(this.#setting.dir, 'ca.crt');
+  }
+
+  readyLabel(service: StandInKind): string {
+    return readyLabel(service, this.#options.namespace ?? 'default');
+  }
+
+  async addCoordinator(args: readonly string[] = []): Promise<Coordinator> {
+    const name = `coordinator-${++this.#coordinatorsStarted}`;
+    const { onCoordinatorLog } = this.#options;
+    const ports = this.#freePorts.shift() ?? (await this.#newPorts());
+    const coordinator = new Coordinator({
+      ports,
+      kubeconfig: this.cluster.coordinatorKubeconfig,
+      name,
+      args: [
+        `--namespace=${this.#options.namespace ?? 'default'}`,
+        `--ws-daemon-port=${this.#setting.wsDaemonPort}`,
+        `--registry-facade-port=${this.#setting.registryFacadePort}`,
+        ...(this.#options.coordinatorArgs ?? []),
+        ...args,
+      ],
+      ...(onCoordinatorLog ? { onLog: (line) => onCoordinatorLog(name, line) } : {}),
+    });
+    this.coordinators.push(coordinator);
+    return coordinator;
+  }
+
+  async #newPorts(): Promise<CoordinatorPorts> {
+    const ports = { reports: await freePort(), listen: await freePort() };
+    this.#coordinatorUrls.push(`https://127.0.0.1:${ports.reports}`);
+    return ports;
+  }
+
+  /** The coordinator that leads, once there is one. */
+  leader(timeoutMs = 30_000): Promise<Coordinator> {
+    const find = async () => {
+      for (const coordinator of this.coordinators) if (await coordinator.leads()) return coordinator;
+      return undefined;
+    };
+    return waitFor('a coordinator to lead', find, { timeoutMs });
+  }
+
+  /** Ends a coordinator as told, and no longer counts it. Returns its exit code. */
+  async endCoordinator(coordinator: Coordinator, signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
+    this.coordinators.splice(this.coordinators.indexOf(coordinator), 1);
+    const exitCode = await coordinator.kill(signal);
+    this.#freePorts.push(coordinator.ports);
+    return exitCode;
+  }
+
+  /** Removes everything that rollcall wrote, as its uninstallation does, after all coordinators have stopped. */
+  async prune(): Promise<void> {
+    await Promise.all([...this.coordinators].map((coordinator) => this.endCoordinator(coordinator, 'SIGTERM')));
+    const pruner = await this.addCoordinator(['--prune']);
+    const exitCode = await pruner.exited();
+    await this.endCoordinator(pruner, 'SIGKILL');
+    if (exitCode !== 0) throw new Error(`--prune ended with ${exitCode}:\n${pruner.tail()}`);
+  }
+
+  /** Copies the published CA to where the agents read it, as the kubelet does with a mounted ConfigMap. */
+  async writeCa(): Promise<void> {
+    const path = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
+    const read = () => this.cluster.api.get<KubeObject & { data: Record<string, string> }>(path);
+    const { data } = await waitFor('the published CA', read, { timeoutMs: 30_000 });
+    await writeFile(this.caFile, data['ca.crt'] ?? '');
+  }
+
+  /** Creates a node and starts its agent. */
+  async addNode(change: Partial<SimulatedNodeOptions> = {}): Promise<SimulatedNode> {
+    const number = ++this.#nodesStarted;
+    const { agentArgs, namespace } = this.#options;
+    const node = await SimulatedNode.create({
+      api: this.cluster.api,
+      name: `node-${number}`,
+      address: `${this.#network}.${number}`,
+      ...this.#setting,
+      coordinatorUrls: this.#coordinatorUrls,
+      caFile: this.caFile,
+      ...(agentArgs ? { agentArgs } : {}),
+      ...(namespace ? { namespace } : {}),
+      ...change,
+    });
+    this.nodes.push(node);
+    node.startAgent();
+    return node;
+  }
+
+  node(index: number): SimulatedNode {
+    const node = this.nodes[index];
+    if (!node) throw new Error(`The rig has no node ${index}`);
+    return node;
+  }
+
+  /** Waits until every node has both labels. */
+  async allReady(timeoutMs = 30_000): Promise<void> {
+    for (const { name } of this.nodes) {
+      await this.history.until(name, this.readyLabel('ws-daemon'), 'true', timeoutMs);
+      await this.history.until(name, this.readyLabel('registry-facade'), 'true', timeoutMs);
+    }
+  }
+
+  /** Ends every process and takes every directory away; the cluster stays. */
+  async stop(): Promise<void> {
+    this.history.stop();
+    await Promise.all(this.nodes.map((node) => node.stop()));
+    await Promise.all(this.coordinators.map((coordinator) => coordinator.destroy()));
+    await rm(this.#setting.dir, { recursive: true, force: true });
+  }
+}
