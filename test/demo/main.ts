@@ -17,6 +17,9 @@ Runs rollcall on a real control plane and shows what it does.
   --kubeconfig FILE  use this cluster instead of an embedded control plane
 `;
 
+/** As a shell has it for Ctrl-C. */
+const STOPPED_EARLY = 130;
+
 type Options = { once: boolean; kubeconfig: string | undefined };
 
 function readOptions(): Options | undefined {
@@ -39,34 +42,34 @@ function openCluster(kubeconfig: string | undefined, screen: Screen): Promise<Ri
   return embeddedCluster();
 }
 
+/** Whatever was started and is not taken down in order, because a stop came early, dies with this process. */
 async function play({ once, kubeconfig }: Options, stopped: Promise<string>): Promise<number> {
   const screen = process.stdout.isTTY && !once ? terminalScreen(process.stdout) : plainScreen(process.stdout);
-  await buildBundles();
-  const cluster = await openCluster(kubeconfig, screen);
+  const opened = await Promise.race([buildBundles().then(() => openCluster(kubeconfig, screen)), stopped]);
+  if (typeof opened === 'string') return STOPPED_EARLY;
   const outside = kubeconfig !== undefined;
-  let stage: Stage | undefined;
+  const prefix = outside ? NODE_PREFIX : '';
+  const setting = Stage.set({ screen, cluster: opened, prefix, namespace: outside ? 'rollcall' : 'default' });
   try {
-    const namespace = outside ? 'rollcall' : 'default';
-    const setting = Stage.set({ screen, cluster, prefix: outside ? NODE_PREFIX : '', namespace });
-    const set = await Promise.race([setting, stopped]);
-    if (typeof set === 'string') return 0;
-    stage = set;
-    screen.log(`look around with: ${cluster.lookAround}`);
+    const stage = await Promise.race([setting, stopped]);
+    if (typeof stage === 'string') return STOPPED_EARLY;
+    screen.log(`look around with: ${opened.lookAround}`);
     stage.footer = KEYS;
-    if (!once) await runShow(stage, screen, process.stdin, stopped);
-    const passed = once ? await Promise.race([runTour(stage, screen), stopped]) : true;
-    return passed === true ? 0 : 1;
+    try {
+      if (once) return (await Promise.race([runTour(stage, screen), stopped])) === true ? 0 : 1;
+      screen.log(`stopping: ${await runShow(stage, screen, process.stdin, stopped)}`);
+      return 0;
+    } finally {
+      await stage.rig.stop();
+    }
   } finally {
-    screen.close();
-    await stage?.rig.stop();
-    await cluster.stop();
+    await opened.stop();
   }
 }
 
 const options = readOptions();
 if (options) {
   const stopped = untilStopped();
-  // Before there is anything to take down in order: whatever was started dies with this process.
   try {
     process.exit(await play(options, stopped));
   } catch (error) {

@@ -10,7 +10,6 @@ export type Row = {
 export type Screen = {
   log(text: string): void;
   table(rows: readonly Row[], footer: string): void;
-  close(): void;
 };
 
 /** The part of a terminal that is written to. */
@@ -43,7 +42,6 @@ export function terminalScreen(terminal: Terminal): Screen {
       latest = ['', ...lines, styled('dim', clip(footer, terminal.columns ?? 100))];
       draw('');
     },
-    close: () => draw(''),
   };
 }
 
@@ -70,6 +68,5 @@ export function plainScreen(out: Pick<Terminal, 'write'>): Screen {
   return {
     log: (text) => out.write(`${timeOfDay()}  ${text}\n`),
     table: () => {},
-    close: () => {},
   };
 }
