@@ -52,10 +52,15 @@ export function loadConfig(
 }
 
 function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
-  const { tls, tlsCertFile, tlsKeyFile, reportsListen } = values;
+  const { tls, tlsCertFile, tlsKeyFile, reportsListen, advertiseUrl } = values;
   if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
     const missing = tlsCertFile === undefined ? '--tls-cert-file' : '--tls-key-file';
     throw configInvalid(missing, 'is missing: certificate and key belong together');
+  }
+  const scheme = tls === 'on' ? 'https:' : 'http:';
+  const advertised = advertiseUrl === undefined ? undefined : new URL(advertiseUrl);
+  if (advertised && (advertised.protocol !== scheme || advertised.pathname !== '/')) {
+    throw configInvalid('--advertise-url', `must be ${scheme}//HOST:PORT without a path, as --tls is ${tls}`);
   }
   if (tls === 'on') return;
   if (tlsCertFile !== undefined) throw configInvalid('--tls', 'is off, but --tls-cert-file is set: choose one');

@@ -13,6 +13,7 @@ import { joinElection } from './election.ts';
 import { registerFleetMetrics } from './fleet-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import type { Role } from './ingest/report-handler.ts';
+import type { Election } from './kube/election.ts';
 import { createKubeClient } from './kube/https-client.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
 import { createLabelers } from './labelers/index.ts';
@@ -27,7 +28,12 @@ export type Setup = { config: CoordinatorConfig; environment: CoordinatorEnviron
 const TICK_MS = 1000;
 const SYNC_POLL_MS = 20;
 const STALLED_MS = 30_000;
+/** Far more than the rounds of one node take, each request of which is bounded by 10 s. */
+const WRITE_STALLED_MS = 300_000;
 const SERVER_CLOSE_GRACE_MS = 200;
+/** More than two renewals missed. */
+const LEADER_SILENT_MS = 5000;
+const NO_LEADER: Role = { leading: false };
 /** After so long without the API server, what agents said meanwhile may not have reached us either. */
 const OUTAGE_MS = 10_000;
 
@@ -41,8 +47,17 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
   const services = gitpodServices(config);
-  const fence = { remainingMs: () => election.remainingMs() };
-  const role: { current: Role } = { current: { leading: false } };
+  // What is opened before the election may be asked before there is one.
+  let election: Election | undefined;
+  const fence = { remainingMs: () => election?.remainingMs() ?? 0 };
+  let standing: Role = NO_LEADER;
+  let deciding = false;
+  const leads = () => standing.leading && election?.isLeading() === true && !signal.aborted;
+  const role = () => {
+    // A leader that has stopped renewing its Lease is no place to send agents to; neither is one that may not write.
+    const trusted = standing.leading ? leads() : (election?.silentMs() ?? 0) <= LEADER_SILENT_MS;
+    return trusted ? standing : NO_LEADER;
+  };
 
   const decider = new Decider({
     client,
@@ -53,6 +68,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,
     dryRun: config.dryRun,
+    mayDecide: () => deciding,
     clock,
     random,
     logger,
@@ -61,8 +77,8 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   });
   const { fleet, reconciler } = decider;
   registerFleetMetrics(registry, {
-    countByFreshness: () => fleet.countByFreshness(),
-    activeGuards: () => fleet.freshness.activeGuards(),
+    countByFreshness: () => (leads() ? fleet.countByFreshness() : {}),
+    activeGuards: () => (leads() ? fleet.freshness.activeGuards() : []),
   });
   const watches = createWatches({
     ...config,
@@ -82,6 +98,10 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   const readiness = new HealthChecks();
   const watchdog = new Watchdog({ clock, limitMs: STALLED_MS, signal });
   health.add('main-loop', watchdog.check);
+  health.add('writes', () => {
+    const busyMs = reconciler.busyMs();
+    return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
+  });
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
   const healthAddress = await serveHealth(config, { health, readiness, registry }, life);
 
@@ -105,7 +125,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
       certificates: tls?.certificates,
       client,
       fleet,
-      leadership: { role: () => role.current, synced: () => watches.unsynced().length === 0 },
+      leadership: { role, synced: () => watches.unsynced().length === 0 },
       clock,
       logger,
       metrics: new IngestMetrics(registry),
@@ -113,7 +133,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     life.onStop('reports listener', reports.stop);
   }
 
-  const election = joinElection({
+  const joined = joinElection({
     ...setup,
     leaderUrl: advertiseUrl(config, environment, reports?.address),
     clock,
@@ -121,29 +141,36 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     logger,
     metrics,
     onStartedLeading: () => {
-      role.current = { leading: true };
+      standing = { leading: true };
       // Heard reports are of another time: this replica was a standby, and was told nothing.
       fleet.restart({ forgetReports: true });
       tls?.lead();
+      void until(watches.current, clock, life).then(() => {
+        if (!leads()) return;
+        deciding = true;
+        fleet.markAll();
+      });
     },
     onStandby: (leaderUrl) => {
-      role.current = leaderUrl === undefined ? { leading: false } : { leading: false, leaderUrl };
+      deciding = false;
+      standing = leaderUrl === undefined ? NO_LEADER : { leading: false, leaderUrl };
     },
   });
-  life.onStop('election', () => election.release(reconciler.settled()));
+  election = joined;
+  life.onStop('election', () => joined.release(reconciler.settled()));
   life.onStop('writes', () => reconciler.stop());
 
   void watches.run();
   void tls?.run();
   tick(() => {
-    fleet.tick();
+    if (deciding) fleet.tick();
     watchdog.beat();
   }, life);
   logger.info({ version: VERSION, listen: healthAddress, reports: reports?.address, dryRun: config.dryRun }, 'Started');
-  await whenSynced(watches.unsynced, clock, life);
+  await until(() => watches.unsynced().length === 0, clock, life);
   if (signal.aborted) return;
   logger.info({ nodes: fleet.nodeNames().length }, 'Listed everything');
-  void election.run();
+  void joined.run();
 }
 
 /** A client with connections of its own. */
@@ -177,8 +204,10 @@ function advertiseUrl(
   bound: { host: string; port: number } | undefined,
 ): string {
   if (config.advertiseUrl !== undefined) return config.advertiseUrl;
-  const host = podIp ?? bound?.host ?? '127.0.0.1';
-  return `${config.tls === 'on' ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound?.port ?? 0}`;
+  // It takes no reports, and agents are not to be sent here.
+  if (!bound) return '';
+  const host = podIp ?? bound.host;
+  return `${config.tls === 'on' ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
 }
 
 /** Calls `act` every second until the program stops. */
@@ -187,6 +216,7 @@ function tick(act: () => void, { signal }: Lifecycle): void {
   signal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 
-async function whenSynced(unsynced: () => string[], clock: Clock, { signal }: Lifecycle): Promise<void> {
-  while (!signal.aborted && unsynced().length > 0) await sleep(clock, SYNC_POLL_MS, signal);
+/** Waits until something is so, or the program stops. */
+async function until(isSo: () => boolean, clock: Clock, { signal }: Lifecycle): Promise<void> {
+  while (!signal.aborted && !isSo()) await sleep(clock, SYNC_POLL_MS, signal);
 }

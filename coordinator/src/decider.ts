@@ -22,6 +22,8 @@ export type DeciderOptions = {
   windowMs: number;
   guardPercent: number;
   dryRun: boolean;
+  /** Whether what is known is fit to decide by; until then nothing is planned. */
+  mayDecide: () => boolean;
   clock: Clock;
   random: () => number;
   logger: Logger;
@@ -59,7 +61,7 @@ export class Decider {
   plan(name: string): NodePlan | undefined {
     const node = this.fleet.node(name);
     const intent = this.#intent(name);
-    if (!node || !intent) return undefined;
+    if (!node || !intent || !this.#options.mayDecide()) return undefined;
     return this.#setAside.consult(node, (isSetAside: IsSetAside) => planNode(node, intent, isSetAside));
   }
 

@@ -42,7 +42,8 @@ export function joinElection(options: JoinOptions): Election {
       options.onStandby(undefined);
     },
     onLeaderChanged: (url) => {
-      if (!leading) options.onStandby(url);
+      // A predecessor at this very address, or one that takes no reports, is nobody to send agents to.
+      if (!leading) options.onStandby(url && url !== leaderUrl ? url : undefined);
     },
   };
   if (!config.leaderElect) return createSoleLeader({ identity, leaderUrl, signal, callbacks });

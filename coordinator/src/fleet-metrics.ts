@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from '@rollcall/common/metrics.ts';
 import { FLEET_GUARD, type Freshness } from './fleet/freshness.ts';
 
-/** Where the gauges look when they are read. */
+/** Where the gauges look when they are read. A standby is told nothing by agents, and gives nothing. */
 export type FleetSources = {
-  countByFreshness: () => Readonly<Record<Freshness['state'], number>>;
+  countByFreshness: () => Readonly<Partial<Record<Freshness['state'], number>>>;
   activeGuards: () => readonly string[];
 };
 
@@ -12,10 +12,11 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   const registers = [registry];
   new Gauge({
     name: 'rollcall_coordinator_nodes',
-    help: 'Nodes by how well their agent is heard: fresh, leaving, unheard (since this replica leads), silent, absent.',
+    help: 'On the leader: nodes by how well their agent is heard: fresh, leaving, unheard (since this replica leads), silent, absent.',
     labelNames: ['state'],
     registers,
     collect() {
+      this.reset();
       for (const [state, count] of Object.entries(sources.countByFreshness())) this.set({ state }, count);
     },
   });

@@ -8,13 +8,25 @@ function checkListen(text: string): string | undefined {
 }
 
 function checkUrl(text: string): string | undefined {
-  return URL.canParse(text) && /^https?:/.test(text) ? undefined : 'must be an http:// or https:// URL';
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return 'must be an http:// or https:// URL';
+  return url.username || url.password ? 'must not hold a user name or password' : undefined;
+}
+
+function checkObjectName(text: string): string | undefined {
+  const isName = text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text);
+  return isName ? undefined : 'must be a DNS name: lower-case letters, digits, "-" and ".", at most 253';
 }
 
 function checkName(text: string): string | undefined {
   return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
     ? undefined
     : 'must be a DNS label: lower-case letters, digits and "-", at most 63';
+}
+
+/** A label key may have 63 characters, and `registry-facade_ready_ns_` takes 25 of them. */
+function checkComponentNamespace(text: string): string | undefined {
+  return text.length > 38 ? 'must have at most 38 characters, as it is part of label keys' : checkName(text);
 }
 
 const PORT = { type: 'number', min: 1, max: 65_535 } as const;
@@ -35,7 +47,7 @@ export const COORDINATOR_OPTIONS = {
   namespace: {
     type: 'string',
     default: 'default',
-    check: checkName,
+    check: checkComponentNamespace,
     help: 'Namespace of the Gitpod components; it is also part of the label keys.',
   },
   registryFacadePort: { ...PORT, default: 31750, help: 'Port of registry-facade on each node, told to the agents.' },
@@ -55,6 +67,7 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     env: ['NPLSO_CONTROLLER_NODEPOOLNAMELABELS'],
     default: [...DEFAULT_POOL_LABELS],
+    check: (keys) => (keys.length > 0 ? undefined : 'must name at least one label'),
     help: 'Node labels that name the pool of a node, the first that has a value counts.',
   },
   reportsListen: {
@@ -104,8 +117,13 @@ export const COORDINATOR_OPTIONS = {
     default: true,
     help: 'Elect one leader among the replicas; false is for a single replica that is never replaced while it runs.',
   },
-  leaseName: { type: 'string', default: 'rollcall-coordinator', help: 'Name of the Lease of the election.' },
-  leaseNamespace: { type: 'string', defaultText: 'own namespace', help: 'Namespace of the Lease.' },
+  leaseName: {
+    type: 'string',
+    default: 'rollcall-coordinator',
+    check: checkObjectName,
+    help: 'Name of the Lease of the election.',
+  },
+  leaseNamespace: { type: 'string', defaultText: 'own namespace', check: checkName, help: 'Namespace of the Lease.' },
   agentServiceAccount: {
     type: 'string',
     defaultText: '`system:serviceaccount:<own namespace>:rollcall-agent`',

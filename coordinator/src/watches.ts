@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Fleet } from './fleet/fleet.ts';
+import { observePod } from './fleet/pod-index.ts';
 import type { KubeClient } from './kube/client.ts';
 import type { KubeMetrics } from './kube/kube-metrics.ts';
 import type { Pod } from './kube/objects.ts';
@@ -29,13 +30,14 @@ export type Watches = {
   run: () => Promise<void>;
   /** Resources that were not listed yet. */
   unsynced: () => string[];
+  /** Nothing known from watches is older than a watch that works. */
+  current: () => boolean;
 };
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
   const { fleet, services, namespace, agentServiceAccount, onRecovered, ...shared } = options;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
-  const observePod = (raw: unknown) => fleet.observePod(raw as Pod);
   const reflectors: Record<string, Reflector> = {
     nodes: createReflector({
       ...shared,
@@ -50,20 +52,21 @@ export function createWatches(options: WatchOptions): Watches {
       path: `/api/v1/namespaces/${namespace}/pods`,
       labelSelector: componentSelector(services),
       handlers: fleet.componentPodHandlers,
-      trim: observePod,
+      trim: (raw) => observePod(raw as Pod),
     }),
     'agent pods': createReflector({
       ...shared,
       path: `/api/v1/namespaces/${agentNamespace}/pods`,
       fieldSelector: `spec.serviceAccountName=${agentAccount}`,
       handlers: fleet.agentPodHandlers,
-      trim: observePod,
+      trim: (raw) => observePod(raw as Pod),
     }),
   };
   return {
     run: async () => {
       await Promise.all(Object.values(reflectors).map((reflector) => reflector.run()));
     },
+    current: () => Object.values(reflectors).every((each) => each.hasSynced() && !each.isFailing()),
     unsynced: () => Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
   };
 }

@@ -135,6 +135,8 @@ class Monitor implements ServiceMonitor {
   #finishProbe(cause: Cause, result: ProbeResult): void {
     const before = this.#tally.state;
     if (cause === 'round') this.#rounds += 1;
+    // The bucket is for servers that close idle connections; a service that is really gone must not use it up.
+    else if (result.verdict === 'hard') this.#extraProbes.refund();
     // The failure threshold counts rounds; a burst of extra probes must not use it up within milliseconds.
     if (cause === 'round' || result.verdict !== 'soft') {
       this.#tally = foldFinding(this.#tally, result, this.#definition, this.#options.clock.now());

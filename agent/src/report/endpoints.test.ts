@@ -23,6 +23,13 @@ describe('Endpoints', () => {
     expect(endpoints.current).toBe(B);
   });
 
+  test('says when everybody has failed: after the leader comes the whole list', () => {
+    const endpoints = new Endpoints([A, B]);
+    expect([endpoints.failed(), endpoints.failed(), endpoints.failed()]).toEqual([false, true, false]);
+    endpoints.accepted(LEADER);
+    expect([endpoints.failed(), endpoints.failed(), endpoints.failed()]).toEqual([false, false, true]);
+  });
+
   test('goes to the leader until that fails, then back to whoever named it', () => {
     const endpoints = new Endpoints([A, B]);
     endpoints.failed();

@@ -5,6 +5,8 @@ export class Endpoints {
   readonly #origins: readonly string[];
   #index = 0;
   #leader: string | undefined;
+  /** Entries of the list that have failed since one was reached. */
+  #failures = 0;
 
   /** `urls` must not be empty. */
   constructor(urls: readonly string[]) {
@@ -18,12 +20,21 @@ export class Endpoints {
   /** A report was taken at `origin`, which stays the first choice until it fails. */
   accepted(origin: string): void {
     this.#leader = origin === this.#configured ? undefined : origin;
+    this.#failures = 0;
   }
 
-  /** A leader that failed is forgotten in favor of whoever named it; after that, the list goes on. */
-  failed(): void {
-    if (this.#leader === undefined) this.#index = (this.#index + 1) % this.#origins.length;
-    this.#leader = undefined;
+  /**
+   * A leader that failed is forgotten in favor of whoever named it; after that, the list goes on. Returns whether the
+   * whole list has been gone through in vain, so that there is nobody left to try at once.
+   */
+  failed(): boolean {
+    if (this.#leader !== undefined) {
+      this.#leader = undefined;
+      return false;
+    }
+    this.#index = (this.#index + 1) % this.#origins.length;
+    this.#failures = (this.#failures + 1) % this.#origins.length;
+    return this.#failures === 0;
   }
 
   get #configured(): string {

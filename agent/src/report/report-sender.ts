@@ -25,6 +25,7 @@ export class ReportSender {
   #sequence = 0;
   #known: { origin: string; digest: string } | undefined;
   #introduced = false;
+  #exhausted = true;
 
   constructor(options: ReportSenderOptions) {
     this.#options = options;
@@ -34,6 +35,11 @@ export class ReportSender {
   /** Whether any coordinator ever took a report of this agent. */
   get introduced(): boolean {
     return this.#introduced;
+  }
+
+  /** Whether, after a report that failed, everybody known has been tried: then it is time to wait. */
+  get exhausted(): boolean {
+    return this.#exhausted;
   }
 
   /** Throws what the client throws. */
@@ -53,7 +59,7 @@ export class ReportSender {
       this.#known = reply.full ? undefined : { origin, digest: report.digest };
       return { origin, reply, contentWanted: reply.full && !full };
     } catch (error) {
-      if (!signal.aborted && !isThrottled(error)) this.#endpoints.failed();
+      if (!signal.aborted) this.#exhausted = isThrottled(error) || this.#endpoints.failed();
       throw error;
     }
   }

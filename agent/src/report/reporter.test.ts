@@ -39,6 +39,7 @@ beforeEach(() => {
   reporter = new Reporter({
     sender: {
       send,
+      exhausted: true,
       get introduced() {
         return introduced;
       },

@@ -18,7 +18,7 @@ const LEAVING_ATTEMPTS_MAX = 3;
 const IDLE_ROUND_MS_MAX = 5000;
 
 export type ReporterOptions = {
-  sender: Pick<ReportSender, 'send' | 'introduced'>;
+  sender: Pick<ReportSender, 'send' | 'introduced' | 'exhausted'>;
   /** Seconds between reports until the coordinator names another interval. */
   heartbeatSeconds: number;
   /** What there is to report now; `undefined` until the agent has looked at everything once. */
@@ -120,10 +120,11 @@ export class Reporter {
   }
 
   #onFailed(error: unknown, startMs: number): void {
-    const { clock, metrics } = this.#options;
+    const { clock, metrics, sender } = this.#options;
     const asked = error instanceof CodedError ? error.fields['retryAfterMs'] : undefined;
     metrics.connected.set(0);
-    this.#schedule.failed(startMs, clock.monotonic(), typeof asked === 'number' ? asked : 0);
+    const retryAfterMs = typeof asked === 'number' ? asked : 0;
+    this.#schedule.failed({ startMs, nowMs: clock.monotonic(), retryAfterMs, exhausted: sender.exhausted });
     this.#log.failed(error);
   }
 

@@ -54,30 +54,52 @@ describe('Schedule', () => {
     const plan = schedule();
     const waits: number[] = [];
     for (let i = 0; i < 8; i += 1) {
-      plan.failed(0, 0, 0);
+      plan.failed({ startMs: 0, nowMs: 0, retryAfterMs: 0, exhausted: true });
       waits.push(plan.dueMs(false));
     }
     expect(waits).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
     plan.accepted(0, 10);
-    plan.failed(0, 0, 0);
+    plan.failed({ startMs: 0, nowMs: 0, retryAfterMs: 0, exhausted: true });
     expect(plan.dueMs(false)).toBe(200);
     const late = schedule(0.999);
-    for (let i = 0; i < 8; i += 1) late.failed(0, 0, 0);
+    for (let i = 0; i < 8; i += 1) late.failed({ startMs: 0, nowMs: 0, retryAfterMs: 0, exhausted: true });
     expect(late.dueMs(false)).toBeLessThanOrEqual(10_000);
   });
 
   test('lets news go out during backoff, 200 ms after the last attempt began', () => {
     const plan = schedule();
-    for (let i = 0; i < 8; i += 1) plan.failed(1000, 1050, 0);
+    for (let i = 0; i < 8; i += 1) plan.failed({ startMs: 1000, nowMs: 1050, retryAfterMs: 0, exhausted: true });
     expect(plan.dueMs(false)).toBe(6050);
     expect(plan.dueMs(true)).toBe(1200);
   });
 
   test('holds back even news for as long as the coordinator asks', () => {
     const plan = schedule();
-    plan.failed(1000, 1050, 7000);
+    plan.failed({ startMs: 1000, nowMs: 1050, retryAfterMs: 7000, exhausted: true });
     expect(plan.dueMs(false)).toBe(8050);
     expect(plan.dueMs(true)).toBe(8050);
+  });
+
+  test('tries the next one 200 ms after the last attempt began, while there is somebody left to try', () => {
+    const plan = schedule();
+    for (let i = 0; i < 8; i += 1) plan.failed({ startMs: 1000, nowMs: 1050, retryAfterMs: 0, exhausted: false });
+    expect(plan.dueMs(false)).toBe(1200);
+  });
+
+  test('waits for as long as any of those asked, however often that happens', () => {
+    const plan = schedule();
+    for (let i = 0; i < 8; i += 1) {
+      plan.failed({ startMs: 0, nowMs: 0, retryAfterMs: 1000, exhausted: false });
+      plan.failed({ startMs: 0, nowMs: 0, retryAfterMs: 0, exhausted: true });
+      expect(plan.dueMs(false)).toBe(1000);
+    }
+  });
+
+  test('never backs off much longer than the interval between reports', () => {
+    const plan = schedule();
+    plan.accepted(0, 2);
+    for (let i = 0; i < 8; i += 1) plan.failed({ startMs: 0, nowMs: 0, retryAfterMs: 0, exhausted: true });
+    expect(plan.dueMs(false)).toBe(2000);
   });
 
   test('sends the content as soon as it is asked for', () => {

@@ -6,6 +6,10 @@ const RETRY_SPACING_MS = 200;
 
 const RETRY_BASE_MS = 2 * RETRY_SPACING_MS;
 const RETRY_MAX_MS = 10_000;
+/** Of a time that a coordinator asks to wait; the rest is chance, so that a fleet does not come back in step. */
+const RETRY_AFTER_SPREAD = 0.25;
+/** No backoff is capped below this, however short the interval between reports. */
+const RETRY_CAP_MS_MIN = 1000;
 
 /** Heartbeats come up to this share early, so that agents that started together do not stay in step. */
 const HEARTBEAT_JITTER = 0.05;
@@ -17,6 +21,8 @@ export class Schedule {
   #intervalMs: number;
   #dueMs = Number.NEGATIVE_INFINITY;
   #changeDueMs = Number.NEGATIVE_INFINITY;
+  /** The longest time that a coordinator asked to wait since the list was begun. */
+  #askedMs = 0;
 
   /** `heartbeatSeconds`: until the coordinator names another interval. `random`: in [0, 1). */
   constructor(options: { heartbeatSeconds: number; random: () => number }) {
@@ -32,6 +38,7 @@ export class Schedule {
 
   accepted(nowMs: number, nextReportSeconds: number | undefined): void {
     this.#backoff.reset();
+    this.#askedMs = 0;
     if (nextReportSeconds !== undefined) this.#intervalMs = clampSeconds(nextReportSeconds) * 1000;
     this.#dueMs = nowMs + this.#intervalMs * (1 - HEARTBEAT_JITTER * this.#random());
     this.#changeDueMs = nowMs;
@@ -42,10 +49,28 @@ export class Schedule {
     this.#dueMs = nowMs;
   }
 
-  /** `retryAfterMs`: what the coordinator asked for, which holds for news as well. */
-  failed(startMs: number, nowMs: number, retryAfterMs: number): void {
-    this.#dueMs = nowMs + Math.max(this.#backoff.next(), retryAfterMs);
-    this.#changeDueMs = Math.max(startMs + RETRY_SPACING_MS, nowMs + retryAfterMs);
+  /**
+   * While there is somebody else to try, that happens at once. After that it waits: as long as a coordinator asked for
+   * (`retryAfterMs`, which holds for news as well), or with backoff, but never much longer than the interval between
+   * reports, after a few of which a silent node is given up.
+   */
+  failed(attempt: { startMs: number; nowMs: number; retryAfterMs: number; exhausted: boolean }): void {
+    const { startMs, nowMs, retryAfterMs, exhausted } = attempt;
+    this.#askedMs = Math.max(this.#askedMs, retryAfterMs);
+    this.#changeDueMs = Math.max(startMs + RETRY_SPACING_MS, nowMs);
+    this.#dueMs = this.#changeDueMs;
+    if (!exhausted) return;
+    this.#dueMs = nowMs + (this.#askedMs > 0 ? this.#spread(this.#askedMs) : this.#backedOff());
+    this.#changeDueMs = Math.max(this.#changeDueMs, nowMs + this.#askedMs);
+    this.#askedMs = 0;
+  }
+
+  #spread(askedMs: number): number {
+    return askedMs * (1 + RETRY_AFTER_SPREAD * this.#random());
+  }
+
+  #backedOff(): number {
+    return Math.min(this.#backoff.next(), Math.max(RETRY_CAP_MS_MIN, this.#intervalMs));
   }
 }
 

@@ -43,7 +43,8 @@ export class Reconciler {
   readonly #metrics: ApplyMetrics;
   readonly #turnDependencies: TurnDependencies;
   readonly #options: ReconcilerOptions;
-  readonly #turns = new Set<Promise<void>>();
+  /** With when each began. */
+  readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0 };
   #stopped = false;
   #wasUnreachable = false;
@@ -102,7 +103,13 @@ export class Reconciler {
     this.#gate.close();
     this.#queue.clear();
     this.#limiter.close();
-    await Promise.all(this.#turns);
+    await Promise.all(this.#turns.keys());
+  }
+
+  /** How long the oldest work under way has taken, in milliseconds. Every write is bounded, and so it should be short. */
+  busyMs(): number {
+    const [oldest] = this.#turns.values();
+    return oldest === undefined ? 0 : this.#options.clock.monotonic() - oldest;
   }
 
   #fillSeats(): void {
@@ -121,7 +128,7 @@ export class Reconciler {
         this.#queue.done(item.key);
         this.#fillSeats();
       });
-      this.#turns.add(turn);
+      this.#turns.set(turn, this.#options.clock.monotonic());
     }
   }
 

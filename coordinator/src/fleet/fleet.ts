@@ -1,13 +1,13 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
-import type { KubeObject, Pod } from '../kube/objects.ts';
+import type { KubeObject } from '../kube/objects.ts';
 import { poolOf } from '../pools.ts';
 import type { Service } from '../services.ts';
 import { type Freshness, FreshnessTracker } from './freshness.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
-import { observePod, PodIndex } from './pod-index.ts';
+import { PodIndex } from './pod-index.ts';
 import { probeTargets } from './probe-targets.ts';
 import { type Admission, type ReportIdentity, ReportLedger } from './report-ledger.ts';
 import type { NodeSnapshot } from './snapshot.ts';
@@ -46,7 +46,7 @@ export class Fleet {
       windowMs,
       guardPercent,
       onChange: (node) => options.onDirty(node, true),
-      onSettled: () => this.#markAll(),
+      onSettled: () => this.markAll(),
     });
     this.#nodes = new NodeStore((change) => this.#nodeChanged(change));
     this.#componentPods = new PodIndex((previous, next) => {
@@ -82,10 +82,6 @@ export class Fleet {
   /** Trims a Node as it is parsed, before it is kept. */
   observe(node: KubeObject): ObservedNode {
     return observeNode(node, this.#intern, this.#options.annotationsOfInterest ?? new Set());
-  }
-
-  observePod(pod: Pod) {
-    return observePod(pod);
   }
 
   /** The answer of the API server to a write. */
@@ -158,14 +154,15 @@ export class Fleet {
   restart(options: { forgetReports: boolean }): void {
     if (options.forgetReports) this.#ledger.clear();
     this.freshness.restart(this.#options.clock.monotonic());
-    this.#markAll();
+    this.markAll();
   }
 
   tick(): void {
     this.freshness.tick(this.#options.clock.monotonic());
   }
 
-  #markAll(): void {
+  /** Every node is to be looked at. */
+  markAll(): void {
     for (const name of this.#nodes.names()) this.#options.onDirty(name, false);
   }
 

@@ -65,10 +65,20 @@ describe('a node', () => {
     const { tracker, run, names } = fleetOf(10);
     run(0, 60_000, names);
     tracker.heard('node-0', undefined, 60_000, true);
-    run(61_000, 60_000 + LEAVING_GRACE_MS - 1000, names.slice(1));
+    run(61_000, 60_000 + LEAVING_GRACE_MS - WINDOW_MS / 2 - 1000, names.slice(1));
     expect(tracker.of('node-0')).toEqual({ state: 'leaving' });
+    run(60_000 + LEAVING_GRACE_MS - WINDOW_MS / 2, 60_000 + LEAVING_GRACE_MS - 1000, names.slice(1));
+    expect(tracker.of('node-0').state).not.toBe('silent');
     run(60_000 + LEAVING_GRACE_MS, 60_000 + LEAVING_GRACE_MS, names.slice(1));
     expect(tracker.of('node-0')).toEqual({ state: 'silent' });
+  });
+
+  test('whose agent said goodbye keeps what is left of its time through a restart', () => {
+    const { tracker, run, names } = fleetOf(10);
+    run(0, 60_000, names);
+    tracker.heard('node-0', undefined, 60_000, true);
+    tracker.restart(65_000);
+    expect(tracker.of('node-0')).toEqual({ state: 'leaving' });
   });
 
   test('gets a fresh window by a restart', () => {
@@ -95,6 +105,20 @@ describe('the guard', () => {
     }
     expect(tracker.activeGuards()).toEqual([FLEET_GUARD]);
     expect(tracker.of('node-0')).toEqual({ state: 'silent', guard: FLEET_GUARD });
+  });
+
+  test('holds before the first of many nodes whose agents said goodbye counts as silent', () => {
+    const { tracker, names, run } = fleetOf(10);
+    run(0, 60_000, names);
+    for (const [index, name] of names.entries()) {
+      run(61_000 + index * 1000, 61_000 + index * 1000, []);
+      tracker.heard(name, undefined, 61_000 + index * 1000, true);
+    }
+    for (let now = 72_000; now < 300_000; now += 1000) {
+      run(now, now, []);
+      for (const name of names) expect(tracker.of(name)).not.toEqual({ state: 'silent' });
+    }
+    expect(tracker.activeGuards()).toEqual([FLEET_GUARD]);
   });
 
   test('does not hold for half of the nodes', () => {

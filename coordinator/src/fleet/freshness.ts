@@ -13,7 +13,7 @@ export type Freshness =
   /** There is no agent on this node, and none has ever reported. */
   | { state: 'absent' };
 
-/** How long a node may be silent after its agent said goodbye. */
+/** How long a node may be silent after its agent said goodbye, unless the window is longer. */
 export const LEAVING_GRACE_MS = 120_000;
 
 type Entry = {
@@ -91,14 +91,19 @@ export class FreshnessTracker {
   restart(nowMs: number): void {
     this.#settlesAtMs = nowMs + this.#options.windowMs;
     this.#settled = false;
-    for (const entry of [...this.#entries.values()]) this.#renew(entry, nowMs);
+    for (const entry of [...this.#entries.values()]) {
+      const graceLeftMs = entry.stage === 'leaving' ? entry.sinceMs + this.#leavingGraceMs - nowMs : 0;
+      if (graceLeftMs <= this.#options.windowMs) this.#renew(entry, nowMs);
+    }
   }
 
   /** Moves on whose time has come. To be called about once a second. */
   tick(nowMs: number): void {
     this.#promote(this.#queues.waiting, nowMs - this.#options.windowMs / 2, 'overdue');
     this.#promote(this.#queues.overdue, nowMs - this.#options.windowMs, 'silent');
-    this.#promote(this.#queues.leaving, nowMs - LEAVING_GRACE_MS, 'silent');
+    const { windowMs } = this.#options;
+    // They pass through overdue like the others, so that the guard sees them before the first is judged.
+    this.#promote(this.#queues.leaving, nowMs - this.#leavingGraceMs + windowMs / 2, 'overdue', nowMs - windowMs / 2);
     for (const group of this.#groups.values()) this.#evaluate(group, nowMs);
     if (this.#settled || nowMs < this.#settlesAtMs) return;
     this.#settled = true;
@@ -112,12 +117,6 @@ export class FreshnessTracker {
     if (entry.stage !== 'silent') return { state: entry.heard ? 'fresh' : 'unheard' };
     const guard = groupNames(entry).find((name) => this.#groups.get(name)?.guarded);
     return guard === undefined ? { state: 'silent' } : { state: 'silent', guard };
-  }
-
-  /** Milliseconds since the node was heard, or since it was expected. */
-  ageMs(node: string, nowMs: number): number | undefined {
-    const entry = this.#entries.get(node);
-    return entry && nowMs - entry.sinceMs;
   }
 
   /** Names of the guards that hold now. */
@@ -171,12 +170,18 @@ export class FreshnessTracker {
     }
   }
 
-  #promote(queue: Set<Entry>, sinceAtMostMs: number, stage: 'overdue' | 'silent'): void {
+  get #leavingGraceMs(): number {
+    return Math.max(LEAVING_GRACE_MS, this.#options.windowMs);
+  }
+
+  /** `sinceMs`: from when on the silence of those who move on is counted, where that is not as before. */
+  #promote(queue: Set<Entry>, sinceAtMostMs: number, stage: 'overdue' | 'silent', sinceMs?: number): void {
     for (const entry of queue) {
       if (entry.sinceMs > sinceAtMostMs) break;
       queue.delete(entry);
       this.#leaveGroups(entry);
       entry.stage = stage;
+      if (sinceMs !== undefined) entry.sinceMs = sinceMs;
       this.#joinGroups(entry);
       if (stage === 'overdue') this.#queues.overdue.add(entry);
       else this.#options.onChange(entry.node);

@@ -36,6 +36,15 @@ describe('the node store', () => {
     expect(nodes.get('n')).toBeUndefined();
   });
 
+  test('goes by a complete list even where its versions are lower, as after a restore of etcd', () => {
+    const { nodes } = store();
+    nodes.upsert(nodeAt('1000', { old: 'x' }));
+    nodes.replace([nodeAt('500', { restored: 'x' })]);
+    expect(nodes.get('n')?.labels).toEqual({ restored: 'x' });
+    nodes.upsert(nodeAt('501', { restored: 'y' }));
+    expect(nodes.get('n')?.labels).toEqual({ restored: 'y' });
+  });
+
   test('tells of Nodes that are missing from a new list', () => {
     const { nodes, changes } = store();
     nodes.upsert(nodeAt('1'));

@@ -27,16 +27,24 @@ export class NodeStore {
     return this.#nodes.size;
   }
 
-  /** A complete list: what is not in it is gone. */
+  /**
+   * A complete list: what is not in it is gone, and what is in it counts, even where its version is lower. An etcd that
+   * was restored from a backup counts from an older revision. Should an answer to our own write have been newer than
+   * the list, the watch that goes on from the list brings it again.
+   */
   replace(nodes: readonly ObservedNode[]): void {
     const listed = new Set(nodes.map(({ name }) => name));
     for (const name of this.names()) if (!listed.has(name)) this.remove(name);
-    for (const node of nodes) this.upsert(node);
+    for (const node of nodes) this.#put(node);
   }
 
   upsert(next: ObservedNode): void {
     const previous = this.#nodes.get(next.name);
-    if (previous && isOlder(next.resourceVersion, previous.resourceVersion)) return;
+    if (!previous || !isOlder(next.resourceVersion, previous.resourceVersion)) this.#put(next);
+  }
+
+  #put(next: ObservedNode): void {
+    const previous = this.#nodes.get(next.name);
     this.#nodes.set(next.name, next);
     if (!previous) this.#onChange({ name: next.name, next });
     else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });
@@ -55,11 +63,7 @@ export class NodeStore {
   }
 }
 
-/**
- * Whether resource version `a` came before `b`. They may be compared as numbers within one resource (KEP-5504). After a
- * restore of etcd from a backup they start again lower; the list that follows arrives by `replace`, and a Node that is
- * really the same is unchanged by it.
- */
+/** Whether resource version `a` came before `b`: they may be compared as numbers within one resource (KEP-5504). */
 function isOlder(a: string, b: string): boolean {
   return a.length === b.length ? a < b : a.length < b.length;
 }

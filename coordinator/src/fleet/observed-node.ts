@@ -17,6 +17,9 @@ export type ObservedNode = {
 const NOTHING: ReadonlySet<string> = new Set();
 const NO_KEYS: OwnedKeys = { labels: NOTHING, annotations: NOTHING };
 
+/** Names of nodes are label values too: where nodes come and go, the pool is begun anew now and then. */
+const POOL_MAX = 50_000;
+
 /** Gives the same string object for equal text, so that a label that every node carries is kept once. */
 export type Intern = (text: string) => string;
 
@@ -25,6 +28,7 @@ export function createIntern(): Intern {
   return (text) => {
     const known = pool.get(text);
     if (known !== undefined) return known;
+    if (pool.size >= POOL_MAX) pool.clear();
     pool.set(text, text);
     return text;
   };

@@ -58,8 +58,11 @@ export class PodIndex {
   upsert(pod: ObservedPod): void {
     if (pod.node === '') return;
     const key = keyOf(pod);
+    const found = this.#byName.get(key);
+    if (found && samePod(found, pod)) return;
+    // Another pod of the same name, perhaps on another node, whose predecessor went unseen.
+    if (found && found.uid !== pod.uid) this.remove(found);
     const previous = this.#byName.get(key);
-    if (previous && samePod(previous, pod)) return;
     this.#byName.set(key, pod);
     const pods = this.#byNode.get(pod.node) ?? new Map<string, ObservedPod>();
     this.#byNode.set(pod.node, pods.set(key, pod));

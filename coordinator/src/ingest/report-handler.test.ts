@@ -144,9 +144,21 @@ describe('a request that is refused', () => {
     expect(bad.headers['www-authenticate']).toBe('Bearer realm="rollcall", error="invalid_token"');
   });
 
+  it('gets 422 with the field when it names no node', async () => {
+    const { port } = await start();
+    for (const body of [{}, { node: ['n1'] }]) {
+      const answer = await send(port, body);
+      expect(answer.status).toBe(422);
+      expect(JSON.parse(answer.body)).toMatchObject({ code: 'REPORT_INVALID', field: 'node' });
+    }
+  });
+
   it('gets 403 when the report is of another node, before the rest is looked at', async () => {
     const { port } = await start();
-    for (const body of [{ ...heartbeat, node: 'n2' }, { node: 'n2', services: 'nonsense' }, {}, { node: ['n1'] }]) {
+    for (const body of [
+      { ...heartbeat, node: 'n2' },
+      { node: 'n2', services: 'nonsense' },
+    ]) {
       const answer = await send(port, body);
       expect(answer.status).toBe(403);
       expect(JSON.parse(answer.body)).toMatchObject({ code: 'REPORT_FORBIDDEN', field: 'node' });

@@ -131,7 +131,10 @@ export class ReportHandler {
    * just joined: that is no fault of its agent, which is asked to come back, and nothing about it is remembered.
    */
   #checkNode(body: object, identity: AgentIdentity): ReportSender {
-    if (!('node' in body) || body.node !== identity.node) {
+    if (!('node' in body) || typeof body.node !== 'string') {
+      throw new ReportRefusal(422, 'node must be the name of the Node', { field: 'node' });
+    }
+    if (body.node !== identity.node) {
       throw new ReportRefusal(403, `The token is for reports of node ${identity.node} only`, { field: 'node' });
     }
     const watchedUid = this.#options.nodeUid(identity.node);

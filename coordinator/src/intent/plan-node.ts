@@ -58,9 +58,9 @@ function valueToSet(
   if (entry.stance === 'withhold') return undefined;
   if (entry.stance === 'hold') return isOwned(node, entry) ? observed : undefined;
   if (isSetAside(entry, entry.value)) return undefined;
-  // Force is for the whole request. A shared key that may be somebody else's travels without it, next time.
+  // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
   const mayBeForeign = entry.ownership === 'shared' && observed !== undefined && observed !== entry.value;
-  if (force && mayBeForeign && !isOwned(node, entry)) return undefined;
+  if (force && mayBeForeign) return isOwned(node, entry) ? observed : undefined;
   return entry.value;
 }
 

@@ -23,6 +23,8 @@ export type ElectionCallbacks = {
 export interface Election extends WriteFence {
   /** Takes part until the signal aborts, then resolves. Losing does not end it. Never throws. */
   run(): Promise<void>;
+  /** Milliseconds since the Lease was last seen to change: a leader that is alive renews it every few seconds. */
+  silentMs(): number;
   /** The same as `remainingMs() > 0`. */
   isLeading(): boolean;
   /**
@@ -55,6 +57,7 @@ export function createSoleLeader(options: {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       stop();
     },
+    silentMs: () => 0,
     isLeading: () => leading && !signal.aborted,
     remainingMs: () => (leading && !signal.aborted ? LEASE_TIMING.renewDeadlineMs : 0),
     async release(afterSettled) {

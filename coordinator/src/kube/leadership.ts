@@ -66,6 +66,11 @@ export class Leadership implements WriteFence {
   /** Without effect once leadership has ended: whoever was told so begins anew. */
   extend(startedAt: number): void {
     if (this.#term === undefined) return;
+    // It had run out before this renewal was known: writes were turned away meanwhile, and must be looked at anew.
+    if (this.remainingMs() === 0) {
+      this.end('the Lease was not renewed in time');
+      return;
+    }
     this.#renewedAt = startedAt;
     this.#armTimer();
   }

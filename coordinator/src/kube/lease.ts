@@ -87,6 +87,10 @@ class LeaseElection implements Election {
     return this.#leadership.remainingMs();
   }
 
+  silentMs(): number {
+    return this.#options.clock.monotonic() - (this.#observer.changedAt ?? Number.NEGATIVE_INFINITY);
+  }
+
   isLeading(): boolean {
     return this.remainingMs() > 0;
   }

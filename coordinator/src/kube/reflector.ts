@@ -48,6 +48,8 @@ export type Reflector = {
   run(): Promise<void>;
   /** Whether `onReplace` was called at least once. */
   hasSynced(): boolean;
+  /** Whether the last try failed, so that what is known here may be old. */
+  isFailing(): boolean;
   /** When the API server was last heard on this resource, bookmarks included; `undefined` before the first time. */
   lastContactMonotonic(): number | undefined;
   /** What a watch would go on from. */
@@ -90,12 +92,16 @@ class ListWatch<T> implements Reflector {
     this.#options = options;
     this.#resource = options.path.split('/').at(-1) ?? options.path;
     this.#selectors = { ...(fieldSelector ? { fieldSelector } : {}), ...(labelSelector ? { labelSelector } : {}) };
-    this.#backoff = new Backoff({ baseMs: 500, maxMs: 30_000, random });
+    this.#backoff = new Backoff({ baseMs: 500, maxMs: 5000, random });
     this.#absentBackoff = new Backoff({ baseMs: 10_000, maxMs: 30_000, random });
   }
 
   hasSynced(): boolean {
     return this.#synced;
+  }
+
+  isFailing(): boolean {
+    return this.#failing !== undefined;
   }
 
   lastContactMonotonic(): number | undefined {
@@ -189,6 +195,7 @@ class ListWatch<T> implements Reflector {
       throw err;
     }
     if (signal.aborted) return 0;
+    this.#noteContact();
     const livedMs = clock.monotonic() - startedAt;
     this.#resetBackoffAfter(livedMs);
     this.#options.metrics?.watchRestarted(this.#resource, 'ended');

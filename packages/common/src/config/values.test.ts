@@ -62,7 +62,7 @@ describe('fromFile', () => {
   });
 
   test.each<[Option, unknown, RegExp]>([
-    [TEXT, 7, /must be a string, got "7"/],
+    [TEXT, 7, /must be a string, got 7/],
     [TEXT, 'bad', /must be good/],
     [FLAG, 'true', /must be a boolean/],
     [WHOLE, '3', /must be a number/],

@@ -27,7 +27,7 @@ export function fromFile(option: Option, value: unknown): Converted {
     return { problem: 'must be a list of strings' };
   }
   const type = typeof value;
-  if (type !== option.type) return { problem: `must be a ${option.type}, got ${quote(JSON.stringify(value))}` };
+  if (type !== option.type) return { problem: `must be a ${option.type}, got ${JSON.stringify(value)}` };
   return checked(option, value);
 }
 
