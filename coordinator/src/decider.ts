@@ -7,7 +7,7 @@ import { SetAside } from './apply/set-aside.ts';
 import { Fleet } from './fleet/fleet.ts';
 import { intentOf, type NodeIntent } from './intent/intent.ts';
 import type { NodePlan } from './intent/plan.ts';
-import { type IsSetAside, planNode } from './intent/plan-node.ts';
+import { planNode } from './intent/plan-node.ts';
 import type { KubeClient, WriteFence } from './kube/client.ts';
 import type { ObjectMeta } from './kube/objects.ts';
 import type { Labeler } from './labelers/labeler.ts';
@@ -62,7 +62,7 @@ export class Decider {
     const node = this.fleet.node(name);
     const intent = this.#intent(name);
     if (!node || !intent || !this.#options.mayDecide()) return undefined;
-    return this.#setAside.consult(node, (isSetAside: IsSetAside) => planNode(node, intent, isSetAside));
+    return this.#setAside.consult(node, (askSetAside) => planNode(node, intent, askSetAside));
   }
 
   #intent(name: string): NodeIntent | undefined {

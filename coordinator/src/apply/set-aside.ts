@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { KeyRef, SetAsideKey } from '../intent/plan.ts';
+import type { AskSetAside, KeyRef, SetAsideCause, SetAsideKey } from '../intent/plan.ts';
 
 /** A Node as the planner sees it. */
 export type SeenNode = {
@@ -28,7 +28,7 @@ type Entry = {
 
 type Memory = { uid: string; entries: Map<string, Entry> };
 
-type Counts = Record<SetAsideKey['cause'], number>;
+type Counts = Record<SetAsideCause, number>;
 
 /**
  * Remembers, for each Node, which wanted keys could not be written, so that they neither hold up the others nor are
@@ -59,15 +59,15 @@ export class SetAside {
    * Runs `decide`, which asks for every key that is wanted on the Node whether it is out. A key that it does not ask
    * for is no longer wanted, and forgotten.
    */
-  consult<T>(node: SeenNode, decide: (isSetAside: (ref: KeyRef, wanted: string) => boolean) => T): T {
+  consult<T>(node: SeenNode, decide: (setAside: AskSetAside) => T): T {
     const memory = this.#nodes.get(node.name);
     if (memory && memory.uid !== node.uid) this.forget(node.name);
-    if (!memory || memory.uid !== node.uid) return decide(() => false);
+    if (!memory || memory.uid !== node.uid) return decide(() => undefined);
     const asked = new Set<string>();
     const result = decide((ref, wanted) => {
       const id = idOf(ref);
       asked.add(id);
-      return this.#isOut(memory, id, wanted, (ref.kind === 'label' ? node.labels : node.annotations)[ref.key]);
+      return this.#cause(memory, id, wanted, (ref.kind === 'label' ? node.labels : node.annotations)[ref.key]);
     });
     for (const id of memory.entries.keys()) if (!asked.has(id)) this.#drop(memory, id);
     if (memory.entries.size === 0) this.#nodes.delete(node.name);
@@ -123,14 +123,14 @@ export class SetAside {
     return known?.key.wanted !== key.wanted;
   }
 
-  #isOut(memory: Memory, id: string, wanted: string, observed: string | undefined): boolean {
+  #cause(memory: Memory, id: string, wanted: string, observed: string | undefined): SetAsideCause | undefined {
     const entry = memory.entries.get(id);
-    if (!entry) return false;
+    if (!entry) return undefined;
     if (entry.key.wanted !== wanted || this.#clock.monotonic() >= entry.expiresMs || hasChanged(entry, observed)) {
       this.#drop(memory, id);
-      return false;
+      return undefined;
     }
-    return true;
+    return entry.key.cause;
   }
 
   #drop(memory: Memory, id: string): void {

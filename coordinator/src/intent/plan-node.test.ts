@@ -7,7 +7,7 @@ import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';
 import { prunePlan } from './prune.ts';
 
-const never = () => false;
+const never = () => undefined;
 
 function observed(labels: Record<string, string>, owned: string[] = []): ObservedNode {
   const annotations = {};
@@ -80,9 +80,21 @@ describe('a plan', () => {
   });
 
   test('leaves out what is set aside', () => {
-    const made = planNode(observed({}), mergeClaims([claim(), claim({ key: 'bad' })]), ({ key }) => key === 'bad');
+    const made = planNode(observed({}), mergeClaims([claim(), claim({ key: 'bad' })]), ({ key }) =>
+      key === 'bad' ? 'invalid' : undefined,
+    );
     expect(made?.set?.labels).toEqual({ k: 'true' });
   });
+});
+
+test('an exclusive key that was found to be somebody else’s is taken over as soon as its value is in view', () => {
+  const intent = mergeClaims([claim()]);
+  expect(planNode(observed({}), intent, () => 'foreign')).toBeUndefined();
+  expect(planNode(observed({ k: 'false' }), intent, () => 'foreign')?.set).toMatchObject({
+    labels: { k: 'true' },
+    force: true,
+  });
+  expect(planNode(observed({ k: 'false' }), intent, () => 'denied')?.set).toBeUndefined();
 });
 
 test('pruning removes exclusive keys whoever set them, and releases the rest', () => {

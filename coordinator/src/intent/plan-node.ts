@@ -1,18 +1,15 @@
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
-import type { KeyRef, NodePlan, NodeSet } from './plan.ts';
-
-/** Whether a key could not be written before, with this value, and is to be left out for now. */
-export type IsSetAside = (ref: KeyRef, wanted: string) => boolean;
+import type { AskSetAside, KeyRef, NodePlan, NodeSet } from './plan.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
-export function planNode(node: ObservedNode, intent: NodeIntent, isSetAside: IsSetAside): NodePlan | undefined {
+export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: AskSetAside): NodePlan | undefined {
   const withdrawn = keysToWithdraw(node, intent);
   const force = [...intent.values()].some((entry) => isTakenOver(entry, node));
   const set: NodeSet = { labels: {}, annotations: {}, force };
   let differs = false;
   for (const entry of intent.values()) {
-    const value = valueToSet(entry, node, isSetAside, force);
+    const value = valueToSet(entry, node, askSetAside, force);
     if (value === undefined) continue;
     valuesOf(set, entry)[entry.key] = value;
     if (value !== valuesOf(node, entry)[entry.key] || !isOwned(node, entry)) differs = true;
@@ -51,13 +48,15 @@ function isTakenOver(entry: IntentEntry, node: ObservedNode): boolean {
 function valueToSet(
   entry: IntentEntry,
   node: ObservedNode,
-  isSetAside: IsSetAside,
+  askSetAside: AskSetAside,
   force: boolean,
 ): string | undefined {
   const observed = valuesOf(node, entry)[entry.key];
   if (entry.stance === 'withhold') return undefined;
   if (entry.stance === 'hold') return isOwned(node, entry) ? observed : undefined;
-  if (isSetAside(entry, entry.value)) return undefined;
+  const cause = askSetAside(entry, entry.value);
+  // That an exclusive key is somebody else's is no reason to leave it to them, once it can be seen.
+  if (cause !== undefined && !(cause === 'foreign' && isTakenOver(entry, node))) return undefined;
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
   const mayBeForeign = entry.ownership === 'shared' && observed !== undefined && observed !== entry.value;
   if (force && mayBeForeign) return isOwned(node, entry) ? observed : undefined;

@@ -27,9 +27,15 @@ export type NodePlan = {
   set?: NodeSet;
 };
 
+/** Somebody else owns it; the API server takes no such key or value; a policy forbids it. */
+export type SetAsideCause = 'foreign' | 'invalid' | 'denied';
+
+/** Why a key with this value is left out for now; `undefined` when it is not. */
+export type AskSetAside = (ref: KeyRef, wanted: string) => SetAsideCause | undefined;
+
 /** A wanted key that was not written, and why. It is left out until what is wanted, or what is on the Node, changes. */
 export type SetAsideKey = KeyRef & {
-  cause: 'foreign' | 'invalid' | 'denied';
+  cause: SetAsideCause;
   /** The value that was wanted. */
   wanted: string;
   /** For people: who owns it, or what the API server said. */

@@ -22,5 +22,5 @@ export function prunePlan(node: ObservedNode, exclusiveLabels: readonly string[]
     },
   ]);
   const nothing: NodeIntent = new Map(entries);
-  return planNode(node, nothing, () => false);
+  return planNode(node, nothing, () => undefined);
 }

@@ -88,7 +88,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const plan = (name: string) => {
     const node = store.get(name);
     const intent = intents.get(name);
-    return node && intent && setAside.consult(node, (isSetAside) => planNode(node, intent, isSetAside));
+    return node && intent && setAside.consult(node, (askSetAside) => planNode(node, intent, askSetAside));
   };
   const reconciler = new Reconciler({
     plan,
