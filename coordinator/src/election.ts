@@ -46,7 +46,14 @@ export function joinElection(options: JoinOptions): Election {
       if (!leading) options.onStandby(url && url !== leaderUrl ? url : undefined);
     },
   };
-  if (!config.leaderElect) return createSoleLeader({ identity, leaderUrl, signal, callbacks });
+  if (!config.leaderElect) {
+    const onStartedLeading = (term: number) => {
+      metrics.leading(true);
+      logger.info({ term, identity }, 'Started leading');
+      callbacks.onStartedLeading(term);
+    };
+    return createSoleLeader({ identity, leaderUrl, signal, callbacks: { ...callbacks, onStartedLeading } });
+  }
   const client = createKubeClient(kubeConfig, {
     userAgent: `rollcall-coordinator/${VERSION} (leader election)`,
     maxSockets: 4,

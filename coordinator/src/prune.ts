@@ -93,7 +93,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     if (clock.monotonic() - saidAtMs >= PROGRESS_EVERY_MS) {
       saidAtMs = clock.monotonic();
       const state = election.isLeading() ? 'Waited for nodes to be clean' : 'Waited for the Lease';
-      logger.info({ nodes: nodes.size, unclean: unclean.length }, state);
+      logger.info({ nodes: nodes.size, unclean: unclean.length, first: unclean.slice(0, 5) }, state);
     }
     await sleep(clock, POLL_MS, signal);
   }

@@ -17,6 +17,6 @@ for (const block of await referenceBlocks()) {
 }
 if (stale.length > 0) {
   const lines = stale.map((entry) => `  ${entry}\n`).join('');
-  process.stdout.write(check ? `Out of date, run pnpm generate:\n${lines}` : `Generated:\n${lines}`);
+  process.stdout.write(check ? `Out of date, run npm run generate:\n${lines}` : `Generated:\n${lines}`);
   if (check) process.exitCode = 1;
 }

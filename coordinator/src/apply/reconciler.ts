@@ -75,7 +75,7 @@ export class Reconciler {
     };
   }
 
-  /** Looks at a Node soon. Urgent is what has a withdrawal. */
+  /** Looks at a Node soon. Urgent is what may lead to a withdrawal. */
   add(nodeName: string, details?: WorkDetails): void {
     if (!this.#stopped) this.#queue.add(nodeName, details);
   }

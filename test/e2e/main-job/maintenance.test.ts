@@ -54,6 +54,13 @@ test('pruning removes what is ours, whoever set it, leaves the rest, and exits w
   expect(node).not.toContain('"manager": "rollcall"');
 });
 
+test('a single coordinator that takes part in no election leads', async () => {
+  const sole = await rig.addCoordinator(['--dry-run=false', '--leader-elect=false']);
+  expect(await rig.leader()).toBe(sole);
+  await rig.allReady();
+  await rig.endCoordinator(sole, 'SIGTERM');
+});
+
 test.each([
   [['--stale-after-seconds=soon'], /--stale-after-seconds/],
   [['--tls=off', '--reports-listen=0.0.0.0:0'], /--tls/],
