@@ -3,11 +3,10 @@ import { readFileSync } from 'node:fs';
 import { systemClock as clock } from '@rollcall/common/clock.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
-import { closeServer, listen, parseListenAddress } from '@rollcall/common/http-server.ts';
 import { type Lifecycle, runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, type Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import { createObservabilityServer, type ObservabilityOptions } from '@rollcall/common/observability-server.ts';
+import { openObservability } from '@rollcall/common/observability-server.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { observeMachine } from './collectors.ts';
 import { type AgentConfig, loadConfig, PROGRAM_NAME } from './config.ts';
@@ -22,7 +21,6 @@ import { ServicesWatch } from './services-watch.ts';
 
 /** The reporter comes round every 5 s, or after a delivery of at most 5 s. */
 const REPORTER_STALLED_MS = 30_000;
-const SERVER_CLOSE_GRACE_MS = 200;
 
 const config = await valuesOrExit(PROGRAM_NAME, () =>
   loadConfig({
@@ -84,7 +82,7 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
     signal,
   });
 
-  const bound = await serveObservability(config.listen, { health, readiness, registry }, life);
+  const bound = await openObservability(config.listen, { health, readiness, registry }, life);
   life.onStop('coordinator connection', () => client.close());
   life.onStop('reporter', () => reporter.stop());
   services.start();
@@ -96,14 +94,4 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
 function servicesConfig(config: AgentConfig, logger: Logger) {
   const { registryFacadeCaFile: caFile, ...rest } = config;
   return caFile === undefined ? rest : { ...rest, registryFacadeCa: registryFacadeCa(caFile, logger) };
-}
-
-/** Returns the address as bound, or `off`. */
-async function serveObservability(text: string, options: ObservabilityOptions, life: Lifecycle): Promise<string> {
-  const parsed = parseListenAddress(text);
-  if ('problem' in parsed || !parsed.address) return 'off';
-  const server = createObservabilityServer(options);
-  const { host, port } = await listen(server, parsed.address);
-  life.onStop('listener', () => closeServer(server, SERVER_CLOSE_GRACE_MS));
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,25 +1,9 @@
+import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { parseListenAddress } from '@rollcall/common/http-server.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
 
-const PORT = { type: 'number', min: 1, max: 65_535 } as const;
 const PERIOD_MS = { type: 'number', min: 10, max: 3_600_000 } as const;
 const THRESHOLD = { type: 'number', min: 1, max: 1000 } as const;
-
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-
-/** RFC 1123, section 2.1, as Kubernetes takes it for the names of objects. */
-function isSubdomain(text: string): boolean {
-  return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(label));
-}
-
-function checkSubdomain(text: string): string | undefined {
-  return isSubdomain(text) ? undefined : 'must be a DNS name in lower case: letters, digits, "-" and ".", at most 253';
-}
-
-function checkLabel(text: string): string | undefined {
-  return DNS_LABEL.test(text) ? undefined : 'must be a DNS label: lower-case letters, digits and "-", at most 63';
-}
 
 function checkHost(text: string): string | undefined {
   const isAddress = process.getBuiltinModule('node:net').isIP(text) !== 0;
@@ -32,11 +16,6 @@ function checkServerName(text: string): string | undefined {
   // RFC 6066, section 3: an address is no server name.
   if (process.getBuiltinModule('node:net').isIP(text) !== 0) return 'must be a DNS name, not an address';
   return checkSubdomain(text);
-}
-
-function checkListen(text: string): string | undefined {
-  const parsed = parseListenAddress(text);
-  return 'problem' in parsed ? parsed.problem : undefined;
 }
 
 function checkPath(text: string): string | undefined {

@@ -1,11 +1,10 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { type Clock, sleep, systemClock } from '@rollcall/common/clock.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
-import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import { createRegistry, type Registry } from '@rollcall/common/metrics.ts';
-import { createObservabilityServer } from '@rollcall/common/observability-server.ts';
+import { createRegistry } from '@rollcall/common/metrics.ts';
+import { openObservability } from '@rollcall/common/observability-server.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { type CoordinatorConfig, type CoordinatorEnvironment, listenAddress } from './config.ts';
 import { Decider } from './decider.ts';
@@ -30,7 +29,6 @@ const SYNC_POLL_MS = 20;
 const STALLED_MS = 30_000;
 /** Far more than the rounds of one node take, each request of which is bounded by 10 s. */
 const WRITE_STALLED_MS = 300_000;
-const SERVER_CLOSE_GRACE_MS = 200;
 /** More than two renewals missed. */
 const LEADER_SILENT_MS = 5000;
 const NO_LEADER: Role = { leading: false };
@@ -103,7 +101,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
   });
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
-  const healthAddress = await serveHealth(config, { health, readiness, registry }, life);
+  const healthAddress = await openObservability(config.listen, { health, readiness, registry }, life);
 
   const tls = await prepareReportsTls({
     ...setup,
@@ -182,20 +180,6 @@ export function kubeClient(kubeConfig: KubeConfig, clock: Clock, metrics: KubeMe
     clock,
     onAnswer: metrics.answered,
   });
-}
-
-/** Returns the address as bound, or `off`. */
-async function serveHealth(
-  config: CoordinatorConfig,
-  parts: { health: HealthChecks; readiness: HealthChecks; registry: Registry },
-  life: Lifecycle,
-): Promise<string> {
-  const address = listenAddress(config.listen);
-  if (!address) return 'off';
-  const server = createObservabilityServer(parts);
-  const { host, port } = await listen(server, address);
-  life.onStop('health listener', () => closeServer(server, SERVER_CLOSE_GRACE_MS));
-  return `${host}:${port}`;
 }
 
 function advertiseUrl(

@@ -1,11 +1,6 @@
+import { checkLabel, checkListen, checkSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { parseListenAddress } from '@rollcall/common/http-server.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
-
-function checkListen(text: string): string | undefined {
-  const parsed = parseListenAddress(text);
-  return 'problem' in parsed ? parsed.problem : undefined;
-}
 
 function checkUrl(text: string): string | undefined {
   const url = URL.parse(text);
@@ -13,23 +8,10 @@ function checkUrl(text: string): string | undefined {
   return url.username || url.password ? 'must not hold a user name or password' : undefined;
 }
 
-function checkObjectName(text: string): string | undefined {
-  const isName = text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text);
-  return isName ? undefined : 'must be a DNS name: lower-case letters, digits, "-" and ".", at most 253';
-}
-
-function checkName(text: string): string | undefined {
-  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)
-    ? undefined
-    : 'must be a DNS label: lower-case letters, digits and "-", at most 63';
-}
-
 /** A label key may have 63 characters, and `registry-facade_ready_ns_` takes 25 of them. */
 function checkComponentNamespace(text: string): string | undefined {
-  return text.length > 38 ? 'must have at most 38 characters, as it is part of label keys' : checkName(text);
+  return text.length > 38 ? 'must have at most 38 characters, as it is part of label keys' : checkLabel(text);
 }
-
-const PORT = { type: 'number', min: 1, max: 65_535 } as const;
 
 /** Every setting of the coordinator. README.md and `--help` are made from this table. */
 export const COORDINATOR_OPTIONS = {
@@ -120,10 +102,10 @@ export const COORDINATOR_OPTIONS = {
   leaseName: {
     type: 'string',
     default: 'rollcall-coordinator',
-    check: checkObjectName,
+    check: checkSubdomain,
     help: 'Name of the Lease of the election.',
   },
-  leaseNamespace: { type: 'string', defaultText: 'own namespace', check: checkName, help: 'Namespace of the Lease.' },
+  leaseNamespace: { type: 'string', defaultText: 'own namespace', check: checkLabel, help: 'Namespace of the Lease.' },
   agentServiceAccount: {
     type: 'string',
     defaultText: '`system:serviceaccount:<own namespace>:rollcall-agent`',

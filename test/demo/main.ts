@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { buildBundles } from '../../build.ts';
+import { untilStopped } from '../control-plane/until-stopped.ts';
 import { embeddedCluster, type RigCluster } from '../rig/cluster.ts';
 import { NODE_PREFIX, outsideCluster } from './outside-cluster.ts';
 import { plainScreen, type Screen, terminalScreen } from './screen.ts';
 import { KEYS, runShow } from './show.ts';
 import { Stage } from './stage.ts';
 import { runTour } from './tour.ts';
-import { untilStopped } from './until-stopped.ts';
 
 const USAGE = `npm start [-- --once] [-- --kubeconfig FILE]
 

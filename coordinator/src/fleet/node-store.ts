@@ -1,3 +1,4 @@
+import { isOlderVersion } from '../kube/resource-version.ts';
 import { type ObservedNode, sameObservation } from './observed-node.ts';
 
 /** `next` is absent when the Node is gone, `previous` when it is new. */
@@ -40,7 +41,7 @@ export class NodeStore {
 
   upsert(next: ObservedNode): void {
     const previous = this.#nodes.get(next.name);
-    if (!previous || !isOlder(next.resourceVersion, previous.resourceVersion)) this.#put(next);
+    if (!previous || !isOlderVersion(next.resourceVersion, previous.resourceVersion)) this.#put(next);
   }
 
   #put(next: ObservedNode): void {
@@ -61,9 +62,4 @@ export class NodeStore {
     this.#nodes.delete(name);
     this.#onChange({ name, previous });
   }
-}
-
-/** Whether resource version `a` came before `b`: they may be compared as numbers within one resource (KEP-5504). */
-function isOlder(a: string, b: string): boolean {
-  return a.length === b.length ? a < b : a.length < b.length;
 }

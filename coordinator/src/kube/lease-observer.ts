@@ -1,4 +1,5 @@
-import { fingerprint, isOlderVersion, type Lease, leaseState } from './lease-record.ts';
+import { fingerprint, type Lease, leaseState } from './lease-record.ts';
+import { isOlderVersion } from './resource-version.ts';
 
 export type LeaseObserverOptions = {
   identity: string;

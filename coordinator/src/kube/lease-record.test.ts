@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOlderVersion, type Lease, type LeaseSpec, leaseState, microTime, released } from './lease-record.ts';
+import { type Lease, type LeaseSpec, leaseState, microTime, released } from './lease-record.ts';
 
 function lease(spec: LeaseSpec, annotations: Record<string, string> = {}): Lease {
   return { metadata: { name: 'l', uid: 'u', resourceVersion: '1', annotations }, spec };
@@ -54,16 +54,5 @@ describe('microTime', () => {
     const epochMs = Date.UTC(2026, 0, 2, 3, 4, 5, 67);
     expect(microTime(epochMs, 8)).toBe('2026-01-02T03:04:05.067008Z');
     expect(microTime(epochMs, 1008)).toBe('2026-01-02T03:04:05.067008Z');
-  });
-});
-
-describe('isOlderVersion', () => {
-  it.each([
-    ['9', '10', true],
-    ['10', '9', false],
-    ['10', '10', false],
-    ['9007199254740992', '9007199254740993', true],
-  ])('%s before %s: %s', (a, b, older) => {
-    expect(isOlderVersion(a, b)).toBe(older);
   });
 });

@@ -91,8 +91,3 @@ export function microTime(epochMs: number, counter: number): string {
   const micros = String(counter % 1000).padStart(3, '0');
   return new Date(epochMs).toISOString().replace('Z', `${micros}Z`);
 }
-
-/** Whether resourceVersion `a` is before `b`: both are decimal numbers, too large for a float. */
-export function isOlderVersion(a: string, b: string): boolean {
-  return a.length === b.length ? a < b : a.length < b.length;
-}

@@ -24,10 +24,8 @@ export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectM
 export type Pod = KubeObject & {
   spec?: { nodeName?: string; serviceAccountName?: string };
   status?: {
-    phase?: string;
     podIP?: string;
     hostIP?: string;
-    startTime?: string;
     conditions?: { type: string; status: string; reason?: string; lastTransitionTime?: string }[];
   };
 };

@@ -50,8 +50,6 @@ export type Reflector = {
   hasSynced(): boolean;
   /** Whether the last try failed, so that what is known here may be old. */
   isFailing(): boolean;
-  /** When the API server was last heard on this resource, bookmarks included; `undefined` before the first time. */
-  lastContactMonotonic(): number | undefined;
   /** What a watch would go on from. */
   resourceVersion(): string | undefined;
 };
@@ -102,10 +100,6 @@ class ListWatch<T> implements Reflector {
 
   isFailing(): boolean {
     return this.#failing !== undefined;
-  }
-
-  lastContactMonotonic(): number | undefined {
-    return this.#lastContact;
   }
 
   resourceVersion(): string | undefined {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { HealthChecks } from './health.ts';
-import { createPlainServer } from './http-server.ts';
+import { closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { Registry } from './metrics.ts';
 
 export type ObservabilityOptions = {
@@ -9,6 +10,21 @@ export type ObservabilityOptions = {
   readiness: HealthChecks;
   registry: Registry;
 };
+
+const CLOSE_GRACE_MS = 200;
+
+/**
+ * Opens the server at the address that `--listen` names, until the program stops. Returns the address as bound, or
+ * `off`. Throws LISTEN_FAILED.
+ */
+export async function openObservability(text: string, options: ObservabilityOptions, life: Lifecycle): Promise<string> {
+  const parsed = parseListenAddress(text);
+  if ('problem' in parsed || !parsed.address) return 'off';
+  const server = createObservabilityServer(options);
+  const { host, port } = await listen(server, parsed.address);
+  life.onStop('health listener', () => closeServer(server, CLOSE_GRACE_MS));
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
 
 /** The server behind `--listen`: /healthz, /readyz (`?verbose`, `/healthz/NAME`) and /metrics. */
 export function createObservabilityServer(options: ObservabilityOptions): Server {
