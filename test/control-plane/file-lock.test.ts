@@ -14,20 +14,20 @@ describe('withFileLock', () => {
   it('lets one in after the other, also when the first one fails', async () => {
     const file = join(dir, 'lock');
     const order: string[] = [];
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
+    const held = Promise.withResolvers<void>();
+    const firstIsIn = Promise.withResolvers<void>();
     const first = withFileLock(file, async () => {
       order.push('first in');
-      await held;
+      firstIsIn.resolve();
+      await held.promise;
       order.push('first out');
       throw new Error('no luck');
     });
+    await firstIsIn.promise;
     const second = withFileLock(
       file,
       async () => order.push('second'),
-      () => letGo(),
+      () => held.resolve(),
     );
     await expect(first).rejects.toThrow('no luck');
     await second;
