@@ -1,4 +1,4 @@
-import { COMPONENT_LABEL, REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import { COMPONENT_LABEL, notReadyTaint, REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
 
 /** A service that runs on nodes, and what the coordinator does about it. */
 export type Service = {
@@ -8,6 +8,8 @@ export type Service = {
   component: string;
   /** The label that is on a node exactly while the service is ready there. */
   label: string;
+  /** Key of the taint that is on a node exactly while the service is not ready there, where taints are written. */
+  taint: string;
   port: number;
   /** Where the agent reaches it: at the address of its pod, or of its node. */
   address: 'pod' | 'host';
@@ -23,6 +25,7 @@ export function gitpodServices(options: {
     name,
     component: name,
     label: readyLabel(name, options.namespace),
+    taint: notReadyTaint(name),
     port,
     address,
   });

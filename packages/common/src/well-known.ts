@@ -24,6 +24,26 @@ export function readyLabel(service: string, namespace: string): string {
   return `gitpod.io/${service}_ready_ns_${namespace}`;
 }
 
+/** The taint that says that a service is not ready on a node, as Gitpod's labeler writes it. */
+export function notReadyTaint(service: string): string {
+  return `gitpod.io/${service}-not-ready`;
+}
+
+/** A Node with one of these labels, whatever the value, is for workspaces. */
+export const WORKSPACE_NODE_LABELS: readonly string[] = [
+  'gitpod.io/workload_workspace_regular',
+  'gitpod.io/workload_workspace_headless',
+];
+
+/** Keeps cluster-autoscaler from removing a Node while it is "true". */
+export const SCALE_DOWN_DISABLED = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+
+/** A person's wish, on a Node, that it is kept as if a workspace were on it. */
+export const SCALE_DOWN_HOLD = 'rollcall.dev/scale-down-hold';
+
+/** The field manager of Gitpod's node-labeler: what it alone wrote is ours to clean up. */
+export const PREDECESSOR_FIELD_MANAGER = 'node-labeler';
+
 /** The label by which Gitpod's components are found, on pods. */
 export const COMPONENT_LABEL = 'component';
 
