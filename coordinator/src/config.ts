@@ -4,10 +4,14 @@ import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { type ListenAddress, parseListenAddress } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { COORDINATOR_OPTIONS } from './options.ts';
+import { checkServiceKeys } from './service-keys.ts';
+import { resolveServices, type Service } from './services.ts';
 
 export const PROGRAM_NAME = 'rollcall-coordinator';
 
 export type CoordinatorConfig = OptionValues<typeof COORDINATOR_OPTIONS> & {
+  /** All of them. */
+  services: Service[];
   leaseNamespace: string;
   agentServiceAccount: string;
 };
@@ -42,9 +46,12 @@ export function loadConfig(
   };
   return loadConfiguration(program, sources, (values) => {
     checkTls(values);
+    const services = resolveServices(values);
+    checkServiceKeys(values.config, values.services, { services, poolLabels: values.poolLabels });
     const own = environment.ownNamespace;
     return {
       ...values,
+      services,
       leaseNamespace: values.leaseNamespace ?? own,
       agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
     };

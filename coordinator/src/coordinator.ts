@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { type Clock, sleep, systemClock } from '@rollcall/common/clock.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
@@ -6,19 +7,22 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
 import { VERSION } from '@rollcall/common/version.ts';
+import { Announcer } from './announcer.ts';
 import { type CoordinatorConfig, type CoordinatorEnvironment, listenAddress } from './config.ts';
+import { openConsole } from './console.ts';
 import { Decider } from './decider.ts';
 import { joinElection } from './election.ts';
+import { EventRecorder } from './events/event-recorder.ts';
 import { registerFleetMetrics } from './fleet-metrics.ts';
+import { GitpodMetrics } from './gitpod-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import type { Role } from './ingest/report-handler.ts';
 import type { Election } from './kube/election.ts';
 import { createKubeClient } from './kube/https-client.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
-import { createLabelers } from './labelers/index.ts';
 import { openReports, type ReportsListener } from './reports.ts';
 import { prepareReportsTls } from './reports-tls.ts';
-import { gitpodServices } from './services.ts';
+import { findStrayTaints } from './stray-taints.ts';
 import { CertificateMetrics } from './tls/metrics.ts';
 import { createWatches } from './watches.ts';
 
@@ -44,12 +48,13 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
-  const services = gitpodServices(config);
+  const { services } = config;
   // What is opened before the election may be asked before there is one.
   let election: Election | undefined;
   const fence = { remainingMs: () => election?.remainingMs() ?? 0 };
   let standing: Role = NO_LEADER;
   let deciding = false;
+  let term = new AbortController();
   const leads = () => standing.leading && election?.isLeading() === true && !signal.aborted;
   const role = () => {
     // A leader that has stopped renewing its Lease is no place to send agents to; neither is one that may not write.
@@ -57,32 +62,51 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     return trusted ? standing : NO_LEADER;
   };
 
+  const events = new EventRecorder({
+    client,
+    fence,
+    clock,
+    random,
+    instance: environment.podName ?? hostname(),
+    signal,
+    logger,
+    registry,
+  });
+  const announcer = new Announcer({
+    record: (news) => events.record(news),
+    metrics: new GitpodMetrics(registry),
+    lease: { namespace: config.leaseNamespace, name: config.leaseName },
+    clock,
+  });
   const decider = new Decider({
+    ...config,
     client,
     fence,
     services,
-    labelers: createLabelers({ services, requirePod: config.requirePod }),
-    poolLabels: config.poolLabels,
+    gate: config.readinessGate,
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,
-    dryRun: config.dryRun,
     mayDecide: () => deciding,
     clock,
     random,
     logger,
     registry,
     onAgentPodGone: (uid) => reports?.forgetPod(uid),
+    onReadiness: (...news) => announcer.readiness(...news),
+    onHeldBack: (...news) => announcer.heldBack(...news),
   });
   const { fleet, reconciler } = decider;
   registerFleetMetrics(registry, {
     countByFreshness: () => (leads() ? fleet.countByFreshness() : {}),
     activeGuards: () => (leads() ? fleet.freshness.activeGuards() : []),
+    heldBack: () => (leads() ? decider.readiness.heldCount : 0),
   });
   const watches = createWatches({
     ...config,
     client,
     fleet,
     services,
+    watchTaints: config.readinessGate !== 'label',
     clock,
     random,
     signal,
@@ -102,6 +126,8 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   });
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
   const healthAddress = await openObservability(config.listen, { health, readiness, registry }, life);
+
+  const consoleAddress = await openConsole(config.consoleListen, { decider, services, role }, life);
 
   const tls = await prepareReportsTls({
     ...setup,
@@ -140,17 +166,28 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     metrics,
     onStartedLeading: () => {
       standing = { leading: true };
-      // Heard reports are of another time: this replica was a standby, and was told nothing.
-      fleet.restart({ forgetReports: true });
+      term = new AbortController();
+      decider.restart();
       tls?.lead();
       void until(watches.current, clock, life).then(() => {
         if (!leads()) return;
         deciding = true;
         fleet.markAll();
+        if (config.readinessGate === 'label') {
+          void findStrayTaints({
+            client,
+            fleet,
+            services,
+            clock,
+            logger,
+            signal: AbortSignal.any([signal, term.signal]),
+          });
+        }
       });
     },
     onStandby: (leaderUrl) => {
       deciding = false;
+      term.abort();
       standing = leaderUrl === undefined ? NO_LEADER : { leading: false, leaderUrl };
     },
   });
@@ -161,10 +198,14 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   void watches.run();
   void tls?.run();
   tick(() => {
-    if (deciding) fleet.tick();
+    if (deciding) {
+      decider.tick();
+      announcer.guards(fleet.freshness.activeGuards());
+    }
     watchdog.beat();
   }, life);
-  logger.info({ version: VERSION, listen: healthAddress, reports: reports?.address, dryRun: config.dryRun }, 'Started');
+  const listening = { listen: healthAddress, console: consoleAddress, reports: reports?.address };
+  logger.info({ version: VERSION, ...listening, gate: config.readinessGate, dryRun: config.dryRun }, 'Started');
   await until(() => watches.unsynced().length === 0, clock, life);
   if (signal.aborted) return;
   logger.info({ nodes: fleet.nodeNames().length }, 'Listed everything');

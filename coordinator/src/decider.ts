@@ -1,23 +1,33 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD } from '@rollcall/common/well-known.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
+import type { NodeFacts } from './console/node-document.ts';
 import { Fleet } from './fleet/fleet.ts';
+import type { ObservedNode } from './fleet/observed-node.ts';
+import type { NodeSnapshot } from './fleet/snapshot.ts';
+import { ChangeLog, changesBetween } from './intent/changes.ts';
 import { intentOf, type NodeIntent } from './intent/intent.ts';
 import type { NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import type { KubeClient, WriteFence } from './kube/client.ts';
-import type { ObjectMeta } from './kube/objects.ts';
-import type { Labeler } from './labelers/labeler.ts';
+import type { Node } from './kube/objects.ts';
+import { createLabelers } from './labelers/index.ts';
+import type { JudgedNode, Labeler } from './labelers/labeler.ts';
+import type { ReadinessGate } from './labelers/readiness.ts';
+import { ReadinessTracker, type ServiceReadiness } from './readiness/tracker.ts';
+import { type ReadinessNews, readinessNews } from './readiness-news.ts';
 import type { Service } from './services.ts';
 
 export type DeciderOptions = {
   client: KubeClient;
   fence: WriteFence;
   services: readonly Service[];
-  labelers: readonly Labeler[];
+  gate: ReadinessGate;
+  requirePod: boolean;
   poolLabels: readonly string[];
   windowMs: number;
   guardPercent: number;
@@ -29,64 +39,147 @@ export type DeciderOptions = {
   logger: Logger;
   registry: Registry;
   onAgentPodGone: (podUid: string) => void;
+  /** A Node shows something else of a service now. */
+  onReadiness: (node: JudgedNode, news: ReadinessNews) => void;
+  /** A service comes and goes, and is held back. */
+  onHeldBack: (node: NodeSnapshot, service: Service, readiness: ServiceReadiness) => void;
 };
 
-/** The way from what is known to what is written: fleet, labelers, intent, and the reconciler that carries it out. */
+const ANNOTATIONS: ReadonlySet<string> = new Set([SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD]);
+
+/** The way from what is known to what is written: fleet, readiness, labelers, intent, and the reconciler at its end. */
 export class Decider {
   readonly fleet: Fleet;
   readonly reconciler: Reconciler;
+  readonly readiness: ReadinessTracker;
+  readonly setAside: SetAside;
+  readonly changes = new ChangeLog();
   readonly #options: DeciderOptions;
-  readonly #setAside: SetAside;
+  readonly #labelers: readonly Labeler[];
+  /** Nodes as they were when what is being written to them was planned. */
+  readonly #planned = new Map<string, ObservedNode>();
 
   constructor(options: DeciderOptions) {
     const { clock, client } = options;
     this.#options = options;
-    this.#setAside = new SetAside(clock);
+    this.#labelers = createLabelers(options);
+    this.setAside = new SetAside(clock);
+    this.readiness = new ReadinessTracker({ ...options, onHeldBack: (...news) => options.onHeldBack(...news) });
     this.fleet = new Fleet({
       ...options,
+      annotationsOfInterest: ANNOTATIONS,
       onDirty: (node, urgent) => this.#look(node, urgent),
-      onNodeGone: (node) => this.reconciler.forget(node),
+      onNodeGone: (node) => this.#forget(node),
     });
     this.reconciler = new Reconciler({
       ...options,
-      plan: (node) => this.plan(node),
+      plan: (node) => this.#planTurn(node),
       observed: (node) => this.fleet.node(node),
-      onWritten: (node, metadata) => this.#written(node, metadata),
+      onWritten: (node) => this.#written(node),
       writer: new NodeWriter(client),
-      setAside: this.#setAside,
+      setAside: this.setAside,
     });
   }
 
   /** What has to be written to a node now; `undefined` when it is as it should be, or is not known. */
   plan(name: string): NodePlan | undefined {
     const node = this.fleet.node(name);
-    const intent = this.#intent(name);
-    if (!node || !intent || !this.#options.mayDecide()) return undefined;
-    return this.#setAside.consult(node, (askSetAside) => planNode(node, intent, askSetAside));
+    const judged = this.judged(name);
+    if (!node || !judged || !this.#options.mayDecide()) return undefined;
+    return this.setAside.consult(node, (askSetAside) => planNode(node, this.intent(judged), askSetAside));
   }
 
-  #intent(name: string): NodeIntent | undefined {
+  /** A node as it is known now, with what that says of its services. */
+  judged(name: string): JudgedNode | undefined {
     const snapshot = this.fleet.snapshot(name);
-    return snapshot && intentOf(this.#options.labelers, snapshot);
+    const { clock } = this.#options;
+    const now = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+    return snapshot && { ...snapshot, readiness: this.readiness.judge(snapshot, now) };
   }
 
-  #look(node: string, urgent: boolean): void {
-    this.reconciler.add(node, {
+  intent(node: JudgedNode): NodeIntent {
+    return intentOf(this.#labelers, node);
+  }
+
+  /** Everything about a node, for people. */
+  explain(name: string): NodeFacts | undefined {
+    const node = this.fleet.node(name);
+    const judged = this.judged(name);
+    if (!node || !judged) return undefined;
+    return {
+      node,
+      judged,
+      intent: this.intent(judged),
+      plan: this.plan(name),
+      setAside: this.setAside.keysFor(name),
+      refusedWithdrawals: this.reconciler.refusedWithdrawals(name),
+      changes: this.changes.of(name),
+      quietMs: this.fleet.freshness.quietMs(name, this.#options.clock.monotonic()),
+    };
+  }
+
+  /** This replica begins to lead: what was heard and judged before is of another time. */
+  restart(): void {
+    this.readiness.clear();
+    this.fleet.restart({ forgetReports: true });
+  }
+
+  /** What time alone changes. Once a second. */
+  tick(): void {
+    this.fleet.tick();
+    for (const node of this.readiness.released(this.#options.clock.monotonic())) this.#look(node, false);
+  }
+
+  #planTurn(name: string): NodePlan | undefined {
+    const node = this.fleet.node(name);
+    const plan = this.plan(name);
+    if (plan && node) this.#planned.set(name, node);
+    else this.#planned.delete(name);
+    return plan;
+  }
+
+  #look(name: string, urgent: boolean): void {
+    // Judged at each news, and not only when the node's turn comes: of what comes and goes, nothing may be missed.
+    if (this.#options.mayDecide()) this.judged(name);
+    this.reconciler.add(name, {
       priority: urgent ? 'urgent' : 'normal',
       dirtySinceMs: this.#options.clock.monotonic(),
     });
   }
 
-  /** Takes the answer to a write, and says in the log which of our labels it changed, and why. */
-  #written(name: string, metadata: ObjectMeta): void {
-    const before = this.fleet.node(name)?.labels ?? {};
-    const intent = this.#intent(name);
-    this.fleet.written({ metadata });
-    for (const [, { kind, key, reason }] of intent ?? []) {
-      const value = metadata.labels?.[key];
-      if (kind !== 'label' || before[key] === value) continue;
-      const message = value === undefined ? 'Withdrew a label' : 'Set a label';
-      this.#options.logger.info({ node: name, label: key, value, reason }, message);
+  #forget(name: string): void {
+    this.reconciler.forget(name);
+    this.readiness.forget(name);
+    this.changes.forget(name);
+    this.#planned.delete(name);
+  }
+
+  /** Takes the answer to a write, and tells what it changed, and why. */
+  #written(written: Node): void {
+    const { name } = written.metadata;
+    // Not what is known by now: the watch may have told of the write before its answer came.
+    const before = this.#planned.get(name);
+    const answer = this.fleet.observe(written);
+    this.fleet.written(written);
+    const judged = this.judged(name);
+    if (!before || !judged) return;
+    const after = { ...answer, taints: answer.taints ?? before.taints };
+    const { services, gate, clock, logger, onReadiness } = this.#options;
+    const changes = changesBetween(before, after, this.intent(judged));
+    this.changes.add(name, changes, clock.now());
+    for (const { kind, key, to, reason } of changes) {
+      logger.info({ node: name, [kind]: key, value: to, reason }, to === undefined ? WITHDREW[kind] : SET[kind]);
+    }
+    const { readiness } = judged;
+    for (const news of readinessNews(before, after, { services, gate, readiness })) {
+      onReadiness(judged, news);
     }
   }
 }
+
+const SET = { label: 'Set a label', annotation: 'Set an annotation', taint: 'Set a taint' } as const;
+const WITHDREW = {
+  label: 'Withdrew a label',
+  annotation: 'Released an annotation',
+  taint: 'Removed a taint',
+} as const;

@@ -5,6 +5,7 @@ import { FLEET_GUARD, type Freshness } from './fleet/freshness.ts';
 export type FleetSources = {
   countByFreshness: () => Readonly<Partial<Record<Freshness['state'], number>>>;
   activeGuards: () => readonly string[];
+  heldBack: () => number;
 };
 
 /** What is known about the nodes, as gauges. Registers them; once for a registry. */
@@ -18,6 +19,14 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     collect() {
       this.reset();
       for (const [state, count] of Object.entries(sources.countByFreshness())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_held_back_services',
+    help: 'Services that became not ready too often on their node, and are held back for a while.',
+    registers,
+    collect() {
+      this.set(sources.heldBack());
     },
   });
   new Gauge({

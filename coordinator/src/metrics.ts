@@ -1,6 +1,8 @@
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { createApplyMetrics } from './apply/metrics.ts';
+import { createEventMetrics } from './events/metrics.ts';
 import { registerFleetMetrics } from './fleet-metrics.ts';
+import { GitpodMetrics } from './gitpod-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
 import { CertificateMetrics } from './tls/metrics.ts';
@@ -13,10 +15,13 @@ export function registerCoordinatorMetrics(registry: Registry): void {
     writeConcurrency: () => 0,
     setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
   });
+  createEventMetrics(registry);
   registerFleetMetrics(registry, {
     countByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 }),
     activeGuards: () => [],
+    heldBack: () => 0,
   });
+  new GitpodMetrics(registry);
   new IngestMetrics(registry);
   new CertificateMetrics(registry);
 }

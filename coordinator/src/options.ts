@@ -1,6 +1,8 @@
 import { checkLabel, checkListen, checkSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { isLabelValue } from './apply/key-rules.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
+import { checkOwnKey } from './service-keys.ts';
 
 function checkUrl(text: string): string | undefined {
   const url = URL.parse(text);
@@ -11,6 +13,10 @@ function checkUrl(text: string): string | undefined {
 /** A label key may have 63 characters, and `registry-facade_ready_ns_` takes 25 of them. */
 function checkComponentNamespace(text: string): string | undefined {
   return text.length > 38 ? 'must have at most 38 characters, as it is part of label keys' : checkLabel(text);
+}
+
+function checkComponent(text: string): string | undefined {
+  return text !== '' && isLabelValue(text) ? undefined : 'must be a label value: letters, digits, "-", "_" and "."';
 }
 
 /** Every setting of the coordinator. README.md and `--help` are made from this table. */
@@ -34,11 +40,52 @@ export const COORDINATOR_OPTIONS = {
   },
   registryFacadePort: { ...PORT, default: 31750, help: 'Port of registry-facade on each node, told to the agents.' },
   wsDaemonPort: { ...PORT, default: 8080, help: 'Port of ws-daemon in its pod, told to the agents.' },
+  services: {
+    type: 'records',
+    default: [],
+    key: 'name',
+    // With those of Gitpod, as many as may be in a report.
+    max: 62,
+    help: 'Services to label besides ws-daemon and registry-facade, or what is different about these two.',
+    fields: {
+      name: {
+        type: 'string',
+        required: true,
+        check: checkLabel,
+        help: 'Name of the service, as the agents report it; ws-daemon and registry-facade are known already.',
+      },
+      component: {
+        type: 'string',
+        check: checkComponent,
+        defaultText: 'the name',
+        help: 'Value of the label component on its pods, in --namespace.',
+      },
+      port: { ...PORT, defaultText: 'required for a new service', help: 'Its port, told to the agents.' },
+      address: {
+        type: 'string',
+        choices: ['pod', 'host'],
+        defaultText: 'pod',
+        help: 'Where it is reached: at the address of its pod, or of its node.',
+      },
+      label: {
+        type: 'string',
+        check: checkOwnKey,
+        defaultText: '`gitpod.io/<name>_ready_ns_<namespace>`',
+        help: 'Label that shows that it is ready, value true.',
+      },
+      taint: {
+        type: 'string',
+        check: checkOwnKey,
+        defaultText: '`gitpod.io/<name>-not-ready`',
+        help: 'Taint that shows that it is not ready, where --readiness-gate asks for taints.',
+      },
+    },
+  },
   readinessGate: {
     type: 'string',
     default: 'label',
-    choices: ['label'],
-    help: 'How a node shows that a service is not ready: by the absence of its label.',
+    choices: ['label', 'taint', 'both'],
+    help: 'How a node shows that a service is not ready: by the absence of its label, by a taint, or by both.',
   },
   requirePod: {
     type: 'boolean',
@@ -92,7 +139,7 @@ export const COORDINATOR_OPTIONS = {
     type: 'string',
     default: '127.0.0.1:8090',
     check: checkListen,
-    help: 'Address of the console. Accepted, but nothing listens there in this version.',
+    help: 'Address of the console, which explains every node as JSON (/v1/nodes, /v1/nodes/NAME, /v1/plan), or off.',
   },
   leaderElect: {
     type: 'boolean',

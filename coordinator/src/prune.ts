@@ -12,7 +12,6 @@ import { createIntern, observeNode } from './fleet/observed-node.ts';
 import { prunePlan } from './intent/prune.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
 import { createReflector } from './kube/reflector.ts';
-import { gitpodServices } from './services.ts';
 
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
@@ -29,12 +28,12 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
-  const labels = gitpodServices(config).map(({ label }) => label);
+  const { services } = config;
   const intern = createIntern();
   const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
   const plan = (name: string) => {
     const node = nodes.get(name);
-    return node && prunePlan(node, labels);
+    return node && prunePlan(node, services);
   };
   const election = joinElection({
     ...setup,
@@ -52,7 +51,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const reconciler: Reconciler = new Reconciler({
     plan,
     observed: (name) => nodes.get(name),
-    onWritten: (_name, metadata) => nodes.written(observeNode({ metadata }, intern, new Set())),
+    onWritten: (node) => nodes.written(observeNode(node, intern, new Set())),
     writer: new NodeWriter(client),
     setAside: new SetAside(clock),
     dryRun: config.dryRun,
@@ -65,7 +64,6 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const watch = createReflector({
     client,
     path: '/api/v1/nodes',
-    metadataOnly: true,
     clock,
     random,
     signal,

@@ -1,3 +1,4 @@
+import { configInvalid } from '@rollcall/common/config/load.ts';
 import { COMPONENT_LABEL, notReadyTaint, REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
 
 /** A service that runs on nodes, and what the coordinator does about it. */
@@ -15,27 +16,47 @@ export type Service = {
   address: 'pod' | 'host';
 };
 
-/** The services of a Gitpod installation in `namespace`. */
-export function gitpodServices(options: {
+export type ServiceOptions = {
   namespace: string;
   wsDaemonPort: number;
   registryFacadePort: number;
-}): readonly Service[] {
+  /** What the configuration file says, and the path of that file. */
+  services: readonly (Pick<Service, 'name'> & Partial<Service>)[];
+  config?: string | undefined;
+};
+
+/**
+ * Every service: those of Gitpod, as the entries with their names in the configuration file change them, then those
+ * that only the file knows. Throws CONFIG_INVALID where a new one has no port.
+ */
+export function resolveServices(options: ServiceOptions): Service[] {
+  const { namespace, wsDaemonPort, registryFacadePort } = options;
   const service = (name: string, port: number, address: 'pod' | 'host'): Service => ({
     name,
     component: name,
-    label: readyLabel(name, options.namespace),
+    label: readyLabel(name, namespace),
     taint: notReadyTaint(name),
     port,
     address,
   });
-  return [
-    service(WS_DAEMON, options.wsDaemonPort, 'pod'),
-    service(REGISTRY_FACADE, options.registryFacadePort, 'host'),
-  ];
+  const services = new Map([
+    [WS_DAEMON, service(WS_DAEMON, wsDaemonPort, 'pod')],
+    [REGISTRY_FACADE, service(REGISTRY_FACADE, registryFacadePort, 'host')],
+  ]);
+  for (const [index, entry] of options.services.entries()) {
+    const { name } = entry;
+    const known = services.get(name);
+    const { port = known?.port } = entry;
+    if (port === undefined) {
+      throw configInvalid(`${options.config}: services[${index}].port`, `is required, as ${name} has none of its own`);
+    }
+    services.set(name, { ...(known ?? service(name, port, 'pod')), ...entry, port });
+  }
+  return [...services.values()];
 }
 
 /** Selects the pods of these services. */
 export function componentSelector(services: readonly Service[]): string {
-  return `${COMPONENT_LABEL} in (${services.map(({ component }) => component).join(',')})`;
+  const components = new Set(services.map(({ component }) => component));
+  return `${COMPONENT_LABEL} in (${[...components].join(',')})`;
 }

@@ -1,10 +1,11 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Fleet } from './fleet/fleet.ts';
-import { observePod } from './fleet/pod-index.ts';
+import { observePod } from './fleet/observed-pod.ts';
+import { observeWorkspace } from './fleet/observed-workspace.ts';
 import type { KubeClient } from './kube/client.ts';
 import type { KubeMetrics } from './kube/kube-metrics.ts';
-import type { Pod } from './kube/objects.ts';
+import type { Pod, Workspace } from './kube/objects.ts';
 import { createReflector, type Reflector } from './kube/reflector.ts';
 import { componentSelector, type Service } from './services.ts';
 
@@ -12,7 +13,9 @@ export type WatchOptions = {
   client: KubeClient;
   fleet: Fleet;
   services: readonly Service[];
-  /** Namespace of the services' pods. */
+  /** Whether to watch whole Nodes, for their taints. */
+  watchTaints: boolean;
+  /** Namespace of the services' pods, and of the workspaces. */
   namespace: string;
   /** `system:serviceaccount:NAMESPACE:NAME`. */
   agentServiceAccount: string;
@@ -34,15 +37,17 @@ export type Watches = {
   current: () => boolean;
 };
 
+const WORKSPACES_RELIST_MS = 300_000;
+
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
-  const { fleet, services, namespace, agentServiceAccount, onRecovered, ...shared } = options;
+  const { fleet, services, watchTaints, namespace, agentServiceAccount, onRecovered, ...shared } = options;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const reflectors: Record<string, Reflector> = {
     nodes: createReflector({
       ...shared,
       path: '/api/v1/nodes',
-      metadataOnly: true,
+      metadataOnly: !watchTaints,
       handlers: fleet.nodeHandlers,
       trim: (raw) => fleet.observe(raw),
       onRecovered,
@@ -62,9 +67,18 @@ export function createWatches(options: WatchOptions): Watches {
       trim: (raw) => observePod(raw as Pod),
     }),
   };
+  // What workspaces say is for one annotation alone; all else goes on without them.
+  const workspaces = createReflector({
+    ...shared,
+    path: `/apis/workspace.gitpod.io/v1/namespaces/${namespace}/workspaces`,
+    absentIsEmpty: true,
+    relistMs: WORKSPACES_RELIST_MS,
+    handlers: fleet.workspaceHandlers,
+    trim: (raw) => observeWorkspace(raw as Workspace),
+  });
   return {
     run: async () => {
-      await Promise.all(Object.values(reflectors).map((reflector) => reflector.run()));
+      await Promise.all([...Object.values(reflectors), workspaces].map((reflector) => reflector.run()));
     },
     current: () => Object.values(reflectors).every((each) => each.hasSynced() && !each.isFailing()),
     unsynced: () => Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),

@@ -13,17 +13,30 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/tls',
     'coordinator/ingest',
     'coordinator/fleet',
+    'coordinator/readiness',
     'coordinator/labelers',
     'coordinator/intent',
     'coordinator/apply',
+    'coordinator/events',
+    'coordinator/console',
   ],
   'coordinator/kube': ['common'],
   'coordinator/tls': ['common', 'coordinator/kube'],
   'coordinator/ingest': ['common', 'coordinator/kube', 'coordinator/tls'],
   'coordinator/fleet': ['common', 'coordinator/kube', 'coordinator'],
-  'coordinator/labelers': ['common', 'coordinator/fleet', 'coordinator'],
-  'coordinator/intent': ['common', 'coordinator/fleet', 'coordinator/labelers'],
+  'coordinator/readiness': ['common', 'coordinator/fleet', 'coordinator'],
+  'coordinator/labelers': ['common', 'coordinator/fleet', 'coordinator/readiness', 'coordinator'],
+  'coordinator/intent': ['common', 'coordinator/fleet', 'coordinator/readiness', 'coordinator/labelers', 'coordinator'],
+  'coordinator/console': [
+    'common',
+    'coordinator/fleet',
+    'coordinator/labelers',
+    'coordinator/intent',
+    'coordinator/apply',
+    'coordinator',
+  ],
   'coordinator/apply': ['common', 'coordinator/kube', 'coordinator/intent'],
+  'coordinator/events': ['common', 'coordinator/kube'],
   test: [
     'common',
     'agent',
@@ -34,6 +47,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/tls',
     'coordinator/ingest',
     'coordinator/apply',
+    'coordinator/events',
     'coordinator/intent',
     'coordinator/fleet',
     'coordinator/labelers',
@@ -48,7 +62,12 @@ export const SHARED_ROOT_FILES: readonly string[] = [
 ];
 
 /** Rooms that are pure: values in, values out. */
-export const PURE_ROOMS: readonly string[] = ['coordinator/labelers', 'coordinator/intent', 'coordinator/fleet'];
+export const PURE_ROOMS: readonly string[] = [
+  'coordinator/fleet',
+  'coordinator/readiness',
+  'coordinator/labelers',
+  'coordinator/intent',
+];
 
 /** Where the process environment may be read. */
 export const ENVIRONMENT_FILES: readonly RegExp[] = [/^(agent|coordinator)\/src\/main\.ts$/, /^test\//, /^build\.ts$/];

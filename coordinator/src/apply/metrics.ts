@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metri
 import type { SetAsideKey } from '../intent/plan.ts';
 
 /** `probe` is a rehearsed write that looks for the key that is refused; it changes nothing. */
-export type WriteKind = 'set' | 'withdraw' | 'probe';
+export type WriteKind = 'set' | 'withdraw' | 'taints' | 'probe';
 
 /** Where the gauges look when they are read. */
 export type ApplySources = {

@@ -1,7 +1,7 @@
 import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { NodePlan, NodeSet, NodeWithdrawal, SetAsideKey } from '../intent/plan.ts';
-import type { ObjectMeta } from '../kube/objects.ts';
+import type { NodePlan, NodeSet, NodeWithdrawal, SetAsideKey, TaintChange } from '../intent/plan.ts';
+import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
 import { restrictSet, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
@@ -15,7 +15,7 @@ import type { GateOutcome, WriteGate } from './write-gate.ts';
 export type TurnDependencies = {
   plan: (nodeName: string) => NodePlan | undefined;
   observed: (nodeName: string) => SeenNode | undefined;
-  onWritten: (nodeName: string, metadata: ObjectMeta) => void;
+  onWritten: (node: Node) => void;
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
@@ -45,6 +45,7 @@ const ROUNDS_MAX = 16;
 
 type Attempt =
   | { write: 'withdraw'; plan: NodePlan; keys: NodeWithdrawal; outcome: GateOutcome }
+  | { write: 'taints'; plan: NodePlan; outcome: GateOutcome }
   | { write: 'set'; plan: NodePlan; set: NodeSet; outcome: GateOutcome };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
@@ -53,6 +54,8 @@ export class NodeTurn {
   readonly #priority: Priority;
   readonly #deps: TurnDependencies;
   #withdrawn = false;
+  /** What the API server said when it refused a change of taints; the rest of the plan does not wait for it. */
+  #taintsRefused: string | undefined;
   #wrote = false;
 
   constructor(name: string, priority: Priority, deps: TurnDependencies) {
@@ -71,7 +74,7 @@ export class NodeTurn {
       // The plan is made with the slot in hand, so that nothing that waited for one is written out of date.
       const attempt = await this.#deps.limiter.run(this.#priority, (slot) => this.#writeNext(slot));
       if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
-      if (attempt === 'nothing') return { kind: 'holds' };
+      if (attempt === 'nothing') return this.#done();
       const end = await this.#conclude(attempt);
       if (end) return end;
     }
@@ -86,21 +89,31 @@ export class NodeTurn {
     if (!plan) return 'nothing';
     const keys = this.#withdrawn ? undefined : refusedWithdrawals.without(plan.node, plan.withdrawal);
     const { node, set } = plan;
-    if (dryRun) return this.#pretend(keys, set);
+    const taints = this.#taintsRefused === undefined ? plan.taints : undefined;
+    if (dryRun) return this.#pretend(keys, set, taints);
     if (keys) {
       const outcome = await gate.pass('withdraw', slot, (timeoutMs) => writer.withdraw(node, keys, { timeoutMs }));
       return { write: 'withdraw', plan, keys, outcome };
+    }
+    if (taints && (!set || taints.add.length > 0)) {
+      const outcome = await gate.pass('taints', slot, (timeoutMs) => writer.taints(node, taints, { timeoutMs }));
+      return { write: 'taints', plan, outcome };
     }
     if (!set) return 'nothing';
     const outcome = await gate.pass('set', slot, (timeoutMs) => writer.set(node, set, { timeoutMs }));
     return { write: 'set', plan, set, outcome };
   }
 
-  #pretend(withdrawal: NodeWithdrawal | undefined, set: NodeSet | undefined): 'nothing' {
+  #pretend(
+    withdrawal: NodeWithdrawal | undefined,
+    set: NodeSet | undefined,
+    taints: TaintChange | undefined,
+  ): 'nothing' {
     const { logger, metrics } = this.#deps;
     if (withdrawal) metrics.countPatch('withdraw', 'dry-run');
     if (set) metrics.countPatch('set', 'dry-run');
-    logger.info({ node: this.#name, withdrawal, set }, 'Left a write out for the dry run');
+    if (taints) metrics.countPatch('taints', 'dry-run');
+    logger.info({ node: this.#name, withdrawal, set, taints }, 'Left a write out for the dry run');
     return 'nothing';
   }
 
@@ -109,30 +122,44 @@ export class NodeTurn {
     const { outcome } = attempt;
     switch (outcome.kind) {
       case 'applied':
-        return this.#applied(attempt.write, outcome.metadata);
+        return this.#applied(attempt, outcome.node);
       case 'conflict':
-        if (attempt.write === 'withdraw') break;
+        if (attempt.write !== 'set') break;
         return this.#leaveOut(
           attempt,
           outcome.foreign.map(({ ref, owner }) => ({ ...ref, cause: 'foreign', message: `owned by ${owner}` })),
         );
       case 'invalid':
+        if (attempt.write === 'taints') return this.#leaveTaints(outcome.message);
         if (attempt.write === 'withdraw' || outcome.keys.length === 0) return this.#findRefused(attempt, 'invalid');
         return this.#leaveOut(
           attempt,
           outcome.keys.map((ref) => ({ ...ref, cause: 'invalid', message: outcome.message })),
         );
       case 'denied':
+        if (attempt.write === 'taints') return this.#leaveTaints(outcome.message);
         return this.#findRefused(attempt, 'denied');
     }
     return endOf(outcome, this.#priority);
   }
 
-  #applied(write: Attempt['write'], metadata: ObjectMeta): TurnEnd | undefined {
-    this.#deps.onWritten(this.#name, metadata);
+  /** Nothing is left to write but what was refused. */
+  #done(): TurnEnd {
+    if (this.#taintsRefused === undefined) return { kind: 'holds' };
+    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', this.#taintsRefused) };
+  }
+
+  #leaveTaints(message: string): undefined {
+    this.#taintsRefused = message;
+  }
+
+  #applied({ write, plan }: Pick<Attempt, 'write' | 'plan'>, node: Node): TurnEnd | undefined {
+    this.#deps.onWritten(node);
     this.#wrote = true;
-    if (write === 'set') return { kind: 'holds' };
-    this.#withdrawn = true;
+    if (write === 'set') return plan.taints ? undefined : this.#done();
+    if (write === 'withdraw') this.#withdrawn = true;
+    // A taint to add keeps pods away as a withdrawal does, and is as urgent.
+    if (write === 'withdraw' && plan.taints?.add.length) return undefined;
     // What is left is not urgent: other Nodes' withdrawals go before it.
     return this.#priority === 'urgent' ? { kind: 'again', priority: 'normal' } : undefined;
   }
@@ -154,7 +181,10 @@ export class NodeTurn {
     return { kind: 'retry', error: new CodedError('WRITE_REFUSED', 'Refused for keys that are set aside already') };
   }
 
-  async #findRefused(attempt: Attempt, cause: 'invalid' | 'denied'): Promise<TurnEnd | undefined> {
+  async #findRefused(
+    attempt: Exclude<Attempt, { write: 'taints' }>,
+    cause: 'invalid' | 'denied',
+  ): Promise<TurnEnd | undefined> {
     if (attempt.write === 'set') {
       const found = await refusedInSet(attempt.plan.node, attempt.set, this.#deps.observed(this.#name), this.#deps);
       const keys = found.offending.map(({ ref, message }) => ({ ...ref, cause, message }));
@@ -178,7 +208,7 @@ export class NodeTurn {
     );
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
-    this.#applied('set', outcome.metadata);
+    this.#applied({ write: 'set', plan }, outcome.node);
     return { kind: 'again', priority: 'normal' };
   }
 

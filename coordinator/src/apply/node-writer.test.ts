@@ -23,7 +23,10 @@ describe('a set', () => {
   test('is an apply patch of everything wanted, for one uid, with a small answer', async () => {
     const { sent, writer } = started();
     const set = { labels: { a: '1' }, annotations: { b: '2' }, force: false };
-    expect(await writer.set(node, set, { timeoutMs: 500 })).toEqual({ kind: 'applied', metadata });
+    expect(await writer.set(node, set, { timeoutMs: 500 })).toEqual({
+      kind: 'applied',
+      node: { kind: 'PartialObjectMetadata', metadata },
+    });
     expect(sent).toEqual([
       {
         method: 'PATCH',

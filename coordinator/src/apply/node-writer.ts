@@ -1,8 +1,9 @@
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import type { NodeRef, NodeSet, NodeWithdrawal } from '../intent/plan.ts';
+import type { NodeRef, NodeSet, NodeWithdrawal, TaintChange } from '../intent/plan.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { KubeObject } from '../kube/objects.ts';
+import type { Node } from '../kube/objects.ts';
 import { classifyWriteError, type SentMetadata } from './classify.ts';
+import { taintPatch } from './taint-patch.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
 export type WriteOptions = {
@@ -13,12 +14,15 @@ export type WriteOptions = {
 
 const APPLY_PATCH = 'application/apply-patch+yaml';
 const MERGE_PATCH = 'application/merge-patch+json';
+const JSON_PATCH = 'application/json-patch+json';
 /** Keeps spec and status out of the answer. */
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
-type Patch = { contentType: string; query: Record<string, string>; body: unknown };
+type Patch = { contentType: string; query?: Record<string, string>; body: unknown; accept?: string };
 
-/** Writes to one Node at a time. Neither method throws: every end is an outcome. */
+const NOTHING_SENT: SentMetadata = { labels: {}, annotations: {}, pinned: false };
+
+/** Writes to one Node at a time. No method throws: every end is an outcome. */
 export class NodeWriter {
   readonly #client: KubeClient;
 
@@ -32,8 +36,13 @@ export class NodeWriter {
    */
   withdraw(node: NodeRef, keys: NodeWithdrawal, options: WriteOptions): Promise<WriteOutcome> {
     const metadata = { uid: node.uid, ...nulls('labels', keys.labels), ...nulls('annotations', keys.annotations) };
-    const sent = { labels: {}, annotations: {}, pinned: false };
-    return this.#patch(node, { contentType: MERGE_PATCH, query: {}, body: { metadata } }, sent, options);
+    return this.#patch(node, { contentType: MERGE_PATCH, body: { metadata } }, NOTHING_SENT, options);
+  }
+
+  /** Adds and removes taints, if those on the Node are still what was observed; `stale` if not. */
+  taints(node: NodeRef, change: TaintChange, options: WriteOptions): Promise<WriteOutcome> {
+    const patch = { contentType: JSON_PATCH, body: taintPatch(node, change), accept: 'application/json' };
+    return this.#patch(node, patch, NOTHING_SENT, options);
   }
 
   /**
@@ -60,18 +69,18 @@ export class NodeWriter {
   }
 
   async #patch(node: NodeRef, patch: Patch, sent: SentMetadata, options: WriteOptions): Promise<WriteOutcome> {
-    const { contentType, query, body } = patch;
+    const { contentType, query, body, accept = METADATA_ONLY } = patch;
     try {
-      const answer = await this.#client.request<KubeObject>({
+      const answer = await this.#client.request<Node>({
         method: 'PATCH',
         path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
         query: { fieldManager: FIELD_MANAGER, ...query, ...(options.rehearsal ? { dryRun: 'All' } : {}) },
         body,
         contentType,
-        accept: METADATA_ONLY,
+        accept,
         timeoutMs: options.timeoutMs,
       });
-      return { kind: 'applied', metadata: answer.metadata };
+      return { kind: 'applied', node: answer };
     } catch (error) {
       return classifyWriteError(error, sent);
     }

@@ -69,7 +69,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const reconciler = new Reconciler({
     plan: (name) => plans.get(name),
     observed: () => undefined,
-    onWritten: (name) => written.push(name),
+    onWritten: ({ metadata }) => written.push(metadata.name),
     writer: new NodeWriter(client),
     setAside,
     dryRun: false,

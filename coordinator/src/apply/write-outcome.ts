@@ -1,5 +1,5 @@
 import type { KeyRef } from '../intent/plan.ts';
-import type { ObjectMeta } from '../kube/objects.ts';
+import type { Node } from '../kube/objects.ts';
 
 /** A key that other field managers hold with another value. */
 export type ForeignKey = {
@@ -10,8 +10,8 @@ export type ForeignKey = {
 
 /** What came of one write to a Node. */
 export type WriteOutcome =
-  /** It holds; `metadata` is the Node's as the API server has it now. */
-  | { kind: 'applied'; metadata: ObjectMeta }
+  /** It holds; `node` is as the API server has it now, whole only after a write to the taints. */
+  | { kind: 'applied'; node: Node }
   /** Nothing was written: these keys, which is all of them, are held by others. */
   | { kind: 'conflict'; foreign: ForeignKey[] }
   /** Nothing was written: the Node is not what the plan was made from. It changed, or went. */

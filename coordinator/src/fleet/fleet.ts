@@ -1,13 +1,15 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
-import type { KubeObject } from '../kube/objects.ts';
+import type { Node, Taint } from '../kube/objects.ts';
 import { poolOf } from '../pools.ts';
 import type { Service } from '../services.ts';
 import { type Freshness, FreshnessTracker } from './freshness.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
+import { NodeIndex } from './node-index.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
-import { PodIndex } from './pod-index.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import type { ObservedWorkspace } from './observed-workspace.ts';
 import { probeTargets } from './probe-targets.ts';
 import { type Admission, type ReportIdentity, ReportLedger } from './report-ledger.ts';
 import type { NodeSnapshot } from './snapshot.ts';
@@ -35,8 +37,10 @@ export class Fleet {
   readonly #intern = createIntern();
   readonly #nodes: NodeStore;
   readonly #ledger = new ReportLedger();
-  readonly #componentPods: PodIndex;
-  readonly #agentPods: PodIndex;
+  readonly #componentPods: NodeIndex<ObservedPod>;
+  readonly #agentPods: NodeIndex<ObservedPod>;
+  readonly #workspaces: NodeIndex<ObservedWorkspace>;
+  #workspacesKnown = false;
   readonly freshness: FreshnessTracker;
 
   constructor(options: FleetOptions) {
@@ -49,10 +53,13 @@ export class Fleet {
       onSettled: () => this.markAll(),
     });
     this.#nodes = new NodeStore((change) => this.#nodeChanged(change));
-    this.#componentPods = new PodIndex((previous, next) => {
+    this.#componentPods = new NodeIndex<ObservedPod>((previous, next) => {
       for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);
     });
-    this.#agentPods = new PodIndex((previous, next) => {
+    this.#workspaces = new NodeIndex<ObservedWorkspace>((previous, next) => {
+      for (const workspace of [previous, next]) if (workspace) options.onDirty(workspace.node, true);
+    });
+    this.#agentPods = new NodeIndex<ObservedPod>((previous, next) => {
       if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
       if (next) this.#expectAgent(next.node);
     });
@@ -72,21 +79,39 @@ export class Fleet {
   }
 
   get componentPodHandlers() {
-    return podHandlers(this.#componentPods);
+    return indexHandlers(this.#componentPods);
   }
 
   get agentPodHandlers() {
-    return podHandlers(this.#agentPods);
+    return indexHandlers(this.#agentPods);
+  }
+
+  get workspaceHandlers() {
+    const handlers = indexHandlers(this.#workspaces);
+    return {
+      ...handlers,
+      onReplace: (workspaces: ObservedWorkspace[]) => {
+        this.#workspacesKnown = true;
+        handlers.onReplace(workspaces);
+        this.markAll();
+      },
+    };
   }
 
   /** Trims a Node as it is parsed, before it is kept. */
-  observe(node: KubeObject): ObservedNode {
+  observe(node: Node): ObservedNode {
     return observeNode(node, this.#intern, this.#options.annotationsOfInterest ?? new Set());
   }
 
   /** The answer of the API server to a write. */
-  written(node: KubeObject): void {
+  written(node: Node): void {
     this.#nodes.written(this.observe(node));
+  }
+
+  /** What a look at the whole Node told about its taints, where the watch does not tell. */
+  noteTaints(name: string, uid: string, taints: readonly Taint[]): void {
+    const node = this.#nodes.get(name);
+    if (node?.uid === uid) this.#nodes.written({ ...node, taints });
   }
 
   node(name: string): ObservedNode | undefined {
@@ -135,12 +160,15 @@ export class Fleet {
     for (const service of this.#ledger.content(name)?.services ?? []) services.set(service.name, service);
     return {
       name,
+      uid: node.uid,
       labels: node.labels,
       annotations: node.annotations,
+      taints: node.taints,
       pool: this.#poolOf(name),
       freshness: this.freshness.of(name),
       services,
       pods: this.#componentPods.on(name),
+      workspaces: this.#workspacesKnown ? this.#workspaces.on(name) : undefined,
     };
   }
 
@@ -197,7 +225,7 @@ export class Fleet {
   }
 }
 
-function podHandlers(index: PodIndex) {
+function indexHandlers<T extends ObservedPod | ObservedWorkspace>(index: NodeIndex<T>) {
   return {
     onReplace: index.replace.bind(index),
     onUpsert: index.upsert.bind(index),

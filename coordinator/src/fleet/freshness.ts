@@ -119,6 +119,12 @@ export class FreshnessTracker {
     return guard === undefined ? { state: 'silent' } : { state: 'silent', guard };
   }
 
+  /** Milliseconds since the last report; `undefined` for a node that was not heard. */
+  quietMs(node: string, nowMs: number): number | undefined {
+    const entry = this.#entries.get(node);
+    return entry?.heard ? nowMs - entry.sinceMs : undefined;
+  }
+
   /** Names of the guards that hold now. */
   activeGuards(): string[] {
     return [...this.#groups].filter(([, group]) => group.guarded).map(([name]) => name);

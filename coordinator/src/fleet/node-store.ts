@@ -44,8 +44,9 @@ export class NodeStore {
     if (!previous || !isOlderVersion(next.resourceVersion, previous.resourceVersion)) this.#put(next);
   }
 
-  #put(next: ObservedNode): void {
-    const previous = this.#nodes.get(next.name);
+  #put(seen: ObservedNode): void {
+    const previous = this.#nodes.get(seen.name);
+    const next = withKnownTaints(seen, previous);
     this.#nodes.set(next.name, next);
     if (!previous) this.#onChange({ name: next.name, next });
     else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });
@@ -62,4 +63,10 @@ export class NodeStore {
     this.#nodes.delete(name);
     this.#onChange({ name, previous });
   }
+}
+
+/** Metadata says nothing about taints: what was known of them still is. */
+function withKnownTaints(node: ObservedNode, previous: ObservedNode | undefined): ObservedNode {
+  const known = previous?.uid === node.uid ? previous.taints : undefined;
+  return node.taints === undefined && known !== undefined ? { ...node, taints: known } : node;
 }

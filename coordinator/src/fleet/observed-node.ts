@@ -1,5 +1,7 @@
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import type { KubeObject, ManagedFieldsEntry } from '../kube/objects.ts';
+import { FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { ManagedFieldsEntry, Node, Taint } from '../kube/objects.ts';
+
+export type { Taint };
 
 /** The keys of a Node that the field manager `rollcall` applied. */
 type OwnedKeys = { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
@@ -12,10 +14,16 @@ export type ObservedNode = {
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
   owned: OwnedKeys;
+  /** Annotations that nobody but the predecessor, and perhaps rollcall, wrote. */
+  inherited: ReadonlySet<string>;
+  /** All of them in order; `undefined` where only metadata is watched. */
+  taints?: readonly Taint[] | undefined;
 };
 
 const NOTHING: ReadonlySet<string> = new Set();
 const NO_KEYS: OwnedKeys = { labels: NOTHING, annotations: NOTHING };
+const NO_TAINTS: readonly Taint[] = [];
+const OURS: ReadonlySet<string | undefined> = new Set([FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER]);
 
 /** Names of nodes are label values too: where nodes come and go, the pool is begun anew now and then. */
 const POOL_MAX = 50_000;
@@ -35,20 +43,39 @@ export function createIntern(): Intern {
 }
 
 /** Trims a Node (whole or metadata only). Annotations that nobody here asks for are dropped. */
-export function observeNode(
-  node: KubeObject,
-  intern: Intern,
-  annotationsOfInterest: ReadonlySet<string>,
-): ObservedNode {
+export function observeNode(node: Node, intern: Intern, annotationsOfInterest: ReadonlySet<string>): ObservedNode {
   const { name, uid, resourceVersion, labels = {}, annotations = {}, managedFields = [] } = node.metadata;
   const owned = ownedKeys(managedFields, intern);
+  const inherited = inheritedAnnotations(managedFields, annotationsOfInterest);
   const kept: Record<string, string> = {};
   for (const [key, value] of Object.entries(annotations)) {
     if (annotationsOfInterest.has(key) || owned.annotations.has(key)) kept[intern(key)] = value;
   }
   const internedLabels: Record<string, string> = {};
   for (const [key, value] of Object.entries(labels)) internedLabels[intern(key)] = intern(value);
-  return { name, uid, resourceVersion, labels: internedLabels, annotations: kept, owned };
+  return { name, uid, resourceVersion, labels: internedLabels, annotations: kept, owned, inherited, ...taintsOf(node) };
+}
+
+/** The answer to a request for metadata has no spec at all; a whole Node always has one. */
+function taintsOf({ spec }: Node): Pick<ObservedNode, 'taints'> {
+  return spec === undefined ? {} : { taints: spec.taints ?? NO_TAINTS };
+}
+
+function inheritedAnnotations(
+  managedFields: readonly ManagedFieldsEntry[],
+  keys: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const annotationsOf = (entry: ManagedFieldsEntry) => metadataFields(entry)?.['f:annotations'] ?? {};
+  const ownersOf = (key: string) => managedFields.filter((entry) => `f:${key}` in annotationsOf(entry));
+  const inherited = [...keys].filter((key) => {
+    const owners = ownersOf(key).map(({ manager }) => manager);
+    return owners.includes(PREDECESSOR_FIELD_MANAGER) && owners.every((owner) => OURS.has(owner));
+  });
+  return inherited.length === 0 ? NOTHING : new Set(inherited);
+}
+
+function metadataFields({ fieldsV1 }: ManagedFieldsEntry): Record<string, Record<string, unknown>> | undefined {
+  return fieldsV1?.['f:metadata'] as Record<string, Record<string, unknown>> | undefined;
 }
 
 /** The labels and annotations in our own Apply entry of managedFields (fieldsV1, as KEP-555 defines it). */
@@ -56,7 +83,7 @@ function ownedKeys(managedFields: readonly ManagedFieldsEntry[], intern: Intern)
   const entry = managedFields.find(
     ({ manager, operation, subresource }) => manager === FIELD_MANAGER && operation === 'Apply' && !subresource,
   );
-  const metadata = entry?.fieldsV1?.['f:metadata'] as Record<string, Record<string, unknown>> | undefined;
+  const metadata = entry && metadataFields(entry);
   if (!metadata) return NO_KEYS;
   return { labels: keysIn(metadata['f:labels'], intern), annotations: keysIn(metadata['f:annotations'], intern) };
 }
@@ -73,7 +100,19 @@ export function sameObservation(a: ObservedNode, b: ObservedNode): boolean {
     sameRecord(a.labels, b.labels) &&
     sameRecord(a.annotations, b.annotations) &&
     sameSet(a.owned.labels, b.owned.labels) &&
-    sameSet(a.owned.annotations, b.owned.annotations)
+    sameSet(a.owned.annotations, b.owned.annotations) &&
+    sameSet(a.inherited, b.inherited) &&
+    sameTaints(a.taints, b.taints)
+  );
+}
+
+function sameTaints(a: ObservedNode['taints'] = NO_TAINTS, b: ObservedNode['taints'] = NO_TAINTS): boolean {
+  return (
+    a.length === b.length &&
+    a.every(({ key, value, effect }, index) => {
+      const other = b[index];
+      return key === other?.key && value === other.value && effect === other.effect;
+    })
   );
 }
 

@@ -1,6 +1,6 @@
 import type { ProbeTarget } from '@rollcall/common/report.ts';
 import type { Service } from '../services.ts';
-import type { ObservedPod } from './pod-index.ts';
+import type { ObservedPod } from './observed-pod.ts';
 
 /**
  * Where the agent of a node should probe each service. Of several pods the one that is not on its way out counts, and

@@ -1,16 +1,23 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Freshness } from './freshness.ts';
-import type { ObservedPod } from './pod-index.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import type { ObservedWorkspace } from './observed-workspace.ts';
 
 /** All that is known about a node at one moment: the only thing that labelers look at. */
 export type NodeSnapshot = {
   name: string;
+  uid: string;
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
+  /** `undefined` where they are not watched. */
+  taints: ObservedNode['taints'];
   pool: string | undefined;
   freshness: Freshness;
   /** What the agent said last, by service name; old when the node is not fresh. */
   services: ReadonlyMap<string, ServiceReport>;
   /** The pods of the watched components on this node. */
   pods: readonly ObservedPod[];
+  /** The workspaces on this node; `undefined` while nobody knows. */
+  workspaces: readonly ObservedWorkspace[] | undefined;
 };

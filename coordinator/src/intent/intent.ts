@@ -1,6 +1,4 @@
-import type { NodeSnapshot } from '../fleet/snapshot.ts';
-import type { Claim, Labeler } from '../labelers/labeler.ts';
-import type { KeyRef } from './plan.ts';
+import type { Claim, JudgedNode, Labeler } from '../labelers/labeler.ts';
 
 export type IntentEntry = Claim & {
   /** The labeler that was followed. */
@@ -12,14 +10,14 @@ export type IntentEntry = Claim & {
 /** What is wanted on a node, by `kind:key`. */
 export type NodeIntent = ReadonlyMap<string, IntentEntry>;
 
-export function entryKey({ kind, key }: KeyRef): string {
+export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
   return `${kind}:${key}`;
 }
 
 /** Asks every labeler, and merges what they say. */
-export function intentOf(labelers: readonly Labeler[], snapshot: NodeSnapshot): NodeIntent {
+export function intentOf(labelers: readonly Labeler[], node: JudgedNode): NodeIntent {
   const claims = labelers.flatMap((labeler) =>
-    labeler.claims(snapshot).map((claim) => ({ labeler: labeler.name, ...claim })),
+    labeler.claims(node).map((claim) => ({ labeler: labeler.name, ...claim })),
   );
   return mergeClaims(claims);
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
+import { WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { mergeClaims } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';
@@ -18,6 +19,7 @@ function observed(labels: Record<string, string>, owned: string[] = []): Observe
     labels,
     annotations,
     owned: { labels: new Set(owned), annotations: new Set() },
+    inherited: new Set(),
   };
 }
 
@@ -97,12 +99,61 @@ test('an exclusive key that was found to be somebody else’s is taken over as s
   expect(planNode(observed({ k: 'false' }), intent, () => 'denied')?.set).toBeUndefined();
 });
 
+describe('a key with force that is released', () => {
+  const forced = { kind: 'annotation', ownership: 'forced' } as const;
+  const node = (value: string, change: Partial<ObservedNode> = {}) => ({
+    ...observed({}),
+    annotations: { k: value },
+    ...change,
+  });
+
+  test('overwrites what others set, and is not removed from them', () => {
+    expect(plan(node('false'), forced)?.set).toEqual({ labels: {}, annotations: { k: 'true' }, force: true });
+    expect(plan(node('true'), { ...forced, stance: 'withhold' })).toBeUndefined();
+    const owned = { labels: new Set<string>(), annotations: new Set(['k']) };
+    const released = plan(node('true', { owned }), { ...forced, stance: 'withhold' });
+    expect(released).toMatchObject({ set: { annotations: {}, force: false } });
+    expect(released?.withdrawal).toBeUndefined();
+  });
+
+  test('is removed where nobody but a predecessor left it', () => {
+    const made = plan(node('true', { inherited: new Set(['k']) }), { ...forced, stance: 'withhold' });
+    expect(made?.withdrawal).toEqual({ labels: [], annotations: ['k'] });
+  });
+});
+
+describe('taints in a plan', () => {
+  const taint = (key: string, effect = 'NoSchedule') => ({ key, effect });
+  const claims = (stance: Claim['stance']): Partial<Claim> => ({ kind: 'taint', stance });
+
+  test('are added and removed by key, and left alone where they are not known', () => {
+    expect(plan({ ...observed({}), taints: [] }, claims('want'))?.taints?.add).toEqual([
+      { key: 'k', value: 'true', effect: 'NoSchedule' },
+    ]);
+    expect(plan({ ...observed({}), taints: [taint('k')] }, claims('withhold'))?.taints?.remove).toEqual(['k']);
+    expect(plan(observed({}), claims('want'))).toBeUndefined();
+  });
+
+  test('need no change when they are as they should be, whatever their effect', () => {
+    expect(plan({ ...observed({}), taints: [taint('k', 'NoExecute')] }, claims('want'))).toBeUndefined();
+    expect(plan({ ...observed({}), taints: [taint('x')] }, claims('withhold'))).toBeUndefined();
+    expect(plan({ ...observed({}), taints: [taint('k')] }, claims('hold'))).toBeUndefined();
+  });
+});
+
 test('pruning removes exclusive keys whoever set them, and releases the rest', () => {
-  expect(prunePlan(observed({ ready: 'true', ours: 'x', theirs: 'y' }, ['ours']), ['ready'])).toMatchObject({
+  const services = [{ ...WS_DAEMON_SERVICE, label: 'ready', taint: 'not-ready' }];
+  const taints = [
+    { key: 'x', effect: 'NoSchedule' },
+    { key: 'not-ready', effect: 'NoSchedule' },
+  ];
+  const node = { ...observed({ ready: 'true', ours: 'x', theirs: 'y' }, ['ours']), taints };
+  expect(prunePlan(node, services)).toMatchObject({
     withdrawal: { labels: ['ready'] },
     set: { labels: {}, force: false },
+    taints: { add: [], remove: ['not-ready'] },
   });
-  expect(prunePlan(observed({ theirs: 'y' }), ['ready'])).toBeUndefined();
+  expect(prunePlan(observed({ theirs: 'y' }), services)).toBeUndefined();
 });
 
 const KEYS = ['a', 'b', 'c', 'd'];

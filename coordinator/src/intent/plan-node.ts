@@ -1,14 +1,17 @@
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { AskSetAside, KeyRef, NodePlan, NodeSet } from './plan.ts';
+import { planTaints } from './plan-taints.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
 export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: AskSetAside): NodePlan | undefined {
-  const withdrawn = keysToWithdraw(node, intent);
-  const force = [...intent.values()].some((entry) => isTakenOver(entry, node));
+  const entries = [...intent.values()].filter(isMetadata);
+  const withdrawn = keysToWithdraw(node, entries);
+  const taints = planTaints(node, intent);
+  const force = entries.some((entry) => isTakenOver(entry, node));
   const set: NodeSet = { labels: {}, annotations: {}, force };
   let differs = false;
-  for (const entry of intent.values()) {
+  for (const entry of entries) {
     const value = valueToSet(entry, node, askSetAside, force);
     if (value === undefined) continue;
     valuesOf(set, entry)[entry.key] = value;
@@ -16,7 +19,7 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   }
   if (!differs)
     differs = ownedKeys(node).some((ref) => !withdrawn.has(entryKey(ref)) && !(ref.key in valuesOf(set, ref)));
-  if (!differs && withdrawn.size === 0) return undefined;
+  if (!differs && withdrawn.size === 0 && !taints) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) {
     const refs = [...withdrawn.values()];
@@ -24,29 +27,37 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
     plan.withdrawal = { labels: keysOf('label'), annotations: keysOf('annotation') };
   }
   if (differs) plan.set = set;
+  if (taints) plan.taints = taints;
   return plan;
 }
 
-/** Exclusive keys that are on the node and should not be, whoever put them there. */
-function keysToWithdraw(node: ObservedNode, intent: NodeIntent): Map<string, KeyRef> {
+type MetadataEntry = IntentEntry & KeyRef;
+
+function isMetadata(entry: IntentEntry): entry is MetadataEntry {
+  return entry.kind !== 'taint';
+}
+
+/** Keys that are on the node and should not be: exclusive ones whoever put them there, and what a predecessor left. */
+function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): Map<string, KeyRef> {
   const refs = new Map<string, KeyRef>();
-  for (const [name, { kind, key, stance, ownership }] of intent) {
-    const present = valuesOf(node, { kind, key })[key] !== undefined;
-    if (present && stance === 'withhold' && ownership === 'exclusive') refs.set(name, { kind, key });
+  for (const { kind, key, stance, ownership } of entries) {
+    if (stance !== 'withhold' || valuesOf(node, { kind, key })[key] === undefined) continue;
+    const isLeftOver = ownership === 'forced' && kind === 'annotation' && node.inherited.has(key);
+    if (ownership === 'exclusive' || isLeftOver) refs.set(entryKey({ kind, key }), { kind, key });
   }
   return refs;
 }
 
-/** An exclusive key that somebody set to another value: it has to be taken from them by force. */
-function isTakenOver(entry: IntentEntry, node: ObservedNode): boolean {
+/** A key with force that somebody set to another value: it has to be taken from them by force. */
+function isTakenOver(entry: MetadataEntry, node: ObservedNode): boolean {
   const observed = valuesOf(node, entry)[entry.key];
   const elsewhere = observed !== undefined && observed !== entry.value;
-  return entry.stance === 'want' && entry.ownership === 'exclusive' && elsewhere;
+  return entry.stance === 'want' && entry.ownership !== 'shared' && elsewhere;
 }
 
 /** What goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. */
 function valueToSet(
-  entry: IntentEntry,
+  entry: MetadataEntry,
   node: ObservedNode,
   askSetAside: AskSetAside,
   force: boolean,
@@ -55,7 +66,7 @@ function valueToSet(
   if (entry.stance === 'withhold') return undefined;
   if (entry.stance === 'hold') return isOwned(node, entry) ? observed : undefined;
   const cause = askSetAside(entry, entry.value);
-  // That an exclusive key is somebody else's is no reason to leave it to them, once it can be seen.
+  // That a key with force is somebody else's is no reason to leave it to them, once it can be seen.
   if (cause !== undefined && !(cause === 'foreign' && isTakenOver(entry, node))) return undefined;
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
   const mayBeForeign = entry.ownership === 'shared' && observed !== undefined && observed !== entry.value;

@@ -1,5 +1,7 @@
 /** What to ask of the API server for one Node, and what came of it: the boundary between deciding and writing. */
 
+import type { Taint } from '../fleet/observed-node.ts';
+
 /** A label or an annotation of a Node. */
 export type KeyRef = { kind: 'label' | 'annotation'; key: string };
 
@@ -20,11 +22,16 @@ export type NodeSet = {
 /** Keys to remove whoever owns them, for one merge patch of nulls. */
 export type NodeWithdrawal = { labels: string[]; annotations: string[] };
 
+/** Taints to add, and keys of which every taint is to go, given the Node's taints as observed. */
+export type TaintChange = { add: readonly Taint[]; remove: readonly string[]; observed: readonly Taint[] };
+
 export type NodePlan = {
   node: NodeRef;
   /** Travels first and alone. */
   withdrawal?: NodeWithdrawal;
   set?: NodeSet;
+  /** A request of its own: before the set where it adds, after it where it only removes. */
+  taints?: TaintChange;
 };
 
 /** Somebody else owns it; the API server takes no such key or value; a policy forbids it. */

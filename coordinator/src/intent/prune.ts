@@ -1,17 +1,18 @@
 import type { ObservedNode } from '../fleet/observed-node.ts';
-import type { IntentEntry, NodeIntent } from './intent.ts';
+import type { Service } from '../services.ts';
+import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';
 
 /**
- * The plan that removes everything that rollcall owns on a node: exclusive keys whoever set them, and what it applied;
- * what others applied as well stays.
+ * The plan that removes everything that rollcall owns on a node: labels and taints of services whoever set them, and
+ * what it applied; what others applied as well stays.
  */
-export function prunePlan(node: ObservedNode, exclusiveLabels: readonly string[]): NodePlan | undefined {
-  const entries = exclusiveLabels.map((key): [string, IntentEntry] => [
-    `label:${key}`,
+export function prunePlan(node: ObservedNode, services: readonly Service[]): NodePlan | undefined {
+  const gone = (kind: IntentEntry['kind'], key: string): [string, IntentEntry] => [
+    entryKey({ kind, key }),
     {
-      kind: 'label',
+      kind,
       key,
       value: 'true',
       stance: 'withhold',
@@ -20,7 +21,9 @@ export function prunePlan(node: ObservedNode, exclusiveLabels: readonly string[]
       labeler: 'prune',
       overruled: [],
     },
-  ]);
-  const nothing: NodeIntent = new Map(entries);
+  ];
+  const nothing: NodeIntent = new Map(
+    services.flatMap(({ label, taint }) => [gone('label', label), gone('taint', taint)]),
+  );
   return planNode(node, nothing, () => undefined);
 }

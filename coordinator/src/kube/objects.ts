@@ -19,16 +19,24 @@ export type ObjectMeta = {
   managedFields?: ManagedFieldsEntry[];
 };
 
+export type Taint = { key: string; value?: string; effect: string; timeAdded?: string };
+
 export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta };
 
 export type Pod = KubeObject & {
   spec?: { nodeName?: string; serviceAccountName?: string };
   status?: {
+    startTime?: string;
     podIP?: string;
     hostIP?: string;
     conditions?: { type: string; status: string; reason?: string; lastTransitionTime?: string }[];
   };
 };
+
+export type Node = KubeObject & { spec?: { taints?: Taint[] } };
+
+/** Gitpod's custom resource, as far as it says where a workspace is. */
+export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string } | null } };
 
 /** The Status object that the API server answers errors with. */
 export type KubeStatus = {

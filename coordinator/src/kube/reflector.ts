@@ -22,6 +22,8 @@ export type ReflectorOptions<T> = {
   path: string;
   fieldSelector?: string;
   labelSelector?: string;
+  /** Everything is listed anew after so long, as a check on what the watch told. Never, unless told. */
+  relistMs?: number;
   /** Asks for PartialObjectMetadata: objects without spec and status. */
   metadataOnly?: boolean;
   /** 500 unless told. */
@@ -78,6 +80,7 @@ class ListWatch<T> implements Reflector {
   #position: string | undefined;
   #synced = false;
   #lastContact: number | undefined;
+  #listedMs = 0;
   /** Of the failure that lasts, `undefined` while all goes well. */
   #failing: string | undefined;
   #eventsOfWatch = 0;
@@ -128,7 +131,7 @@ class ListWatch<T> implements Reflector {
   }
 
   async #list(): Promise<void> {
-    const { client, signal, pageSize = 500, handlers } = this.#options;
+    const { client, clock, signal, pageSize = 500, handlers } = this.#options;
     const objects: T[] = [];
     let pages = 0;
     const request = {
@@ -149,6 +152,7 @@ class ListWatch<T> implements Reflector {
       if (pages > 0 && err instanceof KubeStatusError && err.status === 410) this.#expiredPagings += 1;
       throw err;
     }
+    this.#listedMs = clock.monotonic();
     this.#expiredPagings = 0;
     this.#absences = 0;
     this.#absentBackoff.reset();
@@ -157,8 +161,15 @@ class ListWatch<T> implements Reflector {
   }
 
   async #watch(position: string): Promise<number> {
-    const { client, clock, signal, random, idleTimeoutMs = 150_000 } = this.#options;
-    const seconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN));
+    const { client, clock, signal, random, idleTimeoutMs = 150_000, relistMs } = this.#options;
+    const untilRelistMs =
+      relistMs === undefined ? Number.POSITIVE_INFINITY : this.#listedMs + relistMs - clock.monotonic();
+    if (untilRelistMs <= 0) {
+      this.#position = undefined;
+      return 0;
+    }
+    const spreadSeconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN));
+    const seconds = Math.min(spreadSeconds, Math.ceil(untilRelistMs / 1000));
     const startedAt = clock.monotonic();
     this.#eventsOfWatch = 0;
     let open = false;

@@ -1,8 +1,9 @@
 import type { Service } from '../services.ts';
 import type { Labeler } from './labeler.ts';
-import { readinessLabeler } from './readiness.ts';
+import { type ReadinessGate, readinessLabeler } from './readiness.ts';
+import { scaleDownLabeler } from './scale-down.ts';
 
 /** All labelers. Their order does not matter. */
-export function createLabelers(options: { services: readonly Service[]; requirePod: boolean }): readonly Labeler[] {
-  return [readinessLabeler(options)];
+export function createLabelers(options: { services: readonly Service[]; gate: ReadinessGate }): readonly Labeler[] {
+  return [readinessLabeler(options), scaleDownLabeler];
 }

@@ -1,17 +1,21 @@
 import type { NodeSnapshot } from '../fleet/snapshot.ts';
+import type { NodeReadiness } from '../readiness/tracker.ts';
 
 /** What a labeler says about one key of one node. README.md of this room explains stance and ownership. */
 export type Claim = {
-  kind: 'label' | 'annotation';
+  kind: 'label' | 'annotation' | 'taint';
   key: string;
   value: string;
   stance: 'want' | 'hold' | 'withhold';
-  ownership: 'exclusive' | 'shared';
+  ownership: 'exclusive' | 'forced' | 'shared';
   /** One sentence for people: the evidence, or what is missing. */
   reason: string;
 };
 
+/** A node at one moment, and what was made of its services. */
+export type JudgedNode = NodeSnapshot & { readiness: NodeReadiness };
+
 export type Labeler = {
   name: string;
-  claims: (snapshot: NodeSnapshot) => Claim[];
+  claims: (node: JudgedNode) => Claim[];
 };

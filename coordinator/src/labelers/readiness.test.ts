@@ -1,76 +1,58 @@
 import { describe, expect, test } from 'vitest';
-import type { Freshness } from '../fleet/freshness.ts';
-import type { ObservedPod } from '../fleet/pod-index.ts';
-import type { NodeSnapshot } from '../fleet/snapshot.ts';
-import { gitpodServices } from '../services.ts';
-import { readinessLabeler } from './readiness.ts';
+import { snapshot, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
+import type { Verdict } from '../readiness/verdict.ts';
+import type { JudgedNode } from './labeler.ts';
+import { type ReadinessGate, readinessLabeler } from './readiness.ts';
 
-const services = gitpodServices({ namespace: 'default', wsDaemonPort: 8080, registryFacadePort: 31750 });
-const label = 'gitpod.io/ws-daemon_ready_ns_default';
+const LABEL = WS_DAEMON_SERVICE.label;
+const TAINT = WS_DAEMON_SERVICE.taint;
+const WORKSPACE_NODE = { 'gitpod.io/workload_workspace_headless': '' };
+const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
 
-function pod(change: Partial<ObservedPod> = {}): ObservedPod {
-  const name = change.name ?? 'ws-daemon-1';
-  const base = { uid: name, namespace: 'default', name, component: 'ws-daemon', node: 'n', podIP: '', hostIP: '' };
-  return { ...base, ready: true, terminating: false, ...change };
+function stances(gate: ReadinessGate, state: Verdict['state'], change: Partial<JudgedNode> = {}) {
+  const readiness = new Map([['ws-daemon', { state, reason: 'because', sinceMs: 0 }]]);
+  const node = { ...snapshot({ labels: WORKSPACE_NODE, taints: [] }), readiness, ...change };
+  const claims = readinessLabeler({ services: [WS_DAEMON_SERVICE], gate }).claims(node);
+  return Object.fromEntries(claims.map(({ kind, stance }) => [kind, stance]));
 }
 
-type Situation = { freshness?: Freshness; probe?: boolean; pods?: ObservedPod[]; requirePod?: boolean };
-
-function verdict({ freshness = { state: 'fresh' }, probe = true, pods = [pod()], requirePod = true }: Situation) {
-  const report = { name: 'ws-daemon', ready: probe, since: '2026-01-01T00:00:00Z', evidence: 'tcp refused twice' };
-  const snapshot: NodeSnapshot = {
-    name: 'n',
-    labels: {},
-    annotations: {},
-    pool: undefined,
-    freshness,
-    services: new Map([['ws-daemon', report]]),
-    pods,
-  };
-  const claims = readinessLabeler({ services, requirePod }).claims(snapshot);
-  return claims.find(({ key }) => key === label);
-}
-
-describe('the readiness label', () => {
-  test('is wanted when pod, probe and freshness agree', () => {
-    expect(verdict({})).toMatchObject({ stance: 'want', value: 'true', ownership: 'exclusive', kind: 'label' });
+describe('the readiness gate', () => {
+  test.each<[ReadinessGate, Verdict['state'], object]>([
+    ['label', 'ready', { label: 'want', taint: 'withhold' }],
+    ['label', 'not-ready', { label: 'withhold', taint: 'withhold' }],
+    ['label', 'unknown', { label: 'hold', taint: 'withhold' }],
+    ['both', 'ready', { label: 'want', taint: 'withhold' }],
+    ['both', 'not-ready', { label: 'withhold', taint: 'want' }],
+    ['both', 'unknown', { label: 'hold', taint: 'hold' }],
+    ['taint', 'ready', { label: 'want', taint: 'withhold' }],
+  ])('%s, while the service is %s', (gate, state, wanted) => {
+    expect(stances(gate, state)).toEqual(wanted);
   });
 
-  test.each([
-    ['the probe says no', { probe: false }, /tcp refused twice/],
-    ['there is no pod', { pods: [] }, /no pod of ws-daemon/],
-    ['the only pod is not Ready', { pods: [pod({ ready: false })] }, /ws-daemon-1 is not Ready/],
-    ['the only pod is terminating', { pods: [pod({ terminating: true })] }, /ws-daemon-1 is terminating/],
-    ['the agent is silent', { freshness: { state: 'silent' as const } }, /silent for too long/],
-    ['no agent ever reported', { freshness: { state: 'absent' as const } }, /no agent/],
-  ])('is withheld when %s', (_name, situation, reason) => {
-    const claim = verdict(situation);
-    expect(claim?.stance).toBe('withhold');
-    expect(claim?.reason).toMatch(reason);
+  test('taint keeps the label once it is there', () => {
+    const labels = { ...WORKSPACE_NODE, [LABEL]: 'true' };
+    expect(stances('taint', 'not-ready', { labels })).toEqual({ label: 'want', taint: 'want' });
+    expect(stances('taint', 'unknown', { labels })).toEqual({ label: 'want', taint: 'hold' });
   });
 
-  test('is wanted with one good pod beside one that is terminating, in either order', () => {
-    const pods = [pod({ name: 'a', terminating: true }), pod({ name: 'b' })];
-    expect(verdict({ pods })?.stance).toBe('want');
-    expect(verdict({ pods: pods.toReversed() })?.stance).toBe('want');
+  test('taint sets the label of a new node only when the taint is there', () => {
+    expect(stances('taint', 'not-ready')).toEqual({ label: 'hold', taint: 'want' });
+    expect(stances('taint', 'not-ready', { taints: [taint] })).toEqual({ label: 'want', taint: 'want' });
   });
 
-  test.each<Freshness>([{ state: 'unheard' }, { state: 'silent', guard: 'fleet' }])(
-    'stays as it is when nobody can tell: $state',
-    (freshness) => {
-      expect(verdict({ freshness })?.stance).toBe('hold');
-    },
-  );
+  test('writes no taint on a node that is not for workspaces', () => {
+    expect(stances('taint', 'not-ready', { labels: {} })).toEqual({ label: 'withhold', taint: 'withhold' });
+    expect(stances('both', 'not-ready', { labels: {} })).toEqual({ label: 'withhold', taint: 'withhold' });
+    expect(stances('both', 'ready', { labels: {} })).toEqual({ label: 'want', taint: 'withhold' });
+  });
 
-  test.each<Freshness>([{ state: 'unheard' }, { state: 'silent', guard: 'fleet' }, { state: 'leaving' }])(
-    'goes by what pods say even while the agent is $state',
-    (freshness) => {
-      expect(verdict({ freshness, pods: [pod({ ready: false })] })?.stance).toBe('withhold');
-    },
-  );
-
-  test('goes by the agent alone where pods are not required', () => {
-    expect(verdict({ requirePod: false, pods: [] })?.stance).toBe('want');
-    expect(verdict({ requirePod: false, pods: [], probe: false })?.stance).toBe('withhold');
+  test('claims keys that are exclusive, and gives the evidence as the reason', () => {
+    const readiness = new Map([['ws-daemon', { state: 'not-ready' as const, reason: 'because', sinceMs: 0 }]]);
+    const claims = readinessLabeler({ services: [WS_DAEMON_SERVICE], gate: 'label' }).claims({
+      ...snapshot(),
+      readiness,
+    });
+    expect(claims[0]).toMatchObject({ key: LABEL, value: 'true', ownership: 'exclusive', reason: 'because' });
+    expect(claims[1]).toMatchObject({ key: TAINT, value: 'true', ownership: 'exclusive' });
   });
 });

@@ -1,53 +1,56 @@
-import type { NodeSnapshot } from '../fleet/snapshot.ts';
+import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
+import type { ServiceReadiness } from '../readiness/tracker.ts';
 import type { Service } from '../services.ts';
-import type { Claim, Labeler } from './labeler.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 
-type Verdict = Pick<Claim, 'stance' | 'reason'>;
+/** How a node shows that a service is not ready. */
+export type ReadinessGate = 'label' | 'taint' | 'both';
 
-/**
- * The label of a service is on a node exactly while the service is ready there. Ready means: a pod of it on the node is
- * Ready and not terminating, and the agent's probe says so, and the agent was heard lately. Pods speak even while the
- * agent does not: what they say withdraws at once.
- */
-export function readinessLabeler(options: { services: readonly Service[]; requirePod: boolean }): Labeler {
+const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'nobody has judged it yet', sinceMs: 0 };
+
+/** The label of a service is on a node while the service is ready there, or its taint while it is not, or both. */
+export function readinessLabeler(options: { services: readonly Service[]; gate: ReadinessGate }): Labeler {
+  const { services, gate } = options;
   return {
     name: 'readiness',
-    claims: (snapshot) =>
-      options.services.map((service) => {
-        const pods = options.requirePod ? podVerdict(service, snapshot) : undefined;
-        const verdict = pods?.stance === 'withhold' ? pods : agentVerdict(service, snapshot);
-        return { kind: 'label', key: service.label, value: 'true', ownership: 'exclusive', ...verdict };
+    claims: (node) =>
+      services.flatMap((service) => {
+        const readiness = node.readiness.get(service.name) ?? UNJUDGED;
+        const label = gate === 'taint' ? lastingLabel(service, readiness, node) : labelWhileReady(readiness);
+        return [
+          { kind: 'label', key: service.label, value: 'true', ownership: 'exclusive', ...label },
+          { kind: 'taint', key: service.taint, value: 'true', ownership: 'exclusive', ...taint(gate, readiness, node) },
+        ];
       }),
   };
 }
 
-/** One good pod is enough; one that is on its way out beside it does no harm. */
-function podVerdict({ component }: Service, { pods }: NodeSnapshot): Verdict {
-  const own = pods.filter((pod) => pod.component === component);
-  const good = own.find(({ ready, terminating }) => ready && !terminating);
-  if (good) return { stance: 'want', reason: `pod ${good.namespace}/${good.name} is Ready` };
-  const other = own.find(({ terminating }) => !terminating) ?? own[0];
-  if (!other) return { stance: 'withhold', reason: `no pod of ${component} is on the node` };
-  const problem = other.terminating ? 'is terminating' : 'is not Ready';
-  return { stance: 'withhold', reason: `pod ${other.namespace}/${other.name} ${problem}` };
+type Stand = Pick<Claim, 'stance' | 'reason'>;
+
+const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
+const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
+
+function labelWhileReady({ state, reason }: ServiceReadiness): Stand {
+  return { stance: LABEL_STANCE[state], reason };
 }
 
-function agentVerdict({ name }: Service, { freshness, services }: NodeSnapshot): Verdict {
-  switch (freshness.state) {
-    case 'absent':
-      return { stance: 'withhold', reason: 'no agent is on the node, and none has reported' };
-    case 'unheard':
-      return { stance: 'hold', reason: 'the agent has not been heard yet since this coordinator began to lead' };
-    case 'silent':
-      if (freshness.guard === undefined)
-        return { stance: 'withhold', reason: 'the agent has been silent for too long' };
-      return { stance: 'hold', reason: `the agent is silent, and so are most others (guard: ${freshness.guard})` };
-    case 'fresh':
-    case 'leaving':
-      break;
-  }
-  const report = services.get(name);
-  if (!report) return { stance: 'withhold', reason: `the agent does not report on ${name}` };
-  const since = `${report.evidence} (since ${report.since})`;
-  return { stance: report.ready ? 'want' : 'withhold', reason: since };
+/**
+ * Set once, and left. A node that is new, and on which the service is not ready, gets it after the taint: in between, a
+ * scheduler would take the node for ready.
+ */
+function lastingLabel({ label, taint: key }: Service, { state, reason }: ServiceReadiness, node: JudgedNode): Stand {
+  if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
+  const guarded = node.labels[label] === 'true' || node.taints?.some((each) => each.key === key) === true;
+  if (guarded || state === 'ready') return { stance: 'want', reason: `set for good: the taint ${key} tells` };
+  return { stance: 'hold', reason: `waits for the taint ${key}; ${reason}` };
+}
+
+function taint(gate: ReadinessGate, { state, reason }: ServiceReadiness, node: JudgedNode): Stand {
+  if (gate === 'label') return { stance: 'withhold', reason: 'readiness is shown by labels alone' };
+  if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
+  return { stance: TAINT_STANCE[state], reason };
+}
+
+function isForWorkspaces({ labels }: JudgedNode): boolean {
+  return WORKSPACE_NODE_LABELS.some((key) => key in labels);
 }

@@ -93,7 +93,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const reconciler = new Reconciler({
     plan,
     observed: (name) => store.get(name),
-    onWritten: (_name, metadata) => store.written(observe({ metadata })),
+    onWritten: (node) => store.written(observe(node)),
     writer: new NodeWriter(client),
     setAside,
     registry,

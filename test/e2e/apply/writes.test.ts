@@ -53,9 +53,15 @@ describe('a set', () => {
     const node = await readNode(cluster, 'set');
     expect(node.metadata.labels).toMatchObject({ 'a.io/x': '1', 'kubernetes.io/os': 'linux' });
     expect(node.metadata.annotations).toEqual({ 'a.io/y': 'any text, {even} this' });
-    expect(first).toMatchObject({ kind: 'applied', metadata: { resourceVersion: node.metadata.resourceVersion } });
+    expect(first).toMatchObject({
+      kind: 'applied',
+      node: { metadata: { resourceVersion: node.metadata.resourceVersion } },
+    });
     const again = await writer.set(await refTo('set'), set, options);
-    expect(again).toMatchObject({ kind: 'applied', metadata: { resourceVersion: node.metadata.resourceVersion } });
+    expect(again).toMatchObject({
+      kind: 'applied',
+      node: { metadata: { resourceVersion: node.metadata.resourceVersion } },
+    });
   });
 
   test('without a key releases it, unless another manager applied the same', async () => {
@@ -110,7 +116,7 @@ describe('a set', () => {
   test('that is rehearsed is answered as if it were written, and is not', async () => {
     await newNode(cluster, 'rehearsal');
     const outcome = await writer.set(await refTo('rehearsal'), setOf({ key: '1' }), { ...options, rehearsal: true });
-    expect(outcome).toMatchObject({ kind: 'applied', metadata: { labels: { key: '1' } } });
+    expect(outcome).toMatchObject({ kind: 'applied', node: { metadata: { labels: { key: '1' } } } });
     expect(await labelsOf('rehearsal')).not.toHaveProperty('key');
   });
 });
@@ -144,7 +150,7 @@ describe('a withdrawal', () => {
     await newNode(cluster, 'nothing');
     const ref = await refTo('nothing');
     const outcome = await writer.withdraw(ref, { labels: ['never.io/there'], annotations: ['nor.io/this'] }, options);
-    expect(outcome).toMatchObject({ kind: 'applied', metadata: { resourceVersion: ref.resourceVersion } });
+    expect(outcome).toMatchObject({ kind: 'applied', node: { metadata: { resourceVersion: ref.resourceVersion } } });
   });
 });
 

@@ -3,6 +3,7 @@ import { VERSION } from '../version.ts';
 import { parseArguments } from './arguments.ts';
 import { helpText } from './help.ts';
 import { flagName, nearest, type Option, type OptionTable, type OptionValues } from './option.ts';
+import { recordsFromFile } from './records.ts';
 import { type Converted, fromFile, fromText } from './values.ts';
 
 const CONFIG_API_VERSION = 'rollcall.dev/v1alpha1';
@@ -59,17 +60,20 @@ function findValue(
   file: Record<string, unknown>,
   configPath: string | undefined,
 ): unknown {
+  const inFile = file[key] ?? undefined;
+  const place = `${configPath}: ${key}`;
+  if (option.type === 'records') {
+    return inFile === undefined ? undefined : unwrap(place, recordsFromFile(option, inFile));
+  }
   const flag = flags.get(key);
   if (flag !== undefined) return unwrap(flagName(key), fromText(option, flag));
   const variable = option.env?.find((name) => env[name]);
   if (variable !== undefined) return unwrap(variable, fromText(option, env[variable] ?? ''));
-  if (file[key] !== undefined && file[key] !== null)
-    return unwrap(`${configPath}: ${key}`, fromFile(option, file[key]));
-  return undefined;
+  return inFile === undefined ? undefined : unwrap(place, fromFile(option, inFile));
 }
 
 function unwrap(field: string, converted: Converted): unknown {
-  if ('problem' in converted) throw configInvalid(field, converted.problem);
+  if ('problem' in converted) throw configInvalid(`${field}${converted.at ?? ''}`, converted.problem);
   return converted.value;
 }
 
@@ -97,7 +101,9 @@ async function readConfigFile<T extends OptionTable>(
   const { apiVersion, kind, ...fields } = content as Record<string, unknown>;
   if (apiVersion !== CONFIG_API_VERSION) throw configInvalid(`${path}: apiVersion`, `must be ${CONFIG_API_VERSION}`);
   if (kind !== program.kind) throw configInvalid(`${path}: kind`, `must be ${program.kind}`);
-  const known = Object.keys(program.options).filter((key) => !program.options[key]?.flagOnly);
+  const known = Object.entries<Option>(program.options)
+    .filter(([, option]) => !isFlagOnly(option))
+    .map(([key]) => key);
   for (const field of Object.keys(fields)) {
     if (known.includes(field)) continue;
     const suggestion = nearest(field, known);
@@ -106,11 +112,15 @@ async function readConfigFile<T extends OptionTable>(
   return fields;
 }
 
+function isFlagOnly(option: Option): boolean {
+  return option.type !== 'records' && option.flagOnly === true;
+}
+
 /** The effective configuration as a configuration file, in JSON, which is YAML as well. */
 function printConfig<T extends OptionTable>(program: ProgramDescription<T>, values: OptionValues<T>): string {
   const fields = Object.entries<Option>(program.options)
-    .filter(([key, option]) => !option.flagOnly && values[key] !== undefined)
-    .map(([key, option]) => [key, option.secret ? '***' : values[key]]);
+    .filter(([key, option]) => !isFlagOnly(option) && values[key] !== undefined)
+    .map(([key, option]) => [key, option.type !== 'records' && option.secret ? '***' : values[key]]);
   const document = { apiVersion: CONFIG_API_VERSION, kind: program.kind, ...Object.fromEntries(fields) };
   return `${JSON.stringify(document, null, 2)}\n`;
 }

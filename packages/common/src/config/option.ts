@@ -1,28 +1,50 @@
-/** Where a value comes from is the same for all options: flag, environment variable, configuration file, default. */
-type OptionBase<T> = {
+/** What a value may be, wherever it comes from. */
+type ValueBase<T> = {
   /** One sentence for `--help` and the reference table. */
   help: string;
+  /** How the default reads where it is computed, such as "own namespace". */
+  defaultText?: string;
+  /** Says what is wrong with a value, or nothing. */
+  check?: (value: T) => string | undefined;
+};
+
+type StringValue = ValueBase<string> & { type: 'string'; choices?: readonly string[] };
+type BooleanValue = ValueBase<boolean> & { type: 'boolean' };
+type NumberValue = ValueBase<number> & { type: 'number'; min: number; max: number; integer?: boolean };
+type ListValue = ValueBase<string[]> & { type: 'list' };
+export type Value = StringValue | BooleanValue | NumberValue | ListValue;
+
+/** Where the value of an option comes from is the same for all: flag, environment variable, file, default. */
+type FlagBase = {
   /** Environment variables, the first that is set and not empty wins. */
   env?: readonly string[];
   /** One-letter flag. */
   short?: string;
   /** A further long name of the flag, kept for those who come from a predecessor. */
   alias?: string;
-  /** How the default reads where it is computed, such as "own namespace". */
-  defaultText?: string;
   /** Not shown by `--print-config`. */
   secret?: boolean;
   /** Only on the command line: it makes no sense in a file. */
   flagOnly?: boolean;
-  /** Says what is wrong with a value, or nothing. */
-  check?: (value: T) => string | undefined;
 };
 
-type StringOption = OptionBase<string> & { type: 'string'; choices?: readonly string[] };
-type BooleanOption = OptionBase<boolean> & { type: 'boolean' };
-type NumberOption = OptionBase<number> & { type: 'number'; min: number; max: number; integer?: boolean };
-type ListOption = OptionBase<string[]> & { type: 'list' };
-export type Option = StringOption | BooleanOption | NumberOption | ListOption;
+export type FlagOption = Value & FlagBase;
+
+/** The fields of a record, by their name in the file. A field that is not required may be left out, or be null. */
+export type FieldTable = Readonly<Record<string, Value & { required?: true }>>;
+
+/** A list of records. It has no flag and no variable: only a configuration file can hold it. */
+export type RecordsOption = {
+  type: 'records';
+  help: string;
+  fields: FieldTable;
+  /** The field that tells records apart: no two may have the same. */
+  key: string;
+  /** How many records there may be. */
+  max: number;
+};
+
+export type Option = FlagOption | RecordsOption;
 
 /**
  * Options by the camelCase name that they have in a configuration file. The flag is the same in kebab-case:
@@ -30,15 +52,24 @@ export type Option = StringOption | BooleanOption | NumberOption | ListOption;
  */
 export type OptionTable = Readonly<Record<string, Option & { default?: unknown }>>;
 
-type RawValue<O extends Option> = O extends { choices: readonly (infer Choice)[] }
-  ? Choice
-  : O extends StringOption
-    ? string
-    : O extends BooleanOption
-      ? boolean
-      : O extends NumberOption
-        ? number
-        : string[];
+type RawValue<O> = O extends { type: 'records'; fields: infer Fields extends FieldTable }
+  ? RecordValues<Fields>[]
+  : O extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : O extends { type: 'string' }
+      ? string
+      : O extends { type: 'boolean' }
+        ? boolean
+        : O extends { type: 'number' }
+          ? number
+          : string[];
+
+/** A record as its fields describe it. */
+export type RecordValues<F extends FieldTable> = {
+  -readonly [K in keyof F as F[K] extends { required: true } ? K : never]: RawValue<F[K]>;
+} & {
+  -readonly [K in keyof F as F[K] extends { required: true } ? never : K]?: RawValue<F[K]>;
+};
 
 /** The values that a table gives: an option with a default is always there. */
 export type OptionValues<T extends OptionTable> = {

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import type { Option } from './option.ts';
+import type { Value } from './option.ts';
 import { fromFile, fromText } from './values.ts';
 
-const TEXT: Option = { type: 'string', help: '', check: (value) => (value === 'bad' ? 'must be good' : undefined) };
-const CHOICE: Option = { type: 'string', choices: ['tcp', 'tls'], help: '' };
-const FLAG: Option = { type: 'boolean', help: '' };
-const WHOLE: Option = { type: 'number', min: 1, max: 10, help: '' };
-const BROKEN: Option = { type: 'number', min: 0.2, max: 10, integer: false, help: '' };
-const LIST: Option = { type: 'list', help: '', check: (value) => (value.length > 2 ? 'must be short' : undefined) };
+const TEXT: Value = { type: 'string', help: '', check: (value) => (value === 'bad' ? 'must be good' : undefined) };
+const CHOICE: Value = { type: 'string', choices: ['tcp', 'tls'], help: '' };
+const FLAG: Value = { type: 'boolean', help: '' };
+const WHOLE: Value = { type: 'number', min: 1, max: 10, help: '' };
+const BROKEN: Value = { type: 'number', min: 0.2, max: 10, integer: false, help: '' };
+const LIST: Value = { type: 'list', help: '', check: (value) => (value.length > 2 ? 'must be short' : undefined) };
 
 describe('fromText', () => {
-  test.each<[Option, string, unknown]>([
+  test.each<[Value, string, unknown]>([
     [TEXT, '', ''],
     [TEXT, ' a ', ' a '],
     [CHOICE, 'tls', 'tls'],
@@ -27,7 +27,7 @@ describe('fromText', () => {
     expect(fromText(option, text)).toEqual({ value });
   });
 
-  test.each<[Option, string, RegExp]>([
+  test.each<[Value, string, RegExp]>([
     [TEXT, 'bad', /must be good/],
     [CHOICE, 'udp', /must be one of tcp, tls, got "udp"/],
     [FLAG, 'yes', /must be true or false, got "yes"/],
@@ -51,7 +51,7 @@ describe('fromText', () => {
 });
 
 describe('fromFile', () => {
-  test.each<[Option, unknown, unknown]>([
+  test.each<[Value, unknown, unknown]>([
     [TEXT, 'a', 'a'],
     [FLAG, false, false],
     [WHOLE, 3, 3],
@@ -61,7 +61,7 @@ describe('fromFile', () => {
     expect(fromFile(option, given)).toEqual({ value });
   });
 
-  test.each<[Option, unknown, RegExp]>([
+  test.each<[Value, unknown, RegExp]>([
     [TEXT, 7, /must be a string, got 7/],
     [TEXT, 'bad', /must be good/],
     [FLAG, 'true', /must be a boolean/],

@@ -1,9 +1,10 @@
-import type { Option } from './option.ts';
+import type { Value } from './option.ts';
 
-export type Converted = { value: unknown } | { problem: string };
+/** `at` is where in the value the problem is, as a path that goes on after the name of the field. */
+export type Converted = { value: unknown } | { problem: string; at?: string };
 
 /** Turns the text of a flag or an environment variable into the option's type. */
-export function fromText(option: Option, text: string): Converted {
+export function fromText(option: Value, text: string): Converted {
   switch (option.type) {
     case 'string':
       return checked(option, text);
@@ -20,7 +21,7 @@ export function fromText(option: Option, text: string): Converted {
 }
 
 /** Takes a value of a configuration file, which has a type of its own. */
-export function fromFile(option: Option, value: unknown): Converted {
+export function fromFile(option: Value, value: unknown): Converted {
   if (option.type === 'list') {
     if (typeof value === 'string') return checked(option, splitList(value));
     if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return checked(option, value);
@@ -31,12 +32,12 @@ export function fromFile(option: Option, value: unknown): Converted {
   return checked(option, value);
 }
 
-function checked(option: Option, value: unknown): Converted {
+function checked(option: Value, value: unknown): Converted {
   const problem = problemOf(option, value);
   return problem === undefined ? { value } : { problem };
 }
 
-function problemOf(option: Option, value: unknown): string | undefined {
+function problemOf(option: Value, value: unknown): string | undefined {
   if (option.type === 'string' && option.choices && !option.choices.includes(value as string)) {
     return `must be one of ${option.choices.join(', ')}, got ${quote(String(value))}`;
   }

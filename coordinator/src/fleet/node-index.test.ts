@@ -1,18 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { type ObservedPod, observePod, PodIndex } from './pod-index.ts';
+import { NodeIndex } from './node-index.ts';
+import { type ObservedPod, observePod } from './observed-pod.ts';
+import { observeWorkspace } from './observed-workspace.ts';
 
 function pod(change: Partial<ObservedPod> = {}): ObservedPod {
   const base = { uid: 'u1', namespace: 'default', name: 'ws-daemon', component: 'ws-daemon', node: 'a' };
-  return { ...base, ready: true, terminating: false, podIP: '10.0.0.1', hostIP: '', ...change };
+  return { ...base, ready: true, terminating: false, podIP: '10.0.0.1', hostIP: '', startTime: '', ...change };
 }
 
 function index() {
   const changes: [string | undefined, string | undefined][] = [];
-  const pods = new PodIndex((previous, next) => changes.push([previous?.uid, next?.uid]));
+  const pods = new NodeIndex<ObservedPod>((previous, next) => changes.push([previous?.uid, next?.uid]));
   return { pods, changes };
 }
 
-describe('the pod index', () => {
+describe('the index by node', () => {
   test('finds pods by node, and forgets those that are gone', () => {
     const { pods } = index();
     pods.upsert(pod());
@@ -41,6 +43,21 @@ describe('the pod index', () => {
     expect(changes).toHaveLength(1);
   });
 
+  test('finds an object that moved where it is now, and says that it left where it was', () => {
+    const { pods, changes } = index();
+    pods.upsert(pod());
+    pods.upsert(pod({ node: 'b' }));
+    expect([pods.on('a').length, pods.on('b').length]).toEqual([0, 1]);
+    pods.upsert(pod({ node: '' }));
+    expect([...pods.all()]).toEqual([]);
+    expect(changes).toEqual([
+      [undefined, 'u1'],
+      ['u1', undefined],
+      [undefined, 'u1'],
+      ['u1', undefined],
+    ]);
+  });
+
   test('leaves out pods that are not bound to a node', () => {
     const { pods } = index();
     pods.upsert(pod({ node: '' }));
@@ -52,4 +69,12 @@ test('a pod is ready by its condition, and terminating by its deletion timestamp
   const metadata = { name: 'p', uid: 'u', resourceVersion: '1', deletionTimestamp: '2026-01-01T00:00:00Z' };
   const status = { conditions: [{ type: 'Ready', status: 'True' }] };
   expect(observePod({ metadata, status })).toMatchObject({ ready: true, terminating: true, node: '' });
+});
+
+test('a workspace is on the node that its status names, whatever else it says', () => {
+  const metadata = { name: 'w', namespace: 'default', uid: 'u', resourceVersion: '1' };
+  expect(observeWorkspace({ metadata })).toMatchObject({ node: '' });
+  expect(observeWorkspace({ metadata, status: { runtime: null } })).toMatchObject({ node: '' });
+  const deleted = { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
+  expect(observeWorkspace({ metadata: deleted, status: { runtime: { nodeName: 'a' } } })).toMatchObject({ node: 'a' });
 });

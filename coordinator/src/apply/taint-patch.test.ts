@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { taintPatch } from './taint-patch.ts';
+
+const node = { name: 'n', uid: 'u', resourceVersion: '1' };
+const taint = (key: string, effect = 'NoSchedule') => ({ key, value: 'true', effect });
+const uidTest = { op: 'test', path: '/metadata/uid', value: 'u' };
+
+describe('the patch of taints', () => {
+  test('begins the list only where there is none', () => {
+    expect(taintPatch(node, { add: [taint('a')], remove: [], observed: [] })).toEqual([
+      uidTest,
+      { op: 'test', path: '/spec/taints', value: null },
+      { op: 'add', path: '/spec/taints', value: [taint('a')] },
+    ]);
+  });
+
+  test('removes every taint of a key, whatever its effect, and tests what it removes', () => {
+    const observed = [taint('a'), taint('x'), taint('a', 'NoExecute')];
+    expect(taintPatch(node, { add: [], remove: ['a'], observed })).toEqual([
+      uidTest,
+      { op: 'test', path: '/spec/taints/2/key', value: 'a' },
+      { op: 'remove', path: '/spec/taints/2' },
+      { op: 'test', path: '/spec/taints/0/key', value: 'a' },
+      { op: 'remove', path: '/spec/taints/0' },
+    ]);
+  });
+
+  test('leaves the taints of others as they are, in order', () => {
+    const keys = fc.constantFrom('ours-1', 'ours-2', 'x', 'y', 'z');
+    fc.assert(
+      fc.property(
+        fc.array(keys),
+        fc.subarray(['ours-1', 'ours-2']),
+        fc.subarray(['new-1', 'new-2']),
+        (on, gone, add) => {
+          const observed = on.map((key) => taint(key));
+          const after = applied(
+            observed,
+            taintPatch(node, { add: add.map((key) => taint(key)), remove: gone, observed }),
+          );
+          expect(after.map(({ key }) => key)).toEqual([...on.filter((key) => !gone.includes(key)), ...add]);
+        },
+      ),
+    );
+  });
+});
+
+/** What an API server makes of the patch, as far as it concerns the list. */
+function applied(observed: { key: string }[], operations: ReturnType<typeof taintPatch>): { key: string }[] {
+  const list = [...observed];
+  for (const operation of operations.slice(1)) {
+    const index = Number(operation.path.split('/')[3]);
+    if (operation.op === 'test' && operation.path.endsWith('/key')) expect(list[index]?.key).toBe(operation.value);
+    else if (operation.op === 'test') expect(list).toEqual([]);
+    else if (operation.op === 'remove') list.splice(index, 1);
+    else if (operation.path === '/spec/taints') list.push(...(operation.value as { key: string }[]));
+    else list.push(operation.value as { key: string });
+  }
+  return list;
+}

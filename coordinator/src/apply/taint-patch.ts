@@ -1,0 +1,28 @@
+import type { NodeRef, TaintChange } from '../intent/plan.ts';
+
+/** An operation of a JSON patch (RFC 6902). */
+type Operation =
+  | { op: 'test'; path: string; value: unknown }
+  | { op: 'add'; path: string; value: unknown }
+  | { op: 'remove'; path: string };
+
+/**
+ * The JSON patch that changes some taints and leaves the others as they are, in order. `spec.taints` is one atomic list:
+ * each step tests what it relies on, so that the patch fails where the list has become another.
+ */
+export function taintPatch({ uid }: NodeRef, { add, remove, observed }: TaintChange): Operation[] {
+  const operations: Operation[] = [{ op: 'test', path: '/metadata/uid', value: uid }];
+  // From the end, so that the indexes of those before stay true.
+  for (const [index, { key }] of [...observed.entries()].toReversed()) {
+    if (!remove.includes(key)) continue;
+    operations.push({ op: 'test', path: `/spec/taints/${index}/key`, value: key });
+    operations.push({ op: 'remove', path: `/spec/taints/${index}` });
+  }
+  if (observed.length > 0) {
+    for (const taint of add) operations.push({ op: 'add', path: '/spec/taints/-', value: taint });
+  } else if (add.length > 0) {
+    // Null also matches a list that is not there. Without the test, the list of somebody else would be replaced.
+    operations.push({ op: 'test', path: '/spec/taints', value: null }, { op: 'add', path: '/spec/taints', value: add });
+  }
+  return operations;
+}

@@ -1,0 +1,57 @@
+import { closeServer, listen } from '@rollcall/common/http-server.ts';
+import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import { listenAddress } from './config.ts';
+import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
+import { nodeDocument, planDocument } from './console/node-document.ts';
+import type { Decider } from './decider.ts';
+import type { Role } from './ingest/report-handler.ts';
+import type { Service } from './services.ts';
+
+const CLOSE_GRACE_MS = 200;
+
+export type ConsoleOptions = {
+  decider: Decider;
+  services: readonly Service[];
+  role: () => Role;
+};
+
+/** Opens the console at the address that `--console-listen` names, until the program stops. Throws LISTEN_FAILED. */
+export async function openConsole(text: string, options: ConsoleOptions, life: Lifecycle): Promise<string> {
+  const address = listenAddress(text);
+  if (!address) return 'off';
+  const server = createConsoleServer(consoleSource(options), address.host);
+  const { host, port } = await listen(server, address);
+  life.onStop('console', () => closeServer(server, CLOSE_GRACE_MS));
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function consoleSource({ decider, services, role }: ConsoleOptions): ConsoleSource {
+  // Agents report to the leader alone: what a standby knows of services is nothing to go by.
+  const replica = () => ({ ...role(), guards: decider.fleet.freshness.activeGuards() });
+  return {
+    node: (name) => {
+      const facts = decider.explain(name);
+      return facts && { replica: replica(), ...nodeDocument(facts, services) };
+    },
+    nodes: () => ({ replica: replica(), nodes: decider.fleet.nodeNames().toSorted().map(summary) }),
+    plan: () => ({ replica: replica(), nodes: decider.fleet.nodeNames().toSorted().flatMap(planned) }),
+  };
+
+  function summary(name: string) {
+    const judged = decider.judged(name);
+    return {
+      name,
+      pool: judged?.pool,
+      agent: judged?.freshness.state,
+      services: Object.fromEntries([...(judged?.readiness ?? [])].map(([service, { state }]) => [service, state])),
+      pending: decider.plan(name) !== undefined,
+    };
+  }
+
+  function planned(name: string) {
+    const facts = decider.explain(name);
+    if (!facts?.plan) return [];
+    const reasons = Object.fromEntries([...facts.intent].map(([key, { reason }]) => [key, reason]));
+    return [{ name, ...planDocument(facts.plan), reasons }];
+  }
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage, Server } from 'node:http';
+import { createPlainServer } from '@rollcall/common/http-server.ts';
+import { isLoopback } from '@rollcall/common/loopback.ts';
+
+/** What the console can be asked. Each document is made when it is asked for. */
+export type ConsoleSource = {
+  nodes: () => unknown;
+  /** `undefined` for a node that is not known. */
+  node: (name: string) => unknown;
+  plan: () => unknown;
+};
+
+/** `host`: the address that it will listen on. */
+export function createConsoleServer(source: ConsoleSource, host: string): Server {
+  return createPlainServer((request, response) => {
+    const { status, document } = answerTo(request, source, host);
+    response.writeHead(status, {
+      'content-type': status === 200 ? 'application/json' : 'application/problem+json',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+    response.end(`${JSON.stringify(document, null, 2)}\n`);
+  });
+}
+
+type Answer = { status: number; document: unknown };
+
+function answerTo(request: IncomingMessage, source: ConsoleSource, host: string): Answer {
+  if (isLoopback(host) && !isLoopback(hostNamed(request))) {
+    return problem(403, 'This console answers only requests to a loopback address');
+  }
+  if (request.method !== 'GET' && request.method !== 'HEAD') return problem(405, 'Only GET is served here');
+  const path = URL.parse(`http://localhost${request.url}`)?.pathname ?? '';
+  const [, name] = /^\/v1\/nodes\/([^/]+)$/.exec(path) ?? [];
+  if (name !== undefined) {
+    const document = source.node(name);
+    return document ? { status: 200, document } : problem(404, `There is no node ${name}`);
+  }
+  if (path === '/v1/nodes') return { status: 200, document: source.nodes() };
+  if (path === '/v1/plan') return { status: 200, document: source.plan() };
+  return problem(404, 'Try /v1/nodes, /v1/nodes/NAME or /v1/plan');
+}
+
+/** RFC 9457. */
+function problem(status: number, detail: string): Answer {
+  return { status, document: { status, detail } };
+}
+
+/** The host name of a request, without its port. */
+function hostNamed({ headers }: IncomingMessage): string {
+  return (headers.host ?? '').replace(/:\d+$/, '');
+}

@@ -1,0 +1,12 @@
+/** The object that an Event is about. One without a namespace, such as a Node, has its Events in `default`. */
+export type EventSubject = { apiVersion: string; kind: string; name: string; uid: string; namespace?: string };
+
+/** Something that happened to an object. */
+export type EventNews = {
+  subject: EventSubject;
+  type: 'Normal' | 'Warning';
+  /** In CamelCase, for machines: what happened. */
+  reason: string;
+  /** One sentence, for people. Equal news has the equal message, so that it becomes one Event with a count. */
+  message: string;
+};

@@ -1,0 +1,71 @@
+import type { EventNews } from './event-news.ts';
+
+/** An Event as it was last told, or is to be told. */
+export type EventRecord = EventNews & {
+  name: string;
+  /** Wall clock, in milliseconds since the epoch. */
+  firstMs: number;
+  lastMs: number;
+  count: number;
+};
+
+const COMPONENT = 'rollcall';
+/** What the API server allows in the name of an Event. */
+const NAME_LENGTH_MAX = 253;
+/** What the API server allows in the newer API for Events; the older one would take anything. */
+const MESSAGE_BYTES_MAX = 1024;
+const ELLIPSIS = '…';
+const MESSAGE_SPACE = new Uint8Array(MESSAGE_BYTES_MAX - Buffer.byteLength(ELLIPSIS));
+
+/** The Event as core/v1 has it. Without `eventTime`, which would make it one of the newer kind that has no count. */
+export function eventObject(event: EventRecord, instance: string): object {
+  const { subject, type, reason, message, name, count } = event;
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: eventNamespace(event) },
+    involvedObject: subject,
+    type,
+    reason,
+    // Strict readers want a word for what was done; here the reason says that.
+    action: reason,
+    message,
+    count,
+    firstTimestamp: timestamp(event.firstMs),
+    lastTimestamp: timestamp(event.lastMs),
+    source: { component: COMPONENT },
+    reportingComponent: COMPONENT,
+    reportingInstance: instance,
+  };
+}
+
+/** What changes of an Event that happens again, as a merge patch. */
+export function eventRaise({ count, lastMs }: EventRecord): object {
+  return { count, lastTimestamp: timestamp(lastMs) };
+}
+
+export function eventNamespace({ subject }: Pick<EventNews, 'subject'>): string {
+  return subject.namespace ?? 'default';
+}
+
+/** `<subject>.<hex>`, like those of client-go. `random` is a number in [0, 1). */
+export function eventName(subjectName: string, nowMs: number, random: number): string {
+  const suffix = `${nowMs.toString(16)}${Math.floor(random * 0x10_00_00)
+    .toString(16)
+    .padStart(5, '0')}`;
+  const prefix = subjectName.slice(0, NAME_LENGTH_MAX - suffix.length - 1);
+  // A name that was cut may end in what must not stand before a dot.
+  return `${prefix.replace(/[^a-z0-9]+$/, '')}.${suffix}`;
+}
+
+/** The message, or as many whole characters of it as fit. */
+export function boundedMessage(message: string): string {
+  if (Buffer.byteLength(message) <= MESSAGE_BYTES_MAX) return message;
+  const { read } = new TextEncoder().encodeInto(message, MESSAGE_SPACE);
+  return `${message.slice(0, read)}${ELLIPSIS}`;
+}
+
+/** Events have whole seconds. */
+function timestamp(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,126 @@
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import type { EventNews } from './event-news.ts';
+import { boundedMessage, eventName } from './event-object.ts';
+import { type Delivery, EventSender, type EventSenderOptions } from './event-sender.ts';
+import { type KnownEvent, KnownEvents } from './known-events.ts';
+import { createEventMetrics, type EventMetrics } from './metrics.ts';
+import { SubjectBudget } from './subject-budget.ts';
+
+export type EventRecorderOptions = EventSenderOptions & { logger: Logger; registry: Registry };
+
+/** Most Events that wait to be sent. */
+const QUEUE_MAX = 1000;
+const CONCURRENCY = 4;
+
+/** Turns news into Kubernetes Events, as well as it can be done without holding up anything. Ends with its signal. */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #metrics: EventMetrics;
+  readonly #sender: EventSender;
+  readonly #known = new KnownEvents();
+  readonly #budget = new SubjectBudget();
+  readonly #queue: KnownEvent[] = [];
+  #seatsTaken = 0;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#metrics = createEventMetrics(options.registry);
+    this.#sender = new EventSender(options);
+  }
+
+  /** Takes note and returns at once. What may not be written, or is too much, is counted and forgotten. */
+  record(news: EventNews): void {
+    const { clock, fence } = this.#options;
+    if (fence.remainingMs() <= 0) {
+      this.#metrics.countNews('dropped', 1);
+      return;
+    }
+    const bounded = { ...news, message: boundedMessage(news.message) };
+    const nowMs = clock.monotonic();
+    const known = this.#known.see(bounded, nowMs);
+    if (known) {
+      known.count += 1;
+      known.lastMs = clock.now();
+    }
+    // News that goes along with a request that is due anyway costs nothing.
+    const isDue = known !== undefined && known.unsent > 0;
+    if (!isDue && !this.#budget.take(news.subject.uid, nowMs)) {
+      this.#metrics.countNews('suppressed', 1);
+      return;
+    }
+    const event = known ?? this.#firstOf(bounded, nowMs);
+    event.unsent += 1;
+    if (event.state === 'idle') this.#enqueue(event);
+  }
+
+  /** Resolves when no request is under way: after that the Lease may go to another, if the fence is closed. */
+  settled(): Promise<void> {
+    return this.#sender.settled();
+  }
+
+  #firstOf(news: EventNews, nowMs: number): KnownEvent {
+    const { clock, random } = this.#options;
+    const wallMs = clock.now();
+    const event: KnownEvent = {
+      ...news,
+      name: eventName(news.subject.name, wallMs, random()),
+      firstMs: wallMs,
+      lastMs: wallMs,
+      count: 1,
+      state: 'idle',
+      stored: false,
+      unsent: 0,
+    };
+    this.#known.add(event, nowMs);
+    return event;
+  }
+
+  #enqueue(event: KnownEvent): void {
+    event.state = 'queued';
+    this.#queue.push(event);
+    this.#fillSeats();
+    if (this.#queue.length > QUEUE_MAX) this.#drop(this.#queue.shift());
+  }
+
+  #fillSeats(): void {
+    while (this.#seatsTaken < CONCURRENCY) {
+      const event = this.#queue.shift();
+      if (!event) return;
+      this.#seatsTaken += 1;
+      event.state = 'sending';
+      void this.#deliver(event);
+    }
+  }
+
+  async #deliver(event: KnownEvent): Promise<void> {
+    const delivery = await this.#sender.send(event);
+    this.#count(event, delivery);
+    event.state = 'idle';
+    this.#seatsTaken -= 1;
+    if (event.unsent > 0) this.#enqueue(event);
+    else this.#fillSeats();
+  }
+
+  #count(event: KnownEvent, delivery: Delivery): void {
+    if (delivery.kind !== 'created') this.#metrics.countNews(delivery.kind, delivery.news);
+    else {
+      this.#metrics.countNews('created', 1);
+      this.#metrics.countNews('raised', delivery.news - 1);
+    }
+    if (delivery.kind !== 'failed') return;
+    const { subject, reason } = event;
+    this.#options.logger.debug(
+      { err: delivery.error, kind: subject.kind, name: subject.name, reason },
+      'Lost an event',
+    );
+  }
+
+  /** What was to be told stays in the count, for the next time. */
+  #drop(event: KnownEvent | undefined): void {
+    if (!event) return;
+    this.#metrics.countNews('dropped', event.unsent);
+    event.unsent = 0;
+    event.state = 'idle';
+  }
+}
