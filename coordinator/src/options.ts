@@ -70,13 +70,13 @@ export const COORDINATOR_OPTIONS = {
       label: {
         type: 'string',
         check: checkOwnKey,
-        defaultText: '`gitpod.io/<name>_ready_ns_<namespace>`',
+        defaultText: 'gitpod.io/NAME_ready_ns_NAMESPACE',
         help: 'Label that shows that it is ready, value true.',
       },
       taint: {
         type: 'string',
         check: checkOwnKey,
-        defaultText: '`gitpod.io/<name>-not-ready`',
+        defaultText: 'gitpod.io/NAME-not-ready',
         help: 'Taint that shows that it is not ready, where --readiness-gate asks for taints.',
       },
     },

@@ -1,7 +1,11 @@
+import type { nodeDocument } from '../../coordinator/src/console/node-document.ts';
 import { sumSamples } from '../control-plane/metrics-text.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { httpGet } from './http-get.ts';
 import { type LogLine, Program } from './program.ts';
+
+/** The page that explains a node. */
+export type NodeDocument = ReturnType<typeof nodeDocument>;
 
 /** Where a coordinator listens. One that replaces another takes over its ports, as a Service would see to. */
 export type CoordinatorPorts = { reports: number; listen: number };
@@ -29,7 +33,7 @@ export class Coordinator extends Program {
         `--reports-listen=127.0.0.1:${ports.reports}`,
         `--listen=127.0.0.1:${ports.listen}`,
         '--scheduler-listen=off',
-        '--console-listen=off',
+        '--console-listen=127.0.0.1:0',
         ...(options.args ?? []),
       ],
       env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name },
@@ -43,6 +47,20 @@ export class Coordinator extends Program {
 
   get(path: string): Promise<{ status: number; body: string }> {
     return httpGet(`${this.healthUrl}${path}`);
+  }
+
+  /** A document of the console; `undefined` where there is none. */
+  async console<T>(path: string): Promise<T | undefined> {
+    const started = await this.waitForLog('Started');
+    const { status, body } = await httpGet(`http://${started['console']}${path}`);
+    return status === 200 ? (JSON.parse(body) as T) : undefined;
+  }
+
+  /** What the console says about a node. */
+  async explain(node: string): Promise<NodeDocument> {
+    const document = await this.console<NodeDocument>(`/v1/nodes/${node}`);
+    if (!document) throw new Error(`The console of ${this.name} does not know ${node}`);
+    return document;
   }
 
   /** Sum of a metric over the samples with these labels. */

@@ -51,6 +51,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/intent',
     'coordinator/fleet',
     'coordinator/labelers',
+    'coordinator/console',
   ],
 };
 

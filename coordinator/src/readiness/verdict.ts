@@ -47,5 +47,5 @@ function agentVerdict({ name }: Service, { freshness, services }: NodeSnapshot):
   }
   const report = services.get(name);
   if (!report) return { state: 'not-ready', reason: `the agent does not report on ${name}` };
-  return { state: report.ready ? 'ready' : 'not-ready', reason: `${report.evidence} (since ${report.since})` };
+  return { state: report.ready ? 'ready' : 'not-ready', reason: report.evidence };
 }
