@@ -25,6 +25,8 @@ function invalid(message: RegExp) {
   return expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) });
 }
 
+const TIMING = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 };
+
 describe('the configuration of the agent', () => {
   test('has the documented defaults', async () => {
     expect(await values({})).toEqual({
@@ -39,6 +41,10 @@ describe('the configuration of the agent', () => {
       probeTimeoutMs: 1000,
       failureThreshold: 3,
       successThreshold: 1,
+      services: [
+        { name: 'ws-daemon', port: 8080, probe: 'tcp', ...TIMING },
+        { name: 'registry-facade', port: 31750, ...TIMING },
+      ],
       coordinatorUrl: ['https://rollcall-coordinator.rollcall.svc:8443'],
       coordinatorCaFile: '/etc/rollcall/ca/ca.crt',
       coordinatorServerName: 'rollcall-coordinator.rollcall.svc',

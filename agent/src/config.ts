@@ -3,7 +3,9 @@ import type { OptionValues } from '@rollcall/common/config/option.ts';
 import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { COORDINATOR_SERVICE_NAME, coordinatorServerName } from '@rollcall/common/well-known.ts';
 import { AGENT_OPTIONS } from './options.ts';
+import type { ServiceSettings } from './probes/services.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
+import { resolveServices } from './services.ts';
 
 export const PROGRAM_NAME = 'rollcall-agent';
 
@@ -11,6 +13,8 @@ const DEFAULT_REPORTS_PORT = 8443;
 
 export type AgentConfig = OptionValues<typeof AGENT_OPTIONS> & {
   nodeName: string;
+  /** All of them. */
+  services: ServiceSettings[];
   coordinatorUrl: string[];
   coordinatorServerName: string;
 };
@@ -29,6 +33,7 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
     return {
       ...values,
       nodeName: values.nodeName,
+      services: resolveServices(values),
       coordinatorUrl: values.coordinatorUrl ?? defaultUrls(serverName, sources.env),
       coordinatorServerName: values.coordinatorServerName ?? serverName,
     };

@@ -12,11 +12,11 @@ import { observeMachine } from './collectors.ts';
 import { type AgentConfig, loadConfig, PROGRAM_NAME } from './config.ts';
 import { registerAgentMetrics } from './metrics.ts';
 import { defineServices } from './probes/services.ts';
-import { registryFacadeCa } from './registry-facade-ca.ts';
 import { CoordinatorClient } from './report/coordinator-client.ts';
 import { buildContent } from './report/report-builder.ts';
 import { ReportSender } from './report/report-sender.ts';
 import { Reporter } from './report/reporter.ts';
+import { serviceCa } from './service-ca.ts';
 import { ServicesWatch } from './services-watch.ts';
 
 /** The reporter comes round every 5 s, or after a delivery of at most 5 s. */
@@ -37,12 +37,18 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   const random = Math.random;
   const boot = randomUUID();
   const registry = createRegistry('rollcall_agent');
-  const metrics = registerAgentMetrics(registry);
+  const metrics = registerAgentMetrics(
+    registry,
+    config.services.map(({ name }) => name),
+  );
   const health = new HealthChecks();
   const readiness = new HealthChecks();
 
   const services = new ServicesWatch({
-    definitions: defineServices(servicesConfig(config, logger), clock),
+    definitions: defineServices(config.services, config.hostIp, {
+      clock,
+      caFrom: (path, service) => serviceCa(path, service, logger),
+    }),
     clock,
     random,
     logger,
@@ -89,9 +95,4 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   reporter.start();
   const { nodeName: node, namespace, coordinatorUrl: coordinators } = config;
   logger.info({ version: VERSION, node, boot, namespace, listen: bound, coordinators }, 'Started');
-}
-
-function servicesConfig(config: AgentConfig, logger: Logger) {
-  const { registryFacadeCaFile: caFile, ...rest } = config;
-  return caFile === undefined ? rest : { ...rest, registryFacadeCa: registryFacadeCa(caFile, logger) };
 }

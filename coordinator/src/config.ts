@@ -44,7 +44,7 @@ export function loadConfig(
     kind: 'CoordinatorConfiguration',
     options: COORDINATOR_OPTIONS,
   };
-  return loadConfiguration(program, sources, (values) => {
+  return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values) => {
     checkTls(values);
     const services = resolveServices(values);
     checkServiceKeys(values.config, values.services, { services, poolLabels: values.poolLabels });
@@ -56,6 +56,11 @@ export function loadConfig(
       agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
     };
   });
+}
+
+/** Gitpod's node-labeler is started as `node-labeler run …`. */
+function withoutSubcommand(argv: readonly string[]): readonly string[] {
+  return argv[0] === 'run' ? argv.slice(1) : argv;
 }
 
 function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {

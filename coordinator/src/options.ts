@@ -60,7 +60,7 @@ export const COORDINATOR_OPTIONS = {
         defaultText: 'the name',
         help: 'Value of the label component on its pods, in --namespace.',
       },
-      port: { ...PORT, defaultText: 'required for a new service', help: 'Its port, told to the agents.' },
+      port: { ...PORT, defaultText: 'none, required for a new service', help: 'Its port, told to the agents.' },
       address: {
         type: 'string',
         choices: ['pod', 'host'],

@@ -3,7 +3,9 @@ import { createInterface } from 'node:readline';
 import { exitOf, hasExited, indentLastLines, killChild, spawnChild } from '../control-plane/child.ts';
 import { freePort } from '../control-plane/ports.ts';
 
+/** The services that a node of a Gitpod installation runs. */
 export type StandInKind = 'ws-daemon' | 'registry-facade';
+type AnyKind = StandInKind | 'http-service';
 
 export interface StandInOptions {
   /** `127.0.0.1` unless told. */
@@ -24,7 +26,7 @@ interface StandInStats {
 }
 
 export interface StandIn {
-  readonly kind: StandInKind;
+  readonly kind: AnyKind;
   readonly pid: number;
   readonly host: string;
   readonly port: number;
@@ -40,7 +42,7 @@ export interface StandIn {
 const answerWithinMs = 15_000;
 
 /** Starts a stand-in as a process of its own and waits until it listens. @throws with what it said when it ends before. */
-export async function startStandIn(kind: StandInKind, options: StandInOptions = {}): Promise<StandIn> {
+export async function startStandIn(kind: AnyKind, options: StandInOptions = {}): Promise<StandIn> {
   const host = options.host ?? '127.0.0.1';
   const port = options.port ?? (await freePort());
   const file = join(import.meta.dirname, `${kind}.ts`);

@@ -60,6 +60,7 @@ export function isConnectedToItself(socket: Socket): boolean {
   return socket.localPort === socket.remotePort && socket.localAddress === socket.remoteAddress;
 }
 
-function codedError(code: string): NodeJS.ErrnoException {
+/** An error as a socket would give it. */
+export function codedError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServiceMonitor, type ServiceMonitor } from './service-monitor.ts';
-import { defineServices, type WsDaemonProbe } from './services.ts';
+import { defineServices, type ProbeKind } from './services.ts';
 import { startChildService } from './testing/child-service.ts';
 import { eventually } from './testing/limits.ts';
 import { createRawServer, listenOnLoopback } from './testing/servers.ts';
@@ -11,20 +11,10 @@ type Times = { periodMs: number; timeoutMs: number };
 /** So long that only the idle connection can notice anything. */
 const ONE_ROUND_ONLY: Times = { periodMs: 3_600_000, timeoutMs: 2000 };
 
-function defineAt(port: number, name: string, times: Times, wsDaemonProbe: WsDaemonProbe = 'tcp'): ServiceDefinition {
-  const definition = defineServices(
-    {
-      hostIp: '127.0.0.1',
-      wsDaemonPort: port,
-      registryFacadePort: port,
-      wsDaemonProbe,
-      probePeriodMs: times.periodMs,
-      probeTimeoutMs: times.timeoutMs,
-      failureThreshold: 3,
-      successThreshold: 1,
-    },
-    systemClock,
-  ).find((each) => each.name === name);
+function defineAt(port: number, name: string, times: Times, probe: ProbeKind = 'tcp'): ServiceDefinition {
+  const how = name === 'registry-facade' ? {} : { probe };
+  const service = { name, port, failureThreshold: 3, successThreshold: 1, ...times, ...how };
+  const [definition] = defineServices([service], '127.0.0.1', { clock: systemClock, caFrom: () => () => undefined });
   if (!definition) throw new Error(`There is no service ${name}`);
   return definition;
 }

@@ -1,7 +1,7 @@
 /** Falls older than this are forgotten. */
-export const DAMPING_WINDOW_MS = 300_000;
+const DAMPING_WINDOW_MS = 300_000;
 /** So many falls within the window are an accident, or a rollout. */
-export const FALLS_FREE = 3;
+const FALLS_FREE = 3;
 const HOLD_FIRST_MS = 10_000;
 const HOLD_MAX_MS = 300_000;
 /** Enough to reach the longest hold; more falls need not be remembered. */

@@ -1,3 +1,4 @@
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
@@ -6,16 +7,19 @@ import type { ProbeTarget } from '@rollcall/common/report.ts';
 import { SERVER_CHAIN, SERVER_KEY } from './certificates.ts';
 
 /** What a healthy service speaks. */
-export type ServiceKind = 'tcp' | 'tls' | 'http2' | 'https';
+export type ServiceKind = 'tcp' | 'tls' | 'http2' | 'http' | 'https';
 
-/** A service that is healthy to the probe of its kind. */
+/** A service that is healthy to the probe of its kind, where 404 is expected. */
 export function createService(kind: ServiceKind): Server {
   if (kind === 'tls') return createTlsServer({ key: SERVER_KEY, cert: SERVER_CHAIN });
   if (kind === 'http2') return createHttp2Server();
   if (kind === 'tcp') return createTcpServer((socket) => socket.resume().on('error', () => {}));
-  return createHttpsServer({ key: SERVER_KEY, cert: SERVER_CHAIN }, (_request, response) => {
-    response.writeHead(404, { 'content-type': 'application/json' }).end('{}');
-  });
+  if (kind === 'http') return createHttpServer(answer404);
+  return createHttpsServer({ key: SERVER_KEY, cert: SERVER_CHAIN }, answer404);
+}
+
+function answer404(_request: unknown, response: ServerResponse): void {
+  response.writeHead(404, { 'content-type': 'application/json' }).end('{}');
 }
 
 export type RunningServer = ProbeTarget & {

@@ -65,7 +65,7 @@ type RawValue<O> = O extends { type: 'records'; fields: infer Fields extends Fie
           : string[];
 
 /** A record as its fields describe it. */
-export type RecordValues<F extends FieldTable> = {
+type RecordValues<F extends FieldTable> = {
   -readonly [K in keyof F as F[K] extends { required: true } ? K : never]: RawValue<F[K]>;
 } & {
   -readonly [K in keyof F as F[K] extends { required: true } ? never : K]?: RawValue<F[K]>;
