@@ -68,6 +68,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     clock,
     random,
     instance: environment.podName ?? hostname(),
+    mustYield: () => decider.reconciler.waiting > 0,
     signal,
     logger,
     registry,

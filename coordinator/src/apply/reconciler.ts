@@ -106,6 +106,11 @@ export class Reconciler {
     await Promise.all(this.#turns.keys());
   }
 
+  /** How many Nodes wait to be looked at. */
+  get waiting(): number {
+    return this.#queue.depth;
+  }
+
   /** How long the oldest work under way has taken, in milliseconds. Every write is bounded, and so it should be short. */
   busyMs(): number {
     const [oldest] = this.#turns.values();

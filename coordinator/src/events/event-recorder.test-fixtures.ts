@@ -37,7 +37,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const clock = new FakeClock();
   const controller = new AbortController();
   const sent: SentEvent[] = [];
-  const state = { remainingMs: 60_000, underWay: 0, mostUnderWay: 0 };
+  const state = { remainingMs: 60_000, mustYield: false, underWay: 0, mostUnderWay: 0 };
   const client: KubeClient = {
     async request<T>(request: KubeRequest): Promise<T> {
       const { method, path, timeoutMs } = request;
@@ -60,6 +60,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const recorder = new EventRecorder({
     client,
     fence: { remainingMs: () => state.remainingMs },
+    mustYield: () => state.mustYield,
     clock,
     random: () => 0.5,
     logger,

@@ -4,6 +4,21 @@ import { newsOf, started } from './event-recorder.test-fixtures.ts';
 const MINUTE_MS = 60_000;
 
 describe('news', () => {
+  test('waits while there is something more important to send, but not for ever', async () => {
+    const { clock, sent, state, recorder } = started();
+    state.mustYield = true;
+    recorder.record(newsOf('n'));
+    await clock.advance(5000);
+    expect(sent).toEqual([]);
+    state.mustYield = false;
+    await clock.advance(200);
+    expect(sent).toHaveLength(1);
+    state.mustYield = true;
+    recorder.record(newsOf('m'));
+    await clock.advance(31_000);
+    expect(sent).toHaveLength(2);
+  });
+
   test('becomes an Event beside its object, and in the namespace default for one that has none', async () => {
     const { clock, sent, recorder, outcomes } = started();
     recorder.record(newsOf('n1'));
@@ -98,25 +113,25 @@ describe('the queue', () => {
     expect(names).toEqual(Array.from({ length: 10 }, (_, index) => `n${index}`));
   });
 
-  test('holds 1,000 Events, and lets go of the oldest', async () => {
+  test('holds 3,000 Events, and lets go of the oldest', async () => {
     const { clock, sent, recorder, outcomes } = started(() => ({ afterMs: 10 }));
-    for (let index = 0; index < 1014; index += 1) recorder.record(newsOf(`n${index}`));
+    for (let index = 0; index < 3014; index += 1) recorder.record(newsOf(`n${index}`));
     expect(await outcomes()).toEqual({ dropped: 10 });
-    await clock.advance(5000);
-    expect(await outcomes()).toEqual({ dropped: 10, created: 1004 });
+    await clock.advance(20_000);
+    expect(await outcomes()).toEqual({ dropped: 10, created: 3004 });
     const names = sent.map(({ body }) => (body['involvedObject'] as { name: string }).name);
     expect(names.slice(3, 5)).toEqual(['n3', 'n14']);
   });
 
   test('counts what it let go of when the same happens again', async () => {
     const { clock, sent, recorder, outcomes } = started(() => ({ afterMs: 10 }));
-    for (let index = 0; index < 1005; index += 1) recorder.record(newsOf(`n${index}`));
-    await clock.advance(5000);
+    for (let index = 0; index < 3005; index += 1) recorder.record(newsOf(`n${index}`));
+    await clock.advance(20_000);
     recorder.record(newsOf('n4'));
     await clock.advance(10);
     expect(sent.at(-1)).toMatchObject({ method: 'POST', body: { involvedObject: { name: 'n4' }, count: 2 } });
     await clock.advance(10);
-    expect(await outcomes()).toEqual({ dropped: 1, created: 1005 });
+    expect(await outcomes()).toEqual({ dropped: 1, created: 3005 });
   });
 });
 

@@ -7,10 +7,18 @@ import { type KnownEvent, KnownEvents } from './known-events.ts';
 import { createEventMetrics, type EventMetrics } from './metrics.ts';
 import { SubjectBudget } from './subject-budget.ts';
 
-export type EventRecorderOptions = EventSenderOptions & { logger: Logger; registry: Registry };
+export type EventRecorderOptions = EventSenderOptions & {
+  /** While it says so, Events wait: there is something more important to send. */
+  mustYield: () => boolean;
+  logger: Logger;
+  registry: Registry;
+};
 
 /** Most Events that wait to be sent. */
-const QUEUE_MAX = 1000;
+const QUEUE_MAX = 3000;
+const YIELD_MS = 100;
+/** They wait no longer than this, however much there is to do. */
+const YIELD_MAX_MS = 30_000;
 const CONCURRENCY = 4;
 
 /** Turns news into Kubernetes Events, as well as it can be done without holding up anything. Ends with its signal. */
@@ -22,6 +30,8 @@ export class EventRecorder {
   readonly #budget = new SubjectBudget();
   readonly #queue: KnownEvent[] = [];
   #seatsTaken = 0;
+  #yieldedSinceMs: number | undefined;
+  #recheck: (() => void) | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -84,13 +94,30 @@ export class EventRecorder {
   }
 
   #fillSeats(): void {
-    while (this.#seatsTaken < CONCURRENCY) {
+    while (this.#queue.length > 0 && this.#seatsTaken < CONCURRENCY && !this.#yields()) {
       const event = this.#queue.shift();
       if (!event) return;
       this.#seatsTaken += 1;
       event.state = 'sending';
       void this.#deliver(event);
     }
+  }
+
+  /** Whether Events are to wait; if so, they are looked at again by themselves. */
+  #yields(): boolean {
+    const { clock, mustYield } = this.#options;
+    if (!mustYield()) {
+      this.#yieldedSinceMs = undefined;
+      return false;
+    }
+    const nowMs = clock.monotonic();
+    this.#yieldedSinceMs ??= nowMs;
+    if (nowMs - this.#yieldedSinceMs >= YIELD_MAX_MS) return false;
+    this.#recheck ??= clock.after(YIELD_MS, () => {
+      this.#recheck = undefined;
+      this.#fillSeats();
+    });
+    return true;
   }
 
   async #deliver(event: KnownEvent): Promise<void> {

@@ -68,6 +68,7 @@ function start(remainingMs: () => number = () => 10_000): Rig {
   const recorder = new EventRecorder({
     client,
     fence: { remainingMs },
+    mustYield: () => false,
     clock: systemClock,
     random: Math.random,
     logger: silentLogger(),
