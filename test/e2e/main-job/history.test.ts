@@ -10,8 +10,8 @@ import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import type { StandInKind } from '../../stand-ins/stand-in.ts';
 import { type Deeds, expected, FOREIGN_LABEL, GATES, observed, SERVICES } from './model.ts';
 
-const STEPS = 80;
-const WORKSPACES = ['w0', 'w1', 'w2', 'w3', 'w4'];
+const STEPS = 100;
+const WORKSPACES = ['w0', 'w1', 'w2'];
 
 let embedded: EmbeddedRig | undefined;
 afterAll(() => embedded?.stop());
@@ -64,11 +64,17 @@ class Stage {
     else this.deeds.unreadyPods.add(name);
   }
 
-  async moveWorkspace(node: SimulatedNode | undefined): Promise<void> {
+  async moveWorkspace(node: SimulatedNode): Promise<void> {
     const name = this.pick(WORKSPACES);
-    await setWorkspaceNode(this.api, { name }, node?.name);
-    if (node) this.deeds.workspaces.set(name, node.name);
-    else this.deeds.workspaces.delete(name);
+    await setWorkspaceNode(this.api, { name }, node.name);
+    this.deeds.workspaces.set(name, node.name);
+  }
+
+  async takeWorkspaceOff(): Promise<void> {
+    if (this.deeds.workspaces.size === 0) return;
+    const name = this.pick([...this.deeds.workspaces.keys()]);
+    await setWorkspaceNode(this.api, { name }, undefined);
+    this.deeds.workspaces.delete(name);
   }
 
   async hold(node: SimulatedNode, on: boolean): Promise<void> {
@@ -132,7 +138,7 @@ const DEEDS: Readonly<Record<string, Deed>> = {
   'set the label to something else': (stage, node, service) => stage.setLabel(node, service, 'false'),
   'delete the label by hand': (stage, node, service) => stage.setLabel(node, service, null),
   'move a workspace here': (stage, node) => stage.moveWorkspace(node),
-  'take a workspace off its node': (stage) => stage.moveWorkspace(undefined),
+  'take a workspace off its node': (stage) => stage.takeWorkspaceOff(),
   'hold the node by hand': (stage, node) => stage.hold(node, true),
   'let go of the node': (stage, node) => stage.hold(node, false),
   'add a taint of somebody else': (stage, node) => stage.taint(node),
@@ -173,7 +179,7 @@ test('after any history the nodes say the truth, and nothing else was touched', 
   const stage = new Stage(embedded, gate, random);
 
   const history: string[] = [`seed ${seed}`, `gate ${gate}`];
-  const upheavals = new Map(Object.keys(UPHEAVALS).map((name, index) => [20 * (index + 1), name]));
+  const upheavals = new Map(Object.keys(UPHEAVALS).map((name, index) => [25 * (index + 1), name]));
   for (let step = 0; step < STEPS; step += 1) {
     const upheaval = upheavals.get(step);
     if (upheaval) {
