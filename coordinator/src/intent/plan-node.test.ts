@@ -157,58 +157,95 @@ test('pruning removes exclusive keys whoever set them, and releases the rest', (
 });
 
 const KEYS = ['a', 'b', 'c', 'd'];
-const claimArbitrary = fc.record({
-  labeler: fc.constantFrom('one', 'two', 'three'),
-  kind: fc.constant('label' as const),
-  key: fc.constantFrom(...KEYS),
-  value: fc.constantFrom('true', 'x'),
-  stance: fc.constantFrom('want' as const, 'hold' as const, 'withhold' as const),
-  ownership: fc.constant('exclusive' as const),
-  reason: fc.constantFrom('r1', 'r2'),
-});
+const OWNERSHIP = { label: 'exclusive', annotation: 'forced', taint: 'exclusive' } as const;
+const claimArbitrary = fc
+  .record({
+    labeler: fc.constantFrom('one', 'two', 'three'),
+    kind: fc.constantFrom('label' as const, 'annotation' as const, 'taint' as const),
+    key: fc.constantFrom(...KEYS),
+    value: fc.constantFrom('true', 'x'),
+    stance: fc.constantFrom('want' as const, 'hold' as const, 'withhold' as const),
+    reason: fc.constantFrom('r1', 'r2'),
+  })
+  .map((fields) => ({ ...fields, ownership: OWNERSHIP[fields.kind] }));
+const claimsArbitrary = fc.array(claimArbitrary, { maxLength: 12 });
+const valuesArbitrary = fc.dictionary(fc.constantFrom(...KEYS, 'foreign'), fc.constantFrom('true', 'x', 'y'));
 const nodeArbitrary = fc
   .record({
-    labels: fc.dictionary(fc.constantFrom(...KEYS, 'foreign'), fc.constantFrom('true', 'x', 'y')),
-    owned: fc.subarray(KEYS),
-  })
-  .map(({ labels, owned }) =>
-    observed(
-      labels,
-      owned.filter((key) => key in labels),
+    labels: valuesArbitrary,
+    annotations: valuesArbitrary,
+    taints: fc.array(
+      fc.record({ key: fc.constantFrom(...KEYS, 'foreign'), effect: fc.constantFrom('NoSchedule', 'E') }),
     ),
-  );
+    owned: fc.subarray(KEYS),
+    inherited: fc.subarray(KEYS),
+  })
+  .map(({ labels, annotations, taints, owned, inherited }): ObservedNode => {
+    const those = (values: object, keys: string[]) => new Set(keys.filter((key) => key in values));
+    return {
+      ...observed(labels),
+      annotations,
+      taints,
+      owned: { labels: those(labels, owned), annotations: those(annotations, owned) },
+      inherited: those(annotations, inherited),
+    };
+  });
 
 /** What the API server makes of a plan when nobody else applied the same keys. */
-function apply(node: ObservedNode, { withdrawal, set }: NodePlan): ObservedNode {
-  const labels = { ...node.labels };
-  let owned = new Set(node.owned.labels);
-  for (const key of withdrawal?.labels ?? []) {
-    delete labels[key];
+function apply(node: ObservedNode, { withdrawal, set, taints }: NodePlan): ObservedNode {
+  const labels = applied({ values: node.labels, owned: node.owned.labels }, withdrawal?.labels, set?.labels);
+  const annotations = applied(
+    { values: node.annotations, owned: node.owned.annotations },
+    withdrawal?.annotations,
+    set?.annotations,
+  );
+  const kept = node.taints?.filter(({ key }) => !taints?.remove.includes(key)) ?? [];
+  return {
+    ...node,
+    labels: labels.values,
+    annotations: annotations.values,
+    owned: { labels: labels.owned, annotations: annotations.owned },
+    inherited: new Set([...node.inherited].filter((key) => key in annotations.values)),
+    taints: [...kept, ...(taints?.add ?? [])],
+  };
+}
+
+type Values = { values: Readonly<Record<string, string>>; owned: ReadonlySet<string> };
+
+function applied(before: Values, withdrawn: readonly string[] = [], set?: Record<string, string>): Values {
+  const values = { ...before.values };
+  const owned = new Set(before.owned);
+  for (const key of withdrawn) {
+    delete values[key];
     owned.delete(key);
   }
-  if (set) {
-    for (const key of owned) if (!(key in set.labels)) delete labels[key];
-    Object.assign(labels, set.labels);
-    owned = new Set(Object.keys(set.labels));
-  }
-  return observed(labels, [...owned]);
+  if (!set) return { values, owned };
+  for (const key of owned) if (!(key in set)) delete values[key];
+  return { values: { ...values, ...set }, owned: new Set(Object.keys(set)) };
 }
 
 describe('for every node and every set of claims', () => {
   test('the intent does not depend on the order of the claims, nor on repetition', () => {
     fc.assert(
-      fc.property(fc.array(claimArbitrary, { maxLength: 8 }), fc.infiniteStream(fc.nat()), (claims, ranks) => {
-        const shuffled = claims.map((item) => ({ item, rank: ranks.next().value as number }));
+      fc.property(claimsArbitrary, fc.infiniteStream(fc.nat()), (claims, ranks) => {
+        const shuffled = [...claims, ...claims].map((item) => ({ item, rank: ranks.next().value as number }));
         shuffled.sort((a, b) => a.rank - b.rank);
-        const plain = [...mergeClaims(claims)].sort();
-        expect([...mergeClaims(shuffled.map(({ item }) => item))].sort()).toEqual(plain);
+        const followed = (all: typeof claims) =>
+          [...mergeClaims(all)].map(([key, { stance, value, labeler, reason }]) => [
+            key,
+            stance,
+            value,
+            labeler,
+            reason,
+          ]);
+        expect(followed(shuffled.map(({ item }) => item)).sort()).toEqual(followed(claims).sort());
       }),
     );
   });
 
   test('a plan that was carried out leaves nothing to plan', () => {
     fc.assert(
-      fc.property(nodeArbitrary, fc.array(claimArbitrary, { maxLength: 8 }), (node, claims) => {
+      fc.property(nodeArbitrary, claimsArbitrary, (node, claims) => {
         const intent = mergeClaims(claims);
         const made = planNode(node, intent, never);
         if (made) expect(planNode(apply(node, made), intent, never)).toBeUndefined();
@@ -218,27 +255,47 @@ describe('for every node and every set of claims', () => {
 
   test('a key that nobody claims and rollcall did not apply is never in a plan', () => {
     fc.assert(
-      fc.property(nodeArbitrary, fc.array(claimArbitrary, { maxLength: 8 }), (node, claims) => {
+      fc.property(nodeArbitrary, claimsArbitrary, (node, claims) => {
         const made = planNode(node, mergeClaims(claims), never);
-        expect(made?.withdrawal?.labels ?? []).not.toContain('foreign');
-        expect(Object.keys(made?.set?.labels ?? {})).not.toContain('foreign');
-        if (made) expect(apply(node, made).labels['foreign']).toBe(node.labels['foreign']);
+        if (!made) return;
+        const keys = [
+          ...[made.withdrawal?.labels, made.withdrawal?.annotations, made.taints?.remove].flatMap((list) => list ?? []),
+          ...Object.keys({ ...made.set?.labels, ...made.set?.annotations }),
+          ...(made.taints?.add ?? []).map(({ key }) => key),
+        ];
+        expect(keys).not.toContain('foreign');
+        const after = apply(node, made);
+        expect(after.labels['foreign']).toBe(node.labels['foreign']);
+        expect(after.annotations['foreign']).toBe(node.annotations['foreign']);
+        const foreignTaints = (each: ObservedNode) => each.taints?.filter(({ key }) => key === 'foreign');
+        expect(foreignTaints(after)).toEqual(foreignTaints(node));
       }),
     );
   });
 
-  test('afterwards every wanted key is there, and every withheld one is not', () => {
+  test('afterwards every wanted key is there, and every withheld one is not, or is somebody else’s to hold', () => {
     fc.assert(
-      fc.property(nodeArbitrary, fc.array(claimArbitrary, { maxLength: 8 }), (node, claims) => {
+      fc.property(nodeArbitrary, claimsArbitrary, (node, claims) => {
         const intent = mergeClaims(claims);
         const made = planNode(node, intent, never);
         const after = made ? apply(node, made) : node;
-        for (const { key, stance, value } of intent.values()) {
-          if (stance === 'want') expect(after.labels[key]).toBe(value);
-          if (stance === 'withhold') expect(after.labels[key]).toBeUndefined();
-          if (stance === 'hold') expect(after.labels[key]).toBe(node.labels[key]);
+        for (const { kind, key, stance, value } of intent.values()) {
+          const [was, is] = [node, after].map((each) => shownOn(each, kind, key));
+          const isOthers = kind === 'annotation' && !node.owned.annotations.has(key) && !node.inherited.has(key);
+          if (stance === 'hold') expect(is).toBe(was);
+          else if (stance === 'want') expect(kind === 'taint' ? is !== undefined : is === value).toBe(true);
+          else expect(is).toBe(isOthers ? was : undefined);
         }
       }),
     );
   });
 });
+
+function shownOn(node: ObservedNode, kind: Claim['kind'], key: string): string | undefined {
+  if (kind === 'label') return node.labels[key];
+  if (kind === 'annotation') return node.annotations[key];
+  return node.taints
+    ?.filter((taint) => taint.key === key)
+    .map(({ effect }) => effect)
+    .reduce<string | undefined>((all, effect) => `${all ?? ''}${effect}`, undefined);
+}
