@@ -1,5 +1,7 @@
+import type { Clock } from '@rollcall/common/clock.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { listenAddress } from './config.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
 import { nodeDocument, planDocument } from './console/node-document.ts';
@@ -13,6 +15,9 @@ export type ConsoleOptions = {
   decider: Decider;
   services: readonly Service[];
   role: () => Role;
+  dryRun: boolean;
+  staleAfterSeconds: number;
+  clock: Clock;
 };
 
 /** Opens the console at the address that `--console-listen` names, until the program stops. Throws LISTEN_FAILED. */
@@ -25,9 +30,16 @@ export async function openConsole(text: string, options: ConsoleOptions, life: L
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function consoleSource({ decider, services, role }: ConsoleOptions): ConsoleSource {
+function consoleSource({ decider, services, role, dryRun, staleAfterSeconds, clock }: ConsoleOptions): ConsoleSource {
   // Agents report to the leader alone: what a standby knows of services is nothing to go by.
-  const replica = () => ({ ...role(), guards: decider.fleet.freshness.activeGuards() });
+  const replica = () => ({
+    ...role(),
+    ...(role().leading ? {} : { note: 'This replica does not lead and hears no agent: ask the leader' }),
+    guards: decider.fleet.freshness.activeGuards(),
+    dryRun,
+    staleAfterSeconds,
+    now: rfc3339(clock.now()),
+  });
   return {
     node: (name) => {
       const facts = decider.explain(name);
@@ -39,11 +51,13 @@ function consoleSource({ decider, services, role }: ConsoleOptions): ConsoleSour
 
   function summary(name: string) {
     const judged = decider.judged(name);
+    const readiness = [...(judged?.readiness ?? [])];
     return {
       name,
       pool: judged?.pool,
       agent: judged?.freshness.state,
-      services: Object.fromEntries([...(judged?.readiness ?? [])].map(([service, { state }]) => [service, state])),
+      services: Object.fromEntries(readiness.map(([service, { state }]) => [service, state])),
+      heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
       pending: decider.plan(name) !== undefined,
     };
   }

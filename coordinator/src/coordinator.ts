@@ -128,7 +128,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
   const healthAddress = await openObservability(config.listen, { health, readiness, registry }, life);
 
-  const consoleAddress = await openConsole(config.consoleListen, { decider, services, role }, life);
+  const consoleAddress = await openConsole(config.consoleListen, { ...config, decider, role, clock }, life);
 
   const tls = await prepareReportsTls({
     ...setup,

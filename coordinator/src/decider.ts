@@ -56,8 +56,8 @@ export class Decider {
   readonly changes = new ChangeLog();
   readonly #options: DeciderOptions;
   readonly #labelers: readonly Labeler[];
-  /** Nodes as they were when what is being written to them was planned. */
-  readonly #planned = new Map<string, ObservedNode>();
+  /** Nodes as they were, and what was thought of them, when what is being written to them was planned. */
+  readonly #planned = new Map<string, { node: ObservedNode; judged: JudgedNode }>();
 
   constructor(options: DeciderOptions) {
     const { clock, client } = options;
@@ -85,8 +85,7 @@ export class Decider {
   plan(name: string): NodePlan | undefined {
     const node = this.fleet.node(name);
     const judged = this.judged(name);
-    if (!node || !judged || !this.#options.mayDecide()) return undefined;
-    return this.setAside.consult(node, (askSetAside) => planNode(node, this.intent(judged), askSetAside));
+    return node && judged && this.#planFrom(node, judged);
   }
 
   /** A node as it is known now, with what that says of its services. */
@@ -130,10 +129,16 @@ export class Decider {
     for (const node of this.readiness.released(this.#options.clock.monotonic())) this.#look(node, false);
   }
 
+  #planFrom(node: ObservedNode, judged: JudgedNode): NodePlan | undefined {
+    if (!this.#options.mayDecide()) return undefined;
+    return this.setAside.consult(node, (askSetAside) => planNode(node, this.intent(judged), askSetAside));
+  }
+
   #planTurn(name: string): NodePlan | undefined {
     const node = this.fleet.node(name);
-    const plan = this.plan(name);
-    if (plan && node) this.#planned.set(name, node);
+    const judged = this.judged(name);
+    const plan = node && judged && this.#planFrom(node, judged);
+    if (plan) this.#planned.set(name, { node, judged });
     else this.#planned.delete(name);
     return plan;
   }
@@ -157,12 +162,12 @@ export class Decider {
   /** Takes the answer to a write, and tells what it changed, and why. */
   #written(written: Node): void {
     const { name } = written.metadata;
-    // Not what is known by now: the watch may have told of the write before its answer came.
-    const before = this.#planned.get(name);
+    // Not what is known by now: the watch may have told of the write, or of something newer, before its answer came.
+    const planned = this.#planned.get(name);
     const answer = this.fleet.observe(written);
     this.fleet.written(written);
-    const judged = this.judged(name);
-    if (!before || !judged) return;
+    if (!planned) return;
+    const { node: before, judged } = planned;
     const after = { ...answer, taints: answer.taints ?? before.taints };
     const { services, gate, clock, logger, onReadiness } = this.#options;
     const changes = changesBetween(before, after, this.intent(judged));

@@ -18,6 +18,7 @@ export function createConsoleServer(source: ConsoleSource, host: string): Server
       'content-type': status === 200 ? 'application/json' : 'application/problem+json',
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
+      ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
     });
     response.end(`${JSON.stringify(document, null, 2)}\n`);
   });

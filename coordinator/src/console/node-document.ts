@@ -32,7 +32,7 @@ export function nodeDocument(facts: NodeFacts, services: readonly Service[]) {
       ...(quietMs === undefined ? {} : { lastReportSecondsAgo: Math.round(quietMs / 100) / 10 }),
     },
     services: services.map((service) => serviceDocument(service, judged)),
-    keys: [...intent.values()].map((entry) => keyDocument(entry, facts)),
+    keys: [...intent.values()].map((entry) => keyDocument(entry, facts, services)),
     workspaces: judged.workspaces?.map(({ namespace, name }) => `${namespace}/${name}`),
     pending: plan && planDocument(plan),
     changes: changes.toReversed().map(({ atMs, ...change }) => ({ at: rfc3339(atMs), ...change })),
@@ -56,25 +56,35 @@ function serviceDocument({ name, component }: Service, { readiness, pods, servic
 }
 
 /** `stance`: want (it is to be there), withhold (it is to be absent), hold (it stays as it is). */
-function keyDocument(entry: IntentEntry, { node, setAside, refusedWithdrawals, changes }: NodeFacts) {
+function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Service[]) {
+  const { node, setAside, refusedWithdrawals, changes } = facts;
   const { kind, key, value, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
   const out = setAside.find(isIt);
-  const lastChange = changes.findLast(isIt);
+  const service = services.find((each) => each[kind === 'label' ? 'label' : 'taint'] === key)?.name;
+  const sinceMs = followedSinceMs(entry, service, facts) ?? changes.findLast(isIt)?.atMs;
   return {
     kind,
     key,
+    service,
     stance,
     value,
-    onNode: valueOn(node, kind, key),
+    // `null` where it is absent, and left out where nobody looks: taints are not always watched.
+    onNode: kind === 'taint' && !node.taints ? undefined : (valueOn(node, kind, key) ?? null),
     reason,
     labeler,
     ownership,
-    since: lastChange && rfc3339(lastChange.atMs),
+    since: sinceMs === undefined ? undefined : rfc3339(sinceMs),
     overruled: overruled.length > 0 ? overruled : undefined,
     setAside: out && { cause: out.cause, message: out.message },
     removalRefused: refusedWithdrawals.find(isIt)?.message,
   };
+}
+
+/** Since when a key that goes by the readiness of a service is wanted, held or withheld: not all do, with each gate. */
+function followedSinceMs({ reason }: IntentEntry, service: string | undefined, { judged }: NodeFacts) {
+  const shown = judged.readiness.get(service ?? '');
+  return shown?.reason === reason ? shown.sinceMs : undefined;
 }
 
 /** What is about to be written. */

@@ -95,6 +95,9 @@ export class Fleet {
         handlers.onReplace(workspaces);
         this.markAll();
       },
+      onLost: () => {
+        this.#workspacesKnown = false;
+      },
     };
   }
 

@@ -14,6 +14,11 @@ type ReflectorHandlers<T> = {
   onReplace: (objects: T[]) => void;
   onUpsert: (object: T) => void;
   onDelete: (object: T) => void;
+  /**
+   * What was told may be old: a list or watch failed. The watch is not resumed, and `onReplace` is what comes next. For
+   * a collection of which an old picture is worse than none.
+   */
+  onLost?: () => void;
 };
 
 export type ReflectorOptions<T> = {
@@ -265,6 +270,11 @@ class ListWatch<T> implements Reflector {
   }
 
   #noteFailure(failure: ReflectorFailure, err: unknown): void {
+    const { onLost } = this.#options.handlers;
+    if (onLost) {
+      this.#position = undefined;
+      this.#guarded(onLost);
+    }
     if (this.#failing === failure.kind) return;
     this.#failing = failure.kind;
     const { resource, hint } = { resource: this.#resource, hint: failure.hint };

@@ -20,7 +20,7 @@ describe('the readiness gate', () => {
   test.each<[ReadinessGate, Verdict['state'], object]>([
     ['label', 'ready', { label: 'want', taint: 'withhold' }],
     ['label', 'not-ready', { label: 'withhold', taint: 'withhold' }],
-    ['label', 'unknown', { label: 'hold', taint: 'withhold' }],
+    ['label', 'unknown', { label: 'hold', taint: 'hold' }],
     ['both', 'ready', { label: 'want', taint: 'withhold' }],
     ['both', 'not-ready', { label: 'withhold', taint: 'want' }],
     ['both', 'unknown', { label: 'hold', taint: 'hold' }],

@@ -46,7 +46,11 @@ function lastingLabel({ label, taint: key }: Service, { state, reason }: Service
 }
 
 function taint(gate: ReadinessGate, { state, reason }: ServiceReadiness, node: JudgedNode): Stand {
-  if (gate === 'label') return { stance: 'withhold', reason: 'readiness is shown by labels alone' };
+  if (gate === 'label') {
+    // One that was left there may say what the label does not say yet.
+    if (state === 'unknown') return { stance: 'hold', reason };
+    return { stance: 'withhold', reason: 'readiness is shown by labels alone' };
+  }
   if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
   return { stance: TAINT_STANCE[state], reason };
 }

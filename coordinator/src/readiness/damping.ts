@@ -4,8 +4,8 @@ const DAMPING_WINDOW_MS = 300_000;
 const FALLS_FREE = 3;
 const HOLD_FIRST_MS = 10_000;
 const HOLD_MAX_MS = 300_000;
-/** Enough to reach the longest hold; more falls need not be remembered. */
-const FALLS_MAX = FALLS_FREE + 1 + Math.ceil(Math.log2(HOLD_MAX_MS / HOLD_FIRST_MS));
+/** More falls need not be remembered: what people are told is right for one a second, and the longest hold comes long before. */
+const FALLS_MAX = DAMPING_WINDOW_MS / 1000;
 
 /** The falls of one service on one node from ready to not ready, by the monotonic clock, the oldest first. */
 export type Damping = { readonly fallsMs: readonly number[]; readonly heldUntilMs: number };

@@ -69,6 +69,12 @@ describe('a service that comes and goes', () => {
     expect(lengths).toEqual([10, 20, 40, 300, 300]);
   });
 
+  test('says how often it fell, also when the longest hold is reached long since', () => {
+    const { fall, judge } = tracked();
+    fall(30);
+    expect(judge({}).reason).toContain('became not ready 30 times in 5 minutes');
+  });
+
   test('starts anew when its falls are five minutes old', () => {
     const { fall, judge, wait } = tracked();
     fall(4);
