@@ -1,0 +1,72 @@
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { benchBurst } from '../../scale/burst.ts';
+import { benchCold } from '../../scale/cold.ts';
+import { benchJoin } from '../../scale/join.ts';
+import { Lab } from '../../scale/lab.ts';
+import { type Bench, type Measure, median, quantile } from '../../scale/result.ts';
+import { benchSteady } from '../../scale/steady.ts';
+import { tableOf } from '../../scale/table.ts';
+
+const OPTIONS = { nodes: 10, rounds: 1, idleSeconds: 1 };
+
+let lab: Lab;
+beforeAll(async () => {
+  lab = await Lab.open(new Writable({ write: (_chunk, _encoding, done) => done() }));
+});
+afterAll(() => lab?.stop());
+
+/** Counts hold at every size and speed, unlike times. */
+function miscounted(measures: readonly Measure[]): Measure[] {
+  return measures.filter(({ value, exactly }) => exactly !== undefined && value !== exactly);
+}
+
+/** In this order each finds the fleet as the one before left it, as in a whole run. */
+describe('with ten nodes the bench', () => {
+  test.each<[string, Bench]>([
+    ['join', benchJoin],
+    ['cold', benchCold],
+    ['burst', benchBurst],
+    ['steady', benchSteady],
+  ])('%s comes to its end, with a number for every measure and the right counts', async (_name, bench) => {
+    const measures = await bench(lab, OPTIONS);
+    expect(measures.filter(({ exactly }) => exactly !== undefined)).not.toEqual([]);
+    expect(miscounted(measures)).toEqual([]);
+    expect(measures.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
+    expect(lab.fleet.names).toHaveLength(OPTIONS.nodes);
+  });
+
+  test('leaves out no node: labels go and come with what the agents say', async () => {
+    await lab.fleet.report(['fleet-3'], { ready: false });
+    await lab.settled(0, ['fleet-3']);
+    await lab.settled(
+      2,
+      lab.fleet.names.filter((name) => name !== 'fleet-3'),
+    );
+    await lab.fleet.report(['fleet-3'], { ready: true });
+    await lab.settled(2);
+  });
+});
+
+test('the table says of each measure with a budget whether it is met', () => {
+  const table = tableOf('name', [
+    { what: 'slow', value: 2.3456, unit: 's', atMost: 1.5 },
+    { what: 'fast', value: 1, unit: 's', atMost: 1.5 },
+    { what: 'count', value: 2, unit: '', exactly: 1 },
+    { what: 'just so', value: 7, unit: '×' },
+  ]);
+  const lines = table.split('\n').map((line) => line.trim().replaceAll(/ {2,}/g, ' | '));
+  expect(lines).toEqual([
+    'name',
+    'slow | 2.35 s | ≤ 1.5 s | OVER',
+    'fast | 1 s | ≤ 1.5 s | ok',
+    'count | 2 | = 1 | OVER',
+    'just so | 7 ×',
+  ]);
+});
+
+test('a quantile is one of the values, and of none it is no number', () => {
+  expect(quantile([5, 1, 4, 2, 3], 0.99)).toBe(5);
+  expect(median([5, 1, 4, 2, 3])).toBe(3);
+  expect(quantile([], 0.5)).toBeNaN();
+});

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { Backoff } from '@rollcall/common/backoff.ts';
+import { contentDigest } from '@rollcall/common/digest.ts';
+import type { ReportContent } from '@rollcall/common/report.ts';
+import { REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import type { ReportClient } from './report-client.ts';
+
+/** Both as the agent itself does it. */
+const HEARTBEAT_JITTER = 0.05;
+const RETRY = { baseMs: 400, maxMs: 10_000, random: Math.random };
+
+const DEVICES: ReportContent['devices'] = [
+  { bus: 'pci', attributes: { class: '030200', vendor: '10de', device: '20b2', subsystem: '1463' } },
+  { bus: 'pci', attributes: { class: '020000', vendor: '15b3', device: '101d' } },
+  { bus: 'usb', attributes: { class: 'ff', vendor: '1a6e', device: '089a' } },
+];
+
+export type AgentOptions = {
+  node: string;
+  token: string;
+  client: ReportClient;
+  /** Told of every report that was taken, and when it was sent, in monotonic milliseconds. */
+  onTaken: (full: boolean, sentMs: number) => void;
+};
+
+/** What one agent does on the wire, without probes and without a process of its own. */
+export class FleetAgent {
+  readonly #options: AgentOptions;
+  readonly #boot = randomUUID();
+  #sequence = 0;
+  #content: ReportContent;
+  #digest: string;
+  #timer: NodeJS.Timeout | undefined;
+  /** What was begun before it was last changed is not gone on with. */
+  #era = 0;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    this.#content = contentOf(true);
+    this.#digest = contentDigest(this.#content);
+  }
+
+  /** What the probes of both services are to say from the next report on. */
+  see(ready: boolean): void {
+    this.#content = contentOf(ready);
+    this.#digest = contentDigest(this.#content);
+  }
+
+  /** Sends all that it knows, again and again until that is taken, and heartbeats after that. */
+  async report(): Promise<void> {
+    const era = this.silence();
+    const backoff = new Backoff(RETRY);
+    while (era === this.#era && !(await this.#send(true, era))) {
+      await new Promise((resolve) => setTimeout(resolve, backoff.next()));
+    }
+  }
+
+  /** Says nothing more until it is told to report. */
+  silence(): number {
+    clearTimeout(this.#timer);
+    this.#era += 1;
+    return this.#era;
+  }
+
+  async #send(full: boolean, era: number): Promise<boolean> {
+    const { node, token, client, onTaken } = this.#options;
+    this.#sequence += 1;
+    const header = { node, boot: this.#boot, sequence: this.#sequence, digest: this.#digest };
+    const sentMs = performance.now();
+    const reply = await client.post(JSON.stringify(full ? { ...header, ...this.#content } : header), token);
+    if (!reply) return false;
+    onTaken(full, sentMs);
+    if (era !== this.#era) return true;
+    if (reply.full && !full) return this.#send(true, era);
+    const delayMs = reply.nextReportSeconds * 1000 * (1 - HEARTBEAT_JITTER * Math.random());
+    this.#timer = setTimeout(() => void this.#heartbeat(era), delayMs);
+    return true;
+  }
+
+  /** One that is not taken is an agent's first sign that the leader is another, or is gone. */
+  async #heartbeat(era: number): Promise<void> {
+    const taken = await this.#send(false, era);
+    if (!taken && era === this.#era) await this.report();
+  }
+}
+
+function contentOf(ready: boolean): ReportContent {
+  const since = new Date().toISOString();
+  const evidence = ready ? 'The service answered' : 'Connection refused';
+  const services = [REGISTRY_FACADE, WS_DAEMON].map((name) => ({ name, ready, since, evidence }));
+  return { services, devices: DEVICES, facts: { 'cpu.model': 'A processor of the fleet', 'cpu.count': '16' } };
+}

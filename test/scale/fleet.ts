@@ -1,0 +1,98 @@
+import { REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import type { ApiClient } from '../control-plane/api-client.ts';
+import { createPod, setPodReady } from '../control-plane/cluster.ts';
+import { requestAgentToken } from '../control-plane/rbac.ts';
+import { eachOf } from './each-of.ts';
+import { FleetAgent } from './fleet-agent.ts';
+import { agentPod, nodeManifest, SERVICES_NAMESPACE, servicePod, servicePodName } from './fleet-objects.ts';
+import { ReportClient } from './report-client.ts';
+
+/** Few enough that two cores are not all the API server's. */
+const CREATE_CONCURRENCY = 16;
+const REPORT_CONCURRENCY = 64;
+
+export type FleetOptions = {
+  api: ApiClient;
+  /** Of the coordinators; tried in turn. */
+  reportsUrls: readonly string[];
+  /** PEM of the coordinators' CA. */
+  ca: string;
+};
+
+/** Nodes with their pods and tokens, all real objects, and the reports of their agents from this one process. */
+export class Fleet {
+  readonly names: string[] = [];
+  /** Reports that were taken. */
+  readonly taken = { full: 0, heartbeat: 0 };
+  /** By node, monotonic milliseconds: when the last full report that was taken was sent. */
+  readonly reportedMs = new Map<string, number>();
+  readonly #api: ApiClient;
+  readonly #client: ReportClient;
+  readonly #agents = new Map<string, FleetAgent>();
+
+  constructor({ api, reportsUrls, ca }: FleetOptions) {
+    this.#api = api;
+    this.#client = new ReportClient(reportsUrls, ca);
+  }
+
+  /** Creates nodes, pods and tokens; the agents are silent until they are told to report. */
+  async create(names: readonly string[], onCreated: (name: string, done: number) => void = () => {}): Promise<void> {
+    let done = 0;
+    await eachOf(names, CREATE_CONCURRENCY, async (name) => {
+      const address = addressOf(this.names.push(name));
+      await this.#api.post('/api/v1/nodes', nodeManifest(name, address));
+      for (const service of [WS_DAEMON, REGISTRY_FACADE])
+        await createPod(this.#api, servicePod(service, name, address));
+      const { metadata } = await createPod(this.#api, agentPod(name, address));
+      const token = await requestAgentToken(this.#api, { name: metadata.name, uid: metadata.uid ?? '' });
+      this.#agents.set(name, new FleetAgent({ node: name, token, client: this.#client, onTaken: this.#onTaken(name) }));
+      onCreated(name, ++done);
+    });
+  }
+
+  /** Creates them, and each reports as soon as it is there, while the next ones are created. */
+  async join(names: readonly string[], onCreated: (name: string, done: number) => void = () => {}): Promise<void> {
+    const reports: Promise<void>[] = [];
+    await this.create(names, (name, done) => {
+      reports.push(this.report([name]));
+      onCreated(name, done);
+    });
+    await Promise.all(reports);
+  }
+
+  /** Full reports, of all nodes unless told; resolves when every one was taken. Heartbeats follow by themselves. */
+  async report(names: readonly string[] = this.names, see?: { ready: boolean }): Promise<void> {
+    await eachOf(names, REPORT_CONCURRENCY, async (name) => {
+      const agent = this.#agents.get(name);
+      if (see) agent?.see(see.ready);
+      await agent?.report();
+    });
+  }
+
+  /** As a kubelet does it: by the status of a service's pod on this node. */
+  async setPodReady(service: string, node: string, ready: boolean): Promise<void> {
+    await setPodReady(this.#api, SERVICES_NAMESPACE, servicePodName(service, node), ready);
+  }
+
+  /** No agent says anything until it is told to report. */
+  silence(): void {
+    for (const agent of this.#agents.values()) agent.silence();
+  }
+
+  /** No agent says anything more; the objects stay. */
+  stop(): void {
+    this.silence();
+    this.#client.close();
+  }
+
+  #onTaken(name: string) {
+    return (full: boolean, sentMs: number) => {
+      this.taken[full ? 'full' : 'heartbeat'] += 1;
+      if (full) this.reportedMs.set(name, sentMs);
+    };
+  }
+}
+
+function addressOf(number: number): string {
+  return `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`;
+}

@@ -1,0 +1,172 @@
+import { CA_CONFIG_MAP_NAME, FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { KubeObject } from '../control-plane/api-client.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
+import { ownNamespace } from '../control-plane/rbac.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
+import { type EmbeddedCluster, embeddedCluster } from '../rig/cluster.ts';
+import { Coordinator, type CoordinatorPorts } from '../rig/coordinator.ts';
+import { eachOf } from './each-of.ts';
+import { Fleet } from './fleet.ts';
+import { patchNode } from './patch-node.ts';
+import { ReadyNodes } from './ready-nodes.ts';
+
+/** For all nodes to come to a state; a bench that takes longer has failed, not lost. */
+const SETTLE_MS = 300_000;
+const QUIET_MS = 1000;
+const RELEASE_CONCURRENCY = 16;
+
+/** A control plane, one coordinator at a time, and a fleet: what the benches share. */
+export class Lab {
+  readonly cluster: EmbeddedCluster;
+  readonly fleet: Fleet;
+  readonly ready: ReadyNodes;
+  readonly #ports: CoordinatorPorts;
+  readonly #log: ProgressStream;
+  #coordinator: Coordinator | undefined;
+
+  private constructor(cluster: EmbeddedCluster, ports: CoordinatorPorts, ca: string, log: ProgressStream) {
+    this.cluster = cluster;
+    this.#ports = ports;
+    this.#log = log;
+    this.fleet = new Fleet({ api: cluster.api, reportsUrls: [`https://127.0.0.1:${ports.reports}`], ca });
+    this.ready = new ReadyNodes(cluster.api);
+  }
+
+  /** Progress goes to `log`. */
+  static async open(log: ProgressStream): Promise<Lab> {
+    const progress = showProgress(log, 'starting etcd and kube-apiserver');
+    const cluster = await embeddedCluster();
+    try {
+      const ports = { reports: await freePort(), listen: await freePort() };
+      // A first leader publishes the CA that all who follow use.
+      const first = startCoordinator(cluster, ports);
+      const path = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
+      const read = () => cluster.api.get<KubeObject & { data: Record<string, string> }>(path);
+      const { data } = await waitFor('the published CA', read, { timeoutMs: 30_000 });
+      await first.kill('SIGTERM');
+      return new Lab(cluster, ports, data['ca.crt'] ?? '', log);
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    } finally {
+      progress.end();
+    }
+  }
+
+  get coordinator(): Coordinator {
+    if (!this.#coordinator) throw new Error('No coordinator leads');
+    return this.#coordinator;
+  }
+
+  /** Shows that something long is going on. */
+  async during<T>(text: string, act: (update: (text: string) => void) => Promise<T>): Promise<T> {
+    const progress = showProgress(this.#log, text);
+    try {
+      return await act((more) => progress.update(`${text}: ${more}`));
+    } finally {
+      progress.end();
+    }
+  }
+
+  /** Starts a coordinator; returns when it began to lead, in monotonic milliseconds. */
+  async lead(args: readonly string[] = []): Promise<number> {
+    await this.standDown();
+    return new Promise((resolve, reject) => {
+      const onLog = ({ msg }: { msg: string }) => {
+        if (msg === 'Started leading') resolve(performance.now());
+      };
+      const coordinator = startCoordinator(this.cluster, this.#ports, { args, onLog });
+      this.#coordinator = coordinator;
+      void coordinator.exited().then(() => reject(new Error(`The coordinator ended:\n${coordinator.tail()}`)));
+    });
+  }
+
+  /** Ends the coordinator in an orderly way, so that the next one need not wait for its Lease. */
+  async standDown(): Promise<void> {
+    this.fleet.silence();
+    const coordinator = this.#coordinator;
+    this.#coordinator = undefined;
+    await coordinator?.kill('SIGTERM');
+  }
+
+  /** Waits until all nodes have so many of the two labels; returns when the last came to it. */
+  settled(labels: 0 | 1 | 2, names: readonly string[] = this.fleet.names): Promise<number> {
+    return this.ready.until(names, labels, SETTLE_MS);
+  }
+
+  /** Sees to a fleet of at least this size. */
+  async grow(nodes: number): Promise<void> {
+    const names = namesBeyond(this.fleet.names.length, nodes);
+    if (names.length === 0) return;
+    await this.during(`creating ${names.length} nodes`, async (update) => {
+      await this.fleet.create(names, (_, done) => update(`${done}`));
+    });
+  }
+
+  /** Sees to a coordinator that leads a fleet of at least this size, every node of which has its labels. */
+  async labelled(nodes: number): Promise<void> {
+    await this.grow(nodes);
+    if (!this.#coordinator) await this.lead();
+    await this.fleet.report(this.fleet.names, { ready: true });
+    await this.settled(2);
+  }
+
+  /** Takes from every node what rollcall applied; no coordinator leads meanwhile. */
+  async unlabel(): Promise<void> {
+    await eachOf(this.fleet.names, RELEASE_CONCURRENCY, (name) =>
+      patchNode(this.cluster.api, { kind: 'apply', name, manager: FIELD_MANAGER, labels: {} }),
+    );
+    await this.settled(0);
+  }
+
+  /** The same as {@link nodePatches}, once the number has not changed for a second. */
+  async settledPatches(): Promise<number> {
+    let last = -1;
+    let changedMs = performance.now();
+    await waitFor(
+      'the writes to end',
+      async () => {
+        const now = await this.nodePatches();
+        if (now !== last) changedMs = performance.now();
+        last = now;
+        return performance.now() - changedMs >= QUIET_MS;
+      },
+      { timeoutMs: SETTLE_MS, everyMs: 200 },
+    );
+    return last;
+  }
+
+  /** PATCHes of Nodes that the API server has counted since its start, applies included, status not. */
+  async nodePatches(): Promise<number> {
+    const count = (verb: string) =>
+      this.cluster.controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
+    return (await count('PATCH')) + (await count('APPLY'));
+  }
+
+  /** Events that were created or raised, counted likewise. */
+  async eventWrites(): Promise<number> {
+    const count = (verb: string) => this.cluster.controlPlane.requestTotals({ verb, resource: 'events' });
+    return (await count('POST')) + (await count('PATCH'));
+  }
+
+  async stop(): Promise<void> {
+    this.fleet.stop();
+    this.ready.stop();
+    await this.#coordinator?.destroy();
+    await this.cluster.stop();
+  }
+}
+
+/** Names for the nodes from `existing` to `wanted`. */
+export function namesBeyond(existing: number, wanted: number): string[] {
+  return Array.from({ length: Math.max(0, wanted - existing) }, (_, index) => `fleet-${existing + index + 1}`);
+}
+
+function startCoordinator(
+  cluster: EmbeddedCluster,
+  ports: CoordinatorPorts,
+  more: Partial<ConstructorParameters<typeof Coordinator>[0]> = {},
+): Coordinator {
+  return new Coordinator({ ports, kubeconfig: cluster.coordinatorKubeconfig, name: 'coordinator', ...more });
+}

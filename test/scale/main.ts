@@ -1,0 +1,111 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { describeError } from '@rollcall/common/coded-error.ts';
+import { buildBundles } from '../../build.ts';
+import { untilStopped } from '../control-plane/until-stopped.ts';
+import { benchBurst } from './burst.ts';
+import { benchCold } from './cold.ts';
+import { benchJoin } from './join.ts';
+import { Lab } from './lab.ts';
+import { machineFacts } from './machine.ts';
+import type { Bench, BenchOptions, Measure } from './result.ts';
+import { benchSteady } from './steady.ts';
+import { roundOf, tableOf } from './table.ts';
+
+/** In the order in which they are run. */
+const BENCHES: Readonly<Record<string, Bench>> = {
+  join: benchJoin,
+  cold: benchCold,
+  burst: benchBurst,
+  steady: benchSteady,
+};
+
+const USAGE = `pnpm bench [NAME…] [--nodes N] [--rounds N] [--idle-seconds N]
+
+Measures rollcall on a real control plane with a simulated fleet, and prints each result beside its budget. All of
+${Object.keys(BENCHES).join(', ')} unless told which.
+
+  --nodes N         size of the fleet; 1000 unless told
+  --rounds N        how often what is compared with a floor is repeated; 3 unless told
+  --idle-seconds N  how long the idle fleet is looked at; 60 unless told
+`;
+
+const RESULTS = path.join(import.meta.dirname, 'results');
+/** As a shell has it for Ctrl-C. */
+const STOPPED_EARLY = 130;
+
+type Options = BenchOptions & { names: string[] };
+
+function readOptions(): Options | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: {
+        nodes: { type: 'string', default: '1000' },
+        rounds: { type: 'string', default: '3' },
+        'idle-seconds': { type: 'string', default: '60' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+    const unknown = positionals.filter((name) => !(name in BENCHES));
+    if (unknown.length > 0) throw new Error(`There is no bench ${unknown.join(', ')}`);
+    const count = (text: string) => {
+      if (!/^[1-9]\d*$/.test(text)) throw new Error(`${text} is not a positive whole number`);
+      return Number(text);
+    };
+    const options = {
+      nodes: count(values.nodes),
+      rounds: count(values.rounds),
+      idleSeconds: count(values['idle-seconds']),
+    };
+    if (!values.help) return { ...options, names: positionals };
+    process.stdout.write(USAGE);
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n\n${USAGE}`);
+    process.exitCode = 2;
+  }
+  return undefined;
+}
+
+/** Whatever was started and is not taken down in order, because a stop came early, dies with this process. */
+async function run({ names, ...options }: Options, stopped: Promise<string>): Promise<number> {
+  await buildBundles();
+  const lab = await Promise.race([Lab.open(process.stderr), stopped]);
+  if (typeof lab === 'string') return STOPPED_EARLY;
+  try {
+    for (const [name, bench] of Object.entries(BENCHES)) {
+      if (names.length > 0 && !names.includes(name)) continue;
+      const machine = machineFacts();
+      const measures = await Promise.race([bench(lab, options), stopped]);
+      if (typeof measures === 'string') return STOPPED_EARLY;
+      process.stdout.write(`${tableOf(`${name}, ${options.nodes} nodes`, measures)}\n\n`);
+      await keep(name, options, machine, measures);
+    }
+    return 0;
+  } finally {
+    await lab.stop();
+  }
+}
+
+/** The last result of each bench and size, so that the history of the file is the history of the speed. */
+async function keep(name: string, options: BenchOptions, machine: object, measures: readonly Measure[]): Promise<void> {
+  await mkdir(RESULTS, { recursive: true });
+  const measured = Object.fromEntries(
+    measures.map(({ what, value, unit }) => [unit === '' ? what : `${what}, ${unit}`, roundOf(value)]),
+  );
+  const file = path.join(RESULTS, `${name}-${options.nodes}.json`);
+  const at = new Date().toISOString();
+  await writeFile(file, `${JSON.stringify({ bench: name, at, ...options, machine, measured }, undefined, 2)}\n`);
+}
+
+const options = readOptions();
+if (options) {
+  const stopped = untilStopped();
+  try {
+    process.exit(await run(options, stopped));
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n`);
+    process.exit(1);
+  }
+}
