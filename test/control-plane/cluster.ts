@@ -42,7 +42,7 @@ const capacity = { cpu: '16', memory: '64Gi', pods: '110', 'ephemeral-storage': 
 export async function createNode(client: ApiClient, name: string, options: NodeOptions = {}): Promise<NodeObject> {
   const ready = options.ready ?? true;
   const taints = options.taints ?? [];
-  await client.post('/api/v1/nodes', {
+  const created = await client.post<NodeObject>('/api/v1/nodes', {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: {
@@ -55,8 +55,20 @@ export async function createNode(client: ApiClient, name: string, options: NodeO
       ...(options.podCIDR === undefined ? {} : { podCIDR: options.podCIDR, podCIDRs: [options.podCIDR] }),
     },
   });
-  if (ready) await client.patch(`/api/v1/nodes/${name}`, { spec: { taints: taints.length === 0 ? null : taints } });
+  if (ready) await removeNotReadyTaint(client, created);
   return setNodeReady(client, name, ready, options.internalIP ?? '10.0.0.1');
+}
+
+/** The one that the API server put there; what others have added by now stays. */
+async function removeNotReadyTaint(client: ApiClient, { metadata, spec }: NodeObject): Promise<void> {
+  const index = spec.taints?.findIndex(({ key }) => key === 'node.kubernetes.io/not-ready') ?? -1;
+  if (index < 0) return;
+  const path = `/spec/taints/${index}`;
+  const operations = [
+    { op: 'test', path: `${path}/key`, value: 'node.kubernetes.io/not-ready' },
+    { op: 'remove', path },
+  ];
+  await client.patch(`/api/v1/nodes/${metadata.name}`, operations, 'application/json-patch+json');
 }
 
 /** Sets the Ready condition through the status subresource, and the addresses when an address is given. */

@@ -48,6 +48,11 @@ describe.each([
     expect(await ask(path)).toMatchObject({ status: 200, body: 'ok\n' });
   });
 
+  test('answers by its own name too, as an endpoint of controller-runtime does', async () => {
+    own().add('good', () => undefined);
+    expect(await ask(`${path}${path}`)).toMatchObject({ status: 200, body: 'ok\n' });
+  });
+
   test('is 503 and says why when one fails', async () => {
     own().add('good', () => undefined);
     own().add('bad', () => 'it broke');

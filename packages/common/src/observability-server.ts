@@ -51,7 +51,8 @@ async function answer(
     response.end(body);
     return;
   }
-  const verdict = checksOf(endpoint, options)?.evaluate(check || undefined);
+  // /healthz/healthz is how controller-runtime names the check of an endpoint that has but one.
+  const verdict = checksOf(endpoint, options)?.evaluate(check === endpoint ? undefined : check || undefined);
   if (!verdict) return text(response, 404, 'try /healthz, /readyz or /metrics');
   const detailed = !verdict.healthy || url?.searchParams.has('verbose');
   const summary = `${endpoint} check ${verdict.healthy ? 'passed' : 'failed'}`;
