@@ -41,7 +41,8 @@ describe('the configuration of the agent', () => {
       probeTimeoutMs: 1000,
       failureThreshold: 3,
       successThreshold: 1,
-      services: [
+      services: [],
+      watchedServices: [
         { name: 'ws-daemon', port: 8080, probe: 'tcp', ...TIMING },
         { name: 'registry-facade', port: 31750, ...TIMING },
       ],

@@ -14,7 +14,8 @@ const DEFAULT_REPORTS_PORT = 8443;
 export type AgentConfig = OptionValues<typeof AGENT_OPTIONS> & {
   nodeName: string;
   /** All of them. */
-  services: ServiceSettings[];
+  /** Those of Gitpod and those of the file. */
+  watchedServices: ServiceSettings[];
   coordinatorUrl: string[];
   coordinatorServerName: string;
 };
@@ -33,7 +34,7 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
     return {
       ...values,
       nodeName: values.nodeName,
-      services: resolveServices(values),
+      watchedServices: resolveServices(values),
       coordinatorUrl: values.coordinatorUrl ?? defaultUrls(serverName, sources.env),
       coordinatorServerName: values.coordinatorServerName ?? serverName,
     };

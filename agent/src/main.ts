@@ -39,13 +39,13 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   const registry = createRegistry('rollcall_agent');
   const metrics = registerAgentMetrics(
     registry,
-    config.services.map(({ name }) => name),
+    config.watchedServices.map(({ name }) => name),
   );
   const health = new HealthChecks();
   const readiness = new HealthChecks();
 
   const services = new ServicesWatch({
-    definitions: defineServices(config.services, config.hostIp, {
+    definitions: defineServices(config.watchedServices, config.hostIp, {
       clock,
       caFrom: (path, service) => serviceCa(path, service, logger),
     }),

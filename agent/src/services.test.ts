@@ -13,7 +13,7 @@ function load(entries: string, argv: string[] = []) {
 
 async function services(entries: string, argv: string[] = []) {
   const loaded = await load(entries, argv);
-  return loaded.action === 'run' ? loaded.values.services : [];
+  return loaded.action === 'run' ? loaded.values.watchedServices : [];
 }
 
 describe('services in the configuration file', () => {
@@ -40,25 +40,20 @@ describe('services in the configuration file', () => {
 
   test('change those of Gitpod', async () => {
     const argv = ['--ws-daemon-port=1', '--ws-daemon-probe=tls', '--registry-facade-ca-file=/ca'];
-    const entries = '- {name: registry-facade, timeoutMs: 70}\n- {name: ws-daemon, port: 2, failureThreshold: 9}\n';
+    const entries = '- {name: registry-facade, timeoutMs: 70}\n- {name: ws-daemon, failureThreshold: 9}\n';
     expect(await services(entries, argv)).toEqual([
-      { name: 'ws-daemon', port: 2, probe: 'tls', ...TIMING, failureThreshold: 9 },
+      { name: 'ws-daemon', port: 1, probe: 'tls', ...TIMING, failureThreshold: 9 },
       { name: 'registry-facade', port: 31750, caFile: '/ca', ...TIMING, timeoutMs: 70 },
     ]);
-    expect((await services('- {name: ws-daemon, probe: http, path: /live}'))[0]).toMatchObject({
-      port: 8080,
-      probe: 'http',
-      path: '/live',
-    });
   });
 
   test('can be printed and read again', async () => {
-    const entries = '- {name: cache, port: 1, probe: http, path: /x}\n- {name: registry-facade, port: 5, caFile: /a}\n';
+    const entries = '- {name: cache, port: 1, probe: http, path: /x}\n- {name: registry-facade, periodMs: 50}\n';
     const printed = await load(entries, ['--print-config', '--failure-threshold=8']);
     const text = printed.action === 'print' ? printed.text : '';
     const again = await loadConfig({ argv: ['--config=/c'], env: ENV, readFile: () => text });
     const expected = await services(entries, ['--failure-threshold=8']);
-    expect(again.action === 'run' && again.values.services).toEqual(expected);
+    expect(again.action === 'run' && again.values.watchedServices).toEqual(expected);
   });
 
   test.each<[string, RegExp]>([
@@ -70,6 +65,8 @@ describe('services in the configuration file', () => {
       /services\[2\]\.prot: unknown field, did .* port\?$/,
     ],
     ['- {name: a, port: 1}\n- {name: a, port: 2}', /services\[1\]\.name: is that of \[0\] already$/],
+    ['- {name: ws-daemon, probe: http}', /services\[0\]\.probe: is what --ws-daemon-probe is for: leave it out$/],
+    ['- {name: registry-facade, caFile: /a}', /services\[0\]\.caFile: is what --registry-facade-ca-file is for/],
     ['- {name: a, port: 1, probe: icmp}', /services\[0\]\.probe: must be one of tcp, tls, http2, http, https/],
     ['- {name: a, port: 1, periodMs: 9}', /services\[0\]\.periodMs: .*from 10/],
     ['- {name: a, port: 1, failureThreshold: 0}', /services\[0\]\.failureThreshold: .*from 1/],

@@ -5,6 +5,12 @@ import type { AGENT_OPTIONS } from './options.ts';
 import type { ServiceSettings } from './probes/services.ts';
 
 type Values = OptionValues<typeof AGENT_OPTIONS>;
+/** Who says the same in two places is not told which of them counts. */
+const FLAGS: Readonly<Record<string, Partial<Record<keyof ServiceSettings, string>>>> = {
+  [WS_DAEMON]: { port: '--ws-daemon-port', probe: '--ws-daemon-probe' },
+  [REGISTRY_FACADE]: { port: '--registry-facade-port', caFile: '--registry-facade-ca-file' },
+};
+
 type Problem = { field: keyof ServiceSettings; problem: string };
 
 /**
@@ -35,6 +41,9 @@ export function resolveServices(values: Values): ServiceSettings[] {
   for (const [index, entry] of values.services.entries()) {
     const place = `${values.config}: services[${index}]`;
     const known = services.get(entry.name);
+    for (const [field, flag] of Object.entries(FLAGS[entry.name] ?? {})) {
+      if (field in entry) throw configInvalid(`${place}.${field}`, `is what ${flag} is for: leave it out`);
+    }
     const { port = known?.port } = entry;
     if (port === undefined) throw configInvalid(`${place}.port`, `is required, as ${entry.name} has none of its own`);
     const service: ServiceSettings = {

@@ -1,9 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { EventNews, EventSubject } from './events/event-news.ts';
 import type { NodeSnapshot } from './fleet/snapshot.ts';
 import type { GitpodMetrics } from './gitpod-metrics.ts';
-import type { ServiceReadiness } from './readiness/tracker.ts';
 import type { ReadinessNews } from './readiness-news.ts';
 import type { Service } from './services.ts';
 
@@ -37,10 +35,15 @@ export class Announcer {
   }
 
   /** A service comes and goes, and is held back. */
-  heldBack(node: NodeSnapshot, service: Service, { damping }: ServiceReadiness): void {
-    if (!damping) return;
-    const message = `${service.name} became not ready ${damping.falls} times in 5 minutes, and is held back until ${rfc3339(damping.untilMs)} at least`;
+  heldBack(node: NodeSnapshot, service: Service): void {
+    // Without count and time, so that it is the same Event each time; the console has them.
+    const message = `${service.name} became not ready too often in 5 minutes, and is held back for a while`;
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
+  }
+
+  /** This replica begins to lead: what held before was another leader's to tell. */
+  restart(): void {
+    this.#guards = new Set();
   }
 
   /** Which guards hold now. To be called often: only what changed is told. */

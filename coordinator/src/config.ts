@@ -11,7 +11,8 @@ export const PROGRAM_NAME = 'rollcall-coordinator';
 
 export type CoordinatorConfig = OptionValues<typeof COORDINATOR_OPTIONS> & {
   /** All of them. */
-  services: Service[];
+  /** Those of Gitpod and those of the file. */
+  watchedServices: Service[];
   leaseNamespace: string;
   agentServiceAccount: string;
 };
@@ -46,12 +47,13 @@ export function loadConfig(
   };
   return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values) => {
     checkTls(values);
-    const services = resolveServices(values);
-    checkServiceKeys(values.config, values.services, { services, poolLabels: values.poolLabels });
+    const watchedServices = resolveServices(values);
+    const { poolLabels } = values;
+    checkServiceKeys(values.config, values.services, { services: watchedServices, poolLabels });
     const own = environment.ownNamespace;
     return {
       ...values,
-      services,
+      watchedServices,
       leaseNamespace: values.leaseNamespace ?? own,
       agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
     };

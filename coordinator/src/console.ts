@@ -63,7 +63,7 @@ function consoleSource({ decider, services, role, dryRun, staleAfterSeconds, clo
   }
 
   function planned(name: string) {
-    const facts = decider.explain(name);
+    const facts = decider.plan(name) && decider.explain(name);
     if (!facts?.plan) return [];
     const reasons = Object.fromEntries([...facts.intent].map(([key, { reason }]) => [key, reason]));
     return [{ name, ...planDocument(facts.plan), reasons }];

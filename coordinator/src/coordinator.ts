@@ -48,13 +48,14 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
-  const { services } = config;
+  const services = config.watchedServices;
   // What is opened before the election may be asked before there is one.
   let election: Election | undefined;
   const fence = { remainingMs: () => election?.remainingMs() ?? 0 };
   let standing: Role = NO_LEADER;
   let deciding = false;
   let term = new AbortController();
+  signal.addEventListener('abort', () => term.abort(), { once: true });
   const leads = () => standing.leading && election?.isLeading() === true && !signal.aborted;
   const role = () => {
     // A leader that has stopped renewing its Lease is no place to send agents to; neither is one that may not write.
@@ -74,7 +75,8 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     registry,
   });
   const announcer = new Announcer({
-    record: (news) => events.record(news),
+    // In a dry run nothing becomes of a node that could be told.
+    record: (news) => config.dryRun || events.record(news),
     metrics: new GitpodMetrics(registry),
     lease: { namespace: config.leaseNamespace, name: config.leaseName },
     clock,
@@ -128,7 +130,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
   const healthAddress = await openObservability(config.listen, { health, readiness, registry }, life);
 
-  const consoleAddress = await openConsole(config.consoleListen, { ...config, decider, role, clock }, life);
+  const consoleAddress = await openConsole(config.consoleListen, { ...config, services, decider, role, clock }, life);
 
   const tls = await prepareReportsTls({
     ...setup,
@@ -167,23 +169,17 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     metrics,
     onStartedLeading: () => {
       standing = { leading: true };
-      term = new AbortController();
+      const own = new AbortController();
+      term = own;
       decider.restart();
+      announcer.restart();
       tls?.lead();
-      void until(watches.current, clock, life).then(() => {
-        if (!leads()) return;
+      void until(() => own.signal.aborted || watches.current(), clock, life).then(() => {
+        if (own.signal.aborted || !leads()) return;
         deciding = true;
         fleet.markAll();
-        if (config.readinessGate === 'label') {
-          void findStrayTaints({
-            client,
-            fleet,
-            services,
-            clock,
-            logger,
-            signal: AbortSignal.any([signal, term.signal]),
-          });
-        }
+        if (config.readinessGate !== 'label') return;
+        void findStrayTaints({ ...config, client, fleet, services, clock, logger, signal: own.signal });
       });
     },
     onStandby: (leaderUrl) => {
@@ -193,7 +189,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     },
   });
   election = joined;
-  life.onStop('election', () => joined.release(reconciler.settled()));
+  life.onStop('election', () => joined.release(Promise.all([reconciler.settled(), events.settled()])));
   life.onStop('writes', () => reconciler.stop());
 
   void watches.run();

@@ -18,7 +18,7 @@ import type { Node } from './kube/objects.ts';
 import { createLabelers } from './labelers/index.ts';
 import type { JudgedNode, Labeler } from './labelers/labeler.ts';
 import type { ReadinessGate } from './labelers/readiness.ts';
-import { ReadinessTracker, type ServiceReadiness } from './readiness/tracker.ts';
+import { ReadinessTracker } from './readiness/tracker.ts';
 import { type ReadinessNews, readinessNews } from './readiness-news.ts';
 import type { Service } from './services.ts';
 
@@ -42,7 +42,7 @@ export type DeciderOptions = {
   /** A Node shows something else of a service now. */
   onReadiness: (node: JudgedNode, news: ReadinessNews) => void;
   /** A service comes and goes, and is held back. */
-  onHeldBack: (node: NodeSnapshot, service: Service, readiness: ServiceReadiness) => void;
+  onHeldBack: (node: NodeSnapshot, service: Service) => void;
 };
 
 const ANNOTATIONS: ReadonlySet<string> = new Set([SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD]);
@@ -56,8 +56,8 @@ export class Decider {
   readonly changes = new ChangeLog();
   readonly #options: DeciderOptions;
   readonly #labelers: readonly Labeler[];
-  /** Nodes as they were, and what was thought of them, when what is being written to them was planned. */
-  readonly #planned = new Map<string, { node: ObservedNode; judged: JudgedNode }>();
+  /** Nodes as they were, and what was thought of them, when they were planned. */
+  readonly #grounds = new WeakMap<NodePlan, { node: ObservedNode; judged: JudgedNode }>();
 
   constructor(options: DeciderOptions) {
     const { clock, client } = options;
@@ -73,9 +73,9 @@ export class Decider {
     });
     this.reconciler = new Reconciler({
       ...options,
-      plan: (node) => this.#planTurn(node),
+      plan: (node) => this.plan(node),
       observed: (node) => this.fleet.node(node),
-      onWritten: (node) => this.#written(node),
+      onWritten: (node, plan) => this.#written(node, plan),
       writer: new NodeWriter(client),
       setAside: this.setAside,
     });
@@ -83,9 +83,13 @@ export class Decider {
 
   /** What has to be written to a node now; `undefined` when it is as it should be, or is not known. */
   plan(name: string): NodePlan | undefined {
+    if (!this.#options.mayDecide()) return undefined;
     const node = this.fleet.node(name);
     const judged = this.judged(name);
-    return node && judged && this.#planFrom(node, judged);
+    if (!node || !judged) return undefined;
+    const plan = this.setAside.consult(node, (askSetAside) => planNode(node, this.intent(judged), askSetAside));
+    if (plan) this.#grounds.set(plan, { node, judged });
+    return plan;
   }
 
   /** A node as it is known now, with what that says of its services. */
@@ -129,20 +133,6 @@ export class Decider {
     for (const node of this.readiness.released(this.#options.clock.monotonic())) this.#look(node, false);
   }
 
-  #planFrom(node: ObservedNode, judged: JudgedNode): NodePlan | undefined {
-    if (!this.#options.mayDecide()) return undefined;
-    return this.setAside.consult(node, (askSetAside) => planNode(node, this.intent(judged), askSetAside));
-  }
-
-  #planTurn(name: string): NodePlan | undefined {
-    const node = this.fleet.node(name);
-    const judged = this.judged(name);
-    const plan = node && judged && this.#planFrom(node, judged);
-    if (plan) this.#planned.set(name, { node, judged });
-    else this.#planned.delete(name);
-    return plan;
-  }
-
   #look(name: string, urgent: boolean): void {
     // Judged at each news, and not only when the node's turn comes: of what comes and goes, nothing may be missed.
     if (this.#options.mayDecide()) this.judged(name);
@@ -156,35 +146,25 @@ export class Decider {
     this.reconciler.forget(name);
     this.readiness.forget(name);
     this.changes.forget(name);
-    this.#planned.delete(name);
   }
 
   /** Takes the answer to a write, and tells what it changed, and why. */
-  #written(written: Node): void {
+  #written(written: Node, plan: NodePlan): void {
     const { name } = written.metadata;
-    // Not what is known by now: the watch may have told of the write, or of something newer, before its answer came.
-    const planned = this.#planned.get(name);
     const answer = this.fleet.observe(written);
-    this.fleet.written(written);
-    if (!planned) return;
-    const { node: before, judged } = planned;
+    this.fleet.written(answer);
+    // Not what is known by now: the watch may have told of the write, or of something newer, before its answer came.
+    const grounds = this.#grounds.get(plan);
+    if (!grounds) return;
+    const { node: before, judged } = grounds;
     const after = { ...answer, taints: answer.taints ?? before.taints };
     const { services, gate, clock, logger, onReadiness } = this.#options;
     const changes = changesBetween(before, after, this.intent(judged));
     this.changes.add(name, changes, clock.now());
-    for (const { kind, key, to, reason } of changes) {
-      logger.info({ node: name, [kind]: key, value: to, reason }, to === undefined ? WITHDREW[kind] : SET[kind]);
-    }
+    if (changes.length > 0) logger.info({ node: name, changes }, 'Changed a node');
     const { readiness } = judged;
     for (const news of readinessNews(before, after, { services, gate, readiness })) {
       onReadiness(judged, news);
     }
   }
 }
-
-const SET = { label: 'Set a label', annotation: 'Set an annotation', taint: 'Set a taint' } as const;
-const WITHDREW = {
-  label: 'Withdrew a label',
-  annotation: 'Released an annotation',
-  taint: 'Removed a taint',
-} as const;

@@ -28,7 +28,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
-  const { services } = config;
+  const services = config.watchedServices;
   const intern = createIntern();
   const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
   const plan = (name: string) => {

@@ -23,5 +23,7 @@ export function readinessNews(
 /** Whether a pod that needs the service could be scheduled there. */
 function shownReady(node: ObservedNode, { label, taint }: Service, gate: ReadinessGate): boolean {
   const labeled = node.labels[label] === 'true';
-  return gate === 'label' ? labeled : labeled && !node.taints?.some(({ key }) => key === taint);
+  return gate === 'label'
+    ? labeled
+    : labeled && !node.taints?.some(({ key, effect }) => key === taint && effect !== 'PreferNoSchedule');
 }

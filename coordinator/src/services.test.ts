@@ -11,7 +11,7 @@ function load(entries: string, argv: string[] = []) {
 
 async function services(entries: string, argv: string[] = []) {
   const loaded = await load(entries, argv);
-  return loaded.action === 'run' ? loaded.values.services : [];
+  return loaded.action === 'run' ? loaded.values.watchedServices : [];
 }
 
 const WS_DAEMON = {
@@ -54,19 +54,19 @@ describe('services of the coordinator', () => {
   });
 
   test('change those of Gitpod', async () => {
-    const entries = '- {name: registry-facade, address: pod}\n- {name: ws-daemon, port: 2, label: example.com/ws}\n';
+    const entries = '- {name: registry-facade, address: pod}\n- {name: ws-daemon, label: example.com/ws}\n';
     expect(await services(entries, ['--ws-daemon-port=1', '--registry-facade-port=3'])).toEqual([
-      { ...WS_DAEMON, port: 2, label: 'example.com/ws' },
+      { ...WS_DAEMON, port: 1, label: 'example.com/ws' },
       { ...REGISTRY_FACADE, port: 3, address: 'pod' },
     ]);
   });
 
   test('can be printed and read again', async () => {
-    const printed = await load('- {name: cache, port: 1}\n- {name: ws-daemon, port: 2}\n', ['--print-config']);
+    const printed = await load('- {name: cache, port: 1}\n- {name: ws-daemon, component: ws}\n', ['--print-config']);
     const text = printed.action === 'print' ? printed.text : '';
     const again = await loadConfig({ argv: ['--config=/c'], env: {}, readFile: () => text }, ENVIRONMENT);
-    expect(again.action === 'run' && again.values.services).toEqual(
-      await services('- {name: cache, port: 1}\n- {name: ws-daemon, port: 2}\n'),
+    expect(again.action === 'run' && again.values.watchedServices).toEqual(
+      await services('- {name: cache, port: 1}\n- {name: ws-daemon, component: ws}\n'),
     );
   });
 
@@ -75,6 +75,7 @@ describe('services of the coordinator', () => {
     ['- {port: 1}', /services\[0\]\.name: is required$/],
     ['- {name: a_b, port: 1}', /services\[0\]\.name: must be a DNS label/],
     ['- {name: cache}', /services\[0\]\.port: is required, as cache has none of its own$/],
+    ['- {name: ws-daemon, port: 1}', /services\[0\]\.port: is what --ws-daemon-port is for: leave it out$/],
     ['- {name: a, port: 1}\n- {name: b, prot: 1}', /services\[1\]\.prot: unknown field, did you mean port\?$/],
     ['- {name: a, port: 1}\n- {name: a, port: 2}', /services\[1\]\.name: is that of \[0\] already$/],
     ['- {name: a, port: 1, address: node}', /services\[0\]\.address: must be one of pod, host/],

@@ -16,6 +16,12 @@ export type Service = {
   address: 'pod' | 'host';
 };
 
+/** Who says the same in two places is not told which of them counts. */
+const PORT_FLAGS: Readonly<Record<string, string>> = {
+  [WS_DAEMON]: '--ws-daemon-port',
+  [REGISTRY_FACADE]: '--registry-facade-port',
+};
+
 export type ServiceOptions = {
   namespace: string;
   wsDaemonPort: number;
@@ -46,10 +52,11 @@ export function resolveServices(options: ServiceOptions): Service[] {
   for (const [index, entry] of options.services.entries()) {
     const { name } = entry;
     const known = services.get(name);
+    const place = `${options.config}: services[${index}].port`;
+    const flag = PORT_FLAGS[name];
+    if (flag && entry.port !== undefined) throw configInvalid(place, `is what ${flag} is for: leave it out`);
     const { port = known?.port } = entry;
-    if (port === undefined) {
-      throw configInvalid(`${options.config}: services[${index}].port`, `is required, as ${name} has none of its own`);
-    }
+    if (port === undefined) throw configInvalid(place, `is required, as ${name} has none of its own`);
     services.set(name, { ...(known ?? service(name, port, 'pod')), ...entry, port });
   }
   return [...services.values()];

@@ -15,7 +15,7 @@ import type { GateOutcome, WriteGate } from './write-gate.ts';
 export type TurnDependencies = {
   plan: (nodeName: string) => NodePlan | undefined;
   observed: (nodeName: string) => SeenNode | undefined;
-  onWritten: (node: Node) => void;
+  onWritten: (node: Node, plan: NodePlan) => void;
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
@@ -154,7 +154,7 @@ export class NodeTurn {
   }
 
   #applied({ write, plan }: Pick<Attempt, 'write' | 'plan'>, node: Node): TurnEnd | undefined {
-    this.#deps.onWritten(node);
+    this.#deps.onWritten(node, plan);
     this.#wrote = true;
     if (write === 'set') return plan.taints ? undefined : this.#done();
     if (write === 'withdraw') this.#withdrawn = true;

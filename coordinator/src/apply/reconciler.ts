@@ -12,7 +12,7 @@ import { WriteGate } from './write-gate.ts';
 /**
  * - `plan`: what has to be written to a Node, from memory, without what is set aside; `undefined` when nothing has.
  * - `observed`: the Node as that memory has it.
- * - `onWritten`: takes the Node as the API server answered a write, before the next `plan`.
+ * - `onWritten`: takes the Node as the API server answered a write, and the plan that it was made for, before the next `plan`.
  */
 export type ReconcilerOptions = Pick<
   TurnDependencies,

@@ -61,8 +61,8 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
   const { kind, key, value, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
   const out = setAside.find(isIt);
-  const service = services.find((each) => each[kind === 'label' ? 'label' : 'taint'] === key)?.name;
-  const sinceMs = followedSinceMs(entry, service, facts) ?? changes.findLast(isIt)?.atMs;
+  const service = kind === 'annotation' ? undefined : services.find((each) => each[kind] === key)?.name;
+  const sinceMs = entry.sinceMs ?? changes.findLast(isIt)?.atMs;
   return {
     kind,
     key,
@@ -79,12 +79,6 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
     setAside: out && { cause: out.cause, message: out.message },
     removalRefused: refusedWithdrawals.find(isIt)?.message,
   };
-}
-
-/** Since when a key that goes by the readiness of a service is wanted, held or withheld: not all do, with each gate. */
-function followedSinceMs({ reason }: IntentEntry, service: string | undefined, { judged }: NodeFacts) {
-  const shown = judged.readiness.get(service ?? '');
-  return shown?.reason === reason ? shown.sinceMs : undefined;
 }
 
 /** What is about to be written. */

@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
-import type { Node, Taint } from '../kube/objects.ts';
+import type { Node } from '../kube/objects.ts';
+import { isOlderVersion } from '../kube/resource-version.ts';
 import { poolOf } from '../pools.ts';
 import type { Service } from '../services.ts';
 import { type Freshness, FreshnessTracker } from './freshness.ts';
@@ -22,11 +23,11 @@ export type FleetOptions = {
   windowMs: number;
   guardPercent: number;
   /** Annotations of Nodes to keep beside those that rollcall applied. */
-  annotationsOfInterest?: ReadonlySet<string>;
+  annotationsOfInterest: ReadonlySet<string>;
   /** The snapshot of this node may differ from now on. `urgent`: a label may have to go. */
   onDirty: (node: string, urgent: boolean) => void;
   /** The Node is gone; one of the same name that comes later is another. */
-  onNodeGone?: (node: string) => void;
+  onNodeGone: (node: string) => void;
   /** An agent's pod is gone: whoever holds its token is no longer vouched for. */
   onAgentPodGone: (podUid: string) => void;
 };
@@ -91,9 +92,10 @@ export class Fleet {
     return {
       ...handlers,
       onReplace: (workspaces: ObservedWorkspace[]) => {
+        const wereKnown = this.#workspacesKnown;
         this.#workspacesKnown = true;
         handlers.onReplace(workspaces);
-        this.markAll();
+        if (!wereKnown) this.markAll();
       },
       onLost: () => {
         this.#workspacesKnown = false;
@@ -103,18 +105,19 @@ export class Fleet {
 
   /** Trims a Node as it is parsed, before it is kept. */
   observe(node: Node): ObservedNode {
-    return observeNode(node, this.#intern, this.#options.annotationsOfInterest ?? new Set());
+    return observeNode(node, this.#intern, this.#options.annotationsOfInterest);
   }
 
   /** The answer of the API server to a write. */
-  written(node: Node): void {
-    this.#nodes.written(this.observe(node));
+  written(node: ObservedNode): void {
+    this.#nodes.written(node);
   }
 
   /** What a look at the whole Node told about its taints, where the watch does not tell. */
-  noteTaints(name: string, uid: string, taints: readonly Taint[]): void {
-    const node = this.#nodes.get(name);
-    if (node?.uid === uid) this.#nodes.written({ ...node, taints });
+  noteTaints({ metadata, spec }: Node): void {
+    const node = this.#nodes.get(metadata.name);
+    if (node?.uid !== metadata.uid || isOlderVersion(metadata.resourceVersion, node.resourceVersion)) return;
+    this.#nodes.written({ ...node, taints: spec?.taints ?? [] });
   }
 
   node(name: string): ObservedNode | undefined {
@@ -205,7 +208,7 @@ export class Fleet {
     if (previous && previous.uid !== next?.uid) {
       this.#ledger.forget(name);
       this.freshness.forget(name);
-      this.#options.onNodeGone?.(name);
+      this.#options.onNodeGone(name);
     }
     if (!next) return;
     if (this.#agentPods.on(name).length > 0) this.#expectAgent(name);

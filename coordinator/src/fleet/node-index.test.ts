@@ -31,8 +31,7 @@ describe('the index by node', () => {
     expect(pods.on('b')).toHaveLength(1);
     expect(changes).toEqual([
       [undefined, 'u1'],
-      ['u1', undefined],
-      [undefined, 'u2'],
+      ['u1', 'u2'],
     ]);
   });
 
@@ -52,8 +51,17 @@ describe('the index by node', () => {
     expect([...pods.all()]).toEqual([]);
     expect(changes).toEqual([
       [undefined, 'u1'],
+      ['u1', 'u1'],
       ['u1', undefined],
-      [undefined, 'u1'],
+    ]);
+  });
+
+  test('tells of a successor before it tells that the predecessor is gone', () => {
+    const { pods, changes } = index();
+    pods.upsert(pod({ name: 'old' }));
+    pods.replace([pod({ name: 'new', uid: 'u2' })]);
+    expect(changes.slice(1)).toEqual([
+      [undefined, 'u2'],
       ['u1', undefined],
     ]);
   });

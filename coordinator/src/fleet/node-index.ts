@@ -20,39 +20,42 @@ export class NodeIndex<T extends Placed> {
     return this.#byName.values();
   }
 
-  get size(): number {
-    return this.#byName.size;
-  }
-
+  /** All that there is. What came is told before what went, so that nothing seems gone that is there under another name. */
   replace(objects: readonly T[]): void {
     const listed = new Set(objects.map(keyOf));
-    for (const [key, object] of [...this.#byName]) if (!listed.has(key)) this.remove(object);
     for (const object of objects) this.upsert(object);
+    for (const [key, object] of [...this.#byName]) if (!listed.has(key)) this.remove(object);
   }
 
   upsert(object: T): void {
-    const key = keyOf(object);
-    const found = this.#byName.get(key);
+    const found = this.#byName.get(keyOf(object));
     if (found && isSame(found, object)) return;
-    // Moved, or another object of the same name whose predecessor's end went unseen.
-    if (found && (found.uid !== object.uid || found.node !== object.node)) this.remove(found);
-    if (object.node === '') return;
-    const previous = this.#byName.get(key);
-    this.#byName.set(key, object);
-    const onNode = this.#byNode.get(object.node) ?? new Map<string, T>();
-    this.#byNode.set(object.node, onNode.set(key, object));
-    this.#onChange(previous, object);
+    if (found) this.#unlink(found);
+    const next = object.node === '' ? undefined : object;
+    if (next) this.#link(next);
+    if (found || next) this.#onChange(found, next);
   }
 
   remove(object: Pick<T, 'namespace' | 'name'>): void {
+    const found = this.#byName.get(keyOf(object));
+    if (!found) return;
+    this.#unlink(found);
+    this.#onChange(found, undefined);
+  }
+
+  #link(object: T): void {
     const key = keyOf(object);
-    const previous = this.#byName.get(key);
-    if (!previous) return;
+    this.#byName.set(key, object);
+    const onNode = this.#byNode.get(object.node) ?? new Map<string, T>();
+    this.#byNode.set(object.node, onNode.set(key, object));
+  }
+
+  #unlink(object: T): void {
+    const key = keyOf(object);
     this.#byName.delete(key);
-    const onNode = this.#byNode.get(previous.node);
+    const onNode = this.#byNode.get(object.node);
     onNode?.delete(key);
-    if (onNode?.size === 0) this.#byNode.delete(previous.node);
-    this.#onChange(previous, undefined);
+    if (onNode?.size === 0) this.#byNode.delete(object.node);
   }
 }
 

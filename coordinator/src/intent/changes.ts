@@ -30,17 +30,24 @@ export function valueOn(node: ObservedNode, kind: Claim['kind'], key: string): s
   return taint && `${taint.value ?? ''}:${taint.effect}`;
 }
 
-const KEPT_PER_NODE = 20;
+const KEPT_PER_NODE = 10;
+/** Those that changed last. */
+const NODES_MAX = 5000;
 
 export type DatedChange = Change & { atMs: number };
 
-/** The last changes of each Node, for people. */
+/** The last changes of those Nodes that changed last, for people. */
 export class ChangeLog {
   readonly #nodes = new Map<string, DatedChange[]>();
 
   add(node: string, changes: readonly Change[], atMs: number): void {
     if (changes.length === 0) return;
     const known = this.#nodes.get(node) ?? [];
+    this.#nodes.delete(node);
+    for (const oldest of this.#nodes.keys()) {
+      if (this.#nodes.size < NODES_MAX) break;
+      this.#nodes.delete(oldest);
+    }
     this.#nodes.set(node, [...known, ...changes.map((change) => ({ ...change, atMs }))].slice(-KEPT_PER_NODE));
   }
 

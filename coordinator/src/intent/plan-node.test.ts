@@ -134,6 +134,14 @@ describe('taints in a plan', () => {
     expect(plan(observed({}), claims('want'))).toBeUndefined();
   });
 
+  test('that keep no pod away by their effect get one beside them that does, and go with it', () => {
+    const node = { ...observed({}), taints: [taint('k', 'PreferNoSchedule')] };
+    expect(plan(node, claims('want'))?.taints).toMatchObject({ add: [{ key: 'k', effect: 'NoSchedule' }], remove: [] });
+    const both = { ...observed({}), taints: [...node.taints, taint('k')] };
+    expect(plan(both, claims('want'))).toBeUndefined();
+    expect(plan(both, claims('withhold'))?.taints?.remove).toEqual(['k']);
+  });
+
   test('need no change when they are as they should be, whatever their effect', () => {
     expect(plan({ ...observed({}), taints: [taint('k', 'NoExecute')] }, claims('want'))).toBeUndefined();
     expect(plan({ ...observed({}), taints: [taint('x')] }, claims('withhold'))).toBeUndefined();
@@ -175,7 +183,7 @@ const nodeArbitrary = fc
     labels: valuesArbitrary,
     annotations: valuesArbitrary,
     taints: fc.array(
-      fc.record({ key: fc.constantFrom(...KEYS, 'foreign'), effect: fc.constantFrom('NoSchedule', 'E') }),
+      fc.record({ key: fc.constantFrom(...KEYS, 'foreign'), effect: fc.constantFrom('NoSchedule', 'NoExecute') }),
     ),
     owned: fc.subarray(KEYS),
     inherited: fc.subarray(KEYS),

@@ -10,6 +10,8 @@ export type Claim = {
   ownership: 'exclusive' | 'forced' | 'shared';
   /** One sentence for people: the evidence, or what is missing. */
   reason: string;
+  /** Since when the stance is so, by the wall clock, where it goes by what a service is. */
+  sinceMs?: number;
 };
 
 /** A node at one moment, and what was made of its services. */

@@ -46,6 +46,12 @@ describe('the readiness gate', () => {
     expect(stances('both', 'ready', { labels: {} })).toEqual({ label: 'want', taint: 'withhold' });
   });
 
+  test('label keeps a taint that was left there as long as the label still lies', () => {
+    const labels = { ...WORKSPACE_NODE, [LABEL]: 'true' };
+    expect(stances('label', 'not-ready', { labels, taints: [taint] })).toEqual({ label: 'withhold', taint: 'hold' });
+    expect(stances('label', 'ready', { labels, taints: [taint] })).toEqual({ label: 'want', taint: 'withhold' });
+  });
+
   test('claims keys that are exclusive, and gives the evidence as the reason', () => {
     const readiness = new Map([['ws-daemon', { state: 'not-ready' as const, reason: 'because', sinceMs: 0 }]]);
     const claims = readinessLabeler({ services: [WS_DAEMON_SERVICE], gate: 'label' }).claims({

@@ -19,19 +19,25 @@ export function readinessLabeler(options: { services: readonly Service[]; gate: 
         const label = gate === 'taint' ? lastingLabel(service, readiness, node) : labelWhileReady(readiness);
         return [
           { kind: 'label', key: service.label, value: 'true', ownership: 'exclusive', ...label },
-          { kind: 'taint', key: service.taint, value: 'true', ownership: 'exclusive', ...taint(gate, readiness, node) },
+          {
+            kind: 'taint',
+            key: service.taint,
+            value: 'true',
+            ownership: 'exclusive',
+            ...taintOf(service, readiness, { gate, node }),
+          },
         ];
       }),
   };
 }
 
-type Stand = Pick<Claim, 'stance' | 'reason'>;
+type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs'>;
 
 const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
 const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
 
-function labelWhileReady({ state, reason }: ServiceReadiness): Stand {
-  return { stance: LABEL_STANCE[state], reason };
+function labelWhileReady({ state, reason, sinceMs }: ServiceReadiness): Stand {
+  return { stance: LABEL_STANCE[state], reason, sinceMs };
 }
 
 /**
@@ -45,14 +51,19 @@ function lastingLabel({ label, taint: key }: Service, { state, reason }: Service
   return { stance: 'hold', reason: `waits for the taint ${key}; ${reason}` };
 }
 
-function taint(gate: ReadinessGate, { state, reason }: ServiceReadiness, node: JudgedNode): Stand {
+function taintOf(
+  { label }: Service,
+  { state, reason, sinceMs }: ServiceReadiness,
+  { gate, node }: { gate: ReadinessGate; node: JudgedNode },
+): Stand {
   if (gate === 'label') {
-    // One that was left there may say what the label does not say yet.
-    if (state === 'unknown') return { stance: 'hold', reason };
+    // One that was left there may say what the label does not say yet, or still says wrongly.
+    const mislabeled = state === 'not-ready' && node.labels[label] === 'true';
+    if (state === 'unknown' || mislabeled) return { stance: 'hold', reason, sinceMs };
     return { stance: 'withhold', reason: 'readiness is shown by labels alone' };
   }
   if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
-  return { stance: TAINT_STANCE[state], reason };
+  return { stance: TAINT_STANCE[state], reason, sinceMs };
 }
 
 function isForWorkspaces({ labels }: JudgedNode): boolean {

@@ -10,7 +10,7 @@ function tracked() {
   const tracker = new ReadinessTracker({
     services: [WS_DAEMON_SERVICE],
     requirePod: true,
-    onHeldBack: (_node, _service, readiness) => news.push(readiness.reason),
+    onHeldBack: (_node, { name }) => news.push(name),
   });
   let nowMs = 0;
   const judge = (change: Parameters<typeof snapshot>[0], ready = true) => {

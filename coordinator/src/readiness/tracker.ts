@@ -33,7 +33,7 @@ export type ReadinessOptions = {
   services: readonly Service[];
   requirePod: boolean;
   /** A service begins to be held back. */
-  onHeldBack: (node: NodeSnapshot, service: Service, readiness: ServiceReadiness) => void;
+  onHeldBack: (node: NodeSnapshot, service: Service) => void;
 };
 
 /**
@@ -63,7 +63,7 @@ export class ReadinessTracker {
       readiness.set(service.name, shown);
       if (!shown.damping || this.#held.has(memory)) continue;
       this.#held.set(memory, snapshot.name);
-      this.#options.onHeldBack(snapshot, service, shown);
+      this.#options.onHeldBack(snapshot, service);
     }
     return readiness;
   }

@@ -21,6 +21,8 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     windowMs: 30_000,
     guardPercent: 55,
     onDirty: () => {},
+    annotationsOfInterest: new Set(),
+    onNodeGone: () => {},
     onAgentPodGone: () => {},
   });
   const watches = createWatches({
