@@ -1,11 +1,16 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { EventNews, EventSubject } from './events/event-news.ts';
+import type { ObservedNode } from './fleet/observed-node.ts';
 import type { NodeSnapshot } from './fleet/snapshot.ts';
 import type { GitpodMetrics } from './gitpod-metrics.ts';
-import type { ReadinessNews } from './readiness-news.ts';
+import type { JudgedNode } from './labelers/labeler.ts';
+import type { ReadinessGate } from './labelers/readiness.ts';
 import type { Service } from './services.ts';
+import { shownReady } from './shown-ready.ts';
 
 export type AnnouncerOptions = {
+  services: readonly Service[];
+  gate: ReadinessGate;
   record: (news: EventNews) => void;
   metrics: GitpodMetrics;
   /** What Events about the fleet as a whole are attached to. */
@@ -16,22 +21,58 @@ export type AnnouncerOptions = {
 /** Tells people, by Events and by the metrics that they know, what became of services. */
 export class Announcer {
   readonly #options: AnnouncerOptions;
+  /** For each node, whether a service was told to be ready. */
+  readonly #told = new Map<string, Map<string, boolean>>();
   #guards: ReadonlySet<string> = new Set();
 
   constructor(options: AnnouncerOptions) {
     this.#options = options;
   }
 
-  /** A Node shows something else of a service than before. */
-  readiness(node: NodeSnapshot, { service, ready, reason }: ReadinessNews): void {
+  /** This replica begins to lead: what came before was another leader's to tell. */
+  restart(): void {
+    this.#told.clear();
+    this.#guards = new Set();
+  }
+
+  /** The Node is gone. */
+  forget(node: string): void {
+    this.#told.delete(node);
+  }
+
+  /**
+   * What a Node shows, at first sight and after each write. News is what differs from what was told before, if the
+   * evidence says the same: that a key was put right after somebody changed it is none.
+   */
+  shows(observed: ObservedNode, judged: JudgedNode): void {
+    const { services, gate } = this.#options;
+    const told = this.#told.get(observed.name) ?? new Map<string, boolean>();
+    this.#told.set(observed.name, told);
+    for (const service of services) {
+      const ready = shownReady(observed, service, gate);
+      const before = told.get(service.name);
+      const evidence = judged.readiness.get(service.name);
+      if (before === undefined) told.set(service.name, ready);
+      if (before === undefined || before === ready || evidence?.state !== (ready ? 'ready' : 'not-ready')) continue;
+      told.set(service.name, ready);
+      this.#tell(judged, service, ready, evidence.reason);
+    }
+  }
+
+  hasSeen(node: string): boolean {
+    return this.#told.has(node);
+  }
+
+  #tell(node: JudgedNode, service: Service, ready: boolean, reason: string): void {
     const { record, metrics, clock } = this.#options;
     const message = `${service.name} is ${ready ? 'ready' : 'not ready'}: ${reason}`;
-    record(
-      ready
-        ? { subject: nodeSubject(node), type: 'Normal', reason: 'ServiceReady', message }
-        : { subject: nodeSubject(node), type: 'Warning', reason: 'ServiceNotReady', message },
-    );
-    if (ready) metrics.becameReady(service.component, podStartMs(service, node), clock.now());
+    const subject = nodeSubject(node);
+    if (!ready) {
+      record({ subject, type: 'Warning', reason: 'ServiceNotReady', message });
+      return;
+    }
+    record({ subject, type: 'Normal', reason: 'ServiceReady', message });
+    metrics.becameReady(service.component, podStartMs(service, node), clock.now());
   }
 
   /** A service comes and goes, and is held back. */
@@ -41,16 +82,11 @@ export class Announcer {
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
   }
 
-  /** This replica begins to lead: what held before was another leader's to tell. */
-  restart(): void {
-    this.#guards = new Set();
-  }
-
   /** Which guards hold now. To be called often: only what changed is told. */
   guards(active: readonly string[]): void {
     const now = new Set(active);
     for (const guard of now.difference(this.#guards)) {
-      const message = `So many agents are silent (${guard}) that silence withdraws nothing`;
+      const message = `So many agents are overdue (${guard}) that silence withdraws nothing`;
       this.#options.record({ subject: this.#leaseSubject(), type: 'Warning', reason: 'SilenceGuardActive', message });
     }
     for (const guard of this.#guards.difference(now)) {

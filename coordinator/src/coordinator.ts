@@ -4,6 +4,7 @@ import { type Clock, sleep, systemClock } from '@rollcall/common/clock.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { isLoopback } from '@rollcall/common/loopback.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
 import { VERSION } from '@rollcall/common/version.ts';
@@ -75,6 +76,8 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     registry,
   });
   const announcer = new Announcer({
+    services,
+    gate: config.readinessGate,
     // In a dry run nothing becomes of a node that could be told.
     record: (news) => config.dryRun || events.record(news),
     metrics: new GitpodMetrics(registry),
@@ -95,8 +98,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     logger,
     registry,
     onAgentPodGone: (uid) => reports?.forgetPod(uid),
-    onReadiness: (...news) => announcer.readiness(...news),
-    onHeldBack: (...news) => announcer.heldBack(...news),
+    announcer,
   });
   const { fleet, reconciler } = decider;
   registerFleetMetrics(registry, {
@@ -130,6 +132,12 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
   const healthAddress = await openObservability(config.listen, { health, readiness, registry }, life);
 
+  if (!isLoopback(listenAddress(config.consoleListen)?.host ?? 'localhost')) {
+    logger.warn(
+      { address: config.consoleListen },
+      'Opened the console, which asks nobody who they are, to the network',
+    );
+  }
   const consoleAddress = await openConsole(config.consoleListen, { ...config, services, decider, role, clock }, life);
 
   const tls = await prepareReportsTls({
@@ -172,7 +180,6 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
       const own = new AbortController();
       term = own;
       decider.restart();
-      announcer.restart();
       tls?.lead();
       void until(() => own.signal.aborted || watches.current(), clock, life).then(() => {
         if (own.signal.aborted || !leads()) return;

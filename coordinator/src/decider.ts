@@ -2,13 +2,13 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD } from '@rollcall/common/well-known.ts';
+import type { Announcer } from './announcer.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
 import type { NodeFacts } from './console/node-document.ts';
 import { Fleet } from './fleet/fleet.ts';
 import type { ObservedNode } from './fleet/observed-node.ts';
-import type { NodeSnapshot } from './fleet/snapshot.ts';
 import { ChangeLog, changesBetween } from './intent/changes.ts';
 import { intentOf, type NodeIntent } from './intent/intent.ts';
 import type { NodePlan } from './intent/plan.ts';
@@ -19,7 +19,6 @@ import { createLabelers } from './labelers/index.ts';
 import type { JudgedNode, Labeler } from './labelers/labeler.ts';
 import type { ReadinessGate } from './labelers/readiness.ts';
 import { ReadinessTracker } from './readiness/tracker.ts';
-import { type ReadinessNews, readinessNews } from './readiness-news.ts';
 import type { Service } from './services.ts';
 
 export type DeciderOptions = {
@@ -39,10 +38,7 @@ export type DeciderOptions = {
   logger: Logger;
   registry: Registry;
   onAgentPodGone: (podUid: string) => void;
-  /** A Node shows something else of a service now. */
-  onReadiness: (node: JudgedNode, news: ReadinessNews) => void;
-  /** A service comes and goes, and is held back. */
-  onHeldBack: (node: NodeSnapshot, service: Service) => void;
+  announcer: Announcer;
 };
 
 const ANNOTATIONS: ReadonlySet<string> = new Set([SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD]);
@@ -64,7 +60,8 @@ export class Decider {
     this.#options = options;
     this.#labelers = createLabelers(options);
     this.setAside = new SetAside(clock);
-    this.readiness = new ReadinessTracker({ ...options, onHeldBack: (...news) => options.onHeldBack(...news) });
+    const { announcer } = options;
+    this.readiness = new ReadinessTracker({ ...options, onHeldBack: (...news) => announcer.heldBack(...news) });
     this.fleet = new Fleet({
       ...options,
       annotationsOfInterest: ANNOTATIONS,
@@ -124,6 +121,7 @@ export class Decider {
   /** This replica begins to lead: what was heard and judged before is of another time. */
   restart(): void {
     this.readiness.clear();
+    this.#options.announcer.restart();
     this.fleet.restart({ forgetReports: true });
   }
 
@@ -135,14 +133,22 @@ export class Decider {
 
   #look(name: string, urgent: boolean): void {
     // Judged at each news, and not only when the node's turn comes: of what comes and goes, nothing may be missed.
-    if (this.#options.mayDecide()) this.judged(name);
+    if (this.#options.mayDecide()) this.#judge(name);
     this.reconciler.add(name, {
       priority: urgent ? 'urgent' : 'normal',
       dirtySinceMs: this.#options.clock.monotonic(),
     });
   }
 
+  #judge(name: string): void {
+    const { announcer } = this.#options;
+    const node = this.fleet.node(name);
+    const judged = this.judged(name);
+    if (node && judged && !announcer.hasSeen(name)) announcer.shows(node, judged);
+  }
+
   #forget(name: string): void {
+    this.#options.announcer.forget(name);
     this.reconciler.forget(name);
     this.readiness.forget(name);
     this.changes.forget(name);
@@ -158,13 +164,10 @@ export class Decider {
     if (!grounds) return;
     const { node: before, judged } = grounds;
     const after = { ...answer, taints: answer.taints ?? before.taints };
-    const { services, gate, clock, logger, onReadiness } = this.#options;
+    const { clock, logger, announcer } = this.#options;
     const changes = changesBetween(before, after, this.intent(judged));
     this.changes.add(name, changes, clock.now());
     if (changes.length > 0) logger.info({ node: name, changes }, 'Changed a node');
-    const { readiness } = judged;
-    for (const news of readinessNews(before, after, { services, gate, readiness })) {
-      onReadiness(judged, news);
-    }
+    announcer.shows(after, judged);
   }
 }

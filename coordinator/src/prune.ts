@@ -85,7 +85,8 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     const unclean = nodes.names().filter((name) => plan(name) !== undefined);
     const done = watch.hasSynced() && election.isLeading() && (unclean.length === 0 || config.dryRun);
     if (done) {
-      logger.info({ nodes: nodes.size }, 'Pruned every node');
+      const message = config.dryRun ? 'Left every node as it is for the dry run' : 'Pruned every node';
+      logger.info({ nodes: nodes.size, unclean: unclean.length }, message);
       return stopAndExit(life, logger, 'pruned');
     }
     if (clock.monotonic() - saidAtMs >= PROGRESS_EVERY_MS) {

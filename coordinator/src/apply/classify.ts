@@ -51,7 +51,8 @@ export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOut
 function classifyConflict(error: KubeStatusError, sent: SentMetadata): WriteOutcome {
   const conflicts = causesOf(error.details).filter(({ reason }) => reason === 'FieldManagerConflict');
   const foreign = foreignKeys(conflicts);
-  if (foreign.length > 0) return { kind: 'conflict', foreign };
+  const aboutMap = conflicts.some(({ field }) => FIELDS.some(({ path }) => field === `.${path}`));
+  if (foreign.length > 0 || aboutMap) return { kind: 'conflict', foreign };
   if (conflicts.length > 0) return { kind: 'failed', error };
   // Without a resource version in the request the API server patches whatever is there, and the one conflict that is
   // left is a uid without an object. With one, an absent Node cannot be told from a changed one but by the message.

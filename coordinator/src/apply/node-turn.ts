@@ -3,7 +3,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { NodePlan, NodeSet, NodeWithdrawal, SetAsideKey, TaintChange } from '../intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
-import { restrictSet, valueIn } from './key-sets.ts';
+import { keysOfSet, restrictSet, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { type RefusedKeys, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
@@ -125,6 +125,7 @@ export class NodeTurn {
         return this.#applied(attempt, outcome.node);
       case 'conflict':
         if (attempt.write !== 'set') break;
+        if (outcome.foreign.length === 0) return this.#takeMap(attempt);
         return this.#leaveOut(
           attempt,
           outcome.foreign.map(({ ref, owner }) => ({ ...ref, cause: 'foreign', message: `owned by ${owner}` })),
@@ -205,6 +206,27 @@ export class NodeTurn {
     const part = restrictSet(set, good);
     const outcome = await limiter.run('normal', (slot) =>
       gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, part, { timeoutMs })),
+    );
+    if (!outcome) return { kind: 'dropped' };
+    if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
+    this.#applied({ write: 'set', plan }, outcome.node);
+    return { kind: 'again', priority: 'normal' };
+  }
+
+  /**
+   * The map that labels or annotations are in is somebody else's, empty as it is. It is taken by force, for which the
+   * Node must be what the plan was made from, and without keys that have another value there.
+   */
+  async #takeMap({ plan, set }: { plan: NodePlan; set: NodeSet }): Promise<TurnEnd> {
+    const { limiter, gate, writer, observed } = this.#deps;
+    const seen = observed(this.#name);
+    const safe = keysOfSet(set).filter((ref) => {
+      const value = seen && valueIn(seen, ref);
+      return value === undefined || value === valueIn(set, ref);
+    });
+    const forced = { ...restrictSet(set, safe), force: true };
+    const outcome = await limiter.run('normal', (slot) =>
+      gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, forced, { timeoutMs })),
     );
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');

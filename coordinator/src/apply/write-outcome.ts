@@ -12,7 +12,10 @@ export type ForeignKey = {
 export type WriteOutcome =
   /** It holds; `node` is as the API server has it now, whole only after a write to the taints. */
   | { kind: 'applied'; node: Node }
-  /** Nothing was written: these keys, which is all of them, are held by others. */
+  /**
+   * Nothing was written: these keys, which is all of them, are held by others. None, where only the map that they are in
+   * is: whoever annotated a Node first owns its map of annotations, which is in the way when it was emptied since.
+   */
   | { kind: 'conflict'; foreign: ForeignKey[] }
   /** Nothing was written: the Node is not what the plan was made from. It changed, or went. */
   | { kind: 'stale' }

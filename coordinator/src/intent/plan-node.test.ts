@@ -134,12 +134,14 @@ describe('taints in a plan', () => {
     expect(plan(observed({}), claims('want'))).toBeUndefined();
   });
 
-  test('that keep no pod away by their effect get one beside them that does, and go with it', () => {
-    const node = { ...observed({}), taints: [taint('k', 'PreferNoSchedule')] };
-    expect(plan(node, claims('want'))?.taints).toMatchObject({ add: [{ key: 'k', effect: 'NoSchedule' }], remove: [] });
-    const both = { ...observed({}), taints: [...node.taints, taint('k')] };
-    expect(plan(both, claims('want'))).toBeUndefined();
-    expect(plan(both, claims('withhold'))?.taints?.remove).toEqual(['k']);
+  test('that keep no pod away, or have another value, are replaced', () => {
+    const ours = { key: 'k', value: 'true', effect: 'NoSchedule' };
+    for (const wrong of [taint('k', 'PreferNoSchedule'), taint('k'), { ...ours, value: 'false' }]) {
+      const node = { ...observed({}), taints: [wrong] };
+      expect(plan(node, claims('want'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
+      expect(plan({ ...node, taints: [wrong, ours] }, claims('want'))).toBeUndefined();
+      expect(plan({ ...node, taints: [wrong, ours] }, claims('withhold'))?.taints?.remove).toEqual(['k']);
+    }
   });
 
   test('need no change when they are as they should be, whatever their effect', () => {
@@ -183,7 +185,11 @@ const nodeArbitrary = fc
     labels: valuesArbitrary,
     annotations: valuesArbitrary,
     taints: fc.array(
-      fc.record({ key: fc.constantFrom(...KEYS, 'foreign'), effect: fc.constantFrom('NoSchedule', 'NoExecute') }),
+      fc.record({
+        key: fc.constantFrom(...KEYS, 'foreign'),
+        value: fc.constantFrom('true', 'x'),
+        effect: fc.constantFrom('NoSchedule', 'NoExecute', 'PreferNoSchedule'),
+      }),
     ),
     owned: fc.subarray(KEYS),
     inherited: fc.subarray(KEYS),

@@ -49,6 +49,17 @@ async function isApplied(node: string): Promise<void> {
   await waitFor('rollcall to apply the annotation', () => holds(node));
 }
 
+test('a person who annotated a node first is in the way of nothing once the annotations are empty', async () => {
+  const node = await stage.node();
+  await stage.annotate(node, `${SCALE_DOWN_DISABLED}=false`);
+  const first = await stage.workspace(node);
+  await stage.until(node, 'true');
+  await stage.delete(first);
+  await stage.until(node, undefined);
+  await stage.workspace(node);
+  await stage.until(node, 'true');
+});
+
 describe('a hold of somebody else survives the last workspace', () => {
   test('when a person had annotated the node before', async () => {
     const node = await stage.node();
