@@ -14,6 +14,7 @@ function announced() {
     services: [WS_DAEMON_SERVICE],
     gate: 'label',
     record: ({ reason, message }: EventNews) => news.push(`${reason}: ${message}`),
+    gateOpened: () => {},
     metrics: new GitpodMetrics(new Registry()),
     lease: { namespace: 'rollcall', name: 'lease' },
     clock: new FakeClock(),
@@ -27,7 +28,7 @@ function announced() {
       new Set(),
     );
     const readiness = new Map([['ws-daemon', { state, reason: 'because', sinceMs: 0 }]]);
-    announcer.shows(node, { ...snapshot(), readiness });
+    announcer.shows(node, { ...snapshot(), readiness, ageMs: 0 });
   };
   return { announcer, news, shows };
 }

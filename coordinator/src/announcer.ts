@@ -13,6 +13,8 @@ export type AnnouncerOptions = {
   gate: ReadinessGate;
   record: (news: EventNews) => void;
   metrics: GitpodMetrics;
+  /** Counts it. */
+  gateOpened: (outcome: 'complete' | 'expired') => void;
   /** What Events about the fleet as a whole are attached to. */
   lease: { namespace: string; name: string };
   clock: Clock;
@@ -80,6 +82,15 @@ export class Announcer {
     // Without count and time, so that it is the same Event each time; the console has them.
     const message = `${service.name} became not ready too often in 5 minutes, and is held back for a while`;
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
+  }
+
+  /** The startup gate of a node was opened, at last without the labels that are missing. */
+  gateOpened(node: NodeSnapshot, missing: readonly string[]): void {
+    const { record, gateOpened } = this.#options;
+    gateOpened(missing.length > 0 ? 'expired' : 'complete');
+    if (missing.length === 0) return;
+    const message = `The startup gate was opened without ${missing.join(', ')}: the node had waited long enough`;
+    record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
   }
 
   /** Which guards hold now. To be called often: only what changed is told. */

@@ -14,6 +14,7 @@ export type CoordinatorConfig = OptionValues<typeof COORDINATOR_OPTIONS> & {
   /** Those of Gitpod and those of the file. */
   watchedServices: Service[];
   leaseNamespace: string;
+  poolNamespace: string;
   agentServiceAccount: string;
 };
 
@@ -55,6 +56,7 @@ export function loadConfig(
       ...values,
       watchedServices,
       leaseNamespace: values.leaseNamespace ?? own,
+      poolNamespace: values.poolNamespace ?? own,
       agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
     };
   });

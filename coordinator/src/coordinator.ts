@@ -13,14 +13,17 @@ import { type CoordinatorConfig, type CoordinatorEnvironment, listenAddress } fr
 import { openConsole } from './console.ts';
 import { Decider } from './decider.ts';
 import { joinElection } from './election.ts';
+import type { EventNews } from './events/event-news.ts';
 import { EventRecorder } from './events/event-recorder.ts';
-import { registerFleetMetrics } from './fleet-metrics.ts';
+import { registerFleetMetrics, registerGateMetric } from './fleet-metrics.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import type { Role } from './ingest/report-handler.ts';
 import type { Election } from './kube/election.ts';
 import { createKubeClient } from './kube/https-client.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
+import { reservedKeys } from './labelers/pool-keys.ts';
+import { StatusKeeper } from './pool-status/status-keeper.ts';
 import { openReports, type ReportsListener } from './reports.ts';
 import { prepareReportsTls } from './reports-tls.ts';
 import { findStrayTaints } from './stray-taints.ts';
@@ -50,6 +53,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
   const services = config.watchedServices;
+  const watchTaints = config.readinessGate !== 'label' || config.startupGateRequires.length > 0;
   // What is opened before the election may be asked before there is one.
   let election: Election | undefined;
   const fence = { remainingMs: () => election?.remainingMs() ?? 0 };
@@ -75,12 +79,16 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     logger,
     registry,
   });
+  const record = (news: EventNews) => {
+    // In a dry run nothing becomes of an object that could be told.
+    if (!config.dryRun) events.record(news);
+  };
   const announcer = new Announcer({
     services,
     gate: config.readinessGate,
-    // In a dry run nothing becomes of a node that could be told.
-    record: (news) => config.dryRun || events.record(news),
+    record,
     metrics: new GitpodMetrics(registry),
+    gateOpened: registerGateMetric(registry),
     lease: { namespace: config.leaseNamespace, name: config.leaseName },
     clock,
   });
@@ -90,6 +98,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     fence,
     services,
     gate: config.readinessGate,
+    startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,
     mayDecide: () => deciding,
@@ -101,7 +110,17 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     announcer,
   });
   const { fleet, reconciler } = decider;
+  const poolStatus = new StatusKeeper({
+    client,
+    fence,
+    fleet,
+    reserved: reservedKeys({ ...config, services }),
+    record,
+    clock,
+    logger,
+  });
   registerFleetMetrics(registry, {
+    refusedPoolKeys: () => (leads() ? poolStatus.refusedKeys : 0),
     countByFreshness: () => (leads() ? fleet.countByFreshness() : {}),
     activeGuards: () => (leads() ? fleet.freshness.activeGuards() : []),
     heldBack: () => (leads() ? decider.readiness.heldCount : 0),
@@ -111,7 +130,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     client,
     fleet,
     services,
-    watchTaints: config.readinessGate !== 'label',
+    watchTaints,
     clock,
     random,
     signal,
@@ -185,7 +204,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
         if (own.signal.aborted || !leads()) return;
         deciding = true;
         fleet.markAll();
-        if (config.readinessGate !== 'label') return;
+        if (watchTaints) return;
         void findStrayTaints({ ...config, client, fleet, services, clock, logger, signal: own.signal });
       });
     },
@@ -204,6 +223,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   tick(() => {
     if (deciding) {
       decider.tick();
+      if (!config.dryRun) void poolStatus.tick();
       announcer.guards(fleet.freshness.activeGuards());
     }
     watchdog.beat();

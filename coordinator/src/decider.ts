@@ -1,7 +1,12 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
-import { SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD } from '@rollcall/common/well-known.ts';
+import {
+  MANAGED_LABELS_ANNOTATION,
+  SCALE_DOWN_DISABLED,
+  SCALE_DOWN_HOLD,
+  STARTUP_TAINT,
+} from '@rollcall/common/well-known.ts';
 import type { Announcer } from './announcer.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
@@ -18,6 +23,7 @@ import type { Node } from './kube/objects.ts';
 import { createLabelers } from './labelers/index.ts';
 import type { JudgedNode, Labeler } from './labelers/labeler.ts';
 import type { ReadinessGate } from './labelers/readiness.ts';
+import { missingLabels, type StartupGateOptions } from './labelers/startup-gate.ts';
 import { ReadinessTracker } from './readiness/tracker.ts';
 import type { Service } from './services.ts';
 
@@ -28,6 +34,8 @@ export type DeciderOptions = {
   gate: ReadinessGate;
   requirePod: boolean;
   poolLabels: readonly string[];
+  forbiddenLabelDomains: readonly string[];
+  startupGate: StartupGateOptions;
   windowMs: number;
   guardPercent: number;
   dryRun: boolean;
@@ -41,7 +49,7 @@ export type DeciderOptions = {
   announcer: Announcer;
 };
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD]);
+const ANNOTATIONS: ReadonlySet<string> = new Set([SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD, MANAGED_LABELS_ANNOTATION]);
 
 /** The way from what is known to what is written: fleet, readiness, labelers, intent, and the reconciler at its end. */
 export class Decider {
@@ -50,6 +58,8 @@ export class Decider {
   readonly readiness: ReadinessTracker;
   readonly setAside: SetAside;
   readonly changes = new ChangeLog();
+  /** Nodes behind the startup gate, and when they have waited long enough, by the wall clock. */
+  readonly #gated = new Map<string, number>();
   readonly #options: DeciderOptions;
   readonly #labelers: readonly Labeler[];
   /** Nodes as they were, and what was thought of them, when they were planned. */
@@ -94,7 +104,9 @@ export class Decider {
     const snapshot = this.fleet.snapshot(name);
     const { clock } = this.#options;
     const now = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
-    return snapshot && { ...snapshot, readiness: this.readiness.judge(snapshot, now) };
+    if (!snapshot) return undefined;
+    const readiness = this.readiness.judge(snapshot, now);
+    return { ...snapshot, readiness, ageMs: now.wallMs - snapshot.createdAtMs };
   }
 
   intent(node: JudgedNode): NodeIntent {
@@ -128,7 +140,13 @@ export class Decider {
   /** What time alone changes. Once a second. */
   tick(): void {
     this.fleet.tick();
-    for (const node of this.readiness.released(this.#options.clock.monotonic())) this.#look(node, false);
+    const { clock } = this.#options;
+    for (const node of this.readiness.released(clock.monotonic())) this.#look(node, false);
+    for (const [node, dueMs] of this.#gated) {
+      if (dueMs > clock.now()) continue;
+      this.#gated.delete(node);
+      this.reconciler.add(node);
+    }
   }
 
   #look(name: string, urgent: boolean): void {
@@ -144,7 +162,11 @@ export class Decider {
     const { announcer } = this.#options;
     const node = this.fleet.node(name);
     const judged = this.judged(name);
-    if (node && judged && !announcer.hasSeen(name)) announcer.shows(node, judged);
+    if (!node || !judged) return;
+    if (!announcer.hasSeen(name)) announcer.shows(node, judged);
+    const isGated = node.taints?.some(({ key }) => key === STARTUP_TAINT) === true;
+    if (isGated) this.#gated.set(name, node.createdAtMs + this.#options.startupGate.maxWaitMs);
+    else this.#gated.delete(name);
   }
 
   #forget(name: string): void {
@@ -152,6 +174,7 @@ export class Decider {
     this.reconciler.forget(name);
     this.readiness.forget(name);
     this.changes.forget(name);
+    this.#gated.delete(name);
   }
 
   /** Takes the answer to a write, and tells what it changed, and why. */
@@ -169,5 +192,7 @@ export class Decider {
     this.changes.add(name, changes, clock.now());
     if (changes.length > 0) logger.info({ node: name, changes }, 'Changed a node');
     announcer.shows(after, judged);
+    const opened = changes.find(({ kind, key, to }) => kind === 'taint' && key === STARTUP_TAINT && to === undefined);
+    if (opened) announcer.gateOpened(judged, missingLabels(judged, this.#options.startupGate));
   }
 }

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from '@rollcall/common/metrics.ts';
+import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
 import { FLEET_GUARD, type Freshness } from './fleet/freshness.ts';
 
 /** Where the gauges look when they are read. A standby is told nothing by agents, and gives nothing. */
@@ -6,7 +6,19 @@ export type FleetSources = {
   countByFreshness: () => Readonly<Partial<Record<Freshness['state'], number>>>;
   activeGuards: () => readonly string[];
   heldBack: () => number;
+  refusedPoolKeys: () => number;
 };
+
+/** Counts the startup gates that were opened. Registers it; once for a registry. */
+export function registerGateMetric(registry: Registry): (outcome: 'complete' | 'expired') => void {
+  const opened = new Counter({
+    name: 'rollcall_coordinator_startup_gates_opened_total',
+    help: 'Startup gates of nodes that were opened: complete, with every label that they required, or expired.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  return (outcome) => opened.inc({ outcome });
+}
 
 /** What is known about the nodes, as gauges. Registers them; once for a registry. */
 export function registerFleetMetrics(registry: Registry, sources: FleetSources): void {
@@ -27,6 +39,14 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     registers,
     collect() {
       this.set(sources.heldBack());
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_refused_pool_keys',
+    help: 'Labels in NodePoolLabelSets that may not be set; each set says which, and why, in its status.',
+    registers,
+    collect() {
+      this.set(sources.refusedPoolKeys());
     },
   });
   new Gauge({

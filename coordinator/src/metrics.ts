@@ -1,7 +1,7 @@
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { createApplyMetrics } from './apply/metrics.ts';
 import { createEventMetrics } from './events/metrics.ts';
-import { registerFleetMetrics } from './fleet-metrics.ts';
+import { registerFleetMetrics, registerGateMetric } from './fleet-metrics.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
@@ -20,7 +20,9 @@ export function registerCoordinatorMetrics(registry: Registry): void {
     countByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 }),
     activeGuards: () => [],
     heldBack: () => 0,
+    refusedPoolKeys: () => 0,
   });
+  registerGateMetric(registry);
   new GitpodMetrics(registry);
   new IngestMetrics(registry);
   new CertificateMetrics(registry);

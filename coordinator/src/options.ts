@@ -1,6 +1,6 @@
 import { checkLabel, checkListen, checkSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { isLabelValue } from './apply/key-rules.ts';
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
 import { checkOwnKey } from './service-keys.ts';
 
@@ -98,6 +98,32 @@ export const COORDINATOR_OPTIONS = {
     default: [...DEFAULT_POOL_LABELS],
     check: (keys) => (keys.length > 0 ? undefined : 'must name at least one label'),
     help: 'Node labels that name the pool of a node, the first that has a value counts.',
+  },
+  poolNamespace: {
+    type: 'string',
+    env: ['NPLSO_CONTROLLER_NAMESPACE'],
+    check: checkLabel,
+    defaultText: 'own namespace',
+    help: 'Namespace of the NodePoolLabelSets; those of other namespaces are ignored.',
+  },
+  forbiddenLabelDomains: {
+    type: 'list',
+    env: ['NPLSO_LABELER_FORBIDDENLABELDOMAINS'],
+    default: [],
+    help: 'Domains that a NodePoolLabelSet may set no labels in, besides k8s.io and kubernetes.io; what is below them counts.',
+  },
+  startupGateRequires: {
+    type: 'list',
+    default: [],
+    check: (keys) => (keys.every(isLabelKey) ? undefined : 'must name label keys'),
+    help: 'Labels that a new node waits for behind the startup taint; none leaves that taint alone.',
+  },
+  startupGateMaxWaitSeconds: {
+    type: 'number',
+    default: 600,
+    min: 1,
+    max: 86_400,
+    help: 'How long a node waits behind the startup taint at most, from its creation.',
   },
   reportsListen: {
     type: 'string',

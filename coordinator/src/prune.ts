@@ -2,6 +2,7 @@ import { sleep, systemClock } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
@@ -13,6 +14,7 @@ import { prunePlan } from './intent/prune.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
 import { createReflector } from './kube/reflector.ts';
 
+const ANNOTATIONS: ReadonlySet<string> = new Set([MANAGED_LABELS_ANNOTATION]);
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
 
@@ -33,7 +35,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
   const plan = (name: string) => {
     const node = nodes.get(name);
-    return node && prunePlan(node, services);
+    return node && prunePlan(node, services, config.poolLabels);
   };
   const election = joinElection({
     ...setup,
@@ -51,7 +53,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const reconciler: Reconciler = new Reconciler({
     plan,
     observed: (name) => nodes.get(name),
-    onWritten: (node) => nodes.written(observeNode(node, intern, new Set())),
+    onWritten: (node) => nodes.written(observeNode(node, intern, ANNOTATIONS)),
     writer: new NodeWriter(client),
     setAside: new SetAside(clock),
     dryRun: config.dryRun,
@@ -69,7 +71,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     signal,
     logger,
     metrics,
-    trim: (raw) => observeNode(raw, intern, new Set()),
+    trim: (raw) => observeNode(raw, intern, ANNOTATIONS),
     handlers: {
       onReplace: (all) => nodes.replace(all),
       onUpsert: (node) => nodes.upsert(node),

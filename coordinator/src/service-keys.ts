@@ -1,18 +1,15 @@
 import { configInvalid } from '@rollcall/common/config/load.ts';
+import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
-import { isLabelKey } from './apply/key-rules.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from './reserved-domains.ts';
 import type { Service } from './services.ts';
-
-/** Where Kubernetes keeps its own keys: what is in them means something to others, kubelets at the least. */
-const RESERVED_DOMAINS = ['k8s.io', 'kubernetes.io'];
 
 /** Says what is wrong with a key of a label or a taint that is to be rollcall's own, or nothing. */
 export function checkOwnKey(key: string): string | undefined {
   if (!isLabelKey(key)) {
     return 'must be DOMAIN/NAME, a name of at most 63 letters, digits, "-", "_" and ".", the domain in lower case';
   }
-  const domain = key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
-  const reserved = RESERVED_DOMAINS.find((each) => domain === each || domain.endsWith(`.${each}`));
+  const reserved = reservedDomainOf(key, KUBERNETES_DOMAINS);
   return reserved === undefined ? undefined : `must not be in the domain ${reserved}, which is that of Kubernetes`;
 }
 

@@ -3,9 +3,10 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import { observePod } from './fleet/observed-pod.ts';
 import { observeWorkspace } from './fleet/observed-workspace.ts';
+import { observePoolLabelSet } from './fleet/pool-label-sets.ts';
 import type { KubeClient } from './kube/client.ts';
 import type { KubeMetrics } from './kube/kube-metrics.ts';
-import type { Pod, Workspace } from './kube/objects.ts';
+import type { NodePoolLabelSet, Pod, Workspace } from './kube/objects.ts';
 import { createReflector, type Reflector } from './kube/reflector.ts';
 import { componentSelector, type Service } from './services.ts';
 
@@ -17,6 +18,8 @@ export type WatchOptions = {
   watchTaints: boolean;
   /** Namespace of the services' pods, and of the workspaces. */
   namespace: string;
+  /** Namespace of the NodePoolLabelSets. */
+  poolNamespace: string;
   /** `system:serviceaccount:NAMESPACE:NAME`. */
   agentServiceAccount: string;
   clock: Clock;
@@ -41,7 +44,8 @@ const WORKSPACES_RELIST_MS = 300_000;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
-  const { fleet, services, watchTaints, namespace, agentServiceAccount, onRecovered, ...shared } = options;
+  const { fleet, services, watchTaints, namespace, poolNamespace, agentServiceAccount, onRecovered, ...shared } =
+    options;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const reflectors: Record<string, Reflector> = {
     nodes: createReflector({
@@ -65,6 +69,13 @@ export function createWatches(options: WatchOptions): Watches {
       fieldSelector: `spec.serviceAccountName=${agentAccount}`,
       handlers: fleet.agentPodHandlers,
       trim: (raw) => observePod(raw as Pod),
+    }),
+    'node pool label sets': createReflector({
+      ...shared,
+      path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${poolNamespace}/nodepoollabelsets`,
+      absentIsEmpty: true,
+      handlers: fleet.poolLabelSetHandlers,
+      trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
     }),
   };
   // What workspaces say is for one annotation alone; all else goes on without them.

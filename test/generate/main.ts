@@ -1,20 +1,36 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fillBlock } from './blocks.ts';
+import { manifestFiles } from './manifests/files.ts';
 import { referenceBlocks } from './reference.ts';
 
-/** Writes what is generated into the documents; with `--check` only says what is out of date, and fails. */
+/** Writes what is generated: blocks of documents, and manifests. With `--check` only says what is out of date, and fails. */
 const root = path.resolve(import.meta.dirname, '../..');
 const check = process.argv.includes('--check');
 const stale: string[] = [];
-for (const block of await referenceBlocks()) {
-  const file = path.join(root, block.file);
-  const before = readFileSync(file, 'utf8');
-  const after = fillBlock(before, block);
-  if (after === before) continue;
-  stale.push(`${block.file}: ${block.name}`);
-  if (!check) writeFileSync(file, after);
+
+function bring(file: string, name: string, generate: (before: string | undefined) => string): void {
+  const target = path.join(root, file);
+  const before = textOf(target);
+  const after = generate(before);
+  if (after === before) return;
+  stale.push(name);
+  if (!check) writeFileSync(target, after);
 }
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+for (const block of await referenceBlocks()) {
+  bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
+}
+for (const { file, content } of manifestFiles()) bring(file, file, () => content);
+
 if (stale.length > 0) {
   const lines = stale.map((entry) => `  ${entry}\n`).join('');
   process.stdout.write(check ? `Out of date, run npm run generate:\n${lines}` : `Generated:\n${lines}`);

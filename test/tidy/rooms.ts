@@ -19,6 +19,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/apply',
     'coordinator/events',
     'coordinator/console',
+    'coordinator/pool-status',
   ],
   'coordinator/kube': ['common'],
   'coordinator/tls': ['common', 'coordinator/kube'],
@@ -27,6 +28,13 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'coordinator/readiness': ['common', 'coordinator/fleet', 'coordinator'],
   'coordinator/labelers': ['common', 'coordinator/fleet', 'coordinator/readiness', 'coordinator'],
   'coordinator/intent': ['common', 'coordinator/fleet', 'coordinator/readiness', 'coordinator/labelers', 'coordinator'],
+  'coordinator/pool-status': [
+    'common',
+    'coordinator/kube',
+    'coordinator/fleet',
+    'coordinator/labelers',
+    'coordinator/events',
+  ],
   'coordinator/console': [
     'common',
     'coordinator/fleet',
@@ -59,6 +67,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
 export const SHARED_ROOT_FILES: readonly string[] = [
   'coordinator/src/services.ts',
   'coordinator/src/pools.ts',
+  'coordinator/src/reserved-domains.ts',
   'agent/src/config.ts',
 ];
 

@@ -1,8 +1,8 @@
 import { describeError } from '@rollcall/common/coded-error.ts';
+import { isAnnotationKey, isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import type { KeyRef } from '../intent/plan.ts';
 import { KubeStatusError } from '../kube/client.ts';
 import type { KubeStatus } from '../kube/objects.ts';
-import { isAnnotationKey, isLabelKey, isLabelValue } from './key-rules.ts';
 import type { ForeignKey, WriteOutcome } from './write-outcome.ts';
 
 /** What a request carried, as far as its answer cannot be understood without. */

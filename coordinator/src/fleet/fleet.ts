@@ -11,6 +11,7 @@ import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
+import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
 import { probeTargets } from './probe-targets.ts';
 import { type Admission, type ReportIdentity, ReportLedger } from './report-ledger.ts';
 import type { NodeSnapshot } from './snapshot.ts';
@@ -42,6 +43,7 @@ export class Fleet {
   readonly #agentPods: NodeIndex<ObservedPod>;
   readonly #workspaces: NodeIndex<ObservedWorkspace>;
   #workspacesKnown = false;
+  readonly poolLabelSets: PoolLabelSets;
   readonly freshness: FreshnessTracker;
 
   constructor(options: FleetOptions) {
@@ -60,6 +62,7 @@ export class Fleet {
     this.#workspaces = new NodeIndex<ObservedWorkspace>((previous, next) => {
       for (const workspace of [previous, next]) if (workspace) options.onDirty(workspace.node, true);
     });
+    this.poolLabelSets = new PoolLabelSets((pools) => this.#markPools(pools));
     this.#agentPods = new NodeIndex<ObservedPod>((previous, next) => {
       if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
       if (next) this.#expectAgent(next.node);
@@ -80,15 +83,15 @@ export class Fleet {
   }
 
   get componentPodHandlers() {
-    return indexHandlers(this.#componentPods);
+    return handlersOf(this.#componentPods);
   }
 
   get agentPodHandlers() {
-    return indexHandlers(this.#agentPods);
+    return handlersOf(this.#agentPods);
   }
 
   get workspaceHandlers() {
-    const handlers = indexHandlers(this.#workspaces);
+    const handlers = handlersOf(this.#workspaces);
     return {
       ...handlers,
       onReplace: (workspaces: ObservedWorkspace[]) => {
@@ -101,6 +104,10 @@ export class Fleet {
         this.#workspacesKnown = false;
       },
     };
+  }
+
+  get poolLabelSetHandlers() {
+    return handlersOf(this.poolLabelSets);
   }
 
   /** Trims a Node as it is parsed, before it is kept. */
@@ -167,6 +174,7 @@ export class Fleet {
     return {
       name,
       uid: node.uid,
+      createdAtMs: node.createdAtMs,
       labels: node.labels,
       annotations: node.annotations,
       taints: node.taints,
@@ -174,8 +182,14 @@ export class Fleet {
       freshness: this.freshness.of(name),
       services,
       pods: this.#componentPods.on(name),
+      poolLabelSet: this.poolLabelSetOf(name),
       workspaces: this.#workspacesKnown ? this.#workspaces.on(name) : undefined,
     };
+  }
+
+  /** The NodePoolLabelSet that a node is labelled by. */
+  poolLabelSetOf(name: string): ObservedPoolLabelSet | undefined {
+    return this.poolLabelSets.of(this.#poolOf(name));
   }
 
   countByFreshness(): Record<Freshness['state'], number> {
@@ -198,6 +212,13 @@ export class Fleet {
   /** Every node is to be looked at. */
   markAll(): void {
     for (const name of this.#nodes.names()) this.#options.onDirty(name, false);
+  }
+
+  #markPools(pools: ReadonlySet<string>): void {
+    for (const name of this.#nodes.names()) {
+      const pool = this.#poolOf(name);
+      if (pool !== undefined && pools.has(pool)) this.#options.onDirty(name, false);
+    }
   }
 
   #poolOf(name: string): string | undefined {
@@ -231,10 +252,12 @@ export class Fleet {
   }
 }
 
-function indexHandlers<T extends ObservedPod | ObservedWorkspace>(index: NodeIndex<T>) {
+type Collection<T> = { replace(all: readonly T[]): void; upsert(one: T): void; remove(one: T): void };
+
+function handlersOf<T>(collection: Collection<T>) {
   return {
-    onReplace: index.replace.bind(index),
-    onUpsert: index.upsert.bind(index),
-    onDelete: index.remove.bind(index),
+    onReplace: (all: T[]) => collection.replace(all),
+    onUpsert: (one: T) => collection.upsert(one),
+    onDelete: (one: T) => collection.remove(one),
   };
 }

@@ -11,6 +11,8 @@ export type ObservedNode = {
   name: string;
   uid: string;
   resourceVersion: string;
+  /** By the wall clock, in milliseconds since the epoch. */
+  createdAtMs: number;
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
   owned: OwnedKeys;
@@ -44,7 +46,9 @@ export function createIntern(): Intern {
 
 /** Trims a Node (whole or metadata only). Annotations that nobody here asks for are dropped. */
 export function observeNode(node: Node, intern: Intern, annotationsOfInterest: ReadonlySet<string>): ObservedNode {
-  const { name, uid, resourceVersion, labels = {}, annotations = {}, managedFields = [] } = node.metadata;
+  const { name, uid, resourceVersion, creationTimestamp = '', labels = {} } = node.metadata;
+  const { annotations = {}, managedFields = [] } = node.metadata;
+  const createdAtMs = Date.parse(creationTimestamp) || 0;
   const owned = ownedKeys(managedFields, intern);
   const inherited = inheritedAnnotations(managedFields, annotationsOfInterest);
   const kept: Record<string, string> = {};
@@ -53,7 +57,17 @@ export function observeNode(node: Node, intern: Intern, annotationsOfInterest: R
   }
   const internedLabels: Record<string, string> = {};
   for (const [key, value] of Object.entries(labels)) internedLabels[intern(key)] = intern(value);
-  return { name, uid, resourceVersion, labels: internedLabels, annotations: kept, owned, inherited, ...taintsOf(node) };
+  return {
+    name,
+    uid,
+    resourceVersion,
+    createdAtMs,
+    labels: internedLabels,
+    annotations: kept,
+    owned,
+    inherited,
+    ...taintsOf(node),
+  };
 }
 
 /** The answer to a request for metadata has no spec at all; a whole Node always has one. */

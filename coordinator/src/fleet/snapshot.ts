@@ -3,16 +3,20 @@ import type { Freshness } from './freshness.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
+import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
 
 /** All that is known about a node at one moment: the only thing that labelers look at. */
 export type NodeSnapshot = {
   name: string;
   uid: string;
+  createdAtMs: number;
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
   /** `undefined` where they are not watched. */
   taints: ObservedNode['taints'];
   pool: string | undefined;
+  /** What its pool asks for. */
+  poolLabelSet: ObservedPoolLabelSet | undefined;
   freshness: Freshness;
   /** What the agent said last, by service name; old when the node is not fresh. */
   services: ReadonlyMap<string, ServiceReport>;

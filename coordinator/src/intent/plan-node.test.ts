@@ -16,6 +16,7 @@ function observed(labels: Record<string, string>, owned: string[] = []): Observe
     name: 'n',
     uid: 'u',
     resourceVersion: '7',
+    createdAtMs: 0,
     labels,
     annotations,
     owned: { labels: new Set(owned), annotations: new Set() },
@@ -158,12 +159,12 @@ test('pruning removes exclusive keys whoever set them, and releases the rest', (
     { key: 'not-ready', effect: 'NoSchedule' },
   ];
   const node = { ...observed({ ready: 'true', ours: 'x', theirs: 'y' }, ['ours']), taints };
-  expect(prunePlan(node, services)).toMatchObject({
+  expect(prunePlan(node, services, [])).toMatchObject({
     withdrawal: { labels: ['ready'] },
     set: { labels: {}, force: false },
     taints: { add: [], remove: ['not-ready'] },
   });
-  expect(prunePlan(observed({ theirs: 'y' }), services)).toBeUndefined();
+  expect(prunePlan(observed({ theirs: 'y' }), services, [])).toBeUndefined();
 });
 
 const KEYS = ['a', 'b', 'c', 'd'];

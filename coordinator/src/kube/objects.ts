@@ -12,6 +12,7 @@ export type ObjectMeta = {
   namespace?: string;
   uid: string;
   resourceVersion: string;
+  generation?: number;
   creationTimestamp?: string;
   deletionTimestamp?: string;
   labels?: Record<string, string>;
@@ -37,6 +38,12 @@ export type Node = KubeObject & { spec?: { taints?: Taint[] } };
 
 /** Gitpod's custom resource, as far as it says where a workspace is. */
 export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string } | null } };
+
+/** Banzai's custom resource: the labels of the nodes of a pool. */
+export type NodePoolLabelSet = KubeObject & {
+  spec?: { pool?: string; labels?: Record<string, string> };
+  status?: unknown;
+};
 
 /** The Status object that the API server answers errors with. */
 export type KubeStatus = {

@@ -15,7 +15,7 @@ export type Claim = {
 };
 
 /** A node at one moment, and what was made of its services. */
-export type JudgedNode = NodeSnapshot & { readiness: NodeReadiness };
+export type JudgedNode = NodeSnapshot & { readiness: NodeReadiness; ageMs: number };
 
 export type Labeler = {
   name: string;

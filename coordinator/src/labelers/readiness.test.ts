@@ -11,7 +11,7 @@ const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
 
 function stances(gate: ReadinessGate, state: Verdict['state'], change: Partial<JudgedNode> = {}) {
   const readiness = new Map([['ws-daemon', { state, reason: 'because', sinceMs: 0 }]]);
-  const node = { ...snapshot({ labels: WORKSPACE_NODE, taints: [] }), readiness, ...change };
+  const node = { ...snapshot({ labels: WORKSPACE_NODE, taints: [] }), readiness, ageMs: 0, ...change };
   const claims = readinessLabeler({ services: [WS_DAEMON_SERVICE], gate }).claims(node);
   return Object.fromEntries(claims.map(({ kind, stance }) => [kind, stance]));
 }
@@ -57,6 +57,7 @@ describe('the readiness gate', () => {
     const claims = readinessLabeler({ services: [WS_DAEMON_SERVICE], gate: 'label' }).claims({
       ...snapshot(),
       readiness,
+      ageMs: 0,
     });
     expect(claims[0]).toMatchObject({ key: LABEL, value: 'true', ownership: 'exclusive', reason: 'because' });
     expect(claims[1]).toMatchObject({ key: TAINT, value: 'true', ownership: 'exclusive' });

@@ -6,7 +6,7 @@ import { scaleDownLabeler } from './scale-down.ts';
 const workspace = (name: string) => ({ uid: name, namespace: 'default', name, node: 'n' });
 
 function claim(change: Parameters<typeof snapshot>[0]) {
-  return scaleDownLabeler.claims({ ...snapshot(change), readiness: new Map() })[0];
+  return scaleDownLabeler.claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 })[0];
 }
 
 test('a workspace on the node keeps it', () => {

@@ -23,10 +23,12 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
   return {
     name: 'n',
     uid: 'u',
+    createdAtMs: 0,
     labels: {},
     annotations: {},
     taints: undefined,
     pool: undefined,
+    poolLabelSet: undefined,
     freshness: { state: 'fresh' },
     services: new Map([['ws-daemon', report]]),
     pods: [pod()],

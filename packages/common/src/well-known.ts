@@ -29,6 +29,9 @@ export function notReadyTaint(service: string): string {
   return `gitpod.io/${service}-not-ready`;
 }
 
+/** Keeps pods off a new Node until its labels are there. cluster-autoscaler knows it by its prefix. */
+export const STARTUP_TAINT = 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall';
+
 /** A Node with one of these labels, whatever the value, is for workspaces. */
 export const WORKSPACE_NODE_LABELS: readonly string[] = [
   'gitpod.io/workload_workspace_regular',
@@ -40,6 +43,9 @@ export const SCALE_DOWN_DISABLED = 'cluster-autoscaler.kubernetes.io/scale-down-
 
 /** A person's wish, on a Node, that it is kept as if a workspace were on it. */
 export const SCALE_DOWN_HOLD = 'rollcall.dev/scale-down-hold';
+
+/** Annotation of a Node: the keys, as a JSON array, of labels that it has because of its pool. */
+export const MANAGED_LABELS_ANNOTATION = 'nodepool.banzaicloud.io/managed-labels';
 
 /** The field manager of Gitpod's node-labeler: what it alone wrote is ours to clean up. */
 export const PREDECESSOR_FIELD_MANAGER = 'node-labeler';

@@ -42,6 +42,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     fleet,
     services: [],
     watchTaints: false,
+    poolNamespace: 'rollcall',
     namespace: 'default',
     agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
     clock,

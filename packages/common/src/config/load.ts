@@ -98,7 +98,8 @@ async function readConfigFile<T extends OptionTable>(
   if (content === null || typeof content !== 'object' || Array.isArray(content)) {
     throw configInvalid('--config', `${path} must hold a YAML mapping with apiVersion and kind`);
   }
-  const { apiVersion, kind, ...fields } = content as Record<string, unknown>;
+  const { apiVersion, kind, ...given } = content as Record<string, unknown>;
+  const fields = ungrouped(given, program.options);
   if (apiVersion !== CONFIG_API_VERSION) throw configInvalid(`${path}: apiVersion`, `must be ${CONFIG_API_VERSION}`);
   if (kind !== program.kind) throw configInvalid(`${path}: kind`, `must be ${program.kind}`);
   const known = Object.entries<Option>(program.options)
@@ -110,6 +111,24 @@ async function readConfigFile<T extends OptionTable>(
     throw configInvalid(`${path}: ${field}`, `unknown field${suggestion ? `, did you mean ${suggestion}?` : ''}`);
   }
   return fields;
+}
+
+/** Options may be written in groups: `startupGate: {requires: []}` is `startupGateRequires: []`. */
+function ungrouped(given: Record<string, unknown>, options: OptionTable): Record<string, unknown> {
+  const fields = Object.entries(given).flatMap(([key, value]): [string, unknown][] => {
+    const isGroup = !(key in options) && Object.keys(options).some((option) => isInGroup(option, key));
+    if (!isGroup || value === null || typeof value !== 'object' || Array.isArray(value)) return [[key, value]];
+    return Object.entries(value).map(([field, inner]) => [`${key}${capitalized(field)}`, inner]);
+  });
+  return Object.fromEntries(fields);
+}
+
+function isInGroup(option: string, group: string): boolean {
+  return option.startsWith(group) && /^[A-Z]/.test(option.slice(group.length));
+}
+
+function capitalized(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 }
 
 function isFlagOnly(option: Option): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isAnnotationKey, isLabelKey, isLabelValue } from './key-rules.ts';
+import { isAnnotationKey, isLabelKey, isLabelValue } from './label-syntax.ts';
 
 describe('a label key', () => {
   test.each(['a', 'A1', 'a-b_c.d', 'example.com/a', 'a/B', `${'x'.repeat(253)}/a`, 'x'.repeat(63), 'x.y-z.io/9'])(

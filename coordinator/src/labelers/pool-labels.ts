@@ -1,0 +1,51 @@
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
+import { isUntouchable, type ReservedKeys, sortPoolLabels } from './pool-keys.ts';
+
+/**
+ * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whoever
+ * wrote their value last. What is on the node with another value, and is not listed, is somebody else's, and stays; what
+ * is there with the same value is theirs as well, and stays when the pool no longer asks for it.
+ */
+export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
+  return {
+    name: 'pool-labels',
+    claims: (node) => {
+      const managed = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]) ?? new Set<string>();
+      const { accepted } = sortPoolLabels(node.poolLabelSet?.labels ?? {}, reserved);
+      const source = reasonOf(node);
+      const listed: string[] = [];
+      const claims = [...accepted].map(([key, value]): Claim => {
+        const label = { kind: 'label', key, value } as const;
+        const there = node.labels[key];
+        if (managed.has(key) || there === undefined) {
+          listed.push(key);
+          return { ...label, stance: 'want', ownership: 'exclusive', reason: source };
+        }
+        if (there === value) return { ...label, stance: 'want', ownership: 'shared', reason: source };
+        const reason = `is ${JSON.stringify(there)} already, which is not ours to change`;
+        return { ...label, stance: 'withhold', ownership: 'shared', reason };
+      });
+      const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key, reserved));
+      for (const key of gone) {
+        const reason = `${source}, which does not ask for it any more`;
+        claims.push({ kind: 'label', key, value: '', stance: 'withhold', ownership: 'exclusive', reason });
+      }
+      return [...claims, annotationClaim(listed)];
+    },
+  };
+}
+
+function annotationClaim(listed: readonly string[]): Claim {
+  const annotation = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION, ownership: 'exclusive' } as const;
+  if (listed.length === 0) return { ...annotation, value: '', stance: 'withhold', reason: 'nothing is managed here' };
+  const value = formatManagedLabels(listed);
+  return { ...annotation, value, stance: 'want', reason: 'lists the labels that the node has because of its pool' };
+}
+
+function reasonOf({ pool, poolLabelSet }: JudgedNode): string {
+  if (pool === undefined) return 'the node is in no pool';
+  if (!poolLabelSet) return `the pool ${pool} has no NodePoolLabelSet`;
+  return `the pool ${pool} has it by NodePoolLabelSet ${poolLabelSet.namespace}/${poolLabelSet.name}`;
+}

@@ -1,0 +1,118 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { EventNews } from '../events/event-news.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
+import type { KubeClient, WriteFence } from '../kube/client.ts';
+import { type ReservedKeys, sortPoolLabels } from '../labelers/pool-keys.ts';
+import { countNode, NO_NODES, type PoolTally } from './pool-tally.ts';
+import { type SetStatus, setStatus } from './set-status.ts';
+
+export type StatusKeeperOptions = {
+  client: KubeClient;
+  fence: WriteFence;
+  fleet: Fleet;
+  reserved: ReservedKeys;
+  record: (news: EventNews) => void;
+  clock: Clock;
+  logger: Logger;
+};
+
+const LOOK_MS = 1000;
+/** A look takes at most this share of the time. */
+const SHARE = 0.05;
+const TIMEOUT_MS = 10_000;
+
+/** Keeps the status of every NodePoolLabelSet up to date, as far as it can be done on the side. */
+export class StatusKeeper {
+  readonly #options: StatusKeeperOptions;
+  #notBeforeMs = 0;
+  #busy = false;
+  #refused = 0;
+
+  constructor(options: StatusKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** How many keys are refused, over all sets. */
+  get refusedKeys(): number {
+    return this.#refused;
+  }
+
+  /** To be called often while this replica leads. Looks when it is time, and writes what differs. Never throws. */
+  async tick(): Promise<void> {
+    const { clock, fence } = this.#options;
+    const startedMs = clock.monotonic();
+    if (this.#busy || startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
+    this.#busy = true;
+    try {
+      const due = this.#look();
+      this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
+      for (const { set, status } of due) await this.#write(set, status);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** Sets whose status is not what it should be. */
+  #look(): { set: ObservedPoolLabelSet; status: SetStatus }[] {
+    const { fleet, reserved, clock } = this.#options;
+    const sets = [...fleet.poolLabelSets.all()];
+    this.#refused = 0;
+    if (sets.length === 0) return [];
+    const sorted = new Map(sets.map((set) => [set, sortPoolLabels(set.labels, reserved)]));
+    const tallies = new Map<ObservedPoolLabelSet, PoolTally>();
+    for (const name of fleet.nodeNames()) {
+      const node = fleet.node(name);
+      const set = fleet.poolLabelSetOf(name);
+      const wanted = set && sorted.get(set)?.accepted;
+      if (node && set && wanted) tallies.set(set, countNode(tallies.get(set) ?? NO_NODES, node, wanted));
+    }
+    return sets.flatMap((set) => {
+      const counts = fleet.poolLabelSets.of(set.pool);
+      const refused = sorted.get(set)?.refused ?? [];
+      this.#refused += refused.length;
+      const previous = fleet.poolLabelSets.statusOf(set.name) as Partial<SetStatus> | undefined;
+      const status = setStatus({
+        set,
+        overruledBy: counts === set ? undefined : counts,
+        refused,
+        tally: tallies.get(set) ?? NO_NODES,
+        previous,
+        now: rfc3339(clock.now()),
+      });
+      return isDeepStrictEqual(previous, status) ? [] : [{ set, status }];
+    });
+  }
+
+  async #write(set: ObservedPoolLabelSet, status: SetStatus): Promise<void> {
+    const { client, fence, fleet, logger } = this.#options;
+    const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
+    if (timeoutMs <= 0) return;
+    const { namespace, name } = set;
+    this.#tellRefused(set, status);
+    try {
+      await client.request({
+        method: 'PATCH',
+        path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${namespace}/nodepoollabelsets/${name}/status`,
+        body: { metadata: { uid: set.uid }, status },
+        contentType: 'application/merge-patch+json',
+        timeoutMs,
+      });
+      fleet.poolLabelSets.noteStatus(name, status);
+    } catch (err) {
+      logger.debug({ nodePoolLabelSet: name, err }, 'Failed to write the status of a NodePoolLabelSet');
+    }
+  }
+
+  #tellRefused(set: ObservedPoolLabelSet, { refusedKeys }: SetStatus): void {
+    const { uid, name, namespace } = set;
+    const subject = { apiVersion: 'labels.banzaicloud.io/v1alpha1', kind: 'NodePoolLabelSet', name, namespace, uid };
+    const told = this.#options.fleet.poolLabelSets.statusOf(name) as Partial<SetStatus> | undefined;
+    if (refusedKeys.length === 0 || isDeepStrictEqual(told?.refusedKeys, refusedKeys)) return;
+    const message = refusedKeys.map(({ key, reason }) => `${key} ${reason}`).join('; ');
+    this.#options.record({ subject, type: 'Warning', reason: 'KeysRefused', message });
+  }
+}

@@ -1,0 +1,86 @@
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { cel, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
+import { manifestText } from './manifest.ts';
+import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
+import type { PolicySettings } from './settings.ts';
+
+const NAME = 'rollcall-pool-labels';
+const ADMISSION = 'admissionregistration.k8s.io/v1';
+
+/** Nodes get the labels of their pool in the request that creates them. */
+export function poolLabelsPolicy({ namespace, services, poolLabels, reservedDomains }: PolicySettings): string {
+  const reservedKeys = [...poolLabels, MANAGED_LABELS_ANNOTATION, ...services.map(({ label }) => label)];
+  return manifestText([
+    {
+      about:
+        'Puts the labels of its pool on a Node in the request that creates it, so that no pod comes before them.\n' +
+        'A label that cannot be set is left out, as a single one would make the API server refuse the kubelet.',
+      object: {
+        apiVersion: ADMISSION,
+        kind: 'MutatingAdmissionPolicy',
+        metadata: { name: NAME },
+        spec: {
+          failurePolicy: 'Ignore',
+          reinvocationPolicy: 'IfNeeded',
+          paramKind: POOL_LABEL_SET_PARAMS,
+          matchConstraints: {
+            resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodes'] }],
+          },
+          matchConditions: [
+            {
+              name: 'of-this-pool',
+              expression: `${poolOfNode('object', poolLabels)}\n  == ${POOL_OF_PARAMS}`,
+            },
+          ],
+          variables: [
+            { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
+            {
+              name: 'wanted',
+              expression: cel`
+                params.?spec.?labels.orValue({}).transformMapEntry(k, v,
+                  !(k in variables.labels)
+                  && !format.qualifiedName().validate(k).hasValue()
+                  && !format.labelValue().validate(v).hasValue()
+                  && !(k in ${reservedKeys})
+                  && !${isInDomains('k', reservedDomains)},
+                  {k: v})`,
+            },
+            {
+              // What another NodePoolLabelSet for the same pool has listed a moment ago stays listed.
+              name: 'listed',
+              expression: cel`
+                variables.labels.map(k, k).filter(k,
+                  object.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('').contains('"' + k + '"'))`,
+            },
+          ],
+          mutations: [
+            {
+              patchType: 'ApplyConfiguration',
+              applyConfiguration: {
+                expression: cel`
+                  size(variables.wanted) == 0 ? Object{} : Object{
+                    metadata: Object.metadata{
+                      labels: variables.wanted,
+                      annotations: {
+                        '${MANAGED_LABELS_ANNOTATION}':
+                          '["' + (variables.listed + variables.wanted.map(k, k)).sort().join('","') + '"]'
+                      }
+                    }
+                  }`,
+              },
+            },
+          ],
+        },
+      },
+    },
+    {
+      about: 'Every NodePoolLabelSet of this namespace counts, and of no other.',
+      object: {
+        apiVersion: ADMISSION,
+        kind: 'MutatingAdmissionPolicyBinding',
+        metadata: { name: NAME },
+        spec: { policyName: NAME, paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } },
+      },
+    },
+  ]);
+}
