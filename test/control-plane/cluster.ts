@@ -59,16 +59,22 @@ export async function createNode(client: ApiClient, name: string, options: NodeO
   return setNodeReady(client, name, ready, options.internalIP ?? '10.0.0.1');
 }
 
-/** The one that the API server put there; what others have added by now stays. */
-async function removeNotReadyTaint(client: ApiClient, { metadata, spec }: NodeObject): Promise<void> {
-  const index = spec.taints?.findIndex(({ key }) => key === 'node.kubernetes.io/not-ready') ?? -1;
+/** The one that the API server put there; what others have added or removed by now stays so. */
+async function removeNotReadyTaint(client: ApiClient, node: NodeObject): Promise<void> {
+  const index = node.spec.taints?.findIndex(({ key }) => key === 'node.kubernetes.io/not-ready') ?? -1;
   if (index < 0) return;
-  const path = `/spec/taints/${index}`;
+  const path = `/api/v1/nodes/${node.metadata.name}`;
+  const taint = `/spec/taints/${index}`;
   const operations = [
-    { op: 'test', path: `${path}/key`, value: 'node.kubernetes.io/not-ready' },
-    { op: 'remove', path },
+    { op: 'test', path: `${taint}/key`, value: 'node.kubernetes.io/not-ready' },
+    { op: 'remove', path: taint },
   ];
-  await client.patch(`/api/v1/nodes/${metadata.name}`, operations, 'application/json-patch+json');
+  try {
+    await client.patch(path, operations, 'application/json-patch+json');
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 422) throw error;
+    await removeNotReadyTaint(client, await client.get<NodeObject>(path));
+  }
 }
 
 /** Sets the Ready condition through the status subresource, and the addresses when an address is given. */
