@@ -215,7 +215,9 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     },
   });
   election = joined;
-  life.onStop('election', () => joined.release(Promise.all([reconciler.settled(), events.settled()])));
+  life.onStop('election', () =>
+    joined.release(Promise.all([reconciler.settled(), events.settled(), poolStatus.settled()])),
+  );
   life.onStop('writes', () => reconciler.stop());
 
   void watches.run();

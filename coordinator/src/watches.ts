@@ -70,15 +70,15 @@ export function createWatches(options: WatchOptions): Watches {
       handlers: fleet.agentPodHandlers,
       trim: (raw) => observePod(raw as Pod),
     }),
-    'node pool label sets': createReflector({
-      ...shared,
-      path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${poolNamespace}/nodepoollabelsets`,
-      absentIsEmpty: true,
-      handlers: fleet.poolLabelSetHandlers,
-      trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
-    }),
   };
-  // What workspaces say is for one annotation alone; all else goes on without them.
+  // What these say is for labels of pools, and for one annotation; all else goes on without them.
+  const poolLabelSets = createReflector({
+    ...shared,
+    path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${poolNamespace}/nodepoollabelsets`,
+    absentIsEmpty: true,
+    handlers: fleet.poolLabelSetHandlers,
+    trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
+  });
   const workspaces = createReflector({
     ...shared,
     path: `/apis/workspace.gitpod.io/v1/namespaces/${namespace}/workspaces`,
@@ -89,7 +89,7 @@ export function createWatches(options: WatchOptions): Watches {
   });
   return {
     run: async () => {
-      await Promise.all([...Object.values(reflectors), workspaces].map((reflector) => reflector.run()));
+      await Promise.all([...Object.values(reflectors), poolLabelSets, workspaces].map((reflector) => reflector.run()));
     },
     current: () => Object.values(reflectors).every((each) => each.hasSynced() && !each.isFailing()),
     unsynced: () => Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),

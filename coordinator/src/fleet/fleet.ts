@@ -44,6 +44,7 @@ export class Fleet {
   readonly #workspaces: NodeIndex<ObservedWorkspace>;
   #workspacesKnown = false;
   readonly poolLabelSets: PoolLabelSets;
+  #poolLabelSetsKnown = false;
   readonly freshness: FreshnessTracker;
 
   constructor(options: FleetOptions) {
@@ -107,7 +108,16 @@ export class Fleet {
   }
 
   get poolLabelSetHandlers() {
-    return handlersOf(this.poolLabelSets);
+    const handlers = handlersOf(this.poolLabelSets);
+    return {
+      ...handlers,
+      onReplace: (sets: ObservedPoolLabelSet[]) => {
+        const wereKnown = this.#poolLabelSetsKnown;
+        this.#poolLabelSetsKnown = true;
+        handlers.onReplace(sets);
+        if (!wereKnown) this.markAll();
+      },
+    };
   }
 
   /** Trims a Node as it is parsed, before it is kept. */
@@ -183,6 +193,7 @@ export class Fleet {
       services,
       pods: this.#componentPods.on(name),
       poolLabelSet: this.poolLabelSetOf(name),
+      poolLabelSetsKnown: this.#poolLabelSetsKnown,
       workspaces: this.#workspacesKnown ? this.#workspaces.on(name) : undefined,
     };
   }

@@ -15,8 +15,9 @@ export type NodeSnapshot = {
   /** `undefined` where they are not watched. */
   taints: ObservedNode['taints'];
   pool: string | undefined;
-  /** What its pool asks for. */
+  /** What its pool asks for; meaningless while nobody knows. */
   poolLabelSet: ObservedPoolLabelSet | undefined;
+  poolLabelSetsKnown: boolean;
   freshness: Freshness;
   /** What the agent said last, by service name; old when the node is not fresh. */
   services: ReadonlyMap<string, ServiceReport>;

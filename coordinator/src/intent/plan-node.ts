@@ -1,4 +1,6 @@
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
+import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { AskSetAside, KeyRef, NodePlan, NodeSet } from './plan.ts';
 import { planTaints } from './plan-taints.ts';
@@ -10,25 +12,42 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const taints = planTaints(node, intent);
   const force = entries.some((entry) => isTakenOver(entry, node));
   const set: NodeSet = { labels: {}, annotations: {}, force };
-  let differs = false;
   for (const entry of entries) {
     const value = valueToSet(entry, node, askSetAside, force);
-    if (value === undefined) continue;
-    valuesOf(set, entry)[entry.key] = value;
-    if (value !== valuesOf(node, entry)[entry.key] || !isOwned(node, entry)) differs = true;
+    if (value !== undefined) valuesOf(set, entry)[entry.key] = value;
   }
-  if (!differs)
-    differs = ownedKeys(node).some((ref) => !withdrawn.has(entryKey(ref)) && !(ref.key in valuesOf(set, ref)));
+  if (unlistSetAside(node, set) === 'empty' && node.annotations[LIST.key] !== undefined) {
+    withdrawn.set(entryKey(LIST), LIST);
+  }
+  const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
+  const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
+  const differs = keysOf(set).some(isWrong) || ownedKeys(node).some(isReleased);
   if (!differs && withdrawn.size === 0 && !taints) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) {
     const refs = [...withdrawn.values()];
-    const keysOf = (kind: KeyRef['kind']) => refs.filter((ref) => ref.kind === kind).map(({ key }) => key);
-    plan.withdrawal = { labels: keysOf('label'), annotations: keysOf('annotation') };
+    const those = (kind: KeyRef['kind']) => refs.filter((ref) => ref.kind === kind).map(({ key }) => key);
+    plan.withdrawal = { labels: those('label'), annotations: those('annotation') };
   }
   if (differs) plan.set = set;
   if (taints) plan.taints = taints;
   return plan;
+}
+
+const LIST = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const satisfies KeyRef;
+
+/** A label of a pool that is left out for now, and is not listed on the node, does not become ours by being listed. */
+function unlistSetAside(node: ObservedNode, set: NodeSet): 'empty' | undefined {
+  const text = set.annotations[LIST.key];
+  if (text === undefined) return undefined;
+  const before = parseManagedLabels(node.annotations[LIST.key]);
+  const isOurs = (key: string) =>
+    Object.hasOwn(set.labels, key) || (before?.has(key) && Object.hasOwn(node.labels, key));
+  const kept = [...(parseManagedLabels(text) ?? [])].filter(isOurs);
+  set.annotations[LIST.key] = formatManagedLabels(kept);
+  if (kept.length > 0) return undefined;
+  delete set.annotations[LIST.key];
+  return 'empty';
 }
 
 type MetadataEntry = IntentEntry & KeyRef;
@@ -76,6 +95,13 @@ function valueToSet(
 
 function isOwned(node: ObservedNode, { kind, key }: KeyRef): boolean {
   return (kind === 'label' ? node.owned.labels : node.owned.annotations).has(key);
+}
+
+function keysOf({ labels, annotations }: NodeSet): KeyRef[] {
+  return [
+    ...Object.keys(labels).map((key): KeyRef => ({ kind: 'label', key })),
+    ...Object.keys(annotations).map((key): KeyRef => ({ kind: 'annotation', key })),
+  ];
 }
 
 function ownedKeys({ owned }: ObservedNode): KeyRef[] {

@@ -1,4 +1,5 @@
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '../reserved-domains.ts';
 import type { Service } from '../services.ts';
 
@@ -49,6 +50,7 @@ function problemOf(key: string, value: string, { poolLabels, ownLabels, domains 
   if (!isLabelValue(value)) return 'has a value that no label may have';
   if (poolLabels.includes(key)) return 'says which pool a node is in';
   if (ownLabels.includes(key)) return 'is set by rollcall for another reason';
+  if (key === MANAGED_LABELS_ANNOTATION) return 'is the annotation that lists the labels of pools';
   const domain = reservedDomainOf(key, [...KUBERNETES_DOMAINS, ...domains]);
   return domain === undefined ? undefined : `is in the reserved domain ${domain}`;
 }

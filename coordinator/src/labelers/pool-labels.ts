@@ -12,7 +12,13 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   return {
     name: 'pool-labels',
     claims: (node) => {
-      const managed = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]) ?? new Set<string>();
+      const readable = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
+      const managed = readable ?? new Set<string>();
+      if (!node.poolLabelSetsKnown)
+        return holdAll(
+          node,
+          [...managed].filter((key) => !isUntouchable(key, reserved)),
+        );
       const { accepted } = sortPoolLabels(node.poolLabelSet?.labels ?? {}, reserved);
       const source = reasonOf(node);
       const listed: string[] = [];
@@ -32,16 +38,29 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         const reason = `${source}, which does not ask for it any more`;
         claims.push({ kind: 'label', key, value: '', stance: 'withhold', ownership: 'exclusive', reason });
       }
-      return [...claims, annotationClaim(listed)];
+      return [...claims, annotationClaim(listed, readable !== undefined)];
     },
   };
 }
 
-function annotationClaim(listed: readonly string[]): Claim {
+/** Until the sets are known everything stays as it is. */
+function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]): Claim[] {
+  const hold = { stance: 'hold', ownership: 'exclusive', reason: 'the NodePoolLabelSets are not known yet' } as const;
+  const list = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const;
+  return [
+    ...managed.map((key): Claim => ({ kind: 'label', key, value: labels[key] ?? '', ...hold })),
+    { ...list, value: annotations[list.key] ?? '', ...hold },
+  ];
+}
+
+function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim {
   const annotation = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION, ownership: 'exclusive' } as const;
-  if (listed.length === 0) return { ...annotation, value: '', stance: 'withhold', reason: 'nothing is managed here' };
-  const value = formatManagedLabels(listed);
-  return { ...annotation, value, stance: 'want', reason: 'lists the labels that the node has because of its pool' };
+  const more = wasReadable ? '' : '; what it said before is no JSON array of keys, so that no label goes by it';
+  if (listed.length === 0) {
+    return { ...annotation, value: '', stance: 'withhold', reason: `nothing is managed here${more}` };
+  }
+  const reason = `lists the labels that the node has because of its pool${more}`;
+  return { ...annotation, value: formatManagedLabels(listed), stance: 'want', reason };
 }
 
 function reasonOf({ pool, poolLabelSet }: JudgedNode): string {

@@ -2,7 +2,7 @@ import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { RefusedKey } from '../labelers/pool-keys.ts';
 import type { PoolTally } from './pool-tally.ts';
 
-export type Condition = {
+type Condition = {
   type: 'Accepted' | 'Ready';
   status: 'True' | 'False';
   reason: string;
@@ -34,6 +34,8 @@ export type SetFacts = {
 };
 
 const REFUSED_MAX = 20;
+/** No valid key is longer. */
+const KEY_LENGTH_MAX = 317;
 const CONFLICTS_SHOWN = 3;
 
 type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
@@ -51,7 +53,7 @@ export function setStatus(facts: SetFacts): SetStatus {
     nodesMatched: tally.matched,
     nodesLabelled: tally.labelled,
     nodesInConflict: tally.conflicts.length,
-    refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key, reason })),
+    refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
     conditions: [condition('Accepted', accepted(facts)), condition('Ready', ready(facts))],
   };
 }
@@ -64,7 +66,11 @@ function accepted({ set, overruledBy, refused }: SetFacts): Verdict {
   if (refused.length === 0) return { status: 'True', reason: 'Accepted', message: 'Every label can be set' };
   const [first] = refused;
   const more = refused.length > 1 ? ` (and ${refused.length - 1} more)` : '';
-  return { status: 'False', reason: 'KeysRefused', message: `${first?.key} ${first?.reason}${more}` };
+  return { status: 'False', reason: 'KeysRefused', message: `${shortened(first?.key ?? '')} ${first?.reason}${more}` };
+}
+
+function shortened(key: string): string {
+  return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
 }
 
 function ready({ overruledBy, tally: { matched, labelled, conflicts } }: SetFacts): Verdict {

@@ -20,17 +20,23 @@ export type StatusKeeperOptions = {
   logger: Logger;
 };
 
-const LOOK_MS = 1000;
+/** Somewhat less than the second between two ticks, of which one may come early. */
+const LOOK_MS = 900;
 /** A look takes at most this share of the time. */
 const SHARE = 0.05;
 const TIMEOUT_MS = 10_000;
+/** A status that could not be written is tried again after so long, another status as well. */
+const RETRY_MS = 10_000;
 
 /** Keeps the status of every NodePoolLabelSet up to date, as far as it can be done on the side. */
 export class StatusKeeper {
   readonly #options: StatusKeeperOptions;
   #notBeforeMs = 0;
   #busy = false;
+  #underWay = Promise.resolve();
   #refused = 0;
+  /** When those that could not be written are due again, by uid. */
+  #failed = new Map<string, number>();
 
   constructor(options: StatusKeeperOptions) {
     this.#options = options;
@@ -42,10 +48,20 @@ export class StatusKeeper {
   }
 
   /** To be called often while this replica leads. Looks when it is time, and writes what differs. Never throws. */
-  async tick(): Promise<void> {
+  tick(): Promise<void> {
+    if (!this.#busy) this.#underWay = this.#tick();
+    return this.#underWay;
+  }
+
+  /** Resolves when no request is under way. */
+  settled(): Promise<void> {
+    return this.#underWay;
+  }
+
+  async #tick(): Promise<void> {
     const { clock, fence } = this.#options;
     const startedMs = clock.monotonic();
-    if (this.#busy || startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
+    if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
     this.#busy = true;
     try {
       const due = this.#look();
@@ -61,6 +77,8 @@ export class StatusKeeper {
     const { fleet, reserved, clock } = this.#options;
     const sets = [...fleet.poolLabelSets.all()];
     this.#refused = 0;
+    const uids = new Set(sets.map(({ uid }) => uid));
+    for (const uid of this.#failed.keys()) if (!uids.has(uid)) this.#failed.delete(uid);
     if (sets.length === 0) return [];
     const sorted = new Map(sets.map((set) => [set, sortPoolLabels(set.labels, reserved)]));
     const tallies = new Map<ObservedPoolLabelSet, PoolTally>();
@@ -83,16 +101,17 @@ export class StatusKeeper {
         previous,
         now: rfc3339(clock.now()),
       });
-      return isDeepStrictEqual(previous, status) ? [] : [{ set, status }];
+      const isDue = clock.monotonic() >= (this.#failed.get(set.uid) ?? 0);
+      return !isDue || isDeepStrictEqual(previous, status) ? [] : [{ set, status }];
     });
   }
 
   async #write(set: ObservedPoolLabelSet, status: SetStatus): Promise<void> {
-    const { client, fence, fleet, logger } = this.#options;
+    const { client, fence, fleet, clock, logger } = this.#options;
     const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
     if (timeoutMs <= 0) return;
     const { namespace, name } = set;
-    this.#tellRefused(set, status);
+    if (!this.#failed.has(set.uid)) this.#tellRefused(set, status);
     try {
       await client.request({
         method: 'PATCH',
@@ -101,8 +120,10 @@ export class StatusKeeper {
         contentType: 'application/merge-patch+json',
         timeoutMs,
       });
+      this.#failed.delete(set.uid);
       fleet.poolLabelSets.noteStatus(name, status);
     } catch (err) {
+      this.#failed.set(set.uid, clock.monotonic() + RETRY_MS);
       logger.debug({ nodePoolLabelSet: name, err }, 'Failed to write the status of a NodePoolLabelSet');
     }
   }

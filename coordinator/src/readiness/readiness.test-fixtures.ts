@@ -29,6 +29,7 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     taints: undefined,
     pool: undefined,
     poolLabelSet: undefined,
+    poolLabelSetsKnown: true,
     freshness: { state: 'fresh' },
     services: new Map([['ws-daemon', report]]),
     pods: [pod()],

@@ -1,31 +1,25 @@
-/**
- * A CEL expression without the indentation that it has in the source. Lists of strings become lists of CEL; nothing
- * else is escaped.
- */
-export function cel(parts: TemplateStringsArray, ...values: readonly (string | readonly string[])[]): string {
-  const text = parts.reduce((before, part, index) => before + textOf(values[index - 1] ?? '') + part);
-  const lines = text.replace(/^\n/, '').trimEnd().split('\n');
-  const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
-  const indent = Math.min(...indents);
-  return lines.map((line) => line.slice(indent)).join('\n');
+/** A list of strings in CEL. None of them may hold a quote or a backslash, as keys of labels and domains do not. */
+export function celList(values: readonly string[]): string {
+  return `[${values.map((each) => `'${each}'`).join(', ')}]`;
 }
 
-function textOf(value: string | readonly string[]): string {
-  return typeof value === 'string' ? value : `[${value.map((each) => `'${each}'`).join(', ')}]`;
+/** A CEL expression without the indentation that its lines have in the source. */
+export function cel(text: string): string {
+  const lines = text.replace(/^\n/, '').trimEnd().split('\n');
+  const indent = Math.min(...lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/)));
+  return lines.map((line) => line.slice(indent)).join('\n');
 }
 
 /** The pool that a Node is in: the first of these labels that has a value, or the empty string. */
 export function poolOfNode(node: string, poolLabels: readonly string[]): string {
-  return cel`
-    ${poolLabels}
-      .map(k, ${node}.metadata.?labels[?k].orValue('')).filter(v, v != '')[?0].orValue('')`;
+  const value = `${node}.metadata.?labels[?k].orValue('')`;
+  return `${celList(poolLabels)}\n.map(k, ${value}).filter(v, v != '')[?0].orValue('')`;
 }
 
 /** The pool that the NodePoolLabelSet in `params` is for. */
 export const POOL_OF_PARAMS = "[params.?spec.?pool.orValue(''), params.metadata.name].filter(p, p != '')[0]";
 
-/** Whether a key is in one of these domains: itself or below it, whatever the case of its letters. */
-export function isInDomains(key: string, domains: readonly string[]): string {
-  return `(${key}.contains('/') && ${textOf(domains)}
-  .exists(d, ('.' + ${key}.split('/')[0].lowerAscii()).endsWith('.' + d)))`;
+/** Whether the key `k` is in one of the domains in a list: itself or below it, whatever the case of its letters. */
+export function isInDomains(list: string): string {
+  return `(k.contains('/') && ${list}.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))`;
 }

@@ -1,5 +1,5 @@
-import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import { cel, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
+import { FIELD_MANAGER, MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
 import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
 import type { PolicySettings } from './settings.ts';
@@ -52,43 +52,51 @@ function onlyTheCoordinator({ namespace }: PolicySettings): object {
   return { name: 'only-the-coordinator', expression: `request.userInfo.username == '${user}'` };
 }
 
-/** Variables that both policies need: what is set, what is listed, and which of it concerns pools. */
+/** Variables that both policies need: labels that change and are not the coordinator's own, and what it lists anew. */
 function changes({ services, labelPrefixes }: PolicySettings): { name: string; expression: string }[] {
-  const isNotOwn = cel`!(k in ${services.map(({ label }) => label)})
-  && !${labelPrefixes}.exists(p, k.startsWith(p))`;
-  const keysOf = (object: string) => cel`
-    ${object}.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')
-      .replace('[', '').replace(']', '').replace('"', '').replace(' ', '').split(',')`;
+  const isOwn = '(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)))';
+  const annotationOf = (node: string) => `${node}.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')`;
+  const keysIn = (list: string) =>
+    `${list}.replace('[', '').replace(']', '').replace('"', '').replace(' ', '').split(',')`;
   return [
+    { name: 'ownLabels', expression: celList(services.map(({ label }) => label)) },
+    { name: 'ownPrefixes', expression: celList(labelPrefixes) },
     { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
     { name: 'oldLabels', expression: 'oldObject.metadata.?labels.orValue({})' },
     {
       name: 'set',
-      expression: `variables.labels.map(k, k).filter(k, variables.oldLabels[?k] != variables.labels[?k]
-  && ${isNotOwn})`,
+      expression: cel(`
+        variables.labels.map(k, k)
+          .filter(k, variables.oldLabels[?k] != variables.labels[?k] && !${isOwn})`),
     },
     {
       name: 'removed',
-      expression: `variables.oldLabels.map(k, k).filter(k, !(k in variables.labels)
-  && ${isNotOwn})`,
+      expression: cel(`
+        variables.oldLabels.map(k, k)
+          .filter(k, !(k in variables.labels) && !${isOwn})`),
     },
-    { name: 'oldListed', expression: keysOf('oldObject') },
+    { name: 'list', expression: annotationOf('object') },
+    { name: 'oldList', expression: annotationOf('oldObject') },
+    { name: 'oldListed', expression: keysIn('variables.oldList') },
     {
+      // No list is so long, or so odd, that it costs anything where it stays as it is.
       name: 'listed',
-      expression: `${keysOf('object')}
-  .filter(k, k != '' && !(k in variables.oldListed))`,
+      expression: cel(`
+        variables.list == variables.oldList ? [] :
+        ${keysIn('variables.list')}
+          .filter(k, k != '' && !(k in variables.oldListed))`),
     },
   ];
 }
 
 function staticFence(settings: PolicySettings): ManifestObject {
   const { services, poolLabels, reservedDomains, annotations } = settings;
-  const nobodysKeys = [...poolLabels, MANAGED_LABELS_ANNOTATION];
-  const isOrdinary = `!(k in ${cel`${nobodysKeys}`}) && !${isInDomains('k', reservedDomains)}`;
-  const ownTaints = services.map(({ taint }) => taint);
-  const othersTaints = (object: string) => cel`${object}.spec.?taints.orValue([]).filter(t,
-  !(t.key in ${ownTaints})
-  && !(t.key == '${STARTUP_TAINT}' && !object.spec.?taints.orValue([]).exists(u, u.key == t.key)))`;
+  const isOrdinary = `!(k in variables.nobodysLabels) && !${isInDomains('variables.reservedDomains')}`;
+  // An apply that no longer names a label removes it where nobody else owns it.
+  const ownersOf = "variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())";
+  const isAlone = `${ownersOf}.map(m, m.manager) == ['${FIELD_MANAGER}']`;
+  const othersTaints = (node: string) =>
+    `${node}.spec.?taints.orValue([]).filter(t, !(t.key in variables.ownTaints) && t.key != variables.removedTaint)`;
   return policy(NAME, {
     failurePolicy: 'Fail',
     matchConstraints: {
@@ -97,21 +105,31 @@ function staticFence(settings: PolicySettings): ManifestObject {
     matchConditions: [onlyTheCoordinator(settings)],
     variables: [
       ...changes(settings),
+      { name: 'oldFields', expression: 'oldObject.metadata.?managedFields.orValue([])' },
+      { name: 'nobodysLabels', expression: celList([...poolLabels, MANAGED_LABELS_ANNOTATION]) },
+      { name: 'reservedDomains', expression: celList(reservedDomains) },
       { name: 'isInPool', expression: `${poolOfNode('oldObject', poolLabels)} != ''` },
       {
         name: 'foreignLabels',
-        expression: cel`
+        expression: cel(`
           variables.set.filter(k, !(variables.isInPool && ${isOrdinary}))
-          + variables.removed.filter(k, !(k in variables.oldListed && ${isOrdinary}))`,
+          + variables.removed.filter(k, !((k in variables.oldListed || ${isAlone}) && ${isOrdinary}))`),
       },
+      { name: 'ownAnnotations', expression: celList(annotations) },
       { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
       { name: 'oldAnnotations', expression: 'oldObject.metadata.?annotations.orValue({})' },
       {
         name: 'foreignAnnotations',
-        expression: cel`
+        expression: cel(`
           (variables.annotations.map(k, k).filter(k, variables.oldAnnotations[?k] != variables.annotations[?k])
           + variables.oldAnnotations.map(k, k).filter(k, !(k in variables.annotations)))
-            .filter(k, !(k in ${annotations}))`,
+            .filter(k, !(k in variables.ownAnnotations))`),
+      },
+      { name: 'ownTaints', expression: celList(services.map(({ taint }) => taint)) },
+      {
+        // It may go, and never come.
+        name: 'removedTaint',
+        expression: `object.spec.?taints.orValue([]).exists(t, t.key == '${STARTUP_TAINT}') ? '' : '${STARTUP_TAINT}'`,
       },
     ],
     validations: [
@@ -147,9 +165,9 @@ function staticFence(settings: PolicySettings): ManifestObject {
         message: 'rollcall may not change owners or finalizers',
       },
       {
-        expression: cel`
+        expression: cel(`
           size(object.metadata.?managedFields.orValue([])) > 0
-          || size(oldObject.metadata.?managedFields.orValue([])) == 0`,
+          || size(oldObject.metadata.?managedFields.orValue([])) == 0`),
         message: 'rollcall may not erase managedFields',
       },
     ],
@@ -165,7 +183,7 @@ function poolFence(settings: PolicySettings): ManifestObject {
     },
     matchConditions: [
       onlyTheCoordinator(settings),
-      { name: 'of-this-pool', expression: `${poolOfNode('oldObject', settings.poolLabels)}\n  == ${POOL_OF_PARAMS}` },
+      { name: 'of-this-pool', expression: `${poolOfNode('oldObject', settings.poolLabels)}\n== ${POOL_OF_PARAMS}` },
     ],
     variables: [
       ...changes(settings).filter(({ name }) => name !== 'removed'),
@@ -176,15 +194,15 @@ function poolFence(settings: PolicySettings): ManifestObject {
     validations: [
       {
         expression: 'size(variables.unwanted) == 0',
-        messageExpression: cel`
+        messageExpression: cel(`
           'NodePoolLabelSet ' + params.metadata.name + ' does not ask for the labels '
-          + variables.unwanted.map(k, k + '=' + variables.labels[k]).join(', ')`,
+          + variables.unwanted.map(k, k + '=' + variables.labels[k]).join(', ')`),
       },
       {
         expression: 'size(variables.unwantedListed) == 0',
-        messageExpression: cel`
+        messageExpression: cel(`
           'NodePoolLabelSet ' + params.metadata.name + ' does not ask for the labels to list: '
-          + variables.unwantedListed.join(', ')`,
+          + variables.unwantedListed.join(', ')`),
       },
     ],
   });

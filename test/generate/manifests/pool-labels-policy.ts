@@ -1,5 +1,5 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { cel, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
+import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
 import { manifestText } from './manifest.ts';
 import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
 import type { PolicySettings } from './settings.ts';
@@ -9,7 +9,7 @@ const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Nodes get the labels of their pool in the request that creates them. */
 export function poolLabelsPolicy({ namespace, services, poolLabels, reservedDomains }: PolicySettings): string {
-  const reservedKeys = [...poolLabels, MANAGED_LABELS_ANNOTATION, ...services.map(({ label }) => label)];
+  const reservedLabels = [...poolLabels, MANAGED_LABELS_ANNOTATION, ...services.map(({ label }) => label)];
   return manifestText([
     {
       about:
@@ -29,35 +29,37 @@ export function poolLabelsPolicy({ namespace, services, poolLabels, reservedDoma
           matchConditions: [
             {
               name: 'of-this-pool',
-              expression: `${poolOfNode('object', poolLabels)}\n  == ${POOL_OF_PARAMS}`,
+              expression: `${poolOfNode('object', poolLabels)}\n== ${POOL_OF_PARAMS}`,
             },
           ],
           variables: [
+            { name: 'reservedLabels', expression: celList(reservedLabels) },
+            { name: 'reservedDomains', expression: celList(reservedDomains) },
             { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
             {
               name: 'wanted',
-              expression: cel`
+              expression: cel(`
                 params.?spec.?labels.orValue({}).transformMapEntry(k, v,
                   !(k in variables.labels)
                   && !format.qualifiedName().validate(k).hasValue()
                   && !format.labelValue().validate(v).hasValue()
-                  && !(k in ${reservedKeys})
-                  && !${isInDomains('k', reservedDomains)},
-                  {k: v})`,
+                  && !(k in variables.reservedLabels)
+                  && !${isInDomains('variables.reservedDomains')},
+                  {k: v})`),
             },
             {
               // What another NodePoolLabelSet for the same pool has listed a moment ago stays listed.
               name: 'listed',
-              expression: cel`
+              expression: cel(`
                 variables.labels.map(k, k).filter(k,
-                  object.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('').contains('"' + k + '"'))`,
+                  object.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('').contains('"' + k + '"'))`),
             },
           ],
           mutations: [
             {
               patchType: 'ApplyConfiguration',
               applyConfiguration: {
-                expression: cel`
+                expression: cel(`
                   size(variables.wanted) == 0 ? Object{} : Object{
                     metadata: Object.metadata{
                       labels: variables.wanted,
@@ -66,7 +68,7 @@ export function poolLabelsPolicy({ namespace, services, poolLabels, reservedDoma
                           '["' + (variables.listed + variables.wanted.map(k, k)).sort().join('","') + '"]'
                       }
                     }
-                  }`,
+                  }`),
               },
             },
           ],

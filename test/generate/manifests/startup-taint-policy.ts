@@ -34,10 +34,10 @@ export function startupTaintPolicy(): string {
             {
               patchType: 'JSONPatch',
               jsonPatch: {
-                expression: cel`
+                expression: cel(`
                   size(object.spec.?taints.orValue([])) == 0
                   ? [JSONPatch{op: 'add', path: '/spec/taints', value: [${taint}]}]
-                  : [JSONPatch{op: 'add', path: '/spec/taints/-', value: ${taint}}]`,
+                  : [JSONPatch{op: 'add', path: '/spec/taints/-', value: ${taint}}]`),
               },
             },
           ],

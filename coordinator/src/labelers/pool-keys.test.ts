@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
+import { isUntouchable, reservedKeys, sortPoolLabels } from './pool-keys.ts';
+
+const reserved = reservedKeys({
+  services: [WS_DAEMON_SERVICE],
+  poolLabels: ['nodepool.banzaicloud.io/name', 'agentpool'],
+  forbiddenLabelDomains: ['Google.com', 'example.org'],
+});
+
+function reasonFor(key: string, value = 'x'): string | undefined {
+  return sortPoolLabels({ [key]: value }, reserved).refused[0]?.reason;
+}
+
+describe('a label of a pool is refused', () => {
+  test.each([
+    ['kubernetes.io/x', 'is in the reserved domain kubernetes.io'],
+    ['node-role.kubernetes.io/master', 'is in the reserved domain kubernetes.io'],
+    ['k8s.io/x', 'is in the reserved domain k8s.io'],
+    ['cloud.google.com/x', 'is in the reserved domain Google.com'],
+    ['example.org/x', 'is in the reserved domain example.org'],
+    ['agentpool', 'says which pool a node is in'],
+    ['nodepool.banzaicloud.io/name', 'says which pool a node is in'],
+    ['nodepool.banzaicloud.io/managed-labels', 'is the annotation that lists the labels of pools'],
+    [WS_DAEMON_SERVICE.label, 'is set by rollcall for another reason'],
+    ['key*', 'is not a valid label key'],
+    ['', 'is not a valid label key'],
+    ['Upper.io/x', 'is not a valid label key'],
+    ['a/b/c', 'is not a valid label key'],
+  ])('with the key %j', (key, reason) => {
+    expect(reasonFor(key)).toBe(reason);
+  });
+
+  test.each(['value.*-/', '-', 'x'.repeat(64), 'with space'])('with the value %j', (value) => {
+    expect(reasonFor('key', value)).toBe('has a value that no label may have');
+  });
+});
+
+test.each([
+  'my-kubernetes.io-thing',
+  'mykubernetes.io/x',
+  'kubernetes.io.example.com/x',
+  'notgoogle.com/x',
+  'node.banzaicloud.io/ondemand',
+  'kubernetes.io',
+  'agent',
+])('a label of a pool with the key %j is accepted', (key) => {
+  expect(reasonFor(key)).toBeUndefined();
+});
+
+test('an empty value is a value', () => {
+  expect(reasonFor('key', '')).toBeUndefined();
+});
+
+test('a bad key stops no other, and each is told once, in order', () => {
+  const labels = { z: '1', 'k8s.io/b': '1', 'a*': '1', m: '' };
+  expect(sortPoolLabels(labels, reserved)).toEqual({
+    accepted: new Map([
+      ['m', ''],
+      ['z', '1'],
+    ]),
+    refused: [
+      { key: 'a*', reason: 'is not a valid label key' },
+      { key: 'k8s.io/b', reason: 'is in the reserved domain k8s.io' },
+    ],
+  });
+});
+
+test('what identifies a node, what rollcall sets and what is Kubernetes’ own is untouchable, other domains are not', () => {
+  const keys = ['agentpool', WS_DAEMON_SERVICE.label, 'a.k8s.io/x', 'kubernetes.io/os', 'example.org/x', 'team'];
+  expect(keys.filter((key) => isUntouchable(key, reserved))).toEqual(keys.slice(0, 4));
+});
+
+describe('as Pipeline’s validator has it', () => {
+  const strict = { poolLabels: [], ownLabels: [], domains: ['example.com'] };
+  const isAccepted = (key: string, value = 'value') => sortPoolLabels({ [key]: value }, strict).accepted.has(key);
+
+  test('PL-4 keys are qualified names outside the forbidden domains and what is below them', () => {
+    const keys = ['key', 'key*', '', 'example.com/key', 'node.example.com/key', 'node-role.kubernetes.io/master'];
+    expect(keys.filter((key) => isAccepted(key))).toEqual(['key']);
+  });
+
+  test('PL-5 values are those of labels', () => {
+    expect(['value', 'value.*-/', ''].filter((value) => isAccepted('key', value))).toEqual(['value', '']);
+  });
+});

@@ -1,0 +1,102 @@
+import path from 'node:path';
+import { type ApiClient, ApiError, type KubeObject, type PatchType } from '../../control-plane/api-client.ts';
+import type { NodeObject } from '../../control-plane/cluster.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
+import { installAccess } from '../../control-plane/rbac.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+
+export const MANAGED = 'nodepool.banzaicloud.io/managed-labels';
+/** Names the pool of the nodes that tests make, where it does not matter which label does. */
+export const POOL = 'nodepool.banzaicloud.io/name';
+
+const deploy = path.resolve(import.meta.dirname, '../../../deploy');
+const root = '/apis/labels.banzaicloud.io/v1alpha1';
+
+/** A control plane with rollcall's namespace and rights, and a client with the coordinator's own token. */
+export type PoolCluster = { controlPlane: ControlPlane; api: ApiClient; coordinator: ApiClient; stop(): Promise<void> };
+
+export async function startPoolCluster(options: ControlPlaneOptions = {}): Promise<PoolCluster> {
+  const controlPlane = await startControlPlane(options);
+  const { coordinatorToken } = await installAccess(controlPlane);
+  const coordinator = await controlPlane.clientFor(coordinatorToken);
+  return {
+    controlPlane,
+    api: controlPlane.api,
+    coordinator,
+    async stop() {
+      coordinator.close();
+      await controlPlane.stop();
+    },
+  };
+}
+
+/** Applies a file or a folder of `deploy` as a person would. */
+export function applyDeployed(cluster: PoolCluster, name: string): Promise<string> {
+  return cluster.controlPlane.kubectl(['apply', '-R', '-f', path.join(deploy, name)]);
+}
+
+/** Applies the CRD and waits until its objects are served. */
+export async function applyCrd(cluster: PoolCluster): Promise<void> {
+  await applyDeployed(cluster, 'crds');
+  const wait = ['wait', '--for=condition=Established', '--timeout=30s', 'crd/nodepoollabelsets.labels.banzaicloud.io'];
+  await cluster.controlPlane.kubectl(wait);
+  await waitFor('NodePoolLabelSets to be served', () => cluster.api.list(poolsPath()));
+}
+
+export function poolsPath(namespace = 'rollcall'): string {
+  return `${root}/namespaces/${namespace}/nodepoollabelsets`;
+}
+
+/** A NodePoolLabelSet in the namespace that counts. */
+export function poolLabelSet(name: string, labels: object, more: object = {}): KubeObject {
+  return {
+    apiVersion: 'labels.banzaicloud.io/v1alpha1',
+    kind: 'NodePoolLabelSet',
+    metadata: { name },
+    spec: { labels, ...more },
+  };
+}
+
+/** Creates a Node with nothing but these labels; with `dryRun` the answer alone is made. */
+export function register(
+  client: ApiClient,
+  name: string,
+  labels: Record<string, string>,
+  { dryRun = false, annotations = {}, spec = {}, status = {} } = {},
+): Promise<NodeObject> {
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec, status };
+  return client.post<NodeObject>(`/api/v1/nodes${dryRun ? '?dryRun=All' : ''}`, node);
+}
+
+/**
+ * Waits until admission knows the NodePoolLabelSets: until a Node of the pool would get this label. The API server's
+ * admission learns of them a moment after they are written.
+ */
+export async function admissionKnows(
+  { api }: PoolCluster,
+  pool: string,
+  [key, value]: readonly [string, string | undefined],
+): Promise<void> {
+  await waitFor(`admission to give nodes of ${pool} ${key}=${value}`, async () => {
+    const { metadata } = await register(api, 'rehearsal', { [POOL]: pool }, { dryRun: true });
+    return metadata.labels?.[key] === value;
+  });
+}
+
+/** What the API server says to a patch of a Node: nothing when it takes it. */
+export async function refusalOf(
+  client: ApiClient,
+  node: string,
+  body: object,
+  type: PatchType = 'application/merge-patch+json',
+  query = 'dryRun=All',
+): Promise<string | undefined> {
+  const outcome = await client.patch(`/api/v1/nodes/${node}?${query}`, body, type).catch((error: unknown) => error);
+  if (!(outcome instanceof Error)) return undefined;
+  if (outcome instanceof ApiError) return outcome.message;
+  throw outcome;
+}
+
+export function readNode({ api }: PoolCluster, name: string): Promise<NodeObject> {
+  return api.get<NodeObject>(`/api/v1/nodes/${name}`);
+}
