@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodePlan } from '../intent/plan.ts';
 import { planFor, type Reply, set, started, status, UNREACHABLE, withdrawal } from './reconciler.test-fixtures.ts';
-import { DENIED_FOR_MS } from './set-aside.ts';
+import { DENIED_FIRST_MS } from './set-aside.ts';
 
 describe('a node with a plan', () => {
   test('gets the withdrawal first and alone, then the set, and then nothing more', async () => {
@@ -68,7 +68,7 @@ test('a node is looked at again when a key that was denied has had its time', as
   reconciler.add('n');
   await clock.advance(1000);
   plans.set('n', planFor('n', { set }));
-  await clock.advance(DENIED_FOR_MS - 1001);
+  await clock.advance(DENIED_FIRST_MS - 1001);
   expect(sent).toEqual([]);
   await clock.advance(10);
   expect(sent).toHaveLength(1);

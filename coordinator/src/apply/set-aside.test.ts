@@ -1,7 +1,14 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import type { SetAsideKey } from '../intent/plan.ts';
-import { DENIED_FOR_MS, SET_ASIDE_PER_NODE_MAX, type SeenNode, SetAside, UNSEEN_FOR_MS } from './set-aside.ts';
+import {
+  DENIED_FIRST_MS,
+  DENIED_MAX_MS,
+  SET_ASIDE_PER_NODE_MAX,
+  type SeenNode,
+  SetAside,
+  UNSEEN_FOR_MS,
+} from './set-aside.ts';
 
 const node: SeenNode = { name: 'n', uid: 'u', labels: {}, annotations: {} };
 
@@ -70,18 +77,33 @@ describe('an invalid key', () => {
 });
 
 describe('a denied key', () => {
-  test('is out for five minutes', async () => {
+  test('is out for a moment at first, as the policy may be late', async () => {
     const { clock, isOut, setAside } = started(key('denied'));
-    await clock.advance(DENIED_FOR_MS - 1);
+    await clock.advance(DENIED_FIRST_MS - 1);
     expect(isOut()).toBe(true);
     expect(setAside.dueInMs('n')).toBe(1);
     await clock.advance(1);
     expect(isOut()).toBe(false);
   });
 
+  test('is out for longer each time that it is denied again, for five minutes at last', async () => {
+    const { clock, isOut, setAside } = started();
+    const lengths: number[] = [];
+    for (let i = 0; i < 5; i += 1) {
+      setAside.add(node, [key('denied')]);
+      const dueMs = setAside.dueInMs('n') ?? 0;
+      lengths.push(dueMs);
+      await clock.advance(dueMs);
+      expect(isOut()).toBe(false);
+    }
+    expect(lengths).toEqual([2000, 16_000, 128_000, DENIED_MAX_MS, DENIED_MAX_MS]);
+    setAside.add(node, [key('denied', { wanted: 'other' })]);
+    expect(setAside.dueInMs('n')).toBe(DENIED_FIRST_MS);
+  });
+
   test('is said to be due once, so that whoever looks again does not look for ever', async () => {
     const { clock, setAside } = started(key('denied'));
-    await clock.advance(DENIED_FOR_MS);
+    await clock.advance(DENIED_FIRST_MS);
     expect(setAside.dueInMs('n')).toBe(0);
     expect(setAside.dueInMs('n')).toBeUndefined();
     expect(setAside.counts).toEqual({ foreign: 0, invalid: 0, denied: 0 });

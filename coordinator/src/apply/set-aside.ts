@@ -9,8 +9,13 @@ export type SeenNode = {
   annotations: Readonly<Record<string, string>>;
 };
 
-/** Policies change: what one refused is tried again. */
-export const DENIED_FOR_MS = 300_000;
+/**
+ * Policies change, and learn of their parameters a moment late: what one refused is tried again soon, and later and later
+ * while it refuses.
+ */
+export const DENIED_FIRST_MS = 2000;
+const DENIED_GROWTH = 8;
+export const DENIED_MAX_MS = 300_000;
 
 /** How long a foreign key stays out whose value does not come into view. */
 export const UNSEEN_FOR_MS = 30_000;
@@ -26,14 +31,17 @@ type Entry = {
   expiresMs: number;
 };
 
-type Memory = { uid: string; entries: Map<string, Entry> };
+/** How long a key was out that was denied, also when it is not any more. */
+type Denial = { wanted: string; forMs: number };
+
+type Memory = { uid: string; entries: Map<string, Entry>; denials: Map<string, Denial> };
 
 type Counts = Record<SetAsideCause, number>;
 
 /**
  * Remembers, for each Node, which wanted keys could not be written, so that they neither hold up the others nor are
  * tried again for nothing. A foreign key stays out until its value on the Node changes or disappears, a denied one for
- * five minutes, and each until something else is wanted.
+ * 2 s at first and 5 minutes at last, and each until something else is wanted.
  */
 export class SetAside {
   readonly #clock: Clock;
@@ -70,7 +78,8 @@ export class SetAside {
       return this.#cause(memory, id, wanted, (ref.kind === 'label' ? node.labels : node.annotations)[ref.key]);
     });
     for (const id of memory.entries.keys()) if (!asked.has(id)) this.#drop(memory, id);
-    if (memory.entries.size === 0) this.#nodes.delete(node.name);
+    for (const id of memory.denials.keys()) if (!asked.has(id)) memory.denials.delete(id);
+    this.#forgetIfEmpty(node.name, memory);
     return result;
   }
 
@@ -92,7 +101,7 @@ export class SetAside {
       earliestMs = Math.min(earliestMs, expiresMs);
       if (expiresMs <= nowMs) this.#drop(memory, id);
     }
-    if (memory.entries.size === 0) this.#nodes.delete(nodeName);
+    this.#forgetIfEmpty(nodeName, memory);
     return Number.isFinite(earliestMs) ? Math.max(0, earliestMs - nowMs) : undefined;
   }
 
@@ -108,7 +117,7 @@ export class SetAside {
     const known = this.#nodes.get(name);
     if (known?.uid === uid) return known;
     this.forget(name);
-    const memory: Memory = { uid, entries: new Map() };
+    const memory: Memory = { uid, entries: new Map(), denials: new Map() };
     this.#nodes.set(name, memory);
     return memory;
   }
@@ -118,7 +127,7 @@ export class SetAside {
     const known = memory.entries.get(id);
     if (known) this.#drop(memory, id);
     if (memory.entries.size >= SET_ASIDE_PER_NODE_MAX) return false;
-    memory.entries.set(id, { key, seen: undefined, expiresMs: this.#clock.monotonic() + LIFETIME_MS[key.cause] });
+    memory.entries.set(id, { key, seen: undefined, expiresMs: this.#clock.monotonic() + lifetimeMs(memory, key) });
     this.#counts[key.cause] += 1;
     return known?.key.wanted !== key.wanted;
   }
@@ -133,6 +142,10 @@ export class SetAside {
     return entry.key.cause;
   }
 
+  #forgetIfEmpty(nodeName: string, { entries, denials }: Memory): void {
+    if (entries.size + denials.size === 0) this.#nodes.delete(nodeName);
+  }
+
   #drop(memory: Memory, id: string): void {
     const entry = memory.entries.get(id);
     if (!entry) return;
@@ -141,7 +154,15 @@ export class SetAside {
   }
 }
 
-const LIFETIME_MS = { foreign: UNSEEN_FOR_MS, invalid: Number.POSITIVE_INFINITY, denied: DENIED_FOR_MS } as const;
+function lifetimeMs(memory: Memory, key: SetAsideKey): number {
+  if (key.cause === 'foreign') return UNSEEN_FOR_MS;
+  if (key.cause === 'invalid') return Number.POSITIVE_INFINITY;
+  const before = memory.denials.get(idOf(key));
+  const again = before?.wanted === key.wanted;
+  const forMs = again ? Math.min(DENIED_MAX_MS, before.forMs * DENIED_GROWTH) : DENIED_FIRST_MS;
+  memory.denials.set(idOf(key), { wanted: key.wanted, forMs });
+  return forMs;
+}
 
 /**
  * Whether the value on the Node is another than when the key was set aside. The API server does not say what the foreign
