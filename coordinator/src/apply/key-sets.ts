@@ -1,21 +1,13 @@
-import type { KeyRef, NodeSet, NodeWithdrawal } from '../intent/plan.ts';
+import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal, withdrawalOf } from '../intent/plan.ts';
 
 type Values = { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> };
 
 export function keysOfSet({ labels, annotations }: Values): KeyRef[] {
-  return keysOfWithdrawal({ labels: Object.keys(labels), annotations: Object.keys(annotations) });
+  return keyRefs(Object.keys(labels), Object.keys(annotations));
 }
 
 export function keysOfWithdrawal({ labels, annotations }: NodeWithdrawal): KeyRef[] {
-  return [
-    ...labels.map((key): KeyRef => ({ kind: 'label', key })),
-    ...annotations.map((key): KeyRef => ({ kind: 'annotation', key })),
-  ];
-}
-
-export function withdrawalOf(refs: readonly KeyRef[]): NodeWithdrawal {
-  const keysOf = (wanted: KeyRef['kind']) => refs.filter(({ kind }) => kind === wanted).map(({ key }) => key);
-  return { labels: keysOf('label'), annotations: keysOf('annotation') };
+  return keyRefs(labels, annotations);
 }
 
 export function valueIn(values: Values, { kind, key }: KeyRef): string | undefined {

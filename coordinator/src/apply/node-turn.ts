@@ -201,32 +201,28 @@ export class NodeTurn {
   }
 
   /** So many keys are refused that the search goes on another time; those that were found good do not wait for it. */
-  async #setPart({ plan, set }: { plan: NodePlan; set: NodeSet }, { good }: RefusedKeys): Promise<TurnEnd> {
-    const { limiter, gate, writer } = this.#deps;
-    const part = restrictSet(set, good);
-    const outcome = await limiter.run('normal', (slot) =>
-      gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, part, { timeoutMs })),
-    );
-    if (!outcome) return { kind: 'dropped' };
-    if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
-    this.#applied({ write: 'set', plan }, outcome.node);
-    return { kind: 'again', priority: 'normal' };
+  #setPart({ plan, set }: { plan: NodePlan; set: NodeSet }, { good }: RefusedKeys): Promise<TurnEnd> {
+    return this.#setNow(plan, restrictSet(set, good));
   }
 
   /**
    * The map that labels or annotations are in is somebody else's, empty as it is. It is taken by force, for which the
    * Node must be what the plan was made from, and without keys that have another value there.
    */
-  async #takeMap({ plan, set }: { plan: NodePlan; set: NodeSet }): Promise<TurnEnd> {
-    const { limiter, gate, writer, observed } = this.#deps;
-    const seen = observed(this.#name);
+  #takeMap({ plan, set }: { plan: NodePlan; set: NodeSet }): Promise<TurnEnd> {
+    const seen = this.#deps.observed(this.#name);
     const safe = keysOfSet(set).filter((ref) => {
       const value = seen && valueIn(seen, ref);
       return value === undefined || value === valueIn(set, ref);
     });
-    const forced = { ...restrictSet(set, safe), force: true };
+    return this.#setNow(plan, { ...restrictSet(set, safe), force: true });
+  }
+
+  /** Sets something else than was planned, and has the Node looked at again. */
+  async #setNow(plan: NodePlan, set: NodeSet): Promise<TurnEnd> {
+    const { limiter, gate, writer } = this.#deps;
     const outcome = await limiter.run('normal', (slot) =>
-      gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, forced, { timeoutMs })),
+      gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, set, { timeoutMs })),
     );
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');

@@ -1,7 +1,7 @@
-import type { KeyRef, NodeRef, NodeSet, NodeWithdrawal } from '../intent/plan.ts';
+import { type KeyRef, type NodeRef, type NodeSet, type NodeWithdrawal, withdrawalOf } from '../intent/plan.ts';
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type Isolation, isolate, type Probe } from './isolate.ts';
-import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn, withdrawalOf } from './key-sets.ts';
+import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
 import type { NodeWriter } from './node-writer.ts';
 import type { SeenNode } from './set-aside.ts';
 import type { Priority } from './work-queue.ts';

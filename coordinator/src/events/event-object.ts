@@ -1,3 +1,4 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { EventNews } from './event-news.ts';
 
 /** An Event as it was last told, or is to be told. */
@@ -31,8 +32,8 @@ export function eventObject(event: EventRecord, instance: string): object {
     action: reason,
     message,
     count,
-    firstTimestamp: timestamp(event.firstMs),
-    lastTimestamp: timestamp(event.lastMs),
+    firstTimestamp: rfc3339(event.firstMs),
+    lastTimestamp: rfc3339(event.lastMs),
     source: { component: COMPONENT },
     reportingComponent: COMPONENT,
     reportingInstance: instance,
@@ -41,7 +42,7 @@ export function eventObject(event: EventRecord, instance: string): object {
 
 /** What changes of an Event that happens again, as a merge patch. */
 export function eventRaise({ count, lastMs }: EventRecord): object {
-  return { count, lastTimestamp: timestamp(lastMs) };
+  return { count, lastTimestamp: rfc3339(lastMs) };
 }
 
 export function eventNamespace({ subject }: Pick<EventNews, 'subject'>): string {
@@ -63,9 +64,4 @@ export function boundedMessage(message: string): string {
   if (Buffer.byteLength(message) <= MESSAGE_BYTES_MAX) return message;
   const { read } = new TextEncoder().encodeInto(message, MESSAGE_SPACE);
   return `${message.slice(0, read)}${ELLIPSIS}`;
-}
-
-/** Events have whole seconds. */
-function timestamp(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
 }

@@ -42,9 +42,9 @@ export class Fleet {
   readonly #componentPods: NodeIndex<ObservedPod>;
   readonly #agentPods: NodeIndex<ObservedPod>;
   readonly #workspaces: NodeIndex<ObservedWorkspace>;
-  #workspacesKnown = false;
   readonly poolLabelSets: PoolLabelSets;
-  #poolLabelSetsKnown = false;
+  /** Of those that things go on without, what was listed. */
+  readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
   readonly freshness: FreshnessTracker;
 
   constructor(options: FleetOptions) {
@@ -92,32 +92,11 @@ export class Fleet {
   }
 
   get workspaceHandlers() {
-    const handlers = handlersOf(this.#workspaces);
-    return {
-      ...handlers,
-      onReplace: (workspaces: ObservedWorkspace[]) => {
-        const wereKnown = this.#workspacesKnown;
-        this.#workspacesKnown = true;
-        handlers.onReplace(workspaces);
-        if (!wereKnown) this.markAll();
-      },
-      onLost: () => {
-        this.#workspacesKnown = false;
-      },
-    };
+    return { ...this.#learning('workspaces', this.#workspaces), onLost: () => this.#known.delete('workspaces') };
   }
 
   get poolLabelSetHandlers() {
-    const handlers = handlersOf(this.poolLabelSets);
-    return {
-      ...handlers,
-      onReplace: (sets: ObservedPoolLabelSet[]) => {
-        const wereKnown = this.#poolLabelSetsKnown;
-        this.#poolLabelSetsKnown = true;
-        handlers.onReplace(sets);
-        if (!wereKnown) this.markAll();
-      },
-    };
+    return this.#learning('poolLabelSets', this.poolLabelSets);
   }
 
   /** Trims a Node as it is parsed, before it is kept. */
@@ -193,8 +172,8 @@ export class Fleet {
       services,
       pods: this.#componentPods.on(name),
       poolLabelSet: this.poolLabelSetOf(name),
-      poolLabelSetsKnown: this.#poolLabelSetsKnown,
-      workspaces: this.#workspacesKnown ? this.#workspaces.on(name) : undefined,
+      poolLabelSetsKnown: this.#known.has('poolLabelSets'),
+      workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
     };
   }
 
@@ -223,6 +202,19 @@ export class Fleet {
   /** Every node is to be looked at. */
   markAll(): void {
     for (const name of this.#nodes.names()) this.#options.onDirty(name, false);
+  }
+
+  /** Every node is looked at when a collection becomes known. */
+  #learning<T>(what: 'workspaces' | 'poolLabelSets', collection: Collection<T>) {
+    return {
+      ...handlersOf(collection),
+      onReplace: (all: T[]) => {
+        const isFirst = !this.#known.has(what);
+        this.#known.add(what);
+        collection.replace(all);
+        if (isFirst) this.markAll();
+      },
+    };
   }
 
   #markPools(pools: ReadonlySet<string>): void {

@@ -2,7 +2,7 @@ import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
-import type { AskSetAside, KeyRef, NodePlan, NodeSet } from './plan.ts';
+import { type AskSetAside, type KeyRef, keyRefs, type NodePlan, type NodeSet, withdrawalOf } from './plan.ts';
 import { planTaints } from './plan-taints.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
@@ -19,16 +19,14 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   if (unlistSetAside(node, set) === 'empty' && node.annotations[LIST.key] !== undefined) {
     withdrawn.set(entryKey(LIST), LIST);
   }
+  const owned = keyRefs(node.owned.labels, node.owned.annotations);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
   const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
-  const differs = keysOf(set).some(isWrong) || ownedKeys(node).some(isReleased);
+  const differs =
+    keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) || owned.some(isReleased);
   if (!differs && withdrawn.size === 0 && !taints) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
-  if (withdrawn.size > 0) {
-    const refs = [...withdrawn.values()];
-    const those = (kind: KeyRef['kind']) => refs.filter((ref) => ref.kind === kind).map(({ key }) => key);
-    plan.withdrawal = { labels: those('label'), annotations: those('annotation') };
-  }
+  if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
   if (differs) plan.set = set;
   if (taints) plan.taints = taints;
   return plan;
@@ -95,20 +93,6 @@ function valueToSet(
 
 function isOwned(node: ObservedNode, { kind, key }: KeyRef): boolean {
   return (kind === 'label' ? node.owned.labels : node.owned.annotations).has(key);
-}
-
-function keysOf({ labels, annotations }: NodeSet): KeyRef[] {
-  return [
-    ...Object.keys(labels).map((key): KeyRef => ({ kind: 'label', key })),
-    ...Object.keys(annotations).map((key): KeyRef => ({ kind: 'annotation', key })),
-  ];
-}
-
-function ownedKeys({ owned }: ObservedNode): KeyRef[] {
-  return [
-    ...[...owned.labels].map((key): KeyRef => ({ kind: 'label', key })),
-    ...[...owned.annotations].map((key): KeyRef => ({ kind: 'annotation', key })),
-  ];
 }
 
 function valuesOf<T>(holder: { labels: T; annotations: T }, { kind }: KeyRef): T {

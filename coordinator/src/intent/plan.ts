@@ -5,6 +5,13 @@ import type { Taint } from '../fleet/observed-node.ts';
 /** A label or an annotation of a Node. */
 export type KeyRef = { kind: 'label' | 'annotation'; key: string };
 
+export function keyRefs(labels: Iterable<string>, annotations: Iterable<string>): KeyRef[] {
+  return [
+    ...[...labels].map((key): KeyRef => ({ kind: 'label', key })),
+    ...[...annotations].map((key): KeyRef => ({ kind: 'annotation', key })),
+  ];
+}
+
 /** The Node that a plan was made for. A Node that was re-created under the same name has another uid. */
 export type NodeRef = { name: string; uid: string; resourceVersion: string };
 
@@ -21,6 +28,11 @@ export type NodeSet = {
 
 /** Keys to remove whoever owns them, for one merge patch of nulls. */
 export type NodeWithdrawal = { labels: string[]; annotations: string[] };
+
+export function withdrawalOf(refs: readonly KeyRef[]): NodeWithdrawal {
+  const keysOf = (wanted: KeyRef['kind']) => refs.filter(({ kind }) => kind === wanted).map(({ key }) => key);
+  return { labels: keysOf('label'), annotations: keysOf('annotation') };
+}
 
 /** Taints to add, and keys of which every taint is to go, given the Node's taints as observed. */
 export type TaintChange = { add: readonly Taint[]; remove: readonly string[]; observed: readonly Taint[] };

@@ -1,4 +1,5 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { isUntouchable, type ReservedKeys, sortPoolLabels } from './pool-keys.ts';
@@ -9,6 +10,13 @@ import { isUntouchable, type ReservedKeys, sortPoolLabels } from './pool-keys.ts
  * is there with the same value is theirs as well, and stays when the pool no longer asks for it.
  */
 export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
+  // The same for every node of a pool.
+  const sorted = new WeakMap<ObservedPoolLabelSet, ReadonlyMap<string, string>>();
+  const acceptedOf = (set: ObservedPoolLabelSet) => {
+    const accepted = sorted.get(set) ?? sortPoolLabels(set.labels, reserved).accepted;
+    sorted.set(set, accepted);
+    return accepted;
+  };
   return {
     name: 'pool-labels',
     claims: (node) => {
@@ -19,7 +27,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
           node,
           [...managed].filter((key) => !isUntouchable(key, reserved)),
         );
-      const { accepted } = sortPoolLabels(node.poolLabelSet?.labels ?? {}, reserved);
+      const accepted = node.poolLabelSet ? acceptedOf(node.poolLabelSet) : NO_LABELS;
       const source = reasonOf(node);
       const listed: string[] = [];
       const claims = [...accepted].map(([key, value]): Claim => {
@@ -42,6 +50,8 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
     },
   };
 }
+
+const NO_LABELS: ReadonlyMap<string, string> = new Map();
 
 /** Until the sets are known everything stays as it is. */
 function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]): Claim[] {
