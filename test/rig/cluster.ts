@@ -2,6 +2,7 @@ import type { ApiClient } from '../control-plane/api-client.ts';
 import { createServiceAccount } from '../control-plane/cluster.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installAccess } from '../control-plane/rbac.ts';
+import { type FenceSettings, installFence } from './fence.ts';
 
 /** The cluster that a rig stands in, with rollcall's namespace, accounts and rights installed. */
 export type RigCluster = {
@@ -16,12 +17,16 @@ export type RigCluster = {
 
 export type EmbeddedCluster = RigCluster & { controlPlane: Awaited<ReturnType<typeof startControlPlane>> };
 
-/** A control plane of its own, gone when it is stopped. */
-export async function embeddedCluster(): Promise<EmbeddedCluster> {
+/**
+ * A control plane of its own, gone when it is stopped. The coordinator is behind the fence that is shipped, unless a
+ * test is about something that the fence is there to refuse.
+ */
+export async function embeddedCluster(fence: FenceSettings | 'no fence' = {}): Promise<EmbeddedCluster> {
   const controlPlane = await startControlPlane();
   const { api, kubeconfig, binaries } = controlPlane;
   await createServiceAccount(api, 'default', 'default');
   const { coordinatorKubeconfig } = await installAccess(controlPlane);
+  if (fence !== 'no fence') await installFence(controlPlane, 'nodes', fence);
   const lookAround = `${binaries.kubectl} --kubeconfig ${kubeconfig} get nodes --show-labels`;
   return { api, coordinatorKubeconfig, lookAround, controlPlane, stop: () => controlPlane.stop() };
 }

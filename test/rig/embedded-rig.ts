@@ -1,6 +1,7 @@
 import { readyLabel } from '@rollcall/common/well-known.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { embeddedCluster } from './cluster.ts';
+import type { FenceSettings } from './fence.ts';
 import { Rig, type RigOptions } from './rig.ts';
 
 export const WS_DAEMON_READY = readyLabel('ws-daemon', 'default');
@@ -15,8 +16,11 @@ export type EmbeddedRig = {
 };
 
 /** A rig on a control plane of its own: what most end-to-end tests need. */
-export async function startEmbeddedRig(options: Omit<RigOptions, 'cluster'>): Promise<EmbeddedRig> {
-  const cluster = await embeddedCluster();
+export async function startEmbeddedRig({
+  fence,
+  ...options
+}: Omit<RigOptions, 'cluster'> & { fence?: FenceSettings | 'no fence' }): Promise<EmbeddedRig> {
+  const cluster = await embeddedCluster(fence);
   const { controlPlane } = cluster;
   const count = (verb: string) => controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
   try {

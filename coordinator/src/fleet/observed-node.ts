@@ -51,11 +51,11 @@ export function observeNode(node: Node, intern: Intern, annotationsOfInterest: R
   const createdAtMs = Date.parse(creationTimestamp) || 0;
   const owned = ownedKeys(managedFields, intern);
   const inherited = inheritedAnnotations(managedFields, annotationsOfInterest);
-  const kept: Record<string, string> = {};
+  const kept = emptyRecord();
   for (const [key, value] of Object.entries(annotations)) {
     if (annotationsOfInterest.has(key) || owned.annotations.has(key)) kept[intern(key)] = value;
   }
-  const internedLabels: Record<string, string> = {};
+  const internedLabels = emptyRecord();
   for (const [key, value] of Object.entries(labels)) internedLabels[intern(key)] = intern(value);
   return {
     name,
@@ -68,6 +68,11 @@ export function observeNode(node: Node, intern: Intern, annotationsOfInterest: R
     inherited,
     ...taintsOf(node),
   };
+}
+
+/** Without what every object inherits: a label may be called `constructor`. */
+export function emptyRecord(): Record<string, string> {
+  return Object.create(null);
 }
 
 /** The answer to a request for metadata has no spec at all; a whole Node always has one. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ObservedNode } from '../fleet/observed-node.ts';
+import { type ObservedNode, observeNode } from '../fleet/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { mergeClaims } from './intent.ts';
@@ -43,6 +43,15 @@ describe('a plan', () => {
 
   test('is nothing when the node is as it should be', () => {
     expect(plan(observed({ k: 'true', other: 'x' }, ['k']), {})).toBeUndefined();
+  });
+
+  test('of a key that every object has by birth is like any other', () => {
+    const metadata = { name: 'n', uid: 'u', resourceVersion: '7' };
+    const node = observeNode({ apiVersion: 'v1', kind: 'Node', metadata }, (text) => text, new Set());
+    expect(node.labels['constructor']).toBeUndefined();
+    const made = plan(node, { key: 'constructor' }, { key: 'toString', stance: 'withhold' });
+    expect(made).toMatchObject({ set: { labels: { constructor: 'true' } } });
+    expect(made?.withdrawal).toBeUndefined();
   });
 
   test('takes ownership of a key that somebody else set to the same value', () => {

@@ -1,5 +1,5 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
+import { emptyRecord, type ObservedNode } from '../fleet/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import { type AskSetAside, type KeyRef, keyRefs, type NodePlan, type NodeSet, withdrawalOf } from './plan.ts';
@@ -11,7 +11,7 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const withdrawn = keysToWithdraw(node, entries);
   const taints = planTaints(node, intent);
   const force = entries.some((entry) => isTakenOver(entry, node));
-  const set: NodeSet = { labels: {}, annotations: {}, force };
+  const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force };
   for (const entry of entries) {
     const value = valueToSet(entry, node, askSetAside, force);
     if (value !== undefined) valuesOf(set, entry)[entry.key] = value;

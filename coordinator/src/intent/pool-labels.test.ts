@@ -109,7 +109,7 @@ function settle(given: Scene): { state: State; plans: NodePlan[] } {
 
 function facts(given: Scene) {
   const listed = parseManagedLabels(given.listText) ?? new Set<string>();
-  const { accepted } = sortPoolLabels(given.wanted ?? {}, reserved);
+  const { accepted } = sortPoolLabels({ pool: 'p', labels: given.wanted ?? {} }, reserved);
   const before = begin(given);
   const isOurs = (each: string) => listed.has(each) || (before.ours.has(each) && !given.others.includes(each));
   /** There with another value than is wanted, or unwanted; nobody says that it is ours. */

@@ -9,7 +9,7 @@ const reserved = reservedKeys({
 });
 
 function reasonFor(key: string, value = 'x'): string | undefined {
-  return sortPoolLabels({ [key]: value }, reserved).refused[0]?.reason;
+  return sortPoolLabels({ pool: 'p', labels: { [key]: value } }, reserved).refused[0]?.reason;
 }
 
 describe('a label of a pool is refused', () => {
@@ -54,7 +54,7 @@ test('an empty value is a value', () => {
 
 test('a bad key stops no other, and each is told once, in order', () => {
   const labels = { z: '1', 'k8s.io/b': '1', 'a*': '1', m: '' };
-  expect(sortPoolLabels(labels, reserved)).toEqual({
+  expect(sortPoolLabels({ pool: 'p', labels }, reserved)).toEqual({
     accepted: new Map([
       ['m', ''],
       ['z', '1'],
@@ -66,6 +66,12 @@ test('a bad key stops no other, and each is told once, in order', () => {
   });
 });
 
+test('a label that says the pool that it is for is nothing to set, and nothing to refuse; another pool is', () => {
+  const sorted = (value: string) => sortPoolLabels({ pool: 'gold', labels: { agentpool: value } }, reserved);
+  expect(sorted('gold')).toEqual({ accepted: new Map(), refused: [] });
+  expect(sorted('silver').refused).toEqual([{ key: 'agentpool', reason: 'says which pool a node is in' }]);
+});
+
 test('what identifies a node, what rollcall sets and what is Kubernetes’ own is untouchable, other domains are not', () => {
   const keys = ['agentpool', WS_DAEMON_SERVICE.label, 'a.k8s.io/x', 'kubernetes.io/os', 'example.org/x', 'team'];
   expect(keys.filter((key) => isUntouchable(key, reserved))).toEqual(keys.slice(0, 4));
@@ -73,7 +79,8 @@ test('what identifies a node, what rollcall sets and what is Kubernetes’ own i
 
 describe('as Pipeline’s validator has it', () => {
   const strict = { poolLabels: [], ownLabels: [], domains: ['example.com'] };
-  const isAccepted = (key: string, value = 'value') => sortPoolLabels({ [key]: value }, strict).accepted.has(key);
+  const isAccepted = (key: string, value = 'value') =>
+    sortPoolLabels({ pool: 'p', labels: { [key]: value } }, strict).accepted.has(key);
 
   test('PL-4 keys are qualified names outside the forbidden domains and what is below them', () => {
     const keys = ['key', 'key*', '', 'example.com/key', 'node.example.com/key', 'node-role.kubernetes.io/master'];

@@ -25,14 +25,18 @@ export function reservedKeys(options: {
 
 export type RefusedKey = { key: string; reason: string };
 
-/** What of a pool's labels can be set, and why the rest can not. One bad key says nothing about the others. */
+/**
+ * What of a pool's labels can be set, and why the rest can not. One bad key says nothing about the others. A label that
+ * says which pool it is, as Banzai's own examples have it, is neither: its nodes are in that pool already.
+ */
 export function sortPoolLabels(
-  labels: Readonly<Record<string, string>>,
+  { labels, pool }: { labels: Readonly<Record<string, string>>; pool: string },
   reserved: ReservedKeys,
 ): { accepted: Map<string, string>; refused: RefusedKey[] } {
   const accepted = new Map<string, string>();
   const refused: RefusedKey[] = [];
   for (const [key, value] of Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (reserved.poolLabels.includes(key) && value === pool) continue;
     const reason = problemOf(key, value, reserved);
     if (reason === undefined) accepted.set(key, value);
     else refused.push({ key, reason });

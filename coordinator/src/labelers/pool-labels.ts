@@ -13,7 +13,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   // The same for every node of a pool.
   const sorted = new WeakMap<ObservedPoolLabelSet, ReadonlyMap<string, string>>();
   const acceptedOf = (set: ObservedPoolLabelSet) => {
-    const accepted = sorted.get(set) ?? sortPoolLabels(set.labels, reserved).accepted;
+    const accepted = sorted.get(set) ?? sortPoolLabels(set, reserved).accepted;
     sorted.set(set, accepted);
     return accepted;
   };

@@ -11,17 +11,20 @@ export type PoolTally = {
   conflicts: { node: string; key: string }[];
 };
 
-export const NO_NODES: PoolTally = { matched: 0, labelled: 0, conflicts: [] };
+/** How it stands with these nodes; `wanted` are the labels that their pool may set. */
+export function tallyOf(nodes: readonly ObservedNode[], wanted: ReadonlyMap<string, string>): PoolTally {
+  const tally: PoolTally = { matched: nodes.length, labelled: 0, conflicts: [] };
+  for (const node of nodes) countNode(tally, node, wanted);
+  return tally;
+}
 
-/** The tally with one more node; `wanted` are the labels that its pool may set. */
-export function countNode(tally: PoolTally, node: ObservedNode, wanted: ReadonlyMap<string, string>): PoolTally {
+function countNode(tally: PoolTally, node: ObservedNode, wanted: ReadonlyMap<string, string>): void {
   const wrong = [...wanted].filter(([key, value]) => node.labels[key] !== value).map(([key]) => key);
-  if (wrong.length === 0) return { ...tally, matched: tally.matched + 1, labelled: tally.labelled + 1 };
+  if (wrong.length === 0) {
+    tally.labelled += 1;
+    return;
+  }
   const managed = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
   const conflict = wrong.find((key) => node.labels[key] !== undefined && !managed?.has(key));
-  return {
-    ...tally,
-    matched: tally.matched + 1,
-    conflicts: conflict === undefined ? tally.conflicts : [...tally.conflicts, { node: node.name, key: conflict }],
-  };
+  if (conflict !== undefined) tally.conflicts.push({ node: node.name, key: conflict });
 }

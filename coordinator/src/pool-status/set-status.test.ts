@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
-import { countNode, NO_NODES } from './pool-tally.ts';
+import { tallyOf } from './pool-tally.ts';
 import { type SetFacts, setStatus } from './set-status.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
@@ -18,7 +18,14 @@ const SET: ObservedPoolLabelSet = {
 };
 
 function statusOf(change: Partial<SetFacts> = {}) {
-  const base = { set: SET, overruledBy: undefined, refused: [], tally: NO_NODES, previous: undefined, now: NOW };
+  const base = {
+    set: SET,
+    overruledBy: undefined,
+    refused: [],
+    tally: tallyOf([], new Map()),
+    previous: undefined,
+    now: NOW,
+  };
   return setStatus({ ...base, ...change });
 }
 
@@ -47,7 +54,7 @@ describe('a tally', () => {
       node('foreign', { a: '1', b: 'x' }, '["a"]'),
       node('unreadable', { a: 'x', b: 'x' }, '["a"'),
     ];
-    expect(nodes.reduce((tally, each) => countNode(tally, each, wanted), NO_NODES)).toEqual({
+    expect(tallyOf(nodes, wanted)).toEqual({
       matched: 5,
       labelled: 1,
       conflicts: [
@@ -55,7 +62,7 @@ describe('a tally', () => {
         { node: 'unreadable', key: 'a' },
       ],
     });
-    expect(NO_NODES).toEqual({ matched: 0, labelled: 0, conflicts: [] });
+    expect(tallyOf([], new Map())).toEqual({ matched: 0, labelled: 0, conflicts: [] });
   });
 });
 

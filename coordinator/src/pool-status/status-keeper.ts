@@ -7,7 +7,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
 import { type ReservedKeys, sortPoolLabels } from '../labelers/pool-keys.ts';
-import { countNode, NO_NODES, type PoolTally } from './pool-tally.ts';
+import { tallyOf } from './pool-tally.ts';
 import { type SetStatus, setStatus } from './set-status.ts';
 
 export type StatusKeeperOptions = {
@@ -80,24 +80,21 @@ export class StatusKeeper {
     const uids = new Set(sets.map(({ uid }) => uid));
     for (const uid of this.#failed.keys()) if (!uids.has(uid)) this.#failed.delete(uid);
     if (sets.length === 0) return [];
-    const sorted = new Map(sets.map((set) => [set, sortPoolLabels(set.labels, reserved)]));
-    const tallies = new Map<ObservedPoolLabelSet, PoolTally>();
-    for (const name of fleet.nodeNames()) {
-      const node = fleet.node(name);
-      const set = fleet.poolLabelSetOf(name);
-      const wanted = set && sorted.get(set)?.accepted;
-      if (node && set && wanted) tallies.set(set, countNode(tallies.get(set) ?? NO_NODES, node, wanted));
-    }
+    const sorted = new Map(sets.map((set) => [set, sortPoolLabels(set, reserved)]));
+    const nodes = Map.groupBy(fleet.nodeNames(), (name) => fleet.poolLabelSetOf(name));
     return sets.flatMap((set) => {
       const counts = fleet.poolLabelSets.of(set.pool);
-      const refused = sorted.get(set)?.refused ?? [];
+      const { accepted, refused } = sorted.get(set) ?? sortPoolLabels(set, reserved);
       this.#refused += refused.length;
       const previous = fleet.poolLabelSets.statusOf(set.name) as Partial<SetStatus> | undefined;
       const status = setStatus({
         set,
         overruledBy: counts === set ? undefined : counts,
         refused,
-        tally: tallies.get(set) ?? NO_NODES,
+        tally: tallyOf(
+          (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []),
+          accepted,
+        ),
         previous,
         now: rfc3339(clock.now()),
       });

@@ -7,6 +7,7 @@ import { ApiError } from '../../control-plane/api-client.ts';
 import { applyManifest, createNode, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
+import { installFence } from '../../rig/fence.ts';
 import { Rig } from '../../rig/rig.ts';
 import { NodeStates } from '../gitpod/node-states.ts';
 import { MANAGED, POOL, poolLabelSet, poolsPath } from './pool-cluster.ts';
@@ -84,6 +85,7 @@ export class PoolStage {
   async installCrd(manifest?: string): Promise<void> {
     await applyManifest(this.cluster.controlPlane, manifest ?? (await readFile(CRD, 'utf8')));
     await waitFor('NodePoolLabelSets to be served', async () => (await this.api.list(poolsPath())).length >= 0);
+    await installFence(this.cluster.controlPlane, 'pools');
   }
 
   async stop(): Promise<void> {
