@@ -168,10 +168,22 @@ describe('the coordinator may', () => {
   });
 });
 
+test('one more label of a pool of 1,000 can be listed, and a label of a person not', async () => {
+  const thousand = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`key-${index}`, '1']));
+  const annotations = { [MANAGED]: JSON.stringify(Object.keys(thousand)) };
+  await register(cluster.api, 'huge', { [POOL]: 'huge', ...thousand }, { annotations });
+  await cluster.api.post(poolsPath(), poolLabelSet('huge', { ...thousand, more: '1' }));
+  await admissionKnows(cluster, 'huge', ['more', '1']);
+  const listing = (key: string) => annotation(MANAGED, JSON.stringify([...Object.keys(thousand), key]));
+  expect(await refusalOf(coordinator, 'huge', listing('more'))).toBeUndefined();
+  expect(await refusalOf(coordinator, 'huge', listing('person'))).toContain('labels to list: person');
+});
+
 describe('a list that nobody can read', () => {
   test.each([
     ['odd', '{"a":["\\"]'],
     ['double', '["tier","tier"]'],
+    ['pretty', '[\n\t"tier",\r\n  "x"\n]'],
     ['long', JSON.stringify(Array.from({ length: 20_000 }, (_, index) => `k${index}`))],
   ])('does not keep the coordinator from anything else: %s', async (name, list) => {
     await register(cluster.api, name, { [POOL]: 'gold', [WS_DAEMON]: 'true' }, { annotations: { [MANAGED]: list } });
@@ -186,12 +198,12 @@ describe('the coordinator may not', () => {
     ['set another value than the pool asks for', label('size', 'xs'), 'does not ask for the labels size=xs'],
     ['remove the label of a person', label('person', null), 'may not change the labels person'],
     ['remove a label of the pool that is not listed', label(POOL, null), `may not change the labels ${POOL}`],
-    ['put a node into another pool', label(POOL, 'lead'), `may not change the labels ${POOL}`],
-    ['put a node into a pool by another label', label('agentpool', 'x'), 'may not change the labels agentpool'],
-    ['give a node a role', label('node-role.kubernetes.io/control-plane', ''), 'may not change the labels node-role'],
+    ['put a node into another pool', label(POOL, 'lead'), `labels ${POOL}`],
+    ['put a node into a pool by another label', label('agentpool', 'x'), 'labels agentpool'],
+    ['give a node a role', label('node-role.kubernetes.io/control-plane', ''), 'labels node-role'],
     ['take a role', label('node-role.kubernetes.io/x', null), 'may not change the labels node-role'],
     ['remove a reserved label that is listed', label('x.kubernetes.io/old', null), 'may not change the labels x.kub'],
-    ['set another label of NFD', label('feature.node.kubernetes.io/cpu-x', '1'), 'may not change the labels feature'],
+    ['set another label of NFD', label('feature.node.kubernetes.io/cpu-x', '1'), 'labels feature'],
     ['list what the pool does not ask for', annotation(MANAGED, '["person"]'), 'labels to list: person'],
     ['set a foreign annotation', annotation('foreign', '1'), 'may not change the annotations foreign'],
     ['remove a foreign annotation', annotation('mine', null), 'may not change the annotations mine'],
@@ -231,6 +243,25 @@ describe('the coordinator may not', () => {
     const remove = await withoutTaint('pooled', FOREIGN_TAINT.key);
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toContain(other);
     expect(await refusalOf(coordinator, 'untold', add(STARTUP_TAINT), JSON_PATCH)).toContain(other);
+  });
+
+  test('forge managedFields, to erase those of others or to remove what they set', async () => {
+    for (const name of ['pooled', 'left']) {
+      const { managedFields = [] } = (await readNode(cluster, name)).metadata;
+      const entry = { operation: 'Apply', apiVersion: 'v1', fieldsType: 'FieldsV1' };
+      const forged = { ...entry, manager: 'rollcall', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:person': {} } } } };
+      const dummy = { ...entry, manager: 'x', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:tier': {} } } } };
+      const erased = await refusalOf(coordinator, name, merge({ managedFields: [dummy] }));
+      expect(erased).toContain('may not erase managedFields');
+      const added = await refusalOf(coordinator, name, merge({ managedFields: [...managedFields, forged] }));
+      expect(added).toMatch(/own the labels of others|to be owned/);
+    }
+  });
+
+  test('add its taints with an effect that evicts', async () => {
+    const value = { ...NOT_READY_TAINT, key: 'gitpod.io/registry-facade-not-ready', effect: 'NoExecute' };
+    const add = [{ op: 'add', path: '/spec/taints/-', value }];
+    expect(await refusalOf(coordinator, 'pooled', add, JSON_PATCH)).toContain('NoSchedule only');
   });
 
   test('make or delete nodes, or write their status, whatever rights it is given by mistake', async () => {

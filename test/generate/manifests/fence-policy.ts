@@ -8,6 +8,11 @@ const NAME = 'rollcall-fence';
 const POOLS_NAME = 'rollcall-fence-pools';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
+/** Under which the API server keeps those who have changed a Node, when there are too many. */
+const MERGED_MANAGERS = 'ancient-changes';
+/** Of the annotation that lists the labels of pools: what costs more to read than a policy may is not written. */
+const LIST_LENGTH_MAX = 131_072;
+
 /** What may be in `spec` of a Node besides taints. */
 const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'configSource', 'externalID'];
 
@@ -56,8 +61,8 @@ function onlyTheCoordinator({ namespace }: PolicySettings): object {
 function changes({ services, labelPrefixes }: PolicySettings): { name: string; expression: string }[] {
   const isOwn = '(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)))';
   const annotationOf = (node: string) => `${node}.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')`;
-  const keysIn = (list: string) =>
-    `${list}.replace('[', '').replace(']', '').replace('"', '').replace(' ', '').split(',')`;
+  const noise = ['[', ']', '"', ' ', '\\n', '\\r', '\\t'];
+  const keysIn = (list: string) => `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
   return [
     { name: 'ownLabels', expression: celList(services.map(({ label }) => label)) },
     { name: 'ownPrefixes', expression: celList(labelPrefixes) },
@@ -80,13 +85,30 @@ function changes({ services, labelPrefixes }: PolicySettings): { name: string; e
     { name: 'oldListed', expression: keysIn('variables.oldList') },
     {
       // No list is so long, or so odd, that it costs anything where it stays as it is.
-      name: 'listed',
+      name: 'listedNow',
       expression: cel(`
         variables.list == variables.oldList ? [] :
-        ${keysIn('variables.list')}
-          .filter(k, k != '' && !(k in variables.oldListed))`),
+        ${keysIn('variables.list')}.filter(k, k != '')`),
     },
+    { name: 'ownedLabels', expression: ownedLabels('object') },
+    { name: 'oldOwnedLabels', expression: ownedLabels('oldObject') },
   ];
+}
+
+/** What the apply of the coordinator names of labels, as managedFields have it: `f:` before each key. */
+function ownedLabels(node: string): string {
+  return cel(`
+    ${node}.metadata.?managedFields.orValue([])
+      .filter(m, m.manager == '${FIELD_MANAGER}' && m.operation == 'Apply')
+      .map(m, m.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}))`);
+}
+
+/** Whether each label that the coordinator owns now, and did not own before, may be: `isFine` is about the key `k`. */
+function ownsNoOtherLabels(isFine: string): string {
+  const isKnown = 'variables.oldOwnedLabels.exists(o, f in o)';
+  const each = `[f.substring(2)].all(k, ${isFine})`;
+  return cel(`
+    variables.ownedLabels.all(fields, fields.all(f, f == '.' || ${isKnown} || ${each}))`);
 }
 
 function staticFence(settings: PolicySettings): ManifestObject {
@@ -95,8 +117,13 @@ function staticFence(settings: PolicySettings): ManifestObject {
   // An apply that no longer names a label removes it where nobody else owns it.
   const ownersOf = "variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())";
   const isAlone = `${ownersOf}.map(m, m.manager) == ['${FIELD_MANAGER}']`;
+  // An entry of another field manager goes when all that it names was changed, or when there are too many of them.
+  const isChanged = (kind: string) =>
+    cel(`
+      m.?fieldsV1[?'f:metadata'][?'f:${kind}'].orValue({}).all(f, f == '.'
+        || variables.${kind}[?f.substring(2)] != variables.${kind === 'labels' ? 'oldLabels' : 'oldAnnotations'}[?f.substring(2)])`);
   const othersTaints = (node: string) =>
-    `${node}.spec.?taints.orValue([]).filter(t, !(t.key in variables.ownTaints) && t.key != variables.removedTaint)`;
+    `${node}.filter(t, !(t.key in variables.ownTaints) && t.key != variables.removedTaint)`;
   return policy(NAME, {
     failurePolicy: 'Fail',
     matchConstraints: {
@@ -105,7 +132,11 @@ function staticFence(settings: PolicySettings): ManifestObject {
     matchConditions: [onlyTheCoordinator(settings)],
     variables: [
       ...changes(settings),
+      { name: 'listedAnew', expression: 'variables.listedNow.filter(k, !(k in variables.oldListed))' },
+      { name: 'fields', expression: 'object.metadata.?managedFields.orValue([])' },
       { name: 'oldFields', expression: 'oldObject.metadata.?managedFields.orValue([])' },
+      { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
+      { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
       { name: 'nobodysLabels', expression: celList([...poolLabels, MANAGED_LABELS_ANNOTATION]) },
       { name: 'reservedDomains', expression: celList(reservedDomains) },
       { name: 'isInPool', expression: `${poolOfNode('oldObject', poolLabels)} != ''` },
@@ -129,7 +160,7 @@ function staticFence(settings: PolicySettings): ManifestObject {
       {
         // It may go, and never come.
         name: 'removedTaint',
-        expression: `object.spec.?taints.orValue([]).exists(t, t.key == '${STARTUP_TAINT}') ? '' : '${STARTUP_TAINT}'`,
+        expression: `variables.taints.exists(t, t.key == '${STARTUP_TAINT}') ? '' : '${STARTUP_TAINT}'`,
       },
     ],
     validations: [
@@ -146,13 +177,23 @@ function staticFence(settings: PolicySettings): ManifestObject {
         messageExpression: "'rollcall may not change the annotations ' + variables.foreignAnnotations.join(', ')",
       },
       {
-        expression: 'variables.isInPool || size(variables.listed) == 0',
+        expression: 'variables.isInPool || size(variables.listedAnew) == 0',
         messageExpression:
-          "'rollcall may not list the labels ' + variables.listed.join(', ') + ' on a node in no pool'",
+          "'rollcall may not list the labels ' + variables.listedAnew.join(', ') + ' on a node in no pool'",
       },
       {
-        expression: `${othersTaints('object')}\n== ${othersTaints('oldObject')}`,
+        expression: `variables.list == variables.oldList || size(variables.list) <= ${LIST_LENGTH_MAX}`,
+        message: `rollcall may not write a list of labels of more than ${LIST_LENGTH_MAX} characters`,
+      },
+      {
+        expression: `${othersTaints('variables.taints')}\n== ${othersTaints('variables.oldTaints')}`,
         message: 'rollcall may not change the taints of others, and only remove the one that gates new nodes',
+      },
+      {
+        expression: cel(`
+          variables.taints.all(t, !(t.key in variables.ownTaints) || variables.oldTaints.exists(o, o == t)
+            || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))`),
+        message: 'rollcall may add its taints with the value true and the effect NoSchedule only',
       },
       {
         expression: SPEC_FIELDS.map((field) => `object.spec.?${field} == oldObject.spec.?${field}`).join('\n&& '),
@@ -166,9 +207,21 @@ function staticFence(settings: PolicySettings): ManifestObject {
       },
       {
         expression: cel(`
-          size(object.metadata.?managedFields.orValue([])) > 0
-          || size(oldObject.metadata.?managedFields.orValue([])) == 0`),
+          variables.fields.exists(n, n.manager == '${MERGED_MANAGERS}')
+          || variables.oldFields.all(m, m.manager == '${FIELD_MANAGER}'
+            || variables.fields.exists(n,
+              n.manager == m.manager && n.operation == m.operation && n.?subresource == m.?subresource)
+            || (m.?fieldsV1.orValue({}).all(f, f == 'f:metadata'
+                || (f == 'f:spec' && variables.taints != variables.oldTaints))
+              && ${isChanged('labels')}
+              && ${isChanged('annotations')}))`),
         message: 'rollcall may not erase managedFields',
+      },
+      {
+        expression: ownsNoOtherLabels(
+          `(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (variables.isInPool && ${isOrdinary}))`,
+        ),
+        message: 'rollcall may not own the labels of others',
       },
     ],
   });
@@ -176,7 +229,8 @@ function staticFence(settings: PolicySettings): ManifestObject {
 
 function poolFence(settings: PolicySettings): ManifestObject {
   return policy(POOLS_NAME, {
-    failurePolicy: 'Fail',
+    // Where the API server cannot find what the parameters are, it would refuse everybody's every change of a Node.
+    failurePolicy: 'Ignore',
     paramKind: POOL_LABEL_SET_PARAMS,
     matchConstraints: {
       resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
@@ -189,7 +243,10 @@ function poolFence(settings: PolicySettings): ManifestObject {
       ...changes(settings).filter(({ name }) => name !== 'removed'),
       { name: 'wanted', expression: 'params.?spec.?labels.orValue({})' },
       { name: 'unwanted', expression: 'variables.set.filter(k, variables.wanted[?k] != variables.labels[?k])' },
-      { name: 'unwantedListed', expression: 'variables.listed.filter(k, !(k in variables.wanted))' },
+      {
+        name: 'unwantedListed',
+        expression: 'variables.listedNow.filter(k, !(k in variables.wanted) && !(k in variables.oldListed))',
+      },
     ],
     validations: [
       {
@@ -203,6 +260,13 @@ function poolFence(settings: PolicySettings): ManifestObject {
         messageExpression: cel(`
           'NodePoolLabelSet ' + params.metadata.name + ' does not ask for the labels to list: '
           + variables.unwantedListed.join(', ')`),
+      },
+      {
+        expression: ownsNoOtherLabels(
+          '(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || k in variables.wanted)',
+        ),
+        messageExpression:
+          "'NodePoolLabelSet ' + params.metadata.name + ' does not ask for labels that are to be owned'",
       },
     ],
   });

@@ -119,7 +119,7 @@ const columns = [
   column('Nodes', 'integer', '.status.nodesMatched', 'Nodes of the pool.'),
   column('Labelled', 'integer', '.status.nodesLabelled', 'Those that have all labels.'),
   column('Conflicts', 'integer', '.status.nodesInConflict', 'Those on which a label has another value.', 1),
-  column('Accepted', 'string', '.status.conditions[?(@.type=="Accepted")].status', 'Every label can be set.', 1),
+  column('Accepted', 'string', '.status.conditions[?(@.type=="Accepted")].status', 'Every label can be set.'),
   column('Ready', 'string', ofReady('status'), 'Every node has the labels.'),
   column('Message', 'string', ofReady('message'), 'Why it is ready or not.', 1),
   column('Age', 'date', '.metadata.creationTimestamp', 'Since it was made.'),

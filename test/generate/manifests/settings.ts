@@ -1,4 +1,11 @@
-import { MANAGED_LABELS_ANNOTATION, SCALE_DOWN_DISABLED } from '@rollcall/common/well-known.ts';
+import {
+  DEVICE_IDENTITY_PREFIX,
+  FACT_PREFIX,
+  IMPLIED_LABELS_ANNOTATION,
+  MANAGED_LABELS_ANNOTATION,
+  SCALE_DOWN_DISABLED,
+  WITHDRAWN_LABELS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import { DEFAULT_POOL_LABELS } from '@rollcall/coordinator/pools.ts';
 import { KUBERNETES_DOMAINS } from '@rollcall/coordinator/reserved-domains.ts';
 import { resolveServices, type Service } from '@rollcall/coordinator/services.ts';
@@ -28,7 +35,10 @@ export const DEFAULT_SETTINGS: PolicySettings = {
     'feature.node.kubernetes.io/usb-',
     'feature.node.kubernetes.io/pci-',
     'beta.devicetree.org/',
+    DEVICE_IDENTITY_PREFIX,
+    FACT_PREFIX,
+    // Of the rules in deploy/rules.
     'accelerators/',
   ],
-  annotations: [SCALE_DOWN_DISABLED, MANAGED_LABELS_ANNOTATION],
+  annotations: [SCALE_DOWN_DISABLED, MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION, WITHDRAWN_LABELS_ANNOTATION],
 };
