@@ -8,7 +8,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{agent,coordinator,packages/*}/src/**/*.test.ts', 'test/{tidy,generate}/**/*.test.ts'],
+          include: ['{agent,coordinator,packages/*}/src/**/*.test.ts', 'test/{tidy,generate,fixtures}/**/*.test.ts'],
         },
       },
       {

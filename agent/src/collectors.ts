@@ -1,12 +1,62 @@
-import type { DeviceReport } from '@rollcall/common/report.ts';
+import { identityOf } from '@rollcall/common/accelerators.ts';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { AgentConfig } from './config.ts';
+import { DeviceScanner, type ScannedDevices } from './devices/device-scanner.ts';
+import { createDeviceTreeCollector } from './devices/device-tree/device-tree-collector.ts';
+import { openHostFiles } from './devices/host-files.ts';
+import { createPciCollector } from './devices/pci/pci-collector.ts';
+import { HotplugHints } from './devices/usb/hotplug-hints.ts';
+import { createUsbCollector } from './devices/usb/usb-collector.ts';
+import { FactsCollector } from './facts/facts-collector.ts';
+import type { AgentMetrics } from './metrics.ts';
 
 /** What is known of the machine itself, besides its services. */
-export type MachineObservations = {
-  devices: readonly DeviceReport[];
-  facts: Readonly<Record<string, string>>;
+type MachineObservations = ScannedDevices & { facts: Readonly<Record<string, string>> };
+
+export type MachineCollectorsOptions = {
+  config: Pick<AgentConfig, 'sysfsRoot' | 'procfsRoot' | 'deviceRemovalGraceSeconds'>;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<AgentMetrics, 'collectors' | 'devices'>;
+  signal: AbortSignal;
+  /** Called when there is something else to report. */
+  onChange: () => void;
 };
 
-/** The place where the collectors of devices and facts come together. There are none yet, so both are empty. */
-export function observeMachine(): MachineObservations {
-  return { devices: [], facts: {} };
+/** All that looks at the machine itself: its devices, hints that one was just plugged, and its facts. */
+export class MachineCollectors {
+  readonly #scanner: DeviceScanner;
+  readonly #hints: HotplugHints;
+  readonly #facts: FactsCollector;
+
+  constructor({ config, metrics, ...options }: MachineCollectorsOptions) {
+    const { sysfsRoot, procfsRoot } = config;
+    const files = openHostFiles();
+    this.#scanner = new DeviceScanner({
+      ...options,
+      collectors: [
+        createUsbCollector(sysfsRoot, files, () => this.#scanner.scanSoon()),
+        createPciCollector(sysfsRoot, files),
+        createDeviceTreeCollector(procfsRoot, sysfsRoot, files),
+      ],
+      collectorMetrics: metrics.collectors,
+      deviceMetrics: metrics.devices,
+      graceMs: config.deviceRemovalGraceSeconds * 1000,
+      identityOf,
+    });
+    this.#hints = new HotplugHints({ ...options, sysfsRoot, scanSoon: () => this.#scanner.scanSoon() });
+    this.#facts = new FactsCollector({ ...options, metrics: metrics.collectors });
+  }
+
+  /** Returns when the devices are known; the facts come later. */
+  start(): void {
+    this.#scanner.start();
+    this.#hints.start();
+    this.#facts.start();
+  }
+
+  observe(): MachineObservations {
+    return { ...this.#scanner.scanned(), facts: this.#facts.facts() };
+  }
 }

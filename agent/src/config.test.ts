@@ -53,6 +53,7 @@ describe('the configuration of the agent', () => {
       heartbeatSeconds: 10,
       sysfsRoot: '/sys',
       procfsRoot: '/proc',
+      deviceRemovalGraceSeconds: 5,
       listen: '0.0.0.0:8086',
       jsonLog: true,
       verbose: false,

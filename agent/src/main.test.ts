@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { tmpdir } from 'node:os';
+import { release, tmpdir } from 'node:os';
 import path from 'node:path';
 import type { FullReport } from '@rollcall/common/report.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { CORAL, CORAL_USED, FakeSysfs } from './devices/testing/fake-sysfs.ts';
 import { createService, listenOnLoopback, type RunningServer } from './probes/testing/servers.ts';
 import { FIRST, SECOND, SERVER_NAME } from './report/testing/certificates.ts';
 import { redirectTo, TestCoordinator } from './report/testing/coordinator.ts';
@@ -25,8 +26,10 @@ let coordinators: TestCoordinator[];
 let agents: Agent[];
 let wsDaemon: RunningServer;
 let registryFacade: RunningServer;
+let sysfs: FakeSysfs;
 
 beforeEach(async () => {
+  sysfs = new FakeSysfs();
   directory = mkdtempSync(path.join(tmpdir(), 'rollcall-agent-'));
   coordinators = [];
   agents = [];
@@ -45,6 +48,7 @@ afterEach(async () => {
   await wsDaemon.close();
   await registryFacade.close();
   rmSync(directory, { recursive: true });
+  sysfs.dispose();
 });
 
 function put(name: string, content: string) {
@@ -71,6 +75,8 @@ function startAgent(to: { origin: string }[], flags: string[] = [], stdout: 'pip
       `--coordinator-server-name=${SERVER_NAME}`,
       `--token-file=${path.join(directory, 'token')}`,
       '--listen=127.0.0.1:0',
+      `--sysfs-root=${sysfs.root}`,
+      `--procfs-root=${sysfs.procfs}`,
       ...flags,
     ],
     stdout,
@@ -103,10 +109,18 @@ function until<T>(check: () => T): Promise<T> {
   return vi.waitFor(check, LIMIT);
 }
 
+function lastContent(coordinator: TestCoordinator): FullReport | undefined {
+  return coordinator.taken.map(({ report }) => report as FullReport).findLast(({ services }) => services);
+}
+
 /** The services as last reported. */
 function lastServices(coordinator: TestCoordinator) {
-  const full = coordinator.taken.map(({ report }) => report as FullReport).findLast(({ services }) => services);
-  return Object.fromEntries(full?.services.map(({ name, ready }) => [name, ready]) ?? []);
+  return Object.fromEntries(lastContent(coordinator)?.services.map(({ name, ready }) => [name, ready]) ?? []);
+}
+
+/** Names of the devices as last reported. */
+function lastDevices(coordinator: TestCoordinator) {
+  return lastContent(coordinator)?.devices.map(({ attributes }) => `${attributes['vendor']}:${attributes['device']}`);
 }
 
 function untilServices(coordinator: TestCoordinator, services: Record<string, boolean>) {
@@ -142,10 +156,49 @@ describe('the agent', () => {
     startAgent([coordinator]);
     await untilServices(coordinator, ALL_READY);
     const { report } = coordinator.taken[0] ?? {};
-    expect(report).toMatchObject({ node: 'node-1', sequence: 1, devices: [], facts: {} });
+    expect(report).toMatchObject({ node: 'node-1', sequence: 1, devices: [] });
     expect(report?.boot).toMatch(/^[0-9a-f-]{36}$/);
     await wsDaemon.close();
     await untilServices(coordinator, { ...ALL_READY, 'ws-daemon': false });
+  });
+
+  test('reports the facts about the machine as soon as it has them', async () => {
+    const coordinator = await startCoordinator();
+    coordinator.answer = () => ({ body: { nextReportSeconds: 600 } });
+    startAgent([coordinator]);
+    await untilServices(coordinator, ALL_READY);
+    await until(() => expect(lastContent(coordinator)?.facts).toMatchObject({ kernel: release() }));
+  });
+
+  test('reports devices from the start, and each that is plugged in or unplugged within two seconds', async () => {
+    const coordinator = await startCoordinator();
+    coordinator.answer = () => ({ body: { nextReportSeconds: 600 } });
+    sysfs.pci('0000:00:01.0');
+    const agent = startAgent([coordinator], ['--device-removal-grace-seconds=0.2']);
+    await untilServices(coordinator, ALL_READY);
+    for (const { report } of coordinator.taken) expect(report).toMatchObject({ devices: [{ bus: 'pci' }] });
+    const plug = async (change: () => void, devices: string[]) => {
+      change();
+      const startMs = performance.now();
+      await until(() => expect(lastDevices(coordinator)).toEqual(devices));
+      return performance.now() - startMs;
+    };
+    const tookMs = [
+      await plug(() => sysfs.usb('1-1', CORAL), ['10de:20b0', '1a6e:089a']),
+      await plug(() => sysfs.remove('usb', '1-1'), ['10de:20b0']),
+      await plug(() => sysfs.usb('1-1', CORAL_USED), ['10de:20b0', '18d1:9302']),
+    ];
+    expect(Math.max(...tookMs)).toBeLessThan(2000);
+    const { body } = await httpGet(`http://${await listenAddress(agent)}/metrics`);
+    expect(body).toMatch(/^rollcall_agent_devices\{bus="usb"\} 1$/m);
+    expect(body).toMatch(/^rollcall_agent_collector_available\{collector="device-tree"\} 0$/m);
+  });
+
+  test('does not say that there are no devices where it cannot look', async () => {
+    const coordinator = await startCoordinator();
+    startAgent([coordinator], ['--sysfs-root=/nowhere']);
+    await untilServices(coordinator, ALL_READY);
+    expect(lastContent(coordinator)).toMatchObject({ devices: [], unread: ['usb', 'pci'] });
   });
 
   test('sends heartbeats without content, and the content at once when asked', async () => {

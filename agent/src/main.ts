@@ -8,7 +8,7 @@ import { createLogger, type Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import { observeMachine } from './collectors.ts';
+import { MachineCollectors } from './collectors.ts';
 import { type AgentConfig, loadConfig, PROGRAM_NAME } from './config.ts';
 import { registerAgentMetrics } from './metrics.ts';
 import { defineServices } from './probes/services.ts';
@@ -62,6 +62,15 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
     return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
   });
 
+  const machine = new MachineCollectors({
+    config,
+    clock,
+    logger,
+    metrics,
+    signal,
+    onChange: () => reporter.changed(),
+  });
+
   const client = new CoordinatorClient({
     caFile: config.coordinatorCaFile,
     serverName: config.coordinatorServerName,
@@ -77,7 +86,7 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
     heartbeatSeconds: config.heartbeatSeconds,
     content: () => {
       const states = services.states();
-      return states && buildContent({ services: states, ...observeMachine() });
+      return states && buildContent({ services: states, ...machine.observe() });
     },
     onTargets: (targets) => services.retarget(targets),
     onRound: () => watchdog.beat(),
@@ -91,6 +100,7 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   const bound = await openObservability(config.listen, { health, readiness, registry }, life);
   life.onStop('coordinator connection', () => client.close());
   life.onStop('reporter', () => reporter.stop());
+  machine.start();
   services.start();
   reporter.start();
   const { nodeName: node, namespace, coordinatorUrl: coordinators } = config;

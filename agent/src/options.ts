@@ -158,13 +158,21 @@ export const AGENT_OPTIONS = {
     type: 'string',
     default: '/sys',
     check: checkDirectory,
-    help: 'Where the sysfs of the node is mounted. Accepted, but nothing is read from it in this version.',
+    help: 'Where the sysfs of the node is mounted: USB and PCI are read there. The one of a container shows both.',
   },
   procfsRoot: {
     type: 'string',
     default: '/proc',
     check: checkDirectory,
-    help: 'Where the procfs of the node is mounted. Accepted, but nothing is read from it in this version.',
+    help: 'Where the procfs of the node is mounted: the device tree is read there, or else in the sysfs.',
+  },
+  deviceRemovalGraceSeconds: {
+    type: 'number',
+    default: 5,
+    min: 0,
+    max: 300,
+    integer: false,
+    help: 'How long a known accelerator that vanished is still reported: some come back with another id when first used.',
   },
   listen: {
     type: 'string',

@@ -4,8 +4,10 @@
  */
 export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   common: [],
-  agent: ['common', 'agent/probes', 'agent/report'],
+  agent: ['common', 'agent/probes', 'agent/devices', 'agent/facts', 'agent/report'],
   'agent/probes': ['common'],
+  'agent/devices': ['common', 'agent'],
+  'agent/facts': ['common', 'agent'],
   'agent/report': ['common', 'agent/probes', 'agent'],
   coordinator: [
     'common',
@@ -18,8 +20,12 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/intent',
     'coordinator/apply',
     'coordinator/events',
+    'coordinator/eviction',
     'coordinator/console',
     'coordinator/pool-status',
+    'coordinator/rules',
+    'coordinator/rule-files',
+    'coordinator/notify',
   ],
   'coordinator/kube': ['common'],
   'coordinator/tls': ['common', 'coordinator/kube'],
@@ -45,6 +51,10 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   ],
   'coordinator/apply': ['common', 'coordinator/kube', 'coordinator/intent'],
   'coordinator/events': ['common', 'coordinator/kube'],
+  'coordinator/rules': ['common'],
+  'coordinator/rule-files': ['common', 'coordinator/rules'],
+  'coordinator/notify': ['common'],
+  'coordinator/eviction': ['common', 'coordinator/kube', 'coordinator/apply', 'coordinator/events'],
   test: [
     'common',
     'agent',
@@ -56,6 +66,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/ingest',
     'coordinator/apply',
     'coordinator/events',
+    'coordinator/eviction',
     'coordinator/intent',
     'coordinator/fleet',
     'coordinator/labelers',
@@ -69,6 +80,7 @@ export const SHARED_ROOT_FILES: readonly string[] = [
   'coordinator/src/pools.ts',
   'coordinator/src/reserved-domains.ts',
   'agent/src/config.ts',
+  'agent/src/collector-metrics.ts',
 ];
 
 /** Rooms that are pure: values in, values out. */
@@ -77,6 +89,7 @@ export const PURE_ROOMS: readonly string[] = [
   'coordinator/readiness',
   'coordinator/labelers',
   'coordinator/intent',
+  'coordinator/rules',
 ];
 
 /** Where the process environment may be read. */

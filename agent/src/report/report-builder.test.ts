@@ -17,7 +17,7 @@ describe('buildContent', () => {
       fc.property(distinct, fc.infiniteStream(fc.nat()), (services, order) => {
         const keyed = services.map((service) => ({ service, key: order.next().value ?? 0 }));
         const shuffled = keyed.sort((a, b) => a.key - b.key).map(({ service }) => service);
-        const rest = { devices: [], facts: {} };
+        const rest = { devices: [], unread: [], facts: {} };
         const digest = digestContent(buildContent({ services, ...rest })).digest;
         expect(digestContent(buildContent({ services: shuffled, ...rest })).digest).toBe(digest);
       }),
@@ -27,7 +27,7 @@ describe('buildContent', () => {
   test('has another digest when anything about a service changes', () => {
     const digestOf = (changes: object) => {
       const services = [{ name: 'a', ready: true, sinceMs: 0, evidence: 'e', ...changes }];
-      return digestContent(buildContent({ services, devices: [], facts: {} })).digest;
+      return digestContent(buildContent({ services, devices: [], unread: [], facts: {} })).digest;
     };
     const digests = [{}, { name: 'b' }, { ready: false }, { sinceMs: 1 }, { evidence: 'f' }].map(digestOf);
     expect(new Set(digests).size).toBe(digests.length);
@@ -35,13 +35,13 @@ describe('buildContent', () => {
 
   test('writes times as RFC 3339 in UTC', () => {
     const services = [{ name: 'a', ready: true, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7), evidence: 'e' }];
-    const content = buildContent({ services, devices: [], facts: {} });
+    const content = buildContent({ services, devices: [], unread: [], facts: {} });
     expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
   });
 });
 
 describe('a report', () => {
-  const report = digestContent({ services: [], devices: [], facts: { cpu: 'x' } });
+  const report = digestContent({ services: [], devices: [], unread: [], facts: { cpu: 'x' } });
 
   test('in full carries the content', () => {
     expect(fullReport(identity, report)).toEqual({

@@ -1,5 +1,6 @@
 import { contentDigest } from '@rollcall/common/digest.ts';
 import type {
+  DeviceBus,
   DeviceReport,
   FullReport,
   Heartbeat,
@@ -13,14 +14,16 @@ import type { ServiceState } from '../probes/types.ts';
 export type Observations = {
   services: readonly ServiceState[];
   devices: readonly DeviceReport[];
+  unread: readonly DeviceBus[];
   facts: Readonly<Record<string, string>>;
 };
 
 /** Services come out sorted by name, so that the order in which probes answer does not show in the digest. */
-export function buildContent({ services, devices, facts }: Observations): ReportContent {
+export function buildContent({ services, devices, unread, facts }: Observations): ReportContent {
   return {
     services: services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
     devices: [...devices],
+    ...(unread.length > 0 ? { unread: [...unread] } : {}),
     facts: { ...facts },
   };
 }

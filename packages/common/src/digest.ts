@@ -11,6 +11,6 @@ export function canonicalJson(value: unknown): string {
 }
 
 /** SHA-256, in hex, of the canonical JSON of a report's content. */
-export function contentDigest({ services, devices, facts }: ReportContent): string {
-  return createHash('sha256').update(canonicalJson({ services, devices, facts })).digest('hex');
+export function contentDigest({ services, devices, unread, facts }: ReportContent): string {
+  return createHash('sha256').update(canonicalJson({ services, devices, unread, facts })).digest('hex');
 }

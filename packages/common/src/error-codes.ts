@@ -23,6 +23,8 @@ export const ERROR_CODES = {
   COORDINATOR_UNREACHABLE: 'The agent could not deliver a report to any coordinator; it goes on probing and retries.',
   COORDINATOR_REFUSED: 'The coordinator refused a report; its problem details are in the fields.',
   TOKEN_UNREADABLE: 'The agent could not read its service account token.',
+  FACTS_UNREADABLE:
+    'The agent could not read the facts about its machine; it keeps those that it had, and tries again.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

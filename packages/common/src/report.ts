@@ -10,15 +10,19 @@ export type ServiceReport = {
   evidence: string;
 };
 
+export type DeviceBus = 'usb' | 'pci' | 'device-tree';
+
 /** One device as its bus describes it, attributes in the kernel's own words (class, vendor, device, …). */
 export type DeviceReport = {
-  bus: 'usb' | 'pci' | 'device-tree';
+  bus: DeviceBus;
   attributes: Record<string, string>;
 };
 
 export type ReportContent = {
   services: ServiceReport[];
   devices: DeviceReport[];
+  /** Buses that are there and could not be read: what is on them is not known. Absent when there are none. */
+  unread?: DeviceBus[];
   /** Facts about the machine, such as its CPU model. */
   facts: Record<string, string>;
 };

@@ -47,6 +47,18 @@ export const SCALE_DOWN_HOLD = 'rollcall.dev/scale-down-hold';
 /** Annotation of a Node: the keys, as a JSON array, of labels that it has because of its pool. */
 export const MANAGED_LABELS_ANNOTATION = 'nodepool.banzaicloud.io/managed-labels';
 
+/** Labels that say which known accelerators a Node has, one for each identity. */
+export const DEVICE_IDENTITY_PREFIX = 'device.rollcall.dev/';
+
+/** Labels that tell a fact about a Node's machine, one for each fact that is asked for. */
+export const FACT_PREFIX = 'fact.rollcall.dev/';
+
+/** Annotation of a Node: the keys, as a JSON array, of labels that it has because of a rule. */
+export const IMPLIED_LABELS_ANNOTATION = 'rollcall.dev/implied-labels';
+
+/** Annotation of a Node: labels that rollcall took from it and the values that they had, as a JSON object. */
+export const WITHDRAWN_LABELS_ANNOTATION = 'rollcall.dev/withdrawn-labels';
+
 /** The field manager of Gitpod's node-labeler: what it alone wrote is ours to clean up. */
 export const PREDECESSOR_FIELD_MANAGER = 'node-labeler';
 

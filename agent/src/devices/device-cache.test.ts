@@ -1,0 +1,150 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { DeviceCache, type DeviceLook } from './device-cache.ts';
+
+/** What is under each name: a signature, and what a look finds. */
+let bus: Map<string, { signature: string; found: readonly DeviceReport[] | undefined }>;
+let read: string[];
+let cache: DeviceCache;
+
+const look: DeviceLook = {
+  signature: (name) => bus.get(name)?.signature,
+  read(name) {
+    read.push(name);
+    return bus.get(name)?.found;
+  },
+};
+
+function device(id: string): DeviceReport {
+  return { bus: 'pci', attributes: { id } };
+}
+
+function put(name: string, signature: string, id: string | undefined) {
+  bus.set(name, { signature, found: id === undefined ? undefined : [device(id)] });
+}
+
+function refresh(extra: readonly string[] = []) {
+  read = [];
+  const { devices, ...rest } = cache.refresh([...bus.keys(), ...extra], look);
+  return { ids: devices.map(({ attributes }) => attributes['id']), ...rest };
+}
+
+beforeEach(() => {
+  bus = new Map();
+  cache = new DeviceCache();
+});
+
+describe('DeviceCache', () => {
+  test('reads a device until two looks agree, and then no more', () => {
+    put('a', '1', 'first');
+    expect(refresh()).toEqual({ ids: ['first'], settling: true, leftOut: 0 });
+    expect(refresh()).toEqual({ ids: ['first'], settling: false, leftOut: 0 });
+    expect(read).toEqual(['a']);
+    const before = cache.refresh(['a'], look);
+    refresh();
+    expect(read).toEqual([]);
+    expect(cache.refresh(['a'], look)).toBe(before);
+  });
+
+  test('reads only what has another signature', () => {
+    put('a', '1', 'first');
+    put('b', '1', 'second');
+    refresh();
+    refresh();
+    put('b', '2', 'third');
+    expect(refresh().ids).toEqual(['first', 'third']);
+    expect(read).toEqual(['b']);
+  });
+
+  test('sees what an attribute that came late makes of a device', () => {
+    put('a', '1', undefined);
+    expect(refresh().ids).toEqual([]);
+    put('a', '1', 'half');
+    expect(refresh().ids).toEqual(['half']);
+    put('a', '1', 'whole');
+    expect(refresh()).toMatchObject({ ids: ['whole'], settling: true });
+    expect(refresh()).toMatchObject({ ids: ['whole'], settling: false });
+  });
+
+  test('forgets what is no longer there', () => {
+    put('a', '1', 'first');
+    put('b', '1', 'second');
+    refresh();
+    refresh();
+    bus.delete('a');
+    expect(refresh(['a']).ids).toEqual(['second']);
+    bus.delete('b');
+    expect(refresh().ids).toEqual([]);
+  });
+
+  test('does not take what changed while it was read', () => {
+    put('a', '1', 'mixed');
+    const changing: DeviceLook = {
+      ...look,
+      read(name) {
+        put('a', '2', 'new');
+        return look.read(name)?.length ? [device('mixed')] : undefined;
+      },
+    };
+    expect(cache.refresh(['a'], changing)).toMatchObject({ devices: [], settling: true });
+    expect(refresh().ids).toEqual(['new']);
+  });
+
+  test('does not hurry for ever over what cannot be read, but goes on trying', () => {
+    put('a', '1', undefined);
+    for (let looks = 1; looks < 10; looks += 1) expect(refresh()).toEqual({ ids: [], settling: true, leftOut: 0 });
+    expect(refresh()).toEqual({ ids: [], settling: false, leftOut: 1 });
+    put('a', '1', 'late');
+    expect(refresh()).toEqual({ ids: ['late'], settling: false, leftOut: 0 });
+  });
+
+  test('compares many devices in turns, but sees at once which came and went', () => {
+    for (let index = 0; index < 150; index += 1) put(`d${index}`, '1', String(index));
+    refresh();
+    refresh();
+    refresh();
+    let asked = 0;
+    const counting: DeviceLook = {
+      ...look,
+      signature(name) {
+        asked += 1;
+        return look.signature(name);
+      },
+    };
+    cache.refresh([...bus.keys()], counting);
+    expect(asked).toBe(64);
+    put('d70', '2', 'changed');
+    const seen = [refresh(), refresh(), refresh()].map(({ ids }) => ids.includes('changed'));
+    expect(seen).toContain(true);
+    bus.delete('d149');
+    put('new', '1', 'new');
+    const { ids } = refresh();
+    expect(ids).toContain('new');
+    expect(ids).not.toContain('149');
+    expect(ids).toHaveLength(150);
+  });
+
+  test('looks at so many names and no more, always the same', () => {
+    for (let index = 0; index < 5000; index += 1) put(`d${index}`, '1', String(index));
+    const first = refresh();
+    expect(first).toMatchObject({ leftOut: 904 });
+    bus = new Map([...bus].reverse());
+    expect(refresh().ids.toSorted()).toEqual(first.ids.toSorted());
+  });
+
+  test('keeps what it knew when a look fails', () => {
+    put('a', '1', 'first');
+    refresh();
+    refresh();
+    put('b', '1', 'second');
+    const failing: DeviceLook = {
+      ...look,
+      read() {
+        throw new Error('no file left');
+      },
+    };
+    expect(() => cache.refresh([...bus.keys()], failing)).toThrow('no file left');
+    expect(refresh().ids).toEqual(['first', 'second']);
+    expect(read).toEqual(['b']);
+  });
+});

@@ -1,0 +1,74 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import type { DevicesRead } from './types.ts';
+
+/** Far above what any machine has, virtual functions included. */
+const NAMES_MAX = 4096;
+/** How many known devices one scan compares with what they were. Beyond that they take turns, which keeps a scan cheap. */
+const COMPARED_MAX = 64;
+/** How often a device may differ from one look to the next until it is no longer worth hurrying. */
+const HURRIED_LOOKS_MAX = 10;
+
+export type DeviceLook = {
+  /** Changes when the device under this name does; `undefined` when there is no device. To be cheap. */
+  signature(name: string): string | undefined;
+  /** `undefined` while not all that makes a device can be read. */
+  read(name: string): readonly DeviceReport[] | undefined;
+};
+
+type Entry = {
+  signature: string;
+  devices: readonly DeviceReport[] | undefined;
+  /** Two looks in a row saw the same. Attributes and interfaces may come a moment after the device. */
+  settled: boolean;
+  looks: number;
+};
+
+/** Remembers the devices of a bus by name, so that only those that changed are read. */
+export class DeviceCache {
+  #entries: ReadonlyMap<string, Entry> = new Map();
+  #reading: DevicesRead = { devices: [], settling: false, leftOut: 0 };
+  #turn = 0;
+
+  /** What is there now, by the names of all that is there. */
+  refresh(listed: readonly string[], look: DeviceLook): DevicesRead {
+    const names = listed.length > NAMES_MAX ? listed.toSorted().slice(0, NAMES_MAX) : listed;
+    const entries = new Map<string, Entry>();
+    let changed = false;
+    for (const [index, name] of names.entries()) {
+      const known = this.#entries.get(name);
+      const entry = known?.settled && !this.#hasTurn(index, names.length) ? known : compared(name, known, look);
+      if (entry) entries.set(name, entry);
+      changed ||= entry !== known;
+    }
+    this.#turn = names.length === 0 ? 0 : (this.#turn + COMPARED_MAX) % names.length;
+    if (changed || entries.size !== this.#entries.size)
+      this.#reading = summarize(entries, listed.length - names.length);
+    this.#entries = entries;
+    return this.#reading;
+  }
+
+  #hasTurn(index: number, count: number): boolean {
+    return (index - this.#turn + count) % count < COMPARED_MAX;
+  }
+}
+
+function compared(name: string, known: Entry | undefined, look: DeviceLook): Entry | undefined {
+  const signature = look.signature(name);
+  if (signature === undefined) return undefined;
+  const isSame = known?.signature === signature;
+  if (isSame && known.settled) return known;
+  const read = look.read(name);
+  // What changed its identity while it was read may be half of the one and half of the other.
+  const devices = look.signature(name) === signature ? read : undefined;
+  const settled = isSame && devices !== undefined && JSON.stringify(devices) === JSON.stringify(known.devices);
+  return { signature, devices, settled, looks: isSame ? known.looks + 1 : 1 };
+}
+
+function summarize(entries: ReadonlyMap<string, Entry>, notLookedAt: number): DevicesRead {
+  const all = [...entries.values()];
+  return {
+    devices: all.flatMap(({ devices = [] }) => devices),
+    settling: all.some(({ settled, looks }) => !settled && looks < HURRIED_LOOKS_MAX),
+    leftOut: notLookedAt + all.filter(({ devices, looks }) => !devices && looks >= HURRIED_LOOKS_MAX).length,
+  };
+}

@@ -1,0 +1,51 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { describe, expect, test } from 'vitest';
+import { REPORT_LIMITS } from '../../../coordinator/src/ingest/report-schema.ts';
+import { DEVICES_MAX, distinctDevices, fitIntoReport } from './device-list.ts';
+
+function pci(device: string, extra: Record<string, string> = {}): DeviceReport {
+  return { bus: 'pci', attributes: { vendor: '8086', device, ...extra } };
+}
+
+function fit(devices: DeviceReport[], known: (device: DeviceReport) => boolean = () => false) {
+  return fitIntoReport(distinctDevices(devices), (device) => (known(device) ? 'known' : undefined));
+}
+
+describe('distinctDevices', () => {
+  test('has each once, in the same order whatever theirs', () => {
+    const devices = [pci('2'), pci('1'), pci('2'), { bus: 'usb', attributes: { vendor: '0' } } as const];
+    const keys = [...distinctDevices(devices).keys()];
+    expect(keys).toHaveLength(3);
+    expect([...distinctDevices(devices.toReversed()).keys()]).toEqual(keys);
+  });
+
+  test('does not care in which order attributes were written', () => {
+    const { attributes } = pci('1', { class: '03' });
+    const turned = Object.fromEntries(Object.entries(attributes).reverse());
+    expect(distinctDevices([pci('1', { class: '03' }), { bus: 'pci', attributes: turned }]).size).toBe(1);
+  });
+});
+
+describe('fitIntoReport', () => {
+  test('keeps everything that the coordinator takes', () => {
+    expect(DEVICES_MAX).toBe(REPORT_LIMITS.devices);
+    const devices = Array.from({ length: DEVICES_MAX }, (_, index) => pci(String(index)));
+    expect(fit(devices)).toMatchObject({ cut: [], kept: { length: DEVICES_MAX } });
+  });
+
+  test('cuts what is too much, always the same, and never a known accelerator', () => {
+    const devices = Array.from({ length: 600 }, (_, index) => pci(String(index)));
+    const isKnown = ({ attributes }: DeviceReport) => Number(attributes['device']) >= 590;
+    const { kept, cut } = fit(devices, isKnown);
+    expect([kept.length, cut.length]).toEqual([DEVICES_MAX, 88]);
+    expect(kept.filter(isKnown)).toHaveLength(10);
+    expect(fit(devices.toReversed(), isKnown)).toEqual({ kept, cut });
+  });
+
+  test('leaves room in a report for all else', () => {
+    const devices = Array.from({ length: DEVICES_MAX }, (_, index) => pci(String(index), { serial: 'é'.repeat(1024) }));
+    const { kept } = fit(devices);
+    expect(Buffer.byteLength(JSON.stringify(kept))).toBeLessThanOrEqual(128 * 1024 + 2);
+    expect(kept.length).toBeGreaterThan(50);
+  });
+});

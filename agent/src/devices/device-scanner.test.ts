@@ -1,0 +1,270 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { identityOf } from '@rollcall/common/accelerators.ts';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { registerCollectorMetrics } from '../collector-metrics.ts';
+import { deviceName } from './device-list.ts';
+import { DeviceScanner } from './device-scanner.ts';
+import { createDeviceTreeCollector } from './device-tree/device-tree-collector.ts';
+import { openHostFiles } from './host-files.ts';
+import { registerDeviceMetrics } from './metrics.ts';
+import { createPciCollector } from './pci/pci-collector.ts';
+import { CORAL, CORAL_USED, FakeSysfs } from './testing/fake-sysfs.ts';
+import type { BusCollector, BusReading } from './types.ts';
+import { createUsbCollector } from './usb/usb-collector.ts';
+
+const KEYBOARD = { vendor: '046d', device: 'c31c', interfaces: ['03'] };
+
+let clock: FakeClock;
+let sysfs: FakeSysfs;
+let registry: Registry;
+let life: AbortController;
+let scanner: DeviceScanner;
+const onChange = vi.fn();
+const logger = silentLogger();
+const info = vi.spyOn(logger, 'info');
+const warn = vi.spyOn(logger, 'warn');
+
+beforeEach(() => {
+  clock = new FakeClock();
+  sysfs = new FakeSysfs();
+  registry = new Registry();
+  life = new AbortController();
+  for (const spy of [onChange, info, warn]) spy.mockClear();
+});
+
+afterEach(() => {
+  life.abort();
+  sysfs.dispose();
+});
+
+/** Scans `collectors`, or else the fake machine. */
+function start(collectors?: readonly BusCollector[]) {
+  const files = openHostFiles();
+  scanner = new DeviceScanner({
+    collectors: collectors ?? [
+      createUsbCollector(sysfs.root, files, () => scanner.scanSoon()),
+      createPciCollector(sysfs.root, files),
+      createDeviceTreeCollector(sysfs.procfs, sysfs.root, files),
+    ],
+    graceMs: 5000,
+    identityOf,
+    clock,
+    logger,
+    collectorMetrics: registerCollectorMetrics(registry),
+    deviceMetrics: registerDeviceMetrics(registry),
+    signal: life.signal,
+    onChange,
+  });
+  scanner.start();
+}
+
+function names() {
+  return scanner.scanned().devices.map(deviceName);
+}
+
+/** A bus whose readings the test makes. */
+function scripted(bus: BusCollector['bus'], next: () => BusReading): BusCollector {
+  return { bus, validMs: 0, read: next };
+}
+
+function reading(...ids: string[]): BusReading {
+  const devices = ids.map((device): DeviceReport => ({ bus: 'pci', attributes: { vendor: '8086', device } }));
+  return { devices, settling: false, leftOut: 0 };
+}
+
+function fail(): BusReading {
+  throw new Error('out of order');
+}
+
+describe('the device scanner', () => {
+  test('knows all devices when it has started, and says nothing of a change', () => {
+    sysfs.usb('1-1', CORAL);
+    sysfs.pci('0000:00:01.0');
+    sysfs.node('', ['google,board']);
+    start();
+    expect(names()).toEqual(['10de:20b0', '1a6e:089a', 'google,board']);
+    expect(scanner.scanned().unread).toEqual([]);
+    expect(onChange).not.toHaveBeenCalled();
+    expect(info.mock.calls).toEqual([[{ usb: 1, pci: 1, 'device-tree': 1 }, 'Looked for devices']]);
+  });
+
+  test('sees within a second what was plugged in, and what was unplugged', async () => {
+    start();
+    await clock.advance(10_000);
+    sysfs.usb('1-2', KEYBOARD);
+    await clock.advance(1000);
+    expect(names()).toEqual(['046d:c31c']);
+    expect(onChange).toHaveBeenCalledTimes(1);
+    sysfs.remove('usb', '1-2');
+    await clock.advance(1000);
+    expect(names()).toEqual([]);
+    expect(onChange).toHaveBeenCalledTimes(2);
+    expect(info.mock.calls.slice(1)).toEqual([
+      [{ bus: 'usb', plugged: ['046d:c31c'], unplugged: [] }, 'Saw devices come or go'],
+      [{ bus: 'usb', plugged: [], unplugged: ['046d:c31c'] }, 'Saw devices come or go'],
+    ]);
+  });
+
+  test('is quiet while nothing changes', async () => {
+    sysfs.usb('1-1', { ...CORAL, serial: 'A' });
+    start();
+    await vi.waitFor(async () => {
+      await clock.advance(1000);
+      expect(scanner.scanned().devices[0]?.attributes).toHaveProperty('serial', 'A');
+    });
+    onChange.mockClear();
+    const before = scanner.scanned();
+    await clock.advance(600_000);
+    expect(scanner.scanned()).toBe(before);
+    expect(onChange).not.toHaveBeenCalled();
+    expect(info).toHaveBeenCalledTimes(1);
+  });
+
+  test('scans soon when told to, however often it is told', async () => {
+    start();
+    await clock.advance(500);
+    sysfs.usb('1-2', KEYBOARD);
+    for (let hints = 0; hints < 100; hints += 1) scanner.scanSoon();
+    await clock.advance(0);
+    expect(names()).toEqual(['046d:c31c']);
+    sysfs.remove('usb', '1-2');
+    scanner.scanSoon();
+    await clock.advance(49);
+    expect(names()).toEqual(['046d:c31c']);
+    await clock.advance(1);
+    expect(names()).toEqual([]);
+  });
+
+  test('looks again at once at a device that is being set up', async () => {
+    start();
+    await clock.advance(1500);
+    sysfs.usb('1-1', { vendor: '1a6e', device: '089a' });
+    scanner.scanSoon();
+    await clock.advance(0);
+    expect(names()).toEqual([]);
+    mkdirSync(sysfs.file('usb', '1-1', '1-1:1.0'));
+    writeFileSync(sysfs.file('usb', '1-1', '1-1:1.0/bInterfaceClass'), 'fe\n');
+    await clock.advance(100);
+    expect(names()).toEqual(['1a6e:089a']);
+  });
+
+  test('stops with the program, and keeps what it knows for the last report', async () => {
+    sysfs.usb('1-1', CORAL);
+    start();
+    life.abort();
+    scanner.scanSoon();
+    expect(clock.pendingTimers).toBe(0);
+    expect(names()).toEqual(['1a6e:089a']);
+  });
+});
+
+describe('a Coral stick', () => {
+  /** Lets time pass, looking all the while. Returns how long an Edge TPU was in the report. */
+  async function watch(ms: number): Promise<number> {
+    for (let passedMs = 0; passedMs < ms; passedMs += 50) {
+      const known = scanner.scanned().devices.some((device) => identityOf(device) === 'edgetpu');
+      if (!known) return passedMs;
+      await clock.advance(50);
+    }
+    return ms;
+  }
+
+  test.each([0, 130, 950])('is in the report from plugging to 5 s after unplugging (%d ms off beat)', async (offMs) => {
+    start();
+    await clock.advance(3000 + offMs);
+    sysfs.usb('1-1', CORAL);
+    await clock.advance(1000);
+    expect(names()).toEqual(['1a6e:089a']);
+    expect(await watch(4000 - offMs)).toBe(4000 - offMs);
+    // Its first use.
+    sysfs.remove('usb', '1-1');
+    expect(await watch(2000)).toBe(2000);
+    expect(names()).toEqual(['1a6e:089a']);
+    sysfs.usb('1-1', CORAL_USED);
+    expect(await watch(60_000)).toBe(60_000);
+    expect(names()).toEqual(['18d1:9302']);
+    sysfs.remove('usb', '1-1');
+    const stayedMs = await watch(20_000);
+    expect(stayedMs).toBeGreaterThanOrEqual(5000);
+    expect(stayedMs).toBeLessThanOrEqual(6050);
+  });
+});
+
+describe('a bus', () => {
+  test('that fails keeps what was last seen on it, and disturbs no other', async () => {
+    const pci = vi.fn(() => reading('1'));
+    sysfs.usb('1-2', KEYBOARD);
+    start([createUsbCollector(sysfs.root, openHostFiles(), () => {}), scripted('pci', pci)]);
+    pci.mockImplementation(fail);
+    sysfs.remove('usb', '1-2');
+    await clock.advance(10_000);
+    expect(names()).toEqual(['8086:1']);
+    expect(scanner.scanned().unread).toEqual([]);
+    expect(warn.mock.calls).toEqual([[{ bus: 'pci', err: new Error('out of order') }, 'Could not read a bus']]);
+    expect(await registry.metrics()).toContain('rollcall_agent_collector_success{collector="pci"} 0');
+    pci.mockImplementation(() => reading('2'));
+    await clock.advance(1000);
+    expect(names()).toEqual(['8086:2']);
+    expect(info).toHaveBeenCalledWith({ bus: 'pci' }, 'Could read a bus again');
+  });
+
+  test('is unread until it could be read once', async () => {
+    const pci = vi.fn(fail);
+    start([scripted('pci', pci)]);
+    expect(scanner.scanned()).toEqual({ devices: [], unread: ['pci'] });
+    pci.mockImplementation(() => 'absent');
+    await clock.advance(1000);
+    expect(scanner.scanned()).toEqual({ devices: [], unread: [] });
+    expect(onChange).toHaveBeenCalledTimes(1);
+    pci.mockImplementation(fail);
+    await clock.advance(1000);
+    expect(scanner.scanned()).toEqual({ devices: [], unread: [] });
+  });
+
+  test('that the machine does not have is no failure', async () => {
+    for (const bus of ['usb', 'pci'] as const) rmSync(`${sysfs.root}/bus/${bus}`, { recursive: true });
+    start();
+    await clock.advance(5000);
+    expect(scanner.scanned()).toEqual({ devices: [], unread: [] });
+    expect(warn).not.toHaveBeenCalled();
+    const text = await registry.metrics();
+    for (const collector of ['usb', 'pci', 'device-tree']) {
+      expect(text).toContain(`rollcall_agent_collector_success{collector="${collector}"} 1`);
+      expect(text).toContain(`rollcall_agent_collector_available{collector="${collector}"} 0`);
+    }
+  });
+
+  test('is not known where there is no sysfs at all', () => {
+    rmSync(sysfs.root, { recursive: true });
+    start();
+    expect(scanner.scanned().unread).toEqual(['usb', 'pci']);
+    expect(warn).toHaveBeenCalledTimes(2);
+  });
+
+  test('with more devices than a report takes is cut, which is said once and counted', async () => {
+    const ids = Array.from({ length: 600 }, (_, index) => String(index));
+    start([scripted('pci', () => ({ ...(reading(...ids) as object), leftOut: 3 }) as BusReading)]);
+    await clock.advance(10_000);
+    expect(names()).toHaveLength(512);
+    expect(warn.mock.calls).toEqual([
+      [{ bus: 'pci', unreadable: 3, beyondLimit: 88 }, 'Left devices out of the report'],
+    ]);
+    const text = await registry.metrics();
+    expect(text).toContain('rollcall_agent_devices{bus="pci"} 512');
+    expect(text).toContain('rollcall_agent_devices_left_out{bus="pci"} 91');
+  });
+
+  test('that settles for ever and then fails is not hurried over', async () => {
+    const pci = vi.fn((): BusReading => ({ devices: [], settling: true, leftOut: 0 }));
+    start([scripted('pci', pci)]);
+    pci.mockImplementation(fail);
+    await clock.advance(100);
+    pci.mockClear();
+    await clock.advance(5000);
+    expect(pci).toHaveBeenCalledTimes(5);
+  });
+});

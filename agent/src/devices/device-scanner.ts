@@ -1,0 +1,125 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { DeviceBus, DeviceReport } from '@rollcall/common/report.ts';
+import type { CollectorMetrics } from '../collector-metrics.ts';
+import { BusWatch } from './bus-watch.ts';
+import { distinctDevices, fitIntoReport } from './device-list.ts';
+import type { DeviceMetrics } from './metrics.ts';
+import { pluggingBetween } from './plugging.ts';
+import { RemovalGrace, type RemovalGraceOptions } from './removal-grace.ts';
+import type { BusCollector } from './types.ts';
+
+const PERIOD_MS = 1000;
+/** After which something that is being set up is looked at again. */
+const SETTLING_MS = 100;
+/** The least time between two scans: hints come in bursts. */
+const SPACING_MS = 50;
+
+export type DeviceScannerOptions = RemovalGraceOptions & {
+  collectors: readonly BusCollector[];
+  clock: Clock;
+  logger: Logger;
+  collectorMetrics: CollectorMetrics;
+  deviceMetrics: DeviceMetrics;
+  signal: AbortSignal;
+  /** Called when there is something else to report, but not by the first scan. */
+  onChange: () => void;
+};
+
+export type ScannedDevices = {
+  devices: readonly DeviceReport[];
+  /** Buses that could never be read since the start. */
+  unread: readonly DeviceBus[];
+};
+
+/** Looks at all buses every second, and sooner when told to. A bus that fails keeps what was last seen on it. */
+export class DeviceScanner {
+  readonly #options: DeviceScannerOptions;
+  readonly #buses: readonly BusWatch[];
+  readonly #grace: RemovalGrace;
+  readonly #leftOutBuses = new Set<DeviceBus>();
+  #present: ReadonlyMap<string, DeviceReport> | undefined;
+  #scanned: ScannedDevices;
+  #scannedMs = 0;
+  #dueMs = Number.POSITIVE_INFINITY;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: DeviceScannerOptions) {
+    const { collectors, clock, logger, collectorMetrics: metrics } = options;
+    this.#options = options;
+    this.#buses = collectors.map((collector) => new BusWatch(collector, { clock, logger, metrics }));
+    this.#grace = new RemovalGrace(options);
+    this.#scanned = { devices: [], unread: collectors.map(({ bus }) => bus) };
+  }
+
+  /** Scans at once, so that nobody ever reports that there are no devices before it has looked. Call it once. */
+  start(): void {
+    this.#options.signal.addEventListener('abort', () => this.#cancel?.(), { once: true });
+    this.#scan();
+    const counts = Object.fromEntries(this.#buses.map((bus) => [bus.bus, stateOf(bus)]));
+    this.#options.logger.info(counts, 'Looked for devices');
+  }
+
+  /** Something may have changed just now. Any number of calls is fine; before the start they say nothing new. */
+  scanSoon(): void {
+    if (this.#present) this.#arm(this.#scannedMs + SPACING_MS);
+  }
+
+  /** The same object while nothing changes. */
+  scanned(): ScannedDevices {
+    return this.#scanned;
+  }
+
+  #scan(): void {
+    const { clock } = this.#options;
+    const nowMs = clock.monotonic();
+    this.#scannedMs = nowMs;
+    this.#dueMs = Number.POSITIVE_INFINITY;
+    const hasNews = this.#buses.map((bus) => bus.refresh()).includes(true);
+    const graceEnds = this.#grace.untilMs ?? Number.POSITIVE_INFINITY;
+    if (hasNews || !this.#present || nowMs >= graceEnds) this.#update(nowMs);
+    const settling = this.#buses.some(({ isSettling }) => isSettling);
+    this.#arm(Math.min(nowMs + (settling ? SETTLING_MS : PERIOD_MS), this.#grace.untilMs ?? Number.POSITIVE_INFINITY));
+  }
+
+  /** Keeps what is due earlier. */
+  #arm(dueMs: number): void {
+    const { clock, signal } = this.#options;
+    if (signal.aborted || dueMs >= this.#dueMs) return;
+    this.#cancel?.();
+    this.#dueMs = dueMs;
+    this.#cancel = clock.after(Math.max(0, dueMs - clock.monotonic()), () => this.#scan());
+  }
+
+  #update(nowMs: number): void {
+    const before = this.#present;
+    this.#present = distinctDevices(this.#buses.flatMap(({ known }) => known.devices));
+    const { kept, cut } = fitIntoReport(this.#grace.apply(this.#present, nowMs), this.#options.identityOf);
+    const scanned = { devices: kept, unread: this.#buses.filter((bus) => bus.isUnread).map(({ bus }) => bus) };
+    for (const bus of this.#buses) this.#account(bus, kept, cut);
+    const isSame = JSON.stringify(scanned) === JSON.stringify(this.#scanned);
+    if (!isSame) this.#scanned = scanned;
+    if (!before) return;
+    for (const plugging of pluggingBetween(before.values(), this.#present.values())) {
+      this.#options.logger.info(plugging, 'Saw devices come or go');
+    }
+    if (!isSame) this.#options.onChange();
+  }
+
+  #account({ bus, known }: BusWatch, kept: readonly DeviceReport[], cut: readonly DeviceReport[]): void {
+    const { deviceMetrics, logger } = this.#options;
+    const beyondLimit = cut.filter((device) => device.bus === bus).length;
+    const leftOut = known.leftOut + beyondLimit;
+    deviceMetrics.observeDevices(bus, { reported: kept.filter((device) => device.bus === bus).length, leftOut });
+    if (leftOut === 0) this.#leftOutBuses.delete(bus);
+    else if (!this.#leftOutBuses.has(bus)) {
+      this.#leftOutBuses.add(bus);
+      logger.warn({ bus, unreadable: known.leftOut, beyondLimit }, 'Left devices out of the report');
+    }
+  }
+}
+
+function stateOf({ isUnread, isAbsent, known }: BusWatch): string | number {
+  if (isUnread) return 'unread';
+  return isAbsent ? 'absent' : known.devices.length;
+}

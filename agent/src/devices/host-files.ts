@@ -1,0 +1,96 @@
+/** No attribute of interest is nearly as long. */
+export const FILE_BYTES_MAX = 4096;
+
+/** Trouble of this process or machine, which says nothing about the file. */
+const OWN_TROUBLE: readonly unknown[] = ['EMFILE', 'ENFILE', 'ENOMEM'];
+const NOT_THERE: readonly unknown[] = ['ENOENT', 'ENOTDIR'];
+
+/** All that the collectors do with files. Everything throws when this process has run out of files or memory. */
+export type HostFiles = {
+  /** Names in a directory; `undefined` where there is none. Throws when it cannot be listed. */
+  list(directory: string): string[] | undefined;
+  /** Names of the directories in a directory, links not included; none where they cannot be listed. */
+  directories(directory: string): string[];
+  /** Tells one file from its successor under the same name; `undefined` where there is none. */
+  signature(file: string): string | undefined;
+  /** The first `FILE_BYTES_MAX` bytes of a regular file; `undefined` for whatever cannot be read like one. */
+  text(file: string): string | undefined;
+  /** The same for files that the kernel may keep a reader waiting for. Never rejects. */
+  textLater(file: string): Promise<string | undefined>;
+};
+
+/** Reads are synchronous where it says nothing else: sysfs answers from memory, and a detour by threads costs more. */
+export function openHostFiles(): HostFiles {
+  const fs = process.getBuiltinModule('node:fs');
+  const shared = Buffer.allocUnsafe(FILE_BYTES_MAX);
+
+  /** A FIFO or a device in the place of a file neither blocks (`O_NONBLOCK`) nor is read. */
+  function openRegular(file: string): number | undefined {
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK | fs.constants.O_NOCTTY);
+    if (fs.fstatSync(fd).isFile()) return fd;
+    fs.closeSync(fd);
+    return undefined;
+  }
+
+  return {
+    list(directory) {
+      try {
+        return fs.readdirSync(directory);
+      } catch (err) {
+        if (NOT_THERE.includes(codeOf(err))) return undefined;
+        throw err;
+      }
+    },
+    directories(directory) {
+      try {
+        const entries = fs.readdirSync(directory, { withFileTypes: true });
+        return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+      } catch (err) {
+        return nothing(err) ?? [];
+      }
+    },
+    signature(file) {
+      try {
+        const stats = fs.statSync(file, { throwIfNoEntry: false });
+        return stats && `${stats.ino} ${stats.mtimeMs} ${stats.ctimeMs}`;
+      } catch (err) {
+        return nothing(err);
+      }
+    },
+    text(file) {
+      try {
+        const fd = openRegular(file);
+        if (fd === undefined) return undefined;
+        try {
+          return shared.toString('utf8', 0, fs.readSync(fd, shared, 0, FILE_BYTES_MAX, 0));
+        } finally {
+          fs.closeSync(fd);
+        }
+      } catch (err) {
+        return nothing(err);
+      }
+    },
+    async textLater(file) {
+      try {
+        const fd = openRegular(file);
+        if (fd === undefined) return undefined;
+        return await new Promise<string | undefined>((resolve) => {
+          fs.read(fd, Buffer.allocUnsafe(FILE_BYTES_MAX), 0, FILE_BYTES_MAX, 0, (err, length, buffer) => {
+            fs.closeSync(fd);
+            resolve(err ? undefined : buffer.toString('utf8', 0, length));
+          });
+        });
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+function nothing(err: unknown): undefined {
+  if (OWN_TROUBLE.includes(codeOf(err))) throw err;
+}
+
+function codeOf(err: unknown): unknown {
+  return err instanceof Error && 'code' in err ? err.code : undefined;
+}

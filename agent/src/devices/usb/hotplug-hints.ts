@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { HintPacing } from './hotplug-hints-pacing.ts';
+
+/** The part of the native binding of `usb` that watches the bus. */
+type Watcher = {
+  addAttach(callback: () => void): Promise<void>;
+  addDetach(callback: () => void): Promise<void>;
+  removeAttach(): Promise<void>;
+  removeDetach(): Promise<void>;
+};
+
+export type HotplugHintsOptions = {
+  /** As `--sysfs-root`. */
+  sysfsRoot: string;
+  clock: Clock;
+  logger: Logger;
+  signal: AbortSignal;
+  /** Must not throw. Called soon after something was plugged or unplugged, and once more when it has settled. */
+  scanSoon: () => void;
+  /** Whether to try at all; `hasHotplugEvents` unless told. */
+  gate?: (sysfsRoot: string) => boolean;
+  /** Loads the native binding. */
+  load?: () => Promise<unknown>;
+};
+
+/**
+ * Says "scan now" when udev says that a USB device came or went. This is never needed: the periodic scan is the truth,
+ * and in a pod without the host's network, or without udev, no event ever comes.
+ *
+ * The binding of `usb` is used without its JavaScript in front, for two reasons that would each end the process. There,
+ * `addEventListener` starts a list of all devices whose rejection nobody handles (no USB bus, an unreadable
+ * descriptor), and a watcher that does not start is thrown from a timer on purpose (`queueNativeEmitterOperation`);
+ * neither can be caught by the caller. The binding's own `addAttach` and `addDetach` return promises that reject here
+ * (no netlink, no file descriptor left), and they list nothing. Once it watches, it reports no error but is silent.
+ */
+export class HotplugHints {
+  readonly #options: HotplugHintsOptions;
+  readonly #pacing: HintPacing;
+  /** Held on to: the watch ends when the binding's object is collected. */
+  #watcher: Watcher | undefined;
+
+  constructor(options: HotplugHintsOptions) {
+    this.#options = options;
+    this.#pacing = new HintPacing(options.clock, options.scanSoon);
+  }
+
+  /** Returns at once; whatever fails is logged once, and nothing else comes of it. */
+  start(): void {
+    void this.#watch();
+  }
+
+  async #watch(): Promise<void> {
+    const { sysfsRoot, logger, signal, gate = hasHotplugEvents, load = loadBinding } = this.#options;
+    try {
+      if (signal.aborted || !gate(sysfsRoot)) return;
+      const { Emitter } = (await load()) as { Emitter: new () => Watcher };
+      const watcher = new Emitter();
+      const onEvent = () => {
+        if (!signal.aborted) this.#pacing.hint();
+      };
+      await watcher.addAttach(onEvent);
+      await watcher.addDetach(onEvent);
+      this.#watcher = watcher;
+      logger.debug('Listening for USB devices being plugged');
+    } catch (err) {
+      logger.info({ err }, 'Went without hot-plug events of USB, which the periodic scan makes up for');
+      return;
+    }
+    if (signal.aborted) await this.#stop();
+    else signal.addEventListener('abort', () => void this.#stop(), { once: true });
+  }
+
+  async #stop(): Promise<void> {
+    this.#pacing.cancel();
+    const watcher = this.#watcher;
+    this.#watcher = undefined;
+    await Promise.allSettled([watcher?.removeAttach(), watcher?.removeDetach()]);
+  }
+}
+
+/** The paths of `usb` are fixed: with another root, its events would be about another machine than the scan. */
+export function hasHotplugEvents(sysfsRoot: string): boolean {
+  return path.resolve(sysfsRoot) === '/sys' && existsSync('/sys/bus/usb/devices');
+}
+
+/** Loaded when it is wanted, as it costs memory; it is native, and a bundle without node_modules does not have it. */
+function loadBinding(): Promise<unknown> {
+  return import('usb/index.js');
+}

@@ -1,0 +1,157 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { machine, release, tmpdir } from 'node:os';
+import path from 'node:path';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { FactsCollector } from './facts-collector.ts';
+
+const LIMIT = { timeout: 15_000, interval: 10 };
+const HOUR_MS = 3_600_000;
+const RETRY_MS = 300_000;
+
+let directory: string;
+let clock: FakeClock;
+let stop: AbortController;
+let readings: string[];
+let warnings: string[];
+let changes: number;
+
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), 'rollcall-facts-'));
+  clock = new FakeClock();
+  stop = new AbortController();
+  readings = [];
+  warnings = [];
+  changes = 0;
+});
+
+afterEach(() => {
+  stop.abort();
+  rmSync(directory, { recursive: true });
+});
+
+/** A collector whose child runs what the test has put into a file, unless it is to be the real one. */
+function startCollector({ real = false } = {}): FactsCollector {
+  const logger = silentLogger();
+  logger.warn = (_fields: unknown, message?: string) => void warnings.push(String(message));
+  const collector = new FactsCollector({
+    clock,
+    logger,
+    metrics: { observeReading: (name, outcome) => void readings.push(`${name} ${outcome}`) },
+    signal: stop.signal,
+    onChange: () => {
+      changes += 1;
+    },
+    ...(real ? {} : { program: { command: process.execPath, args: [script()] } }),
+  });
+  collector.start();
+  return collector;
+}
+
+function script(): string {
+  return path.join(directory, 'child.cjs');
+}
+
+function childPrints(output: string): void {
+  writeFileSync(script(), `process.stdout.write(${JSON.stringify(output)})`);
+}
+
+/** Waits until so many readings are done and the collector pauses: only the timer of its pause is left. */
+async function afterReadings(...outcomes: string[]): Promise<void> {
+  await vi.waitFor(() => expect(readings).toEqual(outcomes.map((outcome) => `facts ${outcome}`)), LIMIT);
+  await vi.waitFor(() => expect(clock.pendingTimers).toBe(1), LIMIT);
+}
+
+describe('FactsCollector', { timeout: 30_000 }, () => {
+  test('reads the facts of this machine by a child of its own', async () => {
+    const collector = startCollector({ real: true });
+    expect(collector.facts()).toEqual({});
+    await afterReadings('read');
+    expect(collector.facts()).toMatchObject({
+      architecture: machine(),
+      kernel: release(),
+      'cpu-threads': expect.stringMatching(/^[1-9]\d*$/),
+      'memory-total-bytes': expect.stringMatching(/^[1-9]\d{7,}$/),
+    });
+    expect(changes).toBe(1);
+  });
+
+  test('reads the same twice, so that no report is sent for nothing', async () => {
+    startCollector({ real: true });
+    await afterReadings('read');
+    void clock.advance(HOUR_MS);
+    await afterReadings('read', 'read');
+    expect(changes).toBe(1);
+  });
+
+  test('reads again every hour and tells of a change', async () => {
+    childPrints('{"kernel":"6.1"}');
+    const collector = startCollector();
+    await afterReadings('read');
+    childPrints('{"kernel":"6.2"}');
+    await clock.advance(HOUR_MS - 1);
+    expect(collector.facts()).toEqual({ kernel: '6.1' });
+    void clock.advance(1);
+    await afterReadings('read', 'read');
+    expect(collector.facts()).toEqual({ kernel: '6.2' });
+    expect(changes).toBe(2);
+  });
+
+  test.each([
+    ['garbage', 'process.stdout.write("garbage")'],
+    ['nothing', ''],
+    ['too much', 'for (;;) process.stdout.write(" ".repeat(65536))'],
+    ['facts and then crashes', 'process.stdout.write("{}"); process.abort()'],
+  ])('keeps the last facts and warns once when the child prints %s', async (_, content) => {
+    childPrints('{"kernel":"6.1"}');
+    const collector = startCollector();
+    await afterReadings('read');
+    writeFileSync(script(), content);
+    void clock.advance(HOUR_MS);
+    await afterReadings('read', 'failed');
+    void clock.advance(RETRY_MS);
+    await afterReadings('read', 'failed', 'failed');
+    expect(collector.facts()).toEqual({ kernel: '6.1' });
+    expect(warnings).toEqual(['Kept the facts that were known before']);
+    expect(changes).toBe(1);
+  });
+
+  test('tries again five minutes after a failure', async () => {
+    writeFileSync(script(), 'process.exit(1)');
+    const collector = startCollector();
+    await afterReadings('failed');
+    childPrints('{"kernel":"6.1"}');
+    void clock.advance(RETRY_MS);
+    await afterReadings('failed', 'read');
+    expect(collector.facts()).toEqual({ kernel: '6.1' });
+  });
+
+  test('ends a child that hangs after half a minute', async () => {
+    writeFileSync(script(), `require('node:fs').writeFileSync(__dirname + '/pid', String(process.pid)); for (;;);`);
+    startCollector();
+    const pid = await childPid();
+    void clock.advance(30_000);
+    await afterReadings('failed');
+    expect(existsSync(`/proc/${pid}`)).toBe(false);
+  });
+
+  test('ends the child with the agent and reads no more', async () => {
+    writeFileSync(script(), `require('node:fs').writeFileSync(__dirname + '/pid', String(process.pid)); for (;;);`);
+    startCollector();
+    const pid = await childPid();
+    stop.abort();
+    await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), LIMIT);
+    await clock.advance(2 * HOUR_MS);
+    expect(clock.pendingTimers).toBe(0);
+    expect([readings, warnings, changes]).toEqual([[], [], 0]);
+  });
+});
+
+function childPid(): Promise<string> {
+  return vi.waitFor(() => {
+    const pid = readFileSync(path.join(directory, 'pid'), 'utf8');
+    expect(pid).toMatch(/^\d+$/);
+    return pid;
+  }, LIMIT);
+}

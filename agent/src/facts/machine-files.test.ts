@@ -1,0 +1,55 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readMachineFiles } from './machine-files.ts';
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), 'rollcall-facts-'));
+});
+
+afterEach(() => {
+  rmSync(root, { recursive: true });
+});
+
+function put(name: string, content: string | Buffer) {
+  mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+  writeFileSync(path.join(root, name), content);
+}
+
+describe('readMachineFiles', () => {
+  test('reads what is there and leaves the rest empty', () => {
+    put('sys/class/dmi/id/sys_vendor', 'QEMU\n');
+    put('etc/os-release', 'ID=debian\n');
+    expect(readMachineFiles(root)).toEqual({
+      systemVendor: 'QEMU\n',
+      systemModel: '',
+      boardVendor: '',
+      boardModel: '',
+      cpuinfo: '',
+      osRelease: 'ID=debian\n',
+    });
+  });
+
+  test('reads no more than the beginning of a huge file', () => {
+    put('proc/cpuinfo', Buffer.alloc(1_000_000, 'x'));
+    expect(readMachineFiles(root).cpuinfo).toHaveLength(16_384);
+  });
+
+  test('goes on past a directory or a dead link where a file should be', () => {
+    mkdirSync(path.join(root, 'sys/class/dmi/id/sys_vendor'), { recursive: true });
+    symlinkSync('nowhere', path.join(root, 'sys/class/dmi/id/product_name'));
+    expect(readMachineFiles(root)).toMatchObject({ systemVendor: '', systemModel: '' });
+  });
+
+  test.each(['.dockerenv', 'run/.containerenv', 'dev/termination-log'])(
+    'does not take the distribution of an image for that of the machine (%s)',
+    (mark) => {
+      put('etc/os-release', 'ID=debian\n');
+      put(mark, '');
+      expect(readMachineFiles(root).osRelease).toBe('');
+    },
+  );
+});

@@ -1,0 +1,101 @@
+import type { Systeminformation } from 'systeminformation';
+import type { MachineFiles } from './machine-files.ts';
+import { FACT_LIMITS } from './parse-facts.ts';
+
+/** All that was read of the machine, of which the facts are a part. */
+export type MachineReading = {
+  cpu: Pick<
+    Systeminformation.CpuData,
+    | 'manufacturer'
+    | 'brand'
+    | 'vendor'
+    | 'family'
+    | 'model'
+    | 'stepping'
+    | 'speedMax'
+    | 'cores'
+    | 'physicalCores'
+    | 'processors'
+  >;
+  memory: Pick<Systeminformation.MemData, 'total'>;
+  system: Pick<Systeminformation.SystemData, 'manufacturer' | 'model' | 'virtual' | 'virtualHost'>;
+  board: Pick<Systeminformation.BaseboardData, 'manufacturer' | 'model'>;
+  files: MachineFiles;
+  kernel: string;
+  architecture: string;
+};
+
+/** What firmware and `systeminformation` say when they have nothing to say. */
+const PLACEHOLDERS = new Set([
+  '-',
+  'base board product name',
+  'computer',
+  'default string',
+  'docker container',
+  'n/a',
+  'none',
+  'not applicable',
+  'not specified',
+  'system manufacturer',
+  'system product name',
+  'to be filled by o.e.m.',
+  'undefined',
+  'unknown',
+  'virtual machine product name',
+]);
+
+/**
+ * The facts, and only those: what is not known is left out, and so is what changes by itself (load, free memory,
+ * current speeds, uptime), since each change costs a full report.
+ */
+export function selectFacts(reading: MachineReading): Record<string, string> {
+  const { cpu, memory, system, board, files } = reading;
+  // Without lscpu, `systeminformation` makes up one socket with as many cores as there are threads.
+  const lscpu = [cpu.vendor, cpu.family, cpu.model, cpu.stepping].some((text) => text !== '');
+  const facts: Record<string, string | undefined> = {
+    architecture: text(reading.architecture),
+    kernel: text(reading.kernel),
+    'os-distribution': osRelease(files.osRelease, 'ID'),
+    'os-version': osRelease(files.osRelease, 'VERSION_ID'),
+    'cpu-vendor': text(cpu.vendor) ?? (text(cpu.brand) && text(cpu.manufacturer)),
+    // A name of one word, as Arm processors have, is taken for the manufacturer.
+    'cpu-brand': text(cpu.brand) ?? text(cpu.manufacturer),
+    'cpu-family': text(cpu.family),
+    'cpu-model': text(cpu.model),
+    'cpu-stepping': text(cpu.stepping),
+    'cpu-threads': amount(cpu.cores),
+    'cpu-cores': lscpu ? amount(cpu.physicalCores) : undefined,
+    'cpu-sockets': lscpu ? amount(cpu.processors) : undefined,
+    'cpu-max-mhz': amount(Math.round(cpu.speedMax * 1000)),
+    'memory-total-bytes': amount(memory.total),
+    'system-vendor': text(files.systemVendor) ?? text(system.manufacturer),
+    'system-model': text(files.systemModel) ?? text(system.model),
+    'board-vendor': text(files.boardVendor) ?? text(board.manufacturer),
+    'board-model': text(files.boardModel) ?? text(board.model),
+    virtual: virtual(system, files.cpuinfo),
+    hypervisor: text(system.virtualHost),
+  };
+  return Object.fromEntries(Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined));
+}
+
+function text(value: string | undefined): string | undefined {
+  const line = (value ?? '').replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  if (line === '' || PLACEHOLDERS.has(line.toLowerCase())) return undefined;
+  return line.slice(0, FACT_LIMITS.value).toWellFormed();
+}
+
+function amount(value: number): string | undefined {
+  return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
+}
+
+/** A value of an os-release file, https://www.freedesktop.org/software/systemd/man/latest/os-release.html. */
+function osRelease(file: string, key: 'ID' | 'VERSION_ID'): string | undefined {
+  return text(new RegExp(`^${key}=(["']?)(.*)\\1\\s*$`, 'm').exec(file)?.[2]);
+}
+
+/** Every x86 hypervisor sets a CPU flag; elsewhere the absence of signs proves nothing. */
+function virtual(system: MachineReading['system'], cpuinfo: string): string | undefined {
+  if (system.virtual) return 'true';
+  const flags = /^flags\s*:(.*)$/m.exec(cpuinfo)?.[1];
+  return flags === undefined ? undefined : String(/\bhypervisor\b/.test(flags));
+}
