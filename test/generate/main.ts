@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fillBlock } from './blocks.ts';
 import { manifestFiles } from './manifests/files.ts';
 import { referenceBlocks } from './reference.ts';
+import { ruleFiles } from './rules/files.ts';
 
-/** Writes what is generated: blocks of documents, and manifests. With `--check` only says what is out of date, and fails. */
+/** Writes what is generated: blocks of documents, manifests, and rule files. With `--check` only says what is out of date, and fails. */
 const root = path.resolve(import.meta.dirname, '../..');
 const check = process.argv.includes('--check');
 const stale: string[] = [];
@@ -15,7 +16,9 @@ function bring(file: string, name: string, generate: (before: string | undefined
   const after = generate(before);
   if (after === before) return;
   stale.push(name);
-  if (!check) writeFileSync(target, after);
+  if (check) return;
+  mkdirSync(path.dirname(target), { recursive: true });
+  writeFileSync(target, after);
 }
 
 function textOf(file: string): string | undefined {
@@ -29,7 +32,7 @@ function textOf(file: string): string | undefined {
 for (const block of await referenceBlocks()) {
   bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
 }
-for (const { file, content } of manifestFiles()) bring(file, file, () => content);
+for (const { file, content } of [...manifestFiles(), ...ruleFiles()]) bring(file, file, () => content);
 
 if (stale.length > 0) {
   const lines = stale.map((entry) => `  ${entry}\n`).join('');

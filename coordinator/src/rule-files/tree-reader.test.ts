@@ -1,0 +1,39 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
+import { TreeReader } from './tree-reader.ts';
+
+let fixture: RuleDirectoryFixture;
+
+beforeEach(async () => {
+  fixture = await RuleDirectoryFixture.create();
+});
+
+afterEach(() => fixture.close());
+
+test('a look finds every change since the one before, however fast it follows', async () => {
+  const reader = new TreeReader(fixture.root, () => undefined);
+  const file = join(fixture.root, 'a');
+  const missed: number[] = [];
+  // The same file with the same size, more often than many a file system's clock ticks.
+  for (let count = 100; count < 400; count += 1) {
+    await writeFile(file, `x${count}`);
+    const [condition] = (await reader.look()).files.get('a')?.conditions ?? [];
+    if (condition?.text !== `x${count}`) missed.push(count);
+  }
+  expect(missed).toEqual([]);
+});
+
+test('a look reads a file again that was changed, and then no more', async () => {
+  await fixture.write({ 'n/a': 'x' });
+  const reader = new TreeReader(fixture.root, () => undefined);
+  const conditions = async () => (await reader.look()).files.get('n/a')?.conditions;
+  const [first, second, third] = [await conditions(), await conditions(), await conditions()];
+  expect(second).toEqual(first);
+  // The same object is what was kept.
+  expect(second).not.toBe(first);
+  expect(third).toBe(second);
+  await rm(join(fixture.root, 'n/a'));
+  expect(await conditions()).toBeUndefined();
+});
