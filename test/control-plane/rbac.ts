@@ -22,6 +22,8 @@ const coordinatorClusterRole: KubeObject = {
   rules: [
     { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+    // For --evict.
+    { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
     { apiGroups: ['workspace.gitpod.io'], resources: ['workspaces'], verbs: ['list', 'watch'] },
     { apiGroups: ['labels.banzaicloud.io'], resources: ['nodepoollabelsets'], verbs: ['list', 'watch'] },
     { apiGroups: ['labels.banzaicloud.io'], resources: ['nodepoollabelsets/status'], verbs: ['patch'] },

@@ -1,0 +1,26 @@
+import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
+import type { EvictionOutcome } from './evict-pod.ts';
+
+export type EvictionMetrics = {
+  countEviction(outcome: EvictionOutcome['kind']): void;
+};
+
+/** Registers the metrics of this room; once for a registry. */
+export function createEvictionMetrics(registry: Registry, pending: () => number): EvictionMetrics {
+  const registers = [registry];
+  const evictions = new Counter({
+    name: 'rollcall_coordinator_evictions_total',
+    help: 'Attempts to evict a pod whose node lost a label that the pod requires, by what came of them.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_evictions_pending',
+    help: 'Pods that are still to be evicted, on nodes that were looked at.',
+    registers,
+    collect() {
+      this.set(pending());
+    },
+  });
+  return { countEviction: (outcome) => evictions.inc({ outcome }) };
+}
