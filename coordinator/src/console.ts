@@ -7,6 +7,7 @@ import { type ConsoleSource, createConsoleServer } from './console/console-serve
 import { nodeDocument, planDocument } from './console/node-document.ts';
 import type { Decider } from './decider.ts';
 import type { Role } from './ingest/report-handler.ts';
+import type { RuleDirectory } from './rule-files/rule-directory.ts';
 import type { Service } from './services.ts';
 
 const CLOSE_GRACE_MS = 200;
@@ -14,6 +15,7 @@ const CLOSE_GRACE_MS = 200;
 export type ConsoleOptions = {
   decider: Decider;
   services: readonly Service[];
+  rules: RuleDirectory | undefined;
   role: () => Role;
   dryRun: boolean;
   staleAfterSeconds: number;
@@ -30,7 +32,15 @@ export async function openConsole(text: string, options: ConsoleOptions, life: L
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function consoleSource({ decider, services, role, dryRun, staleAfterSeconds, clock }: ConsoleOptions): ConsoleSource {
+function consoleSource({
+  decider,
+  services,
+  rules,
+  role,
+  dryRun,
+  staleAfterSeconds,
+  clock,
+}: ConsoleOptions): ConsoleSource {
   // Agents report to the leader alone: what a standby knows of services is nothing to go by.
   const replica = () => ({
     ...role(),
@@ -46,6 +56,7 @@ function consoleSource({ decider, services, role, dryRun, staleAfterSeconds, clo
       return facts && { replica: replica(), ...nodeDocument(facts, services) };
     },
     nodes: () => ({ replica: replica(), nodes: decider.fleet.nodeNames().toSorted().map(summary) }),
+    rules: () => ({ labels: [...(rules?.ruleSet.labels ?? [])], problems: rules?.problems() ?? [] }),
     plan: () => ({ replica: replica(), nodes: decider.fleet.nodeNames().toSorted().flatMap(planned) }),
   };
 

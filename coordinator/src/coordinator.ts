@@ -16,6 +16,7 @@ import { joinElection } from './election.ts';
 import type { EventNews } from './events/event-news.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { registerFleetMetrics, registerGateMetric } from './fleet-metrics.ts';
+import { createFollowUps } from './follow-ups.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import type { Role } from './ingest/report-handler.ts';
@@ -26,6 +27,7 @@ import { reservedKeys } from './labelers/pool-keys.ts';
 import { StatusKeeper } from './pool-status/status-keeper.ts';
 import { openReports, type ReportsListener } from './reports.ts';
 import { prepareReportsTls } from './reports-tls.ts';
+import { openRules } from './rule-labels.ts';
 import { findStrayTaints } from './stray-taints.ts';
 import { CertificateMetrics } from './tls/metrics.ts';
 import { createWatches } from './watches.ts';
@@ -53,7 +55,9 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(setup.kubeConfig, clock, metrics);
   const services = config.watchedServices;
+  const rules = await openRules(config, { clock, logger });
   const watchTaints = config.readinessGate !== 'label' || config.startupGateRequires.length > 0;
+  let wholeNodes = watchTaints || rules?.ruleSet.usesResources === true;
   // What is opened before the election may be asked before there is one.
   let election: Election | undefined;
   const fence = { remainingMs: () => election?.remainingMs() ?? 0 };
@@ -92,13 +96,35 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     lease: { namespace: config.leaseNamespace, name: config.leaseName },
     clock,
   });
-  const decider = new Decider({
+  const followUps = createFollowUps({
+    config,
+    client,
+    fence,
+    fleet: () => decider.fleet,
+    record,
+    clock,
+    random,
+    signal,
+    logger,
+    registry,
+  });
+  const decider: Decider = new Decider({
     ...config,
     client,
     fence,
     services,
     gate: config.readinessGate,
     startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
+    deviceGrammar: {
+      pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
+      usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
+    },
+    rules: rules && (() => rules.ruleSet),
+    eviction: config.evict
+      ? { ignoredLabels: new Set(config.evictReadiness ? [] : services.map(({ label }) => label)) }
+      : undefined,
+    allAnnotations: config.notifyUrl.length > 0,
+    followUps,
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,
     mayDecide: () => deciding,
@@ -124,13 +150,14 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     countByFreshness: () => (leads() ? fleet.countByFreshness() : {}),
     activeGuards: () => (leads() ? fleet.freshness.activeGuards() : []),
     heldBack: () => (leads() ? decider.readiness.heldCount : 0),
+    ruleProblems: () => rules?.problems().length ?? 0,
   });
   const watches = createWatches({
     ...config,
     client,
     fleet,
     services,
-    watchTaints,
+    wholeNodes: () => wholeNodes,
     clock,
     random,
     signal,
@@ -157,7 +184,11 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
       'Opened the console, which asks nobody who they are, to the network',
     );
   }
-  const consoleAddress = await openConsole(config.consoleListen, { ...config, services, decider, role, clock }, life);
+  const consoleAddress = await openConsole(
+    config.consoleListen,
+    { ...config, services, decider, rules, role, clock },
+    life,
+  );
 
   const tls = await prepareReportsTls({
     ...setup,
@@ -216,11 +247,19 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   });
   election = joined;
   life.onStop('election', () =>
-    joined.release(Promise.all([reconciler.settled(), events.settled(), poolStatus.settled()])),
+    joined.release(Promise.all([reconciler.settled(), events.settled(), poolStatus.settled(), followUps.settled()])),
   );
   life.onStop('writes', () => reconciler.stop());
 
   void watches.run();
+  void rules?.run(signal, ({ usesResources }) => {
+    // Once whole, they stay so: metadata alone would leave what is known of their taints to grow old.
+    if (usesResources && !wholeNodes) {
+      wholeNodes = true;
+      watches.relistNodes();
+    }
+    fleet.markAll();
+  });
   void tls?.run();
   tick(() => {
     if (deciding) {

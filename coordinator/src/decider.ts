@@ -2,10 +2,12 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import {
+  IMPLIED_LABELS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
   SCALE_DOWN_DISABLED,
   SCALE_DOWN_HOLD,
   STARTUP_TAINT,
+  WITHDRAWN_LABELS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import type { Announcer } from './announcer.ts';
 import { NodeWriter } from './apply/node-writer.ts';
@@ -14,14 +16,17 @@ import { SetAside } from './apply/set-aside.ts';
 import type { NodeFacts } from './console/node-document.ts';
 import { Fleet } from './fleet/fleet.ts';
 import type { ObservedNode } from './fleet/observed-node.ts';
+import type { FollowUps } from './follow-ups.ts';
 import { ChangeLog, changesBetween } from './intent/changes.ts';
 import { intentOf, type NodeIntent } from './intent/intent.ts';
 import type { NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import type { KubeClient, WriteFence } from './kube/client.ts';
 import type { Node } from './kube/objects.ts';
+import type { DeviceGrammar } from './labelers/device-grammar.ts';
+import type { Rules } from './labelers/implied-labels.ts';
 import { createLabelers } from './labelers/index.ts';
-import type { JudgedNode, Labeler } from './labelers/labeler.ts';
+import type { JudgedNode, Labelers } from './labelers/labeler.ts';
 import type { ReadinessGate } from './labelers/readiness.ts';
 import { missingLabels, type StartupGateOptions } from './labelers/startup-gate.ts';
 import { ReadinessTracker } from './readiness/tracker.ts';
@@ -36,6 +41,13 @@ export type DeciderOptions = {
   poolLabels: readonly string[];
   forbiddenLabelDomains: readonly string[];
   startupGate: StartupGateOptions;
+  deviceGrammar: DeviceGrammar;
+  factLabels: readonly string[];
+  rules: (() => Rules) | undefined;
+  eviction: { ignoredLabels: ReadonlySet<string> } | undefined;
+  /** Whether all annotations of Nodes are kept, for those who are told of them. */
+  allAnnotations: boolean;
+  followUps: FollowUps;
   windowMs: number;
   guardPercent: number;
   dryRun: boolean;
@@ -49,7 +61,13 @@ export type DeciderOptions = {
   announcer: Announcer;
 };
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD, MANAGED_LABELS_ANNOTATION]);
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  SCALE_DOWN_DISABLED,
+  SCALE_DOWN_HOLD,
+  MANAGED_LABELS_ANNOTATION,
+  IMPLIED_LABELS_ANNOTATION,
+  WITHDRAWN_LABELS_ANNOTATION,
+]);
 
 /** The way from what is known to what is written: fleet, readiness, labelers, intent, and the reconciler at its end. */
 export class Decider {
@@ -61,7 +79,7 @@ export class Decider {
   /** Nodes behind the startup gate, and when they have waited long enough, by the wall clock. */
   readonly #gated = new Map<string, number>();
   readonly #options: DeciderOptions;
-  readonly #labelers: readonly Labeler[];
+  readonly #labelers: Labelers;
   /** Nodes as they were, and what was thought of them, when they were planned. */
   readonly #grounds = new WeakMap<NodePlan, { node: ObservedNode; judged: JudgedNode }>();
 
@@ -134,6 +152,7 @@ export class Decider {
   restart(): void {
     this.readiness.clear();
     this.#options.announcer.restart();
+    this.#options.followUps.restart();
     this.fleet.restart({ forgetReports: true });
   }
 
@@ -167,10 +186,12 @@ export class Decider {
     const isGated = node.taints?.some(({ key }) => key === STARTUP_TAINT) === true;
     if (isGated) this.#gated.set(name, node.createdAtMs + this.#options.startupGate.maxWaitMs);
     else this.#gated.delete(name);
+    this.#options.followUps.look(name);
   }
 
   #forget(name: string): void {
     this.#options.announcer.forget(name);
+    this.#options.followUps.forget(name);
     this.reconciler.forget(name);
     this.readiness.forget(name);
     this.changes.forget(name);

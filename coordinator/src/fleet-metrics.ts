@@ -7,6 +7,7 @@ export type FleetSources = {
   activeGuards: () => readonly string[];
   heldBack: () => number;
   refusedPoolKeys: () => number;
+  ruleProblems: () => number;
 };
 
 /** Counts the startup gates that were opened. Registers it; once for a registry. */
@@ -47,6 +48,14 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     registers,
     collect() {
       this.set(sources.refusedPoolKeys());
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_rule_problems',
+    help: 'What is wrong in the files of --label-dir: lines and files that do not count, and rules in a circle; the log and /v1/rules tell.',
+    registers,
+    collect() {
+      this.set(sources.ruleProblems());
     },
   });
   new Gauge({

@@ -7,6 +7,7 @@ import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } fro
 import { startCoordinator } from './coordinator.ts';
 import { loadKubeConfig } from './kube/kube-config.ts';
 import { startPrune } from './prune.ts';
+import { openRules } from './rule-labels.ts';
 import { CertificateHolder } from './tls/certificate-holder.ts';
 import { FileCertificates } from './tls/file-certificates.ts';
 
@@ -18,6 +19,7 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   if (loaded.action === 'print') return loaded;
   const config = loaded.values;
   await checkCertificateFiles(config);
+  if (!config.prune) await openRules(config, { clock: systemClock, logger: silentLogger() });
   const kubeConfig = loadKubeConfig({ kubeconfig: config.kubeconfig ?? '', master: config.master ?? '', env });
   return { action: 'run', values: { config, kubeConfig, environment } };
 });

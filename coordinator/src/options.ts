@@ -1,6 +1,8 @@
-import { checkLabel, checkListen, checkSubdomain, PORT } from '@rollcall/common/config/checks.ts';
+import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { FACT_PREFIX } from '@rollcall/common/well-known.ts';
+import { checkNotifyUrls } from './notify/notify-url.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
 import { checkOwnKey } from './service-keys.ts';
 
@@ -17,6 +19,12 @@ function checkComponentNamespace(text: string): string | undefined {
 
 function checkComponent(text: string): string | undefined {
   return text !== '' && isLabelValue(text) ? undefined : 'must be a label value: letters, digits, "-", "_" and "."';
+}
+
+function checkClasses(prefixes: readonly string[]): string | undefined {
+  return prefixes.every((prefix) => /^[0-9A-Fa-f]{1,4}$/.test(prefix))
+    ? undefined
+    : 'must hold up to four hex digits each';
 }
 
 /** Every setting of the coordinator. README.md and `--help` are made from this table. */
@@ -96,7 +104,7 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     env: ['NPLSO_CONTROLLER_NODEPOOLNAMELABELS'],
     default: [...DEFAULT_POOL_LABELS],
-    check: (keys) => (keys.length > 0 ? undefined : 'must name at least one label'),
+    check: (keys) => (keys.length > 0 && keys.every(isLabelKey) ? undefined : 'must name label keys, one at least'),
     help: 'Node labels that name the pool of a node, the first that has a value counts.',
   },
   poolNamespace: {
@@ -110,6 +118,10 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     env: ['NPLSO_LABELER_FORBIDDENLABELDOMAINS'],
     default: [],
+    check: (domains) => {
+      const odd = domains.find((domain) => !isSubdomain(domain.toLowerCase()));
+      return odd === undefined ? undefined : `must hold domains, such as example.com: ${JSON.stringify(odd)} is none`;
+    },
     help: 'Domains that a NodePoolLabelSet may set no labels in, besides k8s.io and kubernetes.io; what is below them counts.',
   },
   startupGateRequires: {
@@ -124,6 +136,79 @@ export const COORDINATOR_OPTIONS = {
     min: 1,
     max: 86_400,
     help: 'How long a node waits behind the startup taint at most, from its creation.',
+  },
+  labelDir: {
+    type: 'string',
+    check: (text) => (text === '' ? 'must be the path of a directory' : undefined),
+    defaultText: 'none, no rules',
+    help: 'Directory of rule files, NAMESPACE/LABEL each, watched: which labels imply which.',
+  },
+  rulesAllowedPrefixes: {
+    type: 'list',
+    default: [],
+    defaultText: "all but Kubernetes' own domains",
+    help: 'What the keys of labels that rules create have to begin with; the fence has to allow the same.',
+  },
+  pciDeviceClassWhitelist: {
+    type: 'list',
+    // NFD's, and the class of an Edge TPU on PCIe.
+    default: ['03', '0b40', '12', '0880'],
+    check: checkClasses,
+    help: 'What the class of a PCI device begins with that is labelled, in hex.',
+  },
+  pciDeviceLabelFields: {
+    type: 'list',
+    default: ['class', 'vendor'],
+    help: 'What labels of PCI devices are made of: class, vendor, device, subsystem_vendor, subsystem_device.',
+  },
+  usbDeviceClassWhitelist: {
+    type: 'list',
+    default: ['0e', 'ef', 'fe', 'ff'],
+    check: checkClasses,
+    help: 'What the class of a USB device begins with that is labelled, in hex.',
+  },
+  usbDeviceLabelFields: {
+    type: 'list',
+    default: ['class', 'vendor', 'device'],
+    help: 'What labels of USB devices are made of: class, vendor, device, serial.',
+  },
+  factLabels: {
+    type: 'list',
+    default: [],
+    check: (names) =>
+      names.every((name) => isLabelKey(`${FACT_PREFIX}${name}`)) ? undefined : 'must name facts, such as cpu-vendor',
+    help: 'Facts about the machine to label nodes with, as fact.rollcall.dev/NAME.',
+  },
+  evict: {
+    type: 'boolean',
+    default: false,
+    help: 'Evict pods whose required node affinity or nodeSelector is no longer met, as rollcall took a label away.',
+  },
+  evictReadiness: {
+    type: 'boolean',
+    default: false,
+    help: 'With --evict: the labels of services that are not ready evict, too.',
+  },
+  evictionsPerMinute: {
+    type: 'number',
+    default: 60,
+    min: 1,
+    max: 6000,
+    help: 'How many pods of the cluster are evicted in a minute at most.',
+  },
+  notifyUrl: {
+    type: 'list',
+    default: [],
+    check: checkNotifyUrls,
+    // Its path or query may hold one.
+    secret: true,
+    help: 'Where changes of the labels and annotations of nodes are posted to, as JSON; http:// unless told.',
+  },
+  notifyNodes: {
+    type: 'list',
+    default: [],
+    defaultText: 'all',
+    help: 'The only nodes whose changes are posted to --notify-url.',
   },
   reportsListen: {
     type: 'string',

@@ -2,7 +2,11 @@ import { sleep, systemClock } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import {
+  IMPLIED_LABELS_ANNOTATION,
+  MANAGED_LABELS_ANNOTATION,
+  WITHDRAWN_LABELS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
@@ -14,7 +18,11 @@ import { prunePlan } from './intent/prune.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
 import { createReflector } from './kube/reflector.ts';
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([MANAGED_LABELS_ANNOTATION]);
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  MANAGED_LABELS_ANNOTATION,
+  IMPLIED_LABELS_ANNOTATION,
+  WITHDRAWN_LABELS_ANNOTATION,
+]);
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
 

@@ -14,8 +14,8 @@ export type WatchOptions = {
   client: KubeClient;
   fleet: Fleet;
   services: readonly Service[];
-  /** Whether to watch whole Nodes, for their taints. */
-  watchTaints: boolean;
+  /** Whether to watch whole Nodes, for their taints or resources. */
+  wholeNodes: () => boolean;
   /** Namespace of the services' pods, and of the workspaces. */
   namespace: string;
   /** Namespace of the NodePoolLabelSets. */
@@ -32,6 +32,8 @@ export type WatchOptions = {
 };
 
 export type Watches = {
+  /** What `wholeNodes` says has changed. */
+  relistNodes: () => void;
   /** Until the signal aborts. */
   run: () => Promise<void>;
   /** Resources that were not listed yet. */
@@ -44,18 +46,19 @@ const WORKSPACES_RELIST_MS = 300_000;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
-  const { fleet, services, watchTaints, namespace, poolNamespace, agentServiceAccount, onRecovered, ...shared } =
+  const { fleet, services, wholeNodes, namespace, poolNamespace, agentServiceAccount, onRecovered, ...shared } =
     options;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
+  const nodes = createReflector({
+    ...shared,
+    path: '/api/v1/nodes',
+    metadataOnly: () => !wholeNodes(),
+    handlers: fleet.nodeHandlers,
+    trim: (raw) => fleet.observe(raw),
+    onRecovered,
+  });
   const reflectors: Record<string, Reflector> = {
-    nodes: createReflector({
-      ...shared,
-      path: '/api/v1/nodes',
-      metadataOnly: !watchTaints,
-      handlers: fleet.nodeHandlers,
-      trim: (raw) => fleet.observe(raw),
-      onRecovered,
-    }),
+    nodes,
     'component pods': createReflector({
       ...shared,
       path: `/api/v1/namespaces/${namespace}/pods`,
@@ -88,6 +91,7 @@ export function createWatches(options: WatchOptions): Watches {
     trim: (raw) => observeWorkspace(raw as Workspace),
   });
   return {
+    relistNodes: () => nodes.relist(),
     run: async () => {
       await Promise.all([...Object.values(reflectors), poolLabelSets, workspaces].map((reflector) => reflector.run()));
     },

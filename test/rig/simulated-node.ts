@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { ApiClient } from '../control-plane/api-client.ts';
 import { createNode, createPod } from '../control-plane/cluster.ts';
 import { freePort } from '../control-plane/ports.ts';
@@ -19,6 +19,8 @@ export type SimulatedNodeOptions = {
   /** Where its token file is kept. */
   dir: string;
   labels?: Record<string, string>;
+  /** The hardware that its agent sees; none unless told, as what the machine of the test has is not known. */
+  sysfsRoot?: string;
   agentArgs?: readonly string[];
   /** Namespace of the services' pods; `default` unless told. */
   namespace?: string;
@@ -46,6 +48,7 @@ export class SimulatedNode {
   static async create(options: SimulatedNodeOptions): Promise<SimulatedNode> {
     const node = new SimulatedNode(options, await freePort());
     const { api, name, address, labels } = options;
+    await mkdir(node.#emptySysfs, { recursive: true });
     await createNode(api, name, { internalIP: address, ...(labels ? { labels } : {}) });
     await Promise.all([node.revive('ws-daemon'), node.revive('registry-facade')]);
     for (const component of ['ws-daemon', 'registry-facade']) {
@@ -73,6 +76,11 @@ export class SimulatedNode {
     return node;
   }
 
+  /** Of a machine with no bus at all. */
+  get #emptySysfs(): string {
+    return join(this.#options.dir, 'no-hardware', 'bus');
+  }
+
   get tokenFile(): string {
     return join(this.#options.dir, `${this.name}.token`);
   }
@@ -93,6 +101,7 @@ export class SimulatedNode {
         `--listen=${address}:${this.listenPort}`,
         `--ws-daemon-port=${this.#options.wsDaemonPort}`,
         `--registry-facade-port=${this.#options.registryFacadePort}`,
+        `--sysfs-root=${this.#options.sysfsRoot ?? dirname(this.#emptySysfs)}`,
         ...agentArgs,
         ...args,
       ],

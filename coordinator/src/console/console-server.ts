@@ -8,6 +8,7 @@ export type ConsoleSource = {
   /** `undefined` for a node that is not known. */
   node: (name: string) => unknown;
   plan: () => unknown;
+  rules: () => unknown;
 };
 
 /** `host`: the address that it will listen on. */
@@ -39,7 +40,8 @@ function answerTo(request: IncomingMessage, source: ConsoleSource, host: string)
   }
   if (path === '/v1/nodes') return { status: 200, document: source.nodes() };
   if (path === '/v1/plan') return { status: 200, document: source.plan() };
-  return problem(404, 'Try /v1/nodes, /v1/nodes/NAME or /v1/plan');
+  if (path === '/v1/rules') return { status: 200, document: source.rules() };
+  return problem(404, 'Try /v1/nodes, /v1/nodes/NAME, /v1/plan or /v1/rules');
 }
 
 /** RFC 9457. */

@@ -25,6 +25,8 @@ export type FleetOptions = {
   guardPercent: number;
   /** Annotations of Nodes to keep beside those that rollcall applied. */
   annotationsOfInterest: ReadonlySet<string>;
+  /** Keeps the others as well. */
+  allAnnotations: boolean;
   /** The snapshot of this node may differ from now on. `urgent`: a label may have to go. */
   onDirty: (node: string, urgent: boolean) => void;
   /** The Node is gone; one of the same name that comes later is another. */
@@ -32,6 +34,8 @@ export type FleetOptions = {
   /** An agent's pod is gone: whoever holds its token is no longer vouched for. */
   onAgentPodGone: (podUid: string) => void;
 };
+
+const NO_KEYS: ReadonlySet<string> = new Set();
 
 /** Everything known about the nodes, in memory, and nowhere else. */
 export class Fleet {
@@ -101,7 +105,8 @@ export class Fleet {
 
   /** Trims a Node as it is parsed, before it is kept. */
   observe(node: Node): ObservedNode {
-    return observeNode(node, this.#intern, this.#options.annotationsOfInterest);
+    const { annotationsOfInterest, allAnnotations } = this.#options;
+    return observeNode(node, this.#intern, annotationsOfInterest, allAnnotations);
   }
 
   /** The answer of the API server to a write. */
@@ -158,8 +163,9 @@ export class Fleet {
   snapshot(name: string): NodeSnapshot | undefined {
     const node = this.#nodes.get(name);
     if (!node) return undefined;
+    const content = this.#ledger.content(name);
     const services = new Map<string, ServiceReport>();
-    for (const service of this.#ledger.content(name)?.services ?? []) services.set(service.name, service);
+    for (const service of content?.services ?? []) services.set(service.name, service);
     return {
       name,
       uid: node.uid,
@@ -167,6 +173,11 @@ export class Fleet {
       labels: node.labels,
       annotations: node.annotations,
       taints: node.taints,
+      ownedAnnotations: node.owned.annotations,
+      ownedLabels: node.owned.labels,
+      sharedLabels: node.shared ?? NO_KEYS,
+      allocatable: node.allocatable,
+      machine: content,
       pool: this.#poolOf(name),
       freshness: this.freshness.of(name),
       services,

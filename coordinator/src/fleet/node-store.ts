@@ -46,7 +46,7 @@ export class NodeStore {
 
   #put(seen: ObservedNode): void {
     const previous = this.#nodes.get(seen.name);
-    const next = withKnownTaints(seen, previous);
+    const next = withKnownSpec(seen, previous);
     this.#nodes.set(next.name, next);
     if (!previous) this.#onChange({ name: next.name, next });
     else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });
@@ -65,8 +65,10 @@ export class NodeStore {
   }
 }
 
-/** Metadata says nothing about taints: what was known of them still is. */
-function withKnownTaints(node: ObservedNode, previous: ObservedNode | undefined): ObservedNode {
-  const known = previous?.uid === node.uid ? previous.taints : undefined;
-  return node.taints === undefined && known !== undefined ? { ...node, taints: known } : node;
+/** Metadata says nothing about taints and resources: what was known of them still is. */
+function withKnownSpec(node: ObservedNode, previous: ObservedNode | undefined): ObservedNode {
+  if (previous?.uid !== node.uid) return node;
+  const { taints = previous.taints, allocatable = previous.allocatable } = node;
+  if (taints === node.taints && allocatable === node.allocatable) return node;
+  return { ...node, taints, allocatable };
 }

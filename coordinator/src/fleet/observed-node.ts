@@ -16,15 +16,20 @@ export type ObservedNode = {
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
   owned: OwnedKeys;
+  /** Labels among the owned ones that somebody else owns as well: letting go of them does not remove them. */
+  shared?: ReadonlySet<string>;
   /** Annotations that nobody but the predecessor, and perhaps rollcall, wrote. */
   inherited: ReadonlySet<string>;
   /** All of them in order; `undefined` where only metadata is watched. */
   taints?: readonly Taint[] | undefined;
+  /** Quantities by resource; `undefined` where only metadata is watched. */
+  allocatable?: Readonly<Record<string, string>> | undefined;
 };
 
 const NOTHING: ReadonlySet<string> = new Set();
 const NO_KEYS: OwnedKeys = { labels: NOTHING, annotations: NOTHING };
 const NO_TAINTS: readonly Taint[] = [];
+const NO_RESOURCES: Readonly<Record<string, string>> = {};
 const OURS: ReadonlySet<string | undefined> = new Set([FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER]);
 
 /** Names of nodes are label values too: where nodes come and go, the pool is begun anew now and then. */
@@ -44,8 +49,15 @@ export function createIntern(): Intern {
   };
 }
 
-/** Trims a Node (whole or metadata only). Annotations that nobody here asks for are dropped. */
-export function observeNode(node: Node, intern: Intern, annotationsOfInterest: ReadonlySet<string>): ObservedNode {
+/**
+ * Trims a Node (whole or metadata only). Annotations that nobody here asks for are dropped, unless all are wanted.
+ */
+export function observeNode(
+  node: Node,
+  intern: Intern,
+  annotationsOfInterest: ReadonlySet<string>,
+  allAnnotations = false,
+): ObservedNode {
   const { name, uid, resourceVersion, creationTimestamp = '', labels = {} } = node.metadata;
   const { annotations = {}, managedFields = [] } = node.metadata;
   const createdAtMs = Date.parse(creationTimestamp) || 0;
@@ -53,7 +65,7 @@ export function observeNode(node: Node, intern: Intern, annotationsOfInterest: R
   const inherited = inheritedAnnotations(managedFields, annotationsOfInterest);
   const kept = emptyRecord();
   for (const [key, value] of Object.entries(annotations)) {
-    if (annotationsOfInterest.has(key) || owned.annotations.has(key)) kept[intern(key)] = value;
+    if (allAnnotations || annotationsOfInterest.has(key) || owned.annotations.has(key)) kept[intern(key)] = value;
   }
   const internedLabels = emptyRecord();
   for (const [key, value] of Object.entries(labels)) internedLabels[intern(key)] = intern(value);
@@ -65,8 +77,10 @@ export function observeNode(node: Node, intern: Intern, annotationsOfInterest: R
     labels: internedLabels,
     annotations: kept,
     owned,
+    shared: sharedLabels(managedFields, owned.labels),
     inherited,
     ...taintsOf(node),
+    ...allocatableOf(node),
   };
 }
 
@@ -78,6 +92,19 @@ export function emptyRecord(): Record<string, string> {
 /** The answer to a request for metadata has no spec at all; a whole Node always has one. */
 function taintsOf({ spec }: Node): Pick<ObservedNode, 'taints'> {
   return spec === undefined ? {} : { taints: spec.taints ?? NO_TAINTS };
+}
+
+function allocatableOf({ status }: Node): Pick<ObservedNode, 'allocatable'> {
+  return status === undefined ? {} : { allocatable: status.allocatable ?? NO_RESOURCES };
+}
+
+function sharedLabels(managedFields: readonly ManagedFieldsEntry[], owned: ReadonlySet<string>): ReadonlySet<string> {
+  if (owned.size === 0) return NOTHING;
+  const others = managedFields
+    .filter((entry) => !isOurApply(entry))
+    .map((entry) => metadataFields(entry)?.['f:labels']);
+  const shared = [...owned].filter((key) => others.some((fields) => fields !== undefined && `f:${key}` in fields));
+  return shared.length === 0 ? NOTHING : new Set(shared);
 }
 
 function inheritedAnnotations(
@@ -99,12 +126,14 @@ function metadataFields({ fieldsV1 }: ManagedFieldsEntry): Record<string, Record
 
 /** The labels and annotations in our own Apply entry of managedFields (fieldsV1, as KEP-555 defines it). */
 function ownedKeys(managedFields: readonly ManagedFieldsEntry[], intern: Intern): OwnedKeys {
-  const entry = managedFields.find(
-    ({ manager, operation, subresource }) => manager === FIELD_MANAGER && operation === 'Apply' && !subresource,
-  );
+  const entry = managedFields.find(isOurApply);
   const metadata = entry && metadataFields(entry);
   if (!metadata) return NO_KEYS;
   return { labels: keysIn(metadata['f:labels'], intern), annotations: keysIn(metadata['f:annotations'], intern) };
+}
+
+function isOurApply({ manager, operation, subresource }: ManagedFieldsEntry): boolean {
+  return manager === FIELD_MANAGER && operation === 'Apply' && !subresource;
 }
 
 function keysIn(fields: Record<string, unknown> | undefined, intern: Intern): ReadonlySet<string> {
@@ -121,7 +150,11 @@ export function sameObservation(a: ObservedNode, b: ObservedNode): boolean {
     sameSet(a.owned.labels, b.owned.labels) &&
     sameSet(a.owned.annotations, b.owned.annotations) &&
     sameSet(a.inherited, b.inherited) &&
-    sameTaints(a.taints, b.taints)
+    sameSet(a.shared ?? NOTHING, b.shared ?? NOTHING) &&
+    sameTaints(a.taints, b.taints) &&
+    sameRecord(a.allocatable ?? NO_RESOURCES, b.allocatable ?? NO_RESOURCES) &&
+    // Not known is not the same as none.
+    (a.allocatable === undefined) === (b.allocatable === undefined)
   );
 }
 

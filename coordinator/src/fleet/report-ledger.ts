@@ -1,4 +1,4 @@
-import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
+import type { DeviceReport, FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
 
 /** Who sent a report, as the API server vouches for it. */
 export type ReportIdentity = {
@@ -28,6 +28,8 @@ type NodeRecord = {
 
 /** Two agents overlap in a rolling update; eight generations within one coordinator's memory are plenty. */
 const SUPERSEDED_MAX = 8;
+/** Then the memory of devices that are alike is begun anew. */
+const DEVICES_MAX = 20_000;
 
 /**
  * The latest report of each node. Agents restart, and two of them overlap in a rolling update, so that reports of
@@ -36,6 +38,8 @@ const SUPERSEDED_MAX = 8;
  */
 export class ReportLedger {
   readonly #records = new Map<string, NodeRecord>();
+  /** The machines of a fleet are much alike: a device that many of them have is kept once. */
+  readonly #devices = new Map<string, DeviceReport>();
 
   /** `currentIsSilent` says that the agent that counts has not been heard for long: then any newcomer may replace it. */
   admit(report: FullReport | Heartbeat, identity: ReportIdentity, currentIsSilent: boolean): Admission {
@@ -52,7 +56,8 @@ export class ReportLedger {
     const record = this.#succeed(current, report, identity.nodeUid, issuedAtSeconds);
     this.#records.set(report.node, record);
     if ('services' in report) {
-      record.content = { services: report.services, devices: report.devices, facts: report.facts };
+      const { services, devices, unread = [], facts } = report;
+      record.content = { services, devices: devices.map((device) => this.#intern(device)), unread, facts };
       record.digest = report.digest;
       return report.leaving ? 'leaving' : 'content';
     }
@@ -83,6 +88,15 @@ export class ReportLedger {
       issuedAtSeconds,
       superseded,
     };
+  }
+
+  #intern(device: DeviceReport): DeviceReport {
+    const text = JSON.stringify(device);
+    const known = this.#devices.get(text);
+    if (known) return known;
+    if (this.#devices.size >= DEVICES_MAX) this.#devices.clear();
+    this.#devices.set(text, device);
+    return device;
   }
 
   content(node: string): ReportContent | undefined {

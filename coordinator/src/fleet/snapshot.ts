@@ -1,4 +1,4 @@
-import type { ServiceReport } from '@rollcall/common/report.ts';
+import type { ReportContent, ServiceReport } from '@rollcall/common/report.ts';
 import type { Freshness } from './freshness.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
@@ -21,6 +21,14 @@ export type NodeSnapshot = {
   freshness: Freshness;
   /** What the agent said last, by service name; old when the node is not fresh. */
   services: ReadonlyMap<string, ServiceReport>;
+  ownedAnnotations: ReadonlySet<string>;
+  /** Labels that rollcall applied, and those of them that somebody else owns as well. */
+  ownedLabels: ReadonlySet<string>;
+  sharedLabels: ReadonlySet<string>;
+  /** `undefined` where only metadata is watched. */
+  allocatable: ObservedNode['allocatable'];
+  /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */
+  machine: Pick<ReportContent, 'devices' | 'unread' | 'facts'> | undefined;
   /** The pods of the watched components on this node. */
   pods: readonly ObservedPod[];
   /** The workspaces on this node; `undefined` while nobody knows. */

@@ -59,8 +59,10 @@ const service = z.object({
   evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
 });
 
+const bus = z.enum(['usb', 'pci', 'device-tree']);
+
 const device = z.object({
-  bus: z.enum(['usb', 'pci', 'device-tree']),
+  bus,
   attributes: textMap(REPORT_LIMITS.deviceAttributes),
 });
 
@@ -78,6 +80,7 @@ const fullReport = z.object({
   ...header,
   services: listOf(service, REPORT_LIMITS.services),
   devices: z._default(listOf(device, REPORT_LIMITS.devices), []),
+  unread: z.exactOptional(listOf(bus, 3)),
   facts: z._default(textMap(REPORT_LIMITS.facts), {}),
 });
 

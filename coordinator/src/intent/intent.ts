@@ -1,4 +1,4 @@
-import type { Claim, JudgedNode, Labeler } from '../labelers/labeler.ts';
+import type { Claim, JudgedNode, Labelers, LabelWishes } from '../labelers/labeler.ts';
 
 export type IntentEntry = Claim & {
   /** The labeler that was followed. */
@@ -15,11 +15,23 @@ export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
 }
 
 /** Asks every labeler, and merges what they say. */
-export function intentOf(labelers: readonly Labeler[], node: JudgedNode): NodeIntent {
-  const claims = labelers.flatMap((labeler) =>
-    labeler.claims(node).map((claim) => ({ labeler: labeler.name, ...claim })),
-  );
-  return mergeClaims(claims);
+export function intentOf({ labelers, consequences }: Labelers, node: JudgedNode): NodeIntent {
+  const claims = labelers.flatMap(({ name, claims }) => named(name, claims(node)));
+  let intent = mergeClaims(claims);
+  for (const consequence of consequences) {
+    claims.push(...named(consequence.name, consequence.claims(node, labelWishes(intent))));
+    intent = mergeClaims(claims);
+  }
+  return intent;
+}
+
+function named(labeler: string, claims: readonly Claim[]): NamedClaim[] {
+  return claims.map((claim) => ({ labeler, ...claim }));
+}
+
+function labelWishes(intent: NodeIntent): LabelWishes {
+  const labels = [...intent.values()].filter(({ kind }) => kind === 'label');
+  return new Map(labels.map((entry) => [entry.key, entry]));
 }
 
 type NamedClaim = Claim & { labeler: string };

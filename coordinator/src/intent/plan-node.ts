@@ -1,4 +1,4 @@
-import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { emptyRecord, type ObservedNode } from '../fleet/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
@@ -16,8 +16,10 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
     const value = valueToSet(entry, node, askSetAside, force);
     if (value !== undefined) valuesOf(set, entry)[entry.key] = value;
   }
-  if (unlistSetAside(node, set) === 'empty' && node.annotations[LIST.key] !== undefined) {
-    withdrawn.set(entryKey(LIST), LIST);
+  for (const key of LISTS) {
+    const list = { kind: 'annotation', key } as const;
+    const isEmpty = unlistSetAside(node, set, key) === 'empty';
+    if (isEmpty && node.annotations[key] !== undefined) withdrawn.set(entryKey(list), list);
   }
   const owned = keyRefs(node.owned.labels, node.owned.annotations);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
@@ -32,19 +34,20 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   return plan;
 }
 
-const LIST = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const satisfies KeyRef;
+/** Annotations that list labels that are ours. */
+const LISTS = [MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
 
-/** A label of a pool that is left out for now, and is not listed on the node, does not become ours by being listed. */
-function unlistSetAside(node: ObservedNode, set: NodeSet): 'empty' | undefined {
-  const text = set.annotations[LIST.key];
+/** A label that is left out for now, and is not listed on the node, does not become ours by being listed. */
+function unlistSetAside(node: ObservedNode, set: NodeSet, list: string): 'empty' | undefined {
+  const text = set.annotations[list];
   if (text === undefined) return undefined;
-  const before = parseManagedLabels(node.annotations[LIST.key]);
+  const before = parseManagedLabels(node.annotations[list]);
   const isOurs = (key: string) =>
     Object.hasOwn(set.labels, key) || (before?.has(key) && Object.hasOwn(node.labels, key));
   const kept = [...(parseManagedLabels(text) ?? [])].filter(isOurs);
-  set.annotations[LIST.key] = formatManagedLabels(kept);
+  set.annotations[list] = formatManagedLabels(kept);
   if (kept.length > 0) return undefined;
-  delete set.annotations[LIST.key];
+  delete set.annotations[list];
   return 'empty';
 }
 

@@ -66,7 +66,7 @@ function planOf({ labels: there, list, ours, listIsOurs }: State, given: Scene):
   };
   const judged = { ...snapshot({ ...node, pool: 'gold', poolLabelSet: set }), readiness: new Map(), ageMs: 0 };
   const askSetAside: AskSetAside = (ref) => (given.setAside.includes(ref.key) ? 'denied' : undefined);
-  return planNode(node, intentOf(labelers, judged), askSetAside);
+  return planNode(node, intentOf({ labelers, consequences: [] }, judged), askSetAside);
 }
 
 /** What the API server makes of the first request of a plan. */

@@ -1,4 +1,9 @@
-import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import {
+  IMPLIED_LABELS_ANNOTATION,
+  MANAGED_LABELS_ANNOTATION,
+  STARTUP_TAINT,
+  WITHDRAWN_LABELS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import { parseManagedLabels } from '../labelers/managed-labels.ts';
 import { isUntouchable } from '../labelers/pool-keys.ts';
@@ -34,7 +39,9 @@ export function prunePlan(
   const nothing: NodeIntent = new Map([
     ...services.flatMap(({ label, taint }) => [gone('label', label), gone('taint', taint)]),
     ...[...managed].filter((key) => !isUntouchable(key, reserved)).map((key) => gone('label', key)),
-    gone('annotation', MANAGED_LABELS_ANNOTATION),
+    ...[MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION, WITHDRAWN_LABELS_ANNOTATION].map((key) =>
+      gone('annotation', key),
+    ),
     gone('taint', STARTUP_TAINT),
   ]);
   return planNode(node, nothing, () => undefined);

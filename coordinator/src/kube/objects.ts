@@ -17,6 +17,7 @@ export type ObjectMeta = {
   deletionTimestamp?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
+  ownerReferences?: { kind: string; controller?: boolean }[];
   managedFields?: ManagedFieldsEntry[];
 };
 
@@ -24,9 +25,23 @@ export type Taint = { key: string; value?: string; effect: string; timeAdded?: s
 
 export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta };
 
+/** Of a node selector; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt. */
+export type NodeRequirement = { key: string; operator: string; values?: string[] };
+
+export type NodeSelectorTerm = { matchExpressions?: NodeRequirement[]; matchFields?: NodeRequirement[] };
+
+/** What a pod asks of its node. */
+export type NodeDemands = {
+  nodeSelector?: Record<string, string>;
+  affinity?: {
+    nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms?: NodeSelectorTerm[] } };
+  };
+};
+
 export type Pod = KubeObject & {
-  spec?: { nodeName?: string; serviceAccountName?: string };
+  spec?: NodeDemands & { nodeName?: string; serviceAccountName?: string };
   status?: {
+    phase?: string;
     startTime?: string;
     podIP?: string;
     hostIP?: string;
@@ -34,7 +49,7 @@ export type Pod = KubeObject & {
   };
 };
 
-export type Node = KubeObject & { spec?: { taints?: Taint[] } };
+export type Node = KubeObject & { spec?: { taints?: Taint[] }; status?: { allocatable?: Record<string, string> } };
 
 /** Gitpod's custom resource, as far as it says where a workspace is. */
 export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string } | null } };

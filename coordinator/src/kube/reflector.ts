@@ -29,8 +29,8 @@ export type ReflectorOptions<T> = {
   labelSelector?: string;
   /** Everything is listed anew after so long, as a check on what the watch told. Never, unless told. */
   relistMs?: number;
-  /** Asks for PartialObjectMetadata: objects without spec and status. */
-  metadataOnly?: boolean;
+  /** Asks for PartialObjectMetadata: objects without spec and status. `relist` after the answer has changed. */
+  metadataOnly?: boolean | (() => boolean);
   /** 500 unless told. */
   pageSize?: number;
   /** Silence after which a watch is given up; bookmarks come every 60 to 120 s. 150 s unless told. */
@@ -53,6 +53,8 @@ export type ReflectorOptions<T> = {
 export type Reflector = {
   /** Lists and watches until the signal aborts; then resolves. Never throws. */
   run(): Promise<void>;
+  /** Gives up the watch, and lists everything anew. */
+  relist(): void;
   /** Whether `onReplace` was called at least once. */
   hasSynced(): boolean;
   /** Whether the last try failed, so that what is known here may be old. */
@@ -88,6 +90,10 @@ class ListWatch<T> implements Reflector {
   #listedMs = 0;
   /** Of the failure that lasts, `undefined` while all goes well. */
   #failing: string | undefined;
+  /** Ends the watch that is open. */
+  #watching = new AbortController();
+  /** How often a new list was asked for. */
+  #relists = 0;
   #eventsOfWatch = 0;
   #expiredPagings = 0;
   /** In a row. */
@@ -112,6 +118,12 @@ class ListWatch<T> implements Reflector {
 
   resourceVersion(): string | undefined {
     return this.#position;
+  }
+
+  relist(): void {
+    this.#relists += 1;
+    this.#position = undefined;
+    this.#watching.abort();
   }
 
   async run(): Promise<void> {
@@ -139,6 +151,7 @@ class ListWatch<T> implements Reflector {
     const { client, clock, signal, pageSize = 500, handlers } = this.#options;
     const objects: T[] = [];
     let pages = 0;
+    const relists = this.#relists;
     const request = {
       path: this.#options.path,
       selectors: this.#selectors,
@@ -148,11 +161,13 @@ class ListWatch<T> implements Reflector {
       signal,
     };
     try {
-      this.#position = await listPages(client, request, (raw) => {
+      const position = await listPages(client, request, (raw) => {
         pages += 1;
         this.#noteContact();
         for (const each of raw) this.#guarded(() => objects.push(this.#trim(each)));
       });
+      // Otherwise another list was asked for meanwhile.
+      if (relists === this.#relists) this.#position = position;
     } catch (err) {
       if (pages > 0 && err instanceof KubeStatusError && err.status === 410) this.#expiredPagings += 1;
       throw err;
@@ -177,6 +192,8 @@ class ListWatch<T> implements Reflector {
     const seconds = Math.min(spreadSeconds, Math.ceil(untilRelistMs / 1000));
     const startedAt = clock.monotonic();
     this.#eventsOfWatch = 0;
+    this.#watching = new AbortController();
+    const ended = this.#watching.signal;
     let open = false;
     const request = {
       method: 'GET' as const,
@@ -190,7 +207,7 @@ class ListWatch<T> implements Reflector {
       },
       accept: this.#accept('PartialObjectMetadata'),
       idleTimeoutMs,
-      signal,
+      signal: AbortSignal.any([signal, ended]),
       onOpen: () => {
         open = true;
         this.#noteContact();
@@ -199,12 +216,13 @@ class ListWatch<T> implements Reflector {
     try {
       await client.stream(request, (line) => this.#take(line));
     } catch (err) {
+      if (ended.aborted) return 0;
       this.#resetBackoffAfter(clock.monotonic() - startedAt);
       if (isSilence(err)) return this.#afterSilence();
       if (open && hasCode(err, 'KUBE_UNREACHABLE')) return this.#afterCut(err);
       throw err;
     }
-    if (signal.aborted) return 0;
+    if (signal.aborted || ended.aborted) return 0;
     this.#noteContact();
     const livedMs = clock.monotonic() - startedAt;
     this.#resetBackoffAfter(livedMs);
@@ -311,6 +329,8 @@ class ListWatch<T> implements Reflector {
   }
 
   #accept(as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
-    return this.#options.metadataOnly ? `application/json;as=${as};g=meta.k8s.io;v=v1` : 'application/json';
+    const { metadataOnly = false } = this.#options;
+    const isMetadata = typeof metadataOnly === 'function' ? metadataOnly() : metadataOnly;
+    return isMetadata ? `application/json;as=${as};g=meta.k8s.io;v=v1` : 'application/json';
   }
 }

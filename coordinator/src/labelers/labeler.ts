@@ -21,3 +21,19 @@ export type Labeler = {
   name: string;
   claims: (node: JudgedNode) => Claim[];
 };
+
+/** What was claimed of each label so far, by key. */
+export type LabelWishes = ReadonlyMap<string, Pick<Claim, 'stance' | 'ownership' | 'value'>>;
+
+/** A labeler that goes by what those before it want of the labels. */
+export type Consequence = {
+  name: string;
+  claims: (node: JudgedNode, wishes: LabelWishes) => Claim[];
+};
+
+export type Labelers = {
+  /** Their order does not matter. */
+  labelers: readonly Labeler[];
+  /** One after the other. */
+  consequences: readonly Consequence[];
+};

@@ -18,7 +18,7 @@ let embedded: EmbeddedRig;
 let rig: Rig;
 let states: NodeStates;
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--readiness-gate=both'] });
+  embedded = await startEmbeddedRig({ fence: 'no fence', nodes: 0, coordinatorArgs: ['--readiness-gate=both'] });
   rig = embedded.rig;
   states = new NodeStates(embedded.controlPlane.api);
   for (let index = 0; index < 3; index += 1) await rig.addNode({ labels: WORKSPACE_NODE });

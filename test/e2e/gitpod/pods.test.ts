@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createNamespace, setPodReady } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { embeddedCluster } from '../../rig/cluster.ts';
+import { fenceForServices } from '../../rig/fence.ts';
 import { Rig } from '../../rig/rig.ts';
 import { startStandIn } from '../../stand-ins/stand-in.ts';
 import { addServicePod, firstPod, forceDelete, shownService, terminate } from './service-pods.ts';
@@ -12,7 +13,7 @@ const facadeLabel = 'gitpod.io/registry-facade_ready_ns_gitpod';
 
 let rig: Rig;
 beforeAll(async () => {
-  const cluster = await embeddedCluster();
+  const cluster = await embeddedCluster(fenceForServices({ namespace }));
   await createNamespace(cluster.api, namespace);
   const agentArgs = ['--probe-period-ms=200', '--probe-timeout-ms=500'];
   rig = await Rig.start({ cluster, nodes: 3, coordinators: 2, namespace, agentArgs });

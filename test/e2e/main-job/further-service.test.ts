@@ -8,6 +8,7 @@ import { sumSamples } from '../../control-plane/metrics-text.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
+import { fenceForServices } from '../../rig/fence.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { type StandIn, startStandIn } from '../../stand-ins/stand-in.ts';
@@ -33,11 +34,13 @@ beforeAll(async () => {
     { name: 'private', port },
     { name: 'registry-facade', periodMs: 3000 },
   ]);
-  const coordinatorFile = await configure('CoordinatorConfiguration', [
+  const services = [
     { name: 'cache', component: 'image-cache', port, label: CACHE_READY },
     { name: 'ghost', port },
-  ]);
+  ];
+  const coordinatorFile = await configure('CoordinatorConfiguration', services);
   embedded = await startEmbeddedRig({
+    fence: fenceForServices({ services }),
     nodes: 1,
     agentArgs: [`--config=${agentFile}`, '--failure-threshold=1'],
     coordinatorArgs: [`--config=${coordinatorFile}`],

@@ -11,7 +11,7 @@ const NOTHING = { removals: 0, applies: 0 };
 
 let stage: PoolStage;
 beforeAll(async () => {
-  stage = await PoolStage.start({ crd: 'none' });
+  stage = await PoolStage.start({ crd: 'none', fencePools: false });
 });
 afterAll(() => stage?.stop());
 

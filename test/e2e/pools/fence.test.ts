@@ -247,13 +247,13 @@ describe('the coordinator may not', () => {
 
   test('forge managedFields, to erase those of others or to remove what they set', async () => {
     for (const name of ['pooled', 'left']) {
-      const { managedFields = [] } = (await readNode(cluster, name)).metadata;
+      const { managedFields } = (await readNode(cluster, name)).metadata as { managedFields?: object[] };
       const entry = { operation: 'Apply', apiVersion: 'v1', fieldsType: 'FieldsV1' };
       const forged = { ...entry, manager: 'rollcall', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:person': {} } } } };
       const dummy = { ...entry, manager: 'x', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:tier': {} } } } };
       const erased = await refusalOf(coordinator, name, merge({ managedFields: [dummy] }));
       expect(erased).toContain('may not erase managedFields');
-      const added = await refusalOf(coordinator, name, merge({ managedFields: [...managedFields, forged] }));
+      const added = await refusalOf(coordinator, name, merge({ managedFields: [...(managedFields ?? []), forged] }));
       expect(added).toMatch(/own the labels of others|to be owned/);
     }
   });

@@ -14,6 +14,7 @@ const small = Array.from({ length: SMALL }, (_, index) => `small-${index}`);
 let stage: PoolStage;
 beforeAll(async () => {
   stage = await PoolStage.start({
+    fencePools: false,
     prepare: async (early) => {
       await eachOf([...large, ...small], 16, (name) => {
         const labels = { [POOL]: name.slice(0, 5) };

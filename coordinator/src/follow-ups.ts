@@ -1,0 +1,73 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { CoordinatorConfig } from './config.ts';
+import type { EventNews } from './events/event-news.ts';
+import { Evictor } from './eviction/evictor.ts';
+import type { Fleet } from './fleet/fleet.ts';
+import type { KubeClient, WriteFence } from './kube/client.ts';
+import { parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
+import { createNotifiers } from './notify/notifiers.ts';
+import { notifyUrl } from './notify/notify-url.ts';
+
+export type FollowUpOptions = {
+  config: Pick<CoordinatorConfig, 'evict' | 'evictionsPerMinute' | 'notifyUrl' | 'notifyNodes' | 'dryRun'>;
+  client: KubeClient;
+  fence: WriteFence;
+  fleet: () => Fleet;
+  record: (news: EventNews) => void;
+  clock: Clock;
+  random: () => number;
+  signal: AbortSignal;
+  logger: Logger;
+  registry: Registry;
+};
+
+/** What becomes of a change beyond the Node: pods are evicted, and others are told. */
+export type FollowUps = {
+  /** A node may be other than it was. The leader's alone. */
+  look: (node: string) => void;
+  forget: (node: string) => void;
+  /** This replica begins to lead: what was told before was told by another. */
+  restart: () => void;
+  /** Resolves when nothing is under way that only a leader may do. */
+  settled: () => Promise<void>;
+};
+
+export function createFollowUps({ config, fleet, ...options }: FollowUpOptions): FollowUps {
+  const urls = config.notifyUrl.flatMap((text) => {
+    const parsed = notifyUrl(text);
+    return 'url' in parsed ? [parsed.url] : [];
+  });
+  const notifiers = createNotifiers({ ...options, urls, nodes: config.notifyNodes });
+  const evictor = config.evict
+    ? new Evictor({
+        ...options,
+        dryRun: config.dryRun,
+        perSecond: config.evictionsPerMinute / 60,
+        stateOf: (name) => {
+          const node = fleet().node(name);
+          if (!node) return undefined;
+          const withdrawn = parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
+          return { labels: node.labels, withdrawn };
+        },
+      })
+    : undefined;
+  return {
+    look: (name) => {
+      evictor?.consider(name);
+      const node = fleet().node(name);
+      if (node) for (const notifier of notifiers) notifier.offer(node);
+    },
+    forget: (name) => {
+      // It is gone by now: what is kept of it goes as well.
+      evictor?.consider(name);
+      for (const notifier of notifiers) notifier.gone(name);
+    },
+    restart: () => {
+      for (const notifier of notifiers) notifier.clear();
+    },
+    settled: async () => evictor?.settled(),
+  };
+}

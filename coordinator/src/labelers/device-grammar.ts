@@ -1,0 +1,84 @@
+import { identityOf } from '@rollcall/common/accelerators.ts';
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import type { DeviceBus, DeviceReport } from '@rollcall/common/report.ts';
+import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
+
+/** Which devices of a bus get a label, and what its name is made of: NFD's configuration of the same names. */
+type BusLabels = {
+  /** What their class begins with, in hex. */
+  deviceClassWhitelist: readonly string[];
+  /** Attributes in the name, which come in NFD's order whatever theirs; unknown ones are passed over. */
+  deviceLabelFields: readonly string[];
+};
+
+export type DeviceGrammar = { pci: BusLabels; usb: BusLabels };
+
+export type DeviceLabel = { value: string; reason: string };
+
+const NFD_DOMAIN = 'feature.node.kubernetes.io/';
+const DEVICE_TREE_DOMAIN = 'beta.devicetree.org/';
+
+/** In the order that NFD gives them, with what it takes where none of those configured is one. */
+const FIELDS = {
+  pci: {
+    known: ['class', 'vendor', 'device', 'subsystem_vendor', 'subsystem_device'],
+    otherwise: ['class', 'vendor'],
+  },
+  usb: { known: ['class', 'vendor', 'device', 'serial'], otherwise: ['class', 'vendor', 'device'] },
+} as const;
+
+/** The buses that a label may be there because of; none where the key is no label of a device. */
+export function busesOf(key: string): readonly DeviceBus[] {
+  if (key.startsWith(`${NFD_DOMAIN}usb-`)) return ['usb'];
+  if (key.startsWith(`${NFD_DOMAIN}pci-`)) return ['pci'];
+  if (key.startsWith(DEVICE_TREE_DOMAIN)) return ['device-tree'];
+  return key.startsWith(DEVICE_IDENTITY_PREFIX) ? ['usb', 'pci', 'device-tree'] : [];
+}
+
+/**
+ * The labels of a node with these devices: NFD's for USB and PCI, k8s-dt-node-labeller's for the device tree, and one for
+ * each known accelerator. What would be no valid label is left out.
+ */
+export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGrammar): Map<string, DeviceLabel> {
+  const labels = new Map<string, DeviceLabel>();
+  const add = (key: string, value: string, reason: string) => {
+    if (!labels.has(key) && isLabelKey(key) && isLabelValue(value)) labels.set(key, { value, reason });
+  };
+  for (const device of devices) {
+    const { bus, attributes } = device;
+    const reason = `the agent sees ${nameOf(device)}`;
+    if (bus === 'device-tree') add(deviceTreeKey(attributes['compatible'] ?? ''), attributes['count'] ?? '1', reason);
+    else for (const key of nfdKeys(bus, attributes, grammar[bus])) add(key, 'true', reason);
+    const identity = identityOf(device);
+    if (identity !== undefined) add(`${DEVICE_IDENTITY_PREFIX}${identity}`, 'true', reason);
+  }
+  return labels;
+}
+
+function nfdKeys(
+  bus: 'usb' | 'pci',
+  attributes: Readonly<Record<string, string>>,
+  { deviceClassWhitelist, deviceLabelFields }: BusLabels,
+): string[] {
+  const code = attributes['class'] ?? '';
+  if (!deviceClassWhitelist.some((prefix) => code.startsWith(prefix.toLowerCase()))) return [];
+  const { known, otherwise } = FIELDS[bus];
+  const chosen = known.filter((field) => deviceLabelFields.includes(field));
+  const fields = chosen.length > 0 ? chosen : otherwise;
+  const name = fields.map((field) => attributes[field] ?? '').join('_');
+  const key = `${NFD_DOMAIN}${bus}-${name}`;
+  return [`${key}.present`, ...(attributes['sriov_totalvfs'] === undefined ? [] : [`${key}.sriov.capable`])];
+}
+
+/** `xlnx,zynq-7000` is `xilinx-zynq-7000`: the vendor's short name is spelled out as k8s-dt-node-labeller does. */
+function deviceTreeKey(compatible: string): string {
+  const [first = '', ...rest] = compatible.split(',');
+  if (rest.length === 0) return `${DEVICE_TREE_DOMAIN}${compatible}`;
+  return `${DEVICE_TREE_DOMAIN}${first === 'xlnx' ? 'xilinx' : first}-${rest.join('-')}`;
+}
+
+function nameOf({ bus, attributes }: DeviceReport): string {
+  if (bus === 'device-tree') return `${attributes['compatible']} in its device tree`;
+  const ids = `${attributes['vendor']}:${attributes['device']}`;
+  return `${bus.toUpperCase()} device ${ids} of class ${attributes['class']}`;
+}

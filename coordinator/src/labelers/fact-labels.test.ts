@@ -1,0 +1,29 @@
+import { isLabelValue } from '@rollcall/common/label-syntax.ts';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import { factLabelsLabeler, labelValue } from './fact-labels.ts';
+import type { JudgedNode } from './labeler.ts';
+
+const labeler = factLabelsLabeler(['cpu-brand', 'board']);
+
+function claims(change: Partial<JudgedNode>): string[] {
+  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+  return labeler.claims(node).map(({ stance, key, value }) => `${stance} ${key}=${value}`);
+}
+
+test('facts that are asked for and known are labels, with dashes for what a label may not hold', () => {
+  const facts = { 'cpu-brand': 'AMD EPYC™ 7B13 (64)', memory: '16', board: '' };
+  expect(claims({ machine: { devices: [], facts } })).toEqual(['want fact.rollcall.dev/cpu-brand=AMD-EPYC-7B13-64']);
+});
+
+test('they stay as they are while no agent has spoken', () => {
+  const key = 'fact.rollcall.dev/cpu-brand';
+  expect(claims({ labels: { [key]: 'x', tier: 'gold' }, ownedLabels: new Set([key, 'tier']) })).toEqual([
+    `hold ${key}=x`,
+  ]);
+});
+
+test('any text makes a value that a label may have', () => {
+  fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => isLabelValue(labelValue(text))));
+});

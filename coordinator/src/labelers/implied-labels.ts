@@ -1,0 +1,90 @@
+import { IMPLIED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
+import { labelsAfter } from './labels-after.ts';
+import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
+
+/** What the rules say, given the labels of a node and, where they are known, its allocatable resources. */
+export type Rules = {
+  evaluate(
+    labels: Readonly<Record<string, string>>,
+    allocatable: Readonly<Record<string, string>> | undefined,
+  ): {
+    /** Labels that are implied, each with the reason. */
+    implied: ReadonlyMap<string, string>;
+    /** Labels of which nobody can tell, each with the reason. */
+    unknown: ReadonlyMap<string, string>;
+  };
+};
+
+const VALUE = 'true';
+const LIST = { kind: 'annotation', key: IMPLIED_LABELS_ANNOTATION } as const;
+
+/**
+ * Labels that the rules imply. An annotation lists those that are ours: they are restored when somebody changes them,
+ * and go when no rule holds any more, also where the rule went while nobody was running. A label of the same key that
+ * was there before is somebody else's, and stays as it is.
+ */
+export function impliedLabels(rules: () => Rules): Consequence {
+  return {
+    name: 'implied-labels',
+    claims: (node, wishes) => {
+      const listed = parseManagedLabels(node.annotations[LIST.key]) ?? NO_KEYS;
+      const { implied, unknown } = rules().evaluate(groundsOf(node, wishes, listed), node.allocatable);
+      const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
+      const claims: Claim[] = [];
+      const keep: string[] = [];
+      for (const [key, reason] of implied) {
+        const there = node.labels[key];
+        const isFree = there === undefined || isOurs(key);
+        if (isFree) keep.push(key);
+        claims.push(isFree ? wish(key, reason) : leave(key, there));
+      }
+      for (const key of listed) {
+        if (implied.has(key)) continue;
+        const doubt = unknown.get(key);
+        if (doubt !== undefined) keep.push(key);
+        claims.push(doubt === undefined ? farewell(key) : hold(key, doubt, node));
+      }
+      return [...claims, ...list(keep, node)];
+    },
+  };
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/** Labels that rules may go by. Those that rules brought do not count, or two rules would hold up each other for ever. */
+function groundsOf(node: JudgedNode, wishes: LabelWishes, listed: ReadonlySet<string>): Record<string, string> {
+  const grounds = labelsAfter(node, wishes);
+  for (const key of listed) if (!node.sharedLabels.has(key) && !wishes.has(key)) delete grounds[key];
+  return grounds;
+}
+
+/** With force, as it may have been changed by hand; released rather than removed, as others may have applied it too. */
+function wish(key: string, reason: string): Claim {
+  return { kind: 'label', key, value: VALUE, stance: 'want', ownership: 'forced', reason };
+}
+
+function leave(key: string, there: string): Claim {
+  const reason = `is ${JSON.stringify(there)} already, which is not ours to change`;
+  return { kind: 'label', key, value: VALUE, stance: 'withhold', ownership: 'shared', reason };
+}
+
+function hold(key: string, reason: string, { labels }: JudgedNode): Claim {
+  return { kind: 'label', key, value: labels[key] ?? '', stance: 'hold', ownership: 'forced', reason };
+}
+
+function farewell(key: string): Claim {
+  const reason = 'no rule implies it any more';
+  return { kind: 'label', key, value: VALUE, stance: 'withhold', ownership: 'forced', reason };
+}
+
+function list(keys: readonly string[], { annotations, ownedAnnotations }: JudgedNode): Claim[] {
+  if (keys.length > 0) {
+    const reason = 'lists the labels that the node has because of rules';
+    return [{ ...LIST, value: formatManagedLabels(keys), stance: 'want', ownership: 'forced', reason }];
+  }
+  if (annotations[LIST.key] === undefined) return [];
+  // Where it is ours, it goes in the same request as the labels.
+  const ownership = ownedAnnotations.has(LIST.key) ? 'forced' : 'exclusive';
+  return [{ ...LIST, value: '', stance: 'withhold', ownership, reason: 'no label is there because of a rule' }];
+}
