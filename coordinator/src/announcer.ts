@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { EventNews, EventSubject } from './events/event-news.ts';
+import { type EventNews, type EventSubject, leaseSubject } from './events/event-news.ts';
 import type { ObservedNode } from './fleet/observed-node.ts';
 import type { NodeSnapshot } from './fleet/snapshot.ts';
 import type { GitpodMetrics } from './gitpod-metrics.ts';
@@ -95,20 +95,17 @@ export class Announcer {
 
   /** Which guards hold now. To be called often: only what changed is told. */
   guards(active: readonly string[]): void {
+    const subject = leaseSubject(this.#options.lease);
     const now = new Set(active);
     for (const guard of now.difference(this.#guards)) {
       const message = `So many agents are overdue (${guard}) that silence withdraws nothing`;
-      this.#options.record({ subject: this.#leaseSubject(), type: 'Warning', reason: 'SilenceGuardActive', message });
+      this.#options.record({ subject, type: 'Warning', reason: 'SilenceGuardActive', message });
     }
     for (const guard of this.#guards.difference(now)) {
       const message = `Agents are heard again (${guard}): silence counts as before`;
-      this.#options.record({ subject: this.#leaseSubject(), type: 'Normal', reason: 'SilenceGuardCleared', message });
+      this.#options.record({ subject, type: 'Normal', reason: 'SilenceGuardCleared', message });
     }
     this.#guards = now;
-  }
-
-  #leaseSubject(): EventSubject {
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: '', ...this.#options.lease };
   }
 }
 

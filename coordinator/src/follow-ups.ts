@@ -3,7 +3,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { CoordinatorConfig } from './config.ts';
-import type { EventNews } from './events/event-news.ts';
+import { type EventNews, leaseSubject } from './events/event-news.ts';
 import { Evictor } from './eviction/evictor.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { KubeClient, WriteFence } from './kube/client.ts';
@@ -12,7 +12,10 @@ import { createNotifiers } from './notify/notifiers.ts';
 import { notifyUrl } from './notify/notify-url.ts';
 
 export type FollowUpOptions = {
-  config: Pick<CoordinatorConfig, 'evict' | 'evictionsPerMinute' | 'notifyUrl' | 'notifyNodes' | 'dryRun'>;
+  config: Pick<
+    CoordinatorConfig,
+    'evict' | 'evictionsPerMinute' | 'notifyUrl' | 'notifyNodes' | 'dryRun' | 'leaseNamespace' | 'leaseName'
+  >;
   client: KubeClient;
   fence: WriteFence;
   fleet: () => Fleet;
@@ -40,7 +43,13 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
     const parsed = notifyUrl(text);
     return 'url' in parsed ? [parsed.url] : [];
   });
-  const notifiers = createNotifiers({ ...options, urls, nodes: config.notifyNodes });
+  const subject = leaseSubject({ namespace: config.leaseNamespace, name: config.leaseName });
+  const notifiers = createNotifiers({
+    ...options,
+    urls,
+    nodes: config.notifyNodes,
+    onFailing: (message) => options.record({ subject, type: 'Warning', reason: 'NotificationFailed', message }),
+  });
   const evictor = config.evict
     ? new Evictor({
         ...options,

@@ -10,3 +10,8 @@ export type EventNews = {
   /** One sentence, for people. Equal news has the equal message, so that it becomes one Event with a count. */
   message: string;
 };
+
+/** For what concerns the fleet as a whole. Its uid is not known here; Events do without. */
+export function leaseSubject(lease: { namespace: string; name: string }): EventSubject {
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', uid: '', ...lease };
+}

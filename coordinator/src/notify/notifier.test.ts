@@ -40,6 +40,7 @@ function notifying(ports: readonly number[], { nodes = [], factor = 20 }: { node
       lines.push({ level, text, fields });
     }) as typeof logger.warn;
   }
+  const failures: string[] = [];
   const notifiers = createNotifiers({
     urls: ports.map((port) => urlOf(`127.0.0.1:${port}/hook?token=t`)),
     nodes,
@@ -47,6 +48,7 @@ function notifying(ports: readonly number[], { nodes = [], factor = 20 }: { node
     random: () => 0.5,
     logger,
     registry,
+    onFailing: (message) => failures.push(message),
     signal: controller.signal,
   });
   const offer: Notifier['offer'] = (node) => {
@@ -59,7 +61,7 @@ function notifying(ports: readonly number[], { nodes = [], factor = 20 }: { node
       (metric?.values ?? []).map(({ labels, value }) => [Object.values(labels).join(' '), value]),
     );
   }
-  return { notifiers, offer, idle, lines, counted, end: () => controller.abort() };
+  return { notifiers, offer, idle, lines, failures, counted, end: () => controller.abort() };
 }
 
 function times<T>(count: number, value: T): T[] {
@@ -187,7 +189,7 @@ describe('a notifier', () => {
 
   test('warns once when it begins to fail, tells once that it is over, and shows no more than the origin', async () => {
     const receiver = await receiving((response) => response.writeHead(500).end());
-    const { offer, idle, lines } = notifying([receiver.port]);
+    const { offer, idle, lines, failures } = notifying([receiver.port]);
     for (let index = 0; index < 5; index += 1) offer(nodeOf(`n${index}`, { a: '1' }));
     await until(() => receiver.messages.length > 5);
     receiver.answer = ok;
@@ -200,6 +202,8 @@ describe('a notifier', () => {
     ]);
     expect(lines[0]?.fields).toMatchObject({ notifier: 0, url: `http://127.0.0.1:${receiver.port}` });
     expect(lines.map(({ fields }) => `${JSON.stringify(fields)} ${fields['err']}`).join()).not.toMatch(SECRET);
+    const origin = `http://127.0.0.1:${receiver.port}`;
+    expect(failures).toEqual([`${origin} does not take changes of nodes: The receiver answered 500`]);
   });
 });
 

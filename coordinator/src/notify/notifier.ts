@@ -15,6 +15,8 @@ export type NotifierOptions = {
   random: () => number;
   logger: Logger;
   metrics: NotifyMetrics;
+  /** The URL does not take what it is told, for the first time since it did; a sentence for people. */
+  onFailing: (message: string) => void;
   signal: AbortSignal;
 };
 
@@ -77,12 +79,15 @@ export class Notifier {
   }
 
   #note(outcome: PostOutcome, allWell: boolean): void {
-    const { url, index, logger, metrics } = this.#options;
+    const { url, index, logger, metrics, onFailing } = this.#options;
     const isTaken = outcome.taken === 'yes';
     metrics.count(index, isTaken ? 'delivered' : 'failed');
     // Path and query may hold a secret.
     const fields = { notifier: index, url: url.origin };
-    if (!isTaken && !this.#failing) logger.warn({ ...fields, err: outcome.error }, 'Failed to deliver a notification');
+    if (!isTaken && !this.#failing) {
+      logger.warn({ ...fields, err: outcome.error }, 'Failed to deliver a notification');
+      onFailing(`${url.origin} does not take changes of nodes: ${outcome.error.message}`);
+    }
     if (isTaken && this.#failing && allWell) logger.info(fields, 'Delivered notifications again');
     this.#failing = !isTaken || (this.#failing && !allWell);
   }
