@@ -1,9 +1,19 @@
 import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { NodePlan, NodeSet, NodeWithdrawal, SetAsideKey, TaintChange } from '../intent/plan.ts';
+import { entryKey } from '../intent/intent.ts';
+import {
+  type KeyRef,
+  type NodePlan,
+  type NodeRef,
+  type NodeSet,
+  type NodeWithdrawal,
+  type SetAsideKey,
+  type TaintChange,
+  withdrawalOf,
+} from '../intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
-import { keysOfSet, restrictSet, valueIn } from './key-sets.ts';
+import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { type RefusedKeys, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
@@ -43,17 +53,22 @@ export type TurnEnd =
 /** A round that does not end the turn has set something aside, or met a refusal that was over a moment later. */
 const ROUNDS_MAX = 16;
 
-type Attempt =
-  | { write: 'withdraw'; plan: NodePlan; keys: NodeWithdrawal; outcome: GateOutcome }
-  | { write: 'taints'; plan: NodePlan; outcome: GateOutcome }
-  | { write: 'set'; plan: NodePlan; set: NodeSet; outcome: GateOutcome };
+/** An admission policy can afford to look at so many keys that go at once. */
+const WITHDRAWAL_MAX = 250;
+
+type Withdraw = { write: 'withdraw'; urgent: boolean; keys: NodeWithdrawal };
+type SetStep = { write: 'set'; urgent: false; set: NodeSet };
+/** One request. What is urgent keeps pods away, and waits for nothing that is not. */
+type Step = Withdraw | { write: 'taints'; urgent: boolean; taints: TaintChange } | SetStep;
+type Attempt = Step & { plan: NodePlan; outcome: GateOutcome };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
 export class NodeTurn {
   readonly #name: string;
   readonly #priority: Priority;
   readonly #deps: TurnDependencies;
-  #withdrawn = false;
+  /** Not again in this turn, even if the plan does not know of it yet. */
+  readonly #withdrawn = new Set<string>();
   /** What the API server said when it refused a change of taints; the rest of the plan does not wait for it. */
   #taintsRefused: string | undefined;
   #wrote = false;
@@ -82,33 +97,48 @@ export class NodeTurn {
   }
 
   async #writeNext(slot: Slot): Promise<Attempt | 'nothing' | 'fenced'> {
-    const { plan: planOf, writer, gate, refusedWithdrawals, dryRun } = this.#deps;
+    const { plan: planOf, gate, dryRun } = this.#deps;
     // Asked before the plan is made too: a standby is told of every change as well.
     if (!gate.open) return 'fenced';
     const plan = planOf(this.#name);
     if (!plan) return 'nothing';
-    const keys = this.#withdrawn ? undefined : refusedWithdrawals.without(plan.node, plan.withdrawal);
-    const { node, set } = plan;
-    const taints = this.#taintsRefused === undefined ? plan.taints : undefined;
-    if (dryRun) return this.#pretend(keys, set, taints);
-    if (keys) {
-      const outcome = await gate.pass('withdraw', slot, (timeoutMs) => writer.withdraw(node, keys, { timeoutMs }));
-      return { write: 'withdraw', plan, keys, outcome };
-    }
-    if (taints && (!set || taints.add.length > 0)) {
-      const outcome = await gate.pass('taints', slot, (timeoutMs) => writer.taints(node, taints, { timeoutMs }));
-      return { write: 'taints', plan, outcome };
-    }
-    if (!set) return 'nothing';
-    const outcome = await gate.pass('set', slot, (timeoutMs) => writer.set(node, set, { timeoutMs }));
-    return { write: 'set', plan, set, outcome };
+    if (dryRun) return this.#pretend(plan);
+    const step = this.#stepOf(plan);
+    if (!step) return 'nothing';
+    const outcome = await this.#write(plan.node, step, slot);
+    return { ...step, plan, outcome };
   }
 
-  #pretend(
-    withdrawal: NodeWithdrawal | undefined,
-    set: NodeSet | undefined,
-    taints: TaintChange | undefined,
-  ): 'nothing' {
+  #write(node: NodeRef, step: Step, slot: Slot): Promise<GateOutcome> {
+    const { gate, writer } = this.#deps;
+    return gate.pass(step.write, slot, (timeoutMs) => {
+      switch (step.write) {
+        case 'withdraw':
+          return writer.withdraw(node, step.keys, { timeoutMs });
+        case 'taints':
+          return writer.taints(node, step.taints, { timeoutMs });
+        case 'set':
+          return writer.set(node, step.set, { timeoutMs });
+      }
+    });
+  }
+
+  /** What is to be written next. */
+  #stepOf({ node, withdrawal, ahead = [], taints, set }: NodePlan): Step | undefined {
+    const left = this.#deps.refusedWithdrawals.without(node, withdrawal);
+    const keys = left ? keysOfWithdrawal(left).filter((ref) => !this.#withdrawn.has(entryKey(ref))) : [];
+    const first = keys.filter(({ kind, key }) => kind === 'label' && ahead.includes(key));
+    if (first.length > 0) return { write: 'withdraw', urgent: true, keys: withdrawalOf(first) };
+    const change = this.#taintsRefused === undefined ? taints : undefined;
+    if (change && change.add.length > 0) return { write: 'taints', urgent: true, taints: change };
+    // Annotations come last: they say which labels may go.
+    const part = keys.slice(0, WITHDRAWAL_MAX);
+    if (part.length > 0) return { write: 'withdraw', urgent: false, keys: withdrawalOf(part) };
+    if (set) return { write: 'set', urgent: false, set };
+    return change && { write: 'taints', urgent: false, taints: change };
+  }
+
+  #pretend({ withdrawal, set, taints }: NodePlan): 'nothing' {
     const { logger, metrics } = this.#deps;
     if (withdrawal) metrics.countPatch('withdraw', 'dry-run');
     if (set) metrics.countPatch('set', 'dry-run');
@@ -122,7 +152,7 @@ export class NodeTurn {
     const { outcome } = attempt;
     switch (outcome.kind) {
       case 'applied':
-        return this.#applied(attempt, outcome.node);
+        return this.#applied(attempt, attempt.plan, outcome.node);
       case 'conflict':
         if (attempt.write !== 'set') break;
         if (outcome.foreign.length === 0) return this.#takeMap(attempt);
@@ -154,13 +184,13 @@ export class NodeTurn {
     this.#taintsRefused = message;
   }
 
-  #applied({ write, plan }: Pick<Attempt, 'write' | 'plan'>, node: Node): TurnEnd | undefined {
+  #applied(step: Step, plan: NodePlan, node: Node): TurnEnd | undefined {
     this.#deps.onWritten(node, plan);
     this.#wrote = true;
-    if (write === 'set') return plan.taints ? undefined : this.#done();
-    if (write === 'withdraw') this.#withdrawn = true;
+    if (step.write === 'set') return plan.taints ? undefined : this.#done();
+    if (step.write === 'withdraw') for (const ref of keysOfWithdrawal(step.keys)) this.#withdrawn.add(entryKey(ref));
     // A taint to add keeps pods away as a withdrawal does, and is as urgent.
-    if (write === 'withdraw' && plan.taints?.add.length) return undefined;
+    if (step.write === 'withdraw' && plan.taints?.add.length) return undefined;
     // What is left is not urgent: other Nodes' withdrawals go before it.
     return this.#priority === 'urgent' ? { kind: 'again', priority: 'normal' } : undefined;
   }
@@ -186,23 +216,33 @@ export class NodeTurn {
     attempt: Exclude<Attempt, { write: 'taints' }>,
     cause: 'invalid' | 'denied',
   ): Promise<TurnEnd | undefined> {
+    const { plan } = attempt;
+    const search = { ...this.#deps, mustYield: () => !attempt.urgent && this.#isUrgent() };
     if (attempt.write === 'set') {
-      const found = await refusedInSet(attempt.plan.node, attempt.set, this.#deps.observed(this.#name), this.#deps);
+      const found = await refusedInSet(plan.node, attempt.set, this.#deps.observed(this.#name), search);
       const keys = found.offending.map(({ ref, message }) => ({ ...ref, cause, message }));
       const end = keys.length > 0 ? this.#leaveOut(attempt, keys) : undefined;
-      if (end) return end;
-      return found.ended?.kind === 'probes-spent' ? this.#setPart(attempt, found) : this.#unlessEnded(found);
+      return end ?? this.#afterSearch(plan, found, this.#setOf(attempt.set, found.good));
     }
-    const found = await refusedInWithdrawal(attempt.plan.node, attempt.keys, this.#priority, this.#deps);
+    const found = await refusedInWithdrawal(plan.node, attempt.keys, this.#priority, search);
     const keys = found.offending.map(({ ref, message }) => ({ ...ref, message }));
-    this.#deps.refusedWithdrawals.add(attempt.plan.node, keys);
+    this.#deps.refusedWithdrawals.add(plan.node, keys);
     if (keys.length > 0) this.#deps.logger.warn({ node: this.#name, keys }, 'Was refused the removal of keys');
-    return this.#unlessEnded(found);
+    return this.#afterSearch(plan, found, {
+      write: 'withdraw',
+      urgent: attempt.urgent,
+      keys: withdrawalOf(found.good),
+    });
   }
 
-  /** So many keys are refused that the search goes on another time; those that were found good do not wait for it. */
-  #setPart({ plan, set }: { plan: NodePlan; set: NodeSet }, { good }: RefusedKeys): Promise<TurnEnd> {
-    return this.#setNow(plan, restrictSet(set, good));
+  /** Whether something is to be written that waits for nothing else. */
+  #isUrgent(): boolean {
+    const plan = this.#deps.plan(this.#name);
+    return plan !== undefined && this.#stepOf(plan)?.urgent === true;
+  }
+
+  #setOf(set: NodeSet, refs: readonly KeyRef[]): SetStep {
+    return { write: 'set', urgent: false, set: restrictSet(set, refs, this.#deps.observed(this.#name)) };
   }
 
   /**
@@ -215,25 +255,32 @@ export class NodeTurn {
       const value = seen && valueIn(seen, ref);
       return value === undefined || value === valueIn(set, ref);
     });
-    return this.#setNow(plan, { ...restrictSet(set, safe), force: true });
+    const step = this.#setOf(set, safe);
+    return this.#writeNow(plan, { ...step, set: { ...step.set, force: true } });
   }
 
-  /** Sets something else than was planned, and has the Node looked at again. */
-  async #setNow(plan: NodePlan, set: NodeSet): Promise<TurnEnd> {
-    const { limiter, gate, writer } = this.#deps;
-    const outcome = await limiter.run('normal', (slot) =>
-      gate.pass('set', slot, (timeoutMs) => writer.set(plan.node, set, { timeoutMs })),
-    );
+  /** Writes something else than was planned, and has the Node looked at again. */
+  async #writeNow(plan: NodePlan, step: Withdraw | SetStep): Promise<TurnEnd> {
+    const { limiter } = this.#deps;
+    const outcome = await limiter.run('normal', (slot) => this.#write(plan.node, step, slot));
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
-    this.#applied({ write: 'set', plan }, outcome.node);
+    this.#applied(step, plan, outcome.node);
     return { kind: 'again', priority: 'normal' };
   }
 
-  #unlessEnded({ ended }: RefusedKeys): TurnEnd | undefined {
-    if (!ended || ended.kind === 'probes-spent') return undefined;
-    if (ended.kind === 'stop') return endOf(ended.stop, this.#priority);
-    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', ended.message) };
+  /** What follows from a search; `good` is what goes through, and does not wait for a search that goes on another time. */
+  async #afterSearch(plan: NodePlan, found: RefusedKeys, good: Withdraw | SetStep): Promise<TurnEnd | undefined> {
+    const { ended } = found;
+    switch (ended?.kind) {
+      case 'probes-spent':
+        return found.good.length > 0 ? this.#writeNow(plan, good) : { kind: 'again', priority: 'normal' };
+      case 'whole-refused':
+        return { kind: 'retry', error: new CodedError('WRITE_REFUSED', ended.message) };
+      case 'stop':
+        return ended.stop.kind === 'yielded' ? undefined : endOf(ended.stop, this.#priority);
+    }
+    return undefined;
   }
 }
 

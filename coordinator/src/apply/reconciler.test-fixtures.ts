@@ -24,7 +24,7 @@ export function status(code: number, retryAfterMs?: number): KubeStatusError {
  */
 export function started(reply: (request: KubeRequest, count: number) => Reply = () => ({})) {
   const clock = new FakeClock();
-  const sent: { node: string; kind: 'set' | 'withdraw'; atMs: number; timeoutMs: number }[] = [];
+  const sent: { node: string; kind: 'set' | 'withdraw'; atMs: number; timeoutMs: number; request: KubeRequest }[] = [];
   const plans = new Map<string, NodePlan>();
   const written: string[] = [];
   const state = {
@@ -47,7 +47,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     async request<T>(request: KubeRequest): Promise<T> {
       const node = request.path.split('/').at(-1) ?? '';
       const kind = request.contentType?.includes('merge') ? 'withdraw' : 'set';
-      sent.push({ node, kind, atMs: clock.monotonic(), timeoutMs: request.timeoutMs });
+      sent.push({ node, kind, atMs: clock.monotonic(), timeoutMs: request.timeoutMs, request });
       state.underWay.set(node, (state.underWay.get(node) ?? 0) + 1);
       state.mostOfOneNode = Math.max(state.mostOfOneNode, state.underWay.get(node) ?? 0);
       state.mostUnderWay = Math.max(

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodePlan } from '../intent/plan.ts';
+import type { KubeRequest } from '../kube/client.ts';
 import { planFor, type Reply, set, started, status, UNREACHABLE, withdrawal } from './reconciler.test-fixtures.ts';
 import { DENIED_FIRST_MS } from './set-aside.ts';
 
@@ -60,6 +61,58 @@ describe('a node with a plan', () => {
     await clock.advance(60_000);
     expect(sent.map(({ node }) => node)).toEqual(['first', 'first']);
   });
+});
+
+/** Labels and annotations in a request; `probe` where it is a rehearsal. */
+function keysIn({ body, query }: KubeRequest): string {
+  const { labels = {}, annotations = {} } = (body as { metadata: { labels?: object; annotations?: object } }).metadata;
+  const keys = [...Object.keys(labels), ...Object.keys(annotations)];
+  return `${query?.['dryRun'] ? 'probe ' : ''}${keys.length > 3 ? keys.length : keys}`;
+}
+
+describe('a withdrawal', () => {
+  const many = Array.from({ length: 450 }, (_, index) => `k${index}`);
+
+  test('begins with what goes ahead, and goes on in parts, annotations last, before the set', async () => {
+    const { clock, sent, plans, state, reconciler } = started();
+    state.lagging = true;
+    const whole = { labels: [...many, 'ready', 'late'], annotations: ['list'] };
+    plans.set('n', planFor('n', { set, withdrawal: whole, ahead: ['ready'] }));
+    reconciler.add('n');
+    await clock.advance(60_000);
+    expect(sent.map(({ request }) => keysIn(request))).toEqual(['ready', '250', '202', 'a']);
+    const withList = sent.filter(({ request }) => JSON.stringify(request.body).includes('"annotations":{"list":null}'));
+    expect(withList.map(({ request }) => keysIn(request))).toEqual(['202']);
+  });
+
+  test('that is refused leaves the rest to be written, what is about a service at once', async () => {
+    const refused = { error: status(403) };
+    const { clock, sent, plans, reconciler } = started((request, count) => {
+      if (count === 9)
+        plans.set('n', planFor('n', { withdrawal: { labels: [...many, 'ready'], annotations: [] }, ahead: ['ready'] }));
+      return many.some((key) => key.endsWith('7') && JSON.stringify(request.body).includes(`"${key}"`)) ? refused : {};
+    });
+    plans.set('n', planFor('n', { withdrawal: { labels: many, annotations: [] } }));
+    reconciler.add('n');
+    await clock.advance(1000);
+    const written = sent.map(({ request }) => keysIn(request));
+    expect(written.slice(0, 10)).toEqual(['250', 'probe ', ...written.slice(2, 9), 'ready']);
+    expect(written.slice(2, 9).every((each) => each.startsWith('probe'))).toBe(true);
+  });
+});
+
+test('a withdrawal that is refused for its size goes as far as one search shows', async () => {
+  const sizeOf = ({ body }: KubeRequest) => JSON.stringify(body).split(':null').length - 1;
+  const { clock, sent, plans, state, reconciler } = started((request) =>
+    sizeOf(request) > 60 ? { error: status(403) } : {},
+  );
+  state.lagging = true;
+  const labels = Array.from({ length: 200 }, (_, index) => `k${index}`);
+  plans.set('n', planFor('n', { withdrawal: { labels, annotations: [] } }));
+  reconciler.add('n');
+  await clock.advance(1000);
+  const written = sent.filter(({ request }) => !request.query?.['dryRun']).map(({ request }) => sizeOf(request));
+  expect(written.slice(0, 2)).toEqual([200, 60]);
 });
 
 test('a node is looked at again when a key that was denied has had its time', async () => {

@@ -11,25 +11,36 @@ export type RefusedKeys = {
   offending: { ref: KeyRef; message: string }[];
   /** Goes through, all together. */
   good: KeyRef[];
-  ended?: Isolation<KeyRef, GateOutcome>['ended'];
+  ended?: Isolation<KeyRef, Stop>['ended'];
 };
 
-type Dependencies = { writer: NodeWriter; gate: WriteGate; limiter: ConcurrencyLimiter };
+/** `yielded`: something is to be written that waits for no search. */
+type Stop = GateOutcome | { kind: 'yielded' };
+
+type Dependencies = {
+  writer: NodeWriter;
+  gate: WriteGate;
+  limiter: ConcurrencyLimiter;
+  /** Asked before each probe: whether the search is to end for something else. */
+  mustYield: () => boolean;
+};
 
 /**
  * Finds the keys that a refused set is refused for. Only keys that the set would change are suspects; the others are in
- * every probe, since a set without them would release them. Probes are rehearsals: none of them writes.
+ * every probe, since a set without them would release them, and a suspect that is left out stays as it is. Probes are
+ * rehearsals: none of them writes.
  */
 export async function refusedInSet(
   node: NodeRef,
   set: NodeSet,
   observed: SeenNode | undefined,
-  { writer, gate, limiter }: Dependencies,
+  { writer, gate, limiter, mustYield }: Dependencies,
 ): Promise<RefusedKeys> {
   const isChange = (ref: KeyRef) => !observed || valueIn(observed, ref) !== valueIn(set, ref);
   const unchanged = keysOfSet(set).filter((ref) => !isChange(ref));
-  const found = await isolate<KeyRef, GateOutcome>(keysOfSet(set).filter(isChange), async (part) => {
-    const probe = restrictSet(set, [...unchanged, ...part]);
+  const found = await isolate<KeyRef, Stop>(keysOfSet(set).filter(isChange), async (part) => {
+    if (mustYield()) return YIELD;
+    const probe = restrictSet(set, [...unchanged, ...part], observed);
     const outcome = await limiter.run('normal', (slot) =>
       gate.pass('probe', slot, (timeoutMs) => writer.set(node, probe, { timeoutMs, rehearsal: true })),
     );
@@ -43,9 +54,10 @@ export async function refusedInWithdrawal(
   node: NodeRef,
   keys: NodeWithdrawal,
   priority: Priority,
-  { writer, gate, limiter }: Dependencies,
+  { writer, gate, limiter, mustYield }: Dependencies,
 ): Promise<RefusedKeys> {
-  const found = await isolate<KeyRef, GateOutcome>(keysOfWithdrawal(keys), async (part) => {
+  const found = await isolate<KeyRef, Stop>(keysOfWithdrawal(keys), async (part) => {
+    if (mustYield()) return YIELD;
     const outcome = await limiter.run(priority, (slot) =>
       gate.pass('probe', slot, (timeoutMs) =>
         writer.withdraw(node, withdrawalOf(part), { timeoutMs, rehearsal: true }),
@@ -56,14 +68,16 @@ export async function refusedInWithdrawal(
   return describe(found, []);
 }
 
-function verdictOf(outcome: GateOutcome | undefined): Probe<GateOutcome> {
+const YIELD: Probe<Stop> = { kind: 'stop', stop: { kind: 'yielded' } };
+
+function verdictOf(outcome: GateOutcome | undefined): Probe<Stop> {
   if (!outcome) return { kind: 'stop', stop: { kind: 'fenced' } };
   if (outcome.kind === 'applied') return { kind: 'accepted' };
   if (outcome.kind === 'denied' || outcome.kind === 'invalid') return { kind: 'refused', message: outcome.message };
   return { kind: 'stop', stop: outcome };
 }
 
-function describe({ offending, accepted, ended }: Isolation<KeyRef, GateOutcome>, unchanged: KeyRef[]): RefusedKeys {
+function describe({ offending, accepted, ended }: Isolation<KeyRef, Stop>, unchanged: KeyRef[]): RefusedKeys {
   const refused = offending.map(({ suspect, message }) => ({ ref: suspect, message }));
   return { offending: refused, good: [...unchanged, ...accepted], ...(ended ? { ended } : {}) };
 }

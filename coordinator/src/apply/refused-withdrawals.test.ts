@@ -35,6 +35,16 @@ test('a refused key is tried again after a while, and is said to be due once', a
   expect(refused.without(node, { labels: ['k'], annotations: [] })).toEqual({ labels: ['k'], annotations: [] });
 });
 
+test('no key is tried again while more are found', async () => {
+  const { clock, refused } = started();
+  await clock.advance(REFUSED_FOR_MS - 1);
+  refused.add(node, [{ ...refusal, key: 'l' }]);
+  await clock.advance(REFUSED_FOR_MS - 1);
+  expect(refused.without(node, { labels: ['k', 'l'], annotations: [] })).toBeUndefined();
+  await clock.advance(1);
+  expect(refused.without(node, { labels: ['k', 'l'], annotations: [] })).toBeDefined();
+});
+
 test('another node of the same name has nothing to do with it', () => {
   const { refused } = started();
   expect(refused.without({ name: 'n', uid: 'w' }, { labels: ['k'], annotations: [] })).toBeDefined();

@@ -27,9 +27,9 @@ export class RefusedWithdrawals {
 
   add({ name, uid }: { name: string; uid: string }, keys: readonly RefusedWithdrawal[]): void {
     if (keys.length === 0) return;
-    const known = this.#current(name, uid);
-    const expiresMs = known?.expiresMs ?? this.#clock.monotonic() + REFUSED_FOR_MS;
-    const memory = known ?? { uid, expiresMs, keys: new Map() };
+    const memory = this.#current(name, uid) ?? { uid, expiresMs: 0, keys: new Map() };
+    // From the last: where many are refused, none of them is tried again before all of them are found.
+    memory.expiresMs = this.#clock.monotonic() + REFUSED_FOR_MS;
     for (const key of keys) memory.keys.set(`${key.kind}:${key.key}`, key);
     this.#nodes.set(name, memory);
   }

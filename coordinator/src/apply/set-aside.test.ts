@@ -10,7 +10,8 @@ import {
   UNSEEN_FOR_MS,
 } from './set-aside.ts';
 
-const node: SeenNode = { name: 'n', uid: 'u', labels: {}, annotations: {} };
+const owned = { labels: new Set<string>(), annotations: new Set<string>() };
+const node: SeenNode = { name: 'n', uid: 'u', labels: {}, annotations: {}, owned };
 
 function key(cause: SetAsideKey['cause'], more: Partial<SetAsideKey> = {}): SetAsideKey {
   return { kind: 'label', key: 'k', cause, wanted: 'v', message: 'why', ...more };

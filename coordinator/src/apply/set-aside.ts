@@ -7,6 +7,8 @@ export type SeenNode = {
   uid: string;
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
+  /** What rollcall applied. */
+  owned: { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
 };
 
 /**

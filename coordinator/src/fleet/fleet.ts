@@ -100,7 +100,8 @@ export class Fleet {
   }
 
   get poolLabelSetHandlers() {
-    return this.#learning('poolLabelSets', this.poolLabelSets);
+    const handlers = this.#learning('poolLabelSets', this.poolLabelSets);
+    return { ...handlers, onLost: () => this.#known.delete('poolLabelSets') };
   }
 
   /** Trims a Node as it is parsed, before it is kept. */

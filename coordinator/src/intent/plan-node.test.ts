@@ -5,29 +5,11 @@ import type { Claim } from '../labelers/labeler.ts';
 import { WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { mergeClaims } from './intent.ts';
 import type { NodePlan } from './plan.ts';
+import { apply, claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 import { prunePlan } from './prune.ts';
 
 const never = () => undefined;
-
-function observed(labels: Record<string, string>, owned: string[] = []): ObservedNode {
-  const annotations = {};
-  return {
-    name: 'n',
-    uid: 'u',
-    resourceVersion: '7',
-    createdAtMs: 0,
-    labels,
-    annotations,
-    owned: { labels: new Set(owned), annotations: new Set() },
-    inherited: new Set(),
-  };
-}
-
-function claim(change: Partial<Claim> = {}): Claim & { labeler: string } {
-  const base = { kind: 'label', key: 'k', value: 'true', stance: 'want', ownership: 'exclusive', reason: 'r' } as const;
-  return { labeler: 'test', ...base, ...change };
-}
 
 function plan(node: ObservedNode, ...claims: Partial<Claim>[]): NodePlan | undefined {
   return planNode(node, mergeClaims(claims.map(claim)), never);
@@ -97,6 +79,14 @@ describe('a plan', () => {
     );
     expect(made?.set?.labels).toEqual({ k: 'true' });
   });
+});
+
+test('what is about a service goes ahead of the rest of a withdrawal', () => {
+  const node = observed({ ready: 'true', old: '1' });
+  const gone = { stance: 'withhold' } as const;
+  const made = plan(node, { ...gone, key: 'old' }, { ...gone, key: 'ready', sinceMs: 0 });
+  expect(made).toMatchObject({ withdrawal: { labels: ['old', 'ready'] }, ahead: ['ready'] });
+  expect(plan(node, { ...gone, key: 'old' })?.ahead).toBeUndefined();
 });
 
 test('an exclusive key that was found to be somebody else’s is taken over as soon as its value is in view', () => {
@@ -214,39 +204,6 @@ const nodeArbitrary = fc
       inherited: those(annotations, inherited),
     };
   });
-
-/** What the API server makes of a plan when nobody else applied the same keys. */
-function apply(node: ObservedNode, { withdrawal, set, taints }: NodePlan): ObservedNode {
-  const labels = applied({ values: node.labels, owned: node.owned.labels }, withdrawal?.labels, set?.labels);
-  const annotations = applied(
-    { values: node.annotations, owned: node.owned.annotations },
-    withdrawal?.annotations,
-    set?.annotations,
-  );
-  const kept = node.taints?.filter(({ key }) => !taints?.remove.includes(key)) ?? [];
-  return {
-    ...node,
-    labels: labels.values,
-    annotations: annotations.values,
-    owned: { labels: labels.owned, annotations: annotations.owned },
-    inherited: new Set([...node.inherited].filter((key) => key in annotations.values)),
-    taints: [...kept, ...(taints?.add ?? [])],
-  };
-}
-
-type Values = { values: Readonly<Record<string, string>>; owned: ReadonlySet<string> };
-
-function applied(before: Values, withdrawn: readonly string[] = [], set?: Record<string, string>): Values {
-  const values = { ...before.values };
-  const owned = new Set(before.owned);
-  for (const key of withdrawn) {
-    delete values[key];
-    owned.delete(key);
-  }
-  if (!set) return { values, owned };
-  for (const key of owned) if (!(key in set)) delete values[key];
-  return { values: { ...values, ...set }, owned: new Set(Object.keys(set)) };
-}
 
 describe('for every node and every set of claims', () => {
   test('the intent does not depend on the order of the claims, nor on repetition', () => {

@@ -7,20 +7,20 @@ import { planTaints } from './plan-taints.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
 export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: AskSetAside): NodePlan | undefined {
-  const entries = [...intent.values()].filter(isMetadata);
-  const withdrawn = keysToWithdraw(node, entries);
+  const claimed = [...intent.values()].filter(isMetadata);
   const taints = planTaints(node, intent);
-  const force = entries.some((entry) => isTakenOver(entry, node));
-  const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force };
-  for (const entry of entries) {
-    const value = valueToSet(entry, node, askSetAside, force);
-    if (value !== undefined) valuesOf(set, entry)[entry.key] = value;
-  }
-  for (const key of LISTS) {
-    const list = { kind: 'annotation', key } as const;
-    const isEmpty = unlistSetAside(node, set, key) === 'empty';
-    if (isEmpty && node.annotations[key] !== undefined) withdrawn.set(entryKey(list), list);
-  }
+  const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
+  const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSetAside));
+  for (const entry of claimed) if (!isList(entry)) put(entry);
+  const entries = claimed.map((entry) => (isList(entry) ? shortened(entry, node, { intent, set }) : entry));
+  for (const entry of entries) if (isList(entry)) put(entry);
+  set.force = entries.some((entry) => entry.ownership !== 'shared' && isOverwritten(entry, node, set));
+  // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
+  const later = set.force
+    ? entries.filter((entry) => entry.ownership === 'shared' && isOverwritten(entry, node, set))
+    : [];
+  for (const entry of later) place(set, entry, asItIs(entry, node));
+  const withdrawn = keysToWithdraw(node, entries);
   const owned = keyRefs(node.owned.labels, node.owned.annotations);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
   const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
@@ -29,26 +29,39 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   if (!differs && withdrawn.size === 0 && !taints) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
+  const ahead = [...withdrawn.values()].filter(isAboutService);
+  if (ahead.length > 0) plan.ahead = ahead.map(({ key }) => key);
   if (differs) plan.set = set;
   if (taints) plan.taints = taints;
   return plan;
 }
 
 /** Annotations that list labels that are ours. */
-const LISTS = [MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
+const LISTS: ReadonlySet<string> = new Set([MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION]);
 
-/** A label that is left out for now, and is not listed on the node, does not become ours by being listed. */
-function unlistSetAside(node: ObservedNode, set: NodeSet, list: string): 'empty' | undefined {
-  const text = set.annotations[list];
-  if (text === undefined) return undefined;
-  const before = parseManagedLabels(node.annotations[list]);
-  const isOurs = (key: string) =>
-    Object.hasOwn(set.labels, key) || (before?.has(key) && Object.hasOwn(node.labels, key));
-  const kept = [...(parseManagedLabels(text) ?? [])].filter(isOurs);
-  set.annotations[list] = formatManagedLabels(kept);
-  if (kept.length > 0) return undefined;
-  delete set.annotations[list];
-  return 'empty';
+function isList({ kind, key }: KeyRef): boolean {
+  return kind === 'annotation' && LISTS.has(key);
+}
+
+/**
+ * The list of what it may name: labels that the set has as they are wanted, and those that it named before and that are
+ * there. A label that is left out for now does not become ours by being listed.
+ */
+function shortened(
+  entry: MetadataEntry,
+  node: ObservedNode,
+  { intent, set }: { intent: NodeIntent; set: NodeSet },
+): MetadataEntry {
+  if (entry.stance !== 'want') return entry;
+  const before = parseManagedLabels(node.annotations[entry.key]);
+  const isOurs = (key: string) => {
+    if (before?.has(key) && node.labels[key] !== undefined) return true;
+    const label = intent.get(entryKey({ kind: 'label', key }));
+    return label !== undefined && label.ownership !== 'shared' && set.labels[key] === label.value;
+  };
+  const kept = [...(parseManagedLabels(entry.value) ?? [])].filter(isOurs);
+  if (kept.length > 0) return { ...entry, value: formatManagedLabels(kept) };
+  return { ...entry, stance: 'withhold', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
 }
 
 type MetadataEntry = IntentEntry & KeyRef;
@@ -58,40 +71,51 @@ function isMetadata(entry: IntentEntry): entry is MetadataEntry {
 }
 
 /** Keys that are on the node and should not be: exclusive ones whoever put them there, and what a predecessor left. */
-function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): Map<string, KeyRef> {
-  const refs = new Map<string, KeyRef>();
-  for (const { kind, key, stance, ownership } of entries) {
-    if (stance !== 'withhold' || valuesOf(node, { kind, key })[key] === undefined) continue;
+function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): Map<string, MetadataEntry> {
+  const withdrawn = new Map<string, MetadataEntry>();
+  for (const entry of entries) {
+    const { kind, key, stance, ownership } = entry;
+    if (stance !== 'withhold' || valuesOf(node, entry)[key] === undefined) continue;
     const isLeftOver = ownership === 'forced' && kind === 'annotation' && node.inherited.has(key);
-    if (ownership === 'exclusive' || isLeftOver) refs.set(entryKey({ kind, key }), { kind, key });
+    if (ownership === 'exclusive' || isLeftOver) withdrawn.set(entryKey(entry), entry);
   }
-  return refs;
+  return withdrawn;
 }
 
-/** A key with force that somebody set to another value: it has to be taken from them by force. */
-function isTakenOver(entry: MetadataEntry, node: ObservedNode): boolean {
-  const observed = valuesOf(node, entry)[entry.key];
-  const elsewhere = observed !== undefined && observed !== entry.value;
-  return entry.stance === 'want' && entry.ownership !== 'shared' && elsewhere;
+/** Pods are scheduled by such a label: it waits for nothing else. */
+function isAboutService({ kind, sinceMs }: MetadataEntry): boolean {
+  return kind === 'label' && sinceMs !== undefined;
 }
 
-/** What goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. */
-function valueToSet(
-  entry: MetadataEntry,
-  node: ObservedNode,
-  askSetAside: AskSetAside,
-  force: boolean,
-): string | undefined {
-  const observed = valuesOf(node, entry)[entry.key];
+/**
+ * What goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. What was refused
+ * stays as it is. What is somebody else's is left to them, unless it has force and can be seen.
+ */
+function valueToSet(entry: MetadataEntry, node: ObservedNode, askSetAside: AskSetAside): string | undefined {
   if (entry.stance === 'withhold') return undefined;
-  if (entry.stance === 'hold') return isOwned(node, entry) ? observed : undefined;
+  if (entry.stance === 'hold') return asItIs(entry, node);
   const cause = askSetAside(entry, entry.value);
-  // That a key with force is somebody else's is no reason to leave it to them, once it can be seen.
-  if (cause !== undefined && !(cause === 'foreign' && isTakenOver(entry, node))) return undefined;
-  // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
-  const mayBeForeign = entry.ownership === 'shared' && observed !== undefined && observed !== entry.value;
-  if (force && mayBeForeign) return isOwned(node, entry) ? observed : undefined;
-  return entry.value;
+  if (cause === undefined) return entry.value;
+  if (cause !== 'foreign') return asItIs(entry, node);
+  const observed = valuesOf(node, entry)[entry.key];
+  const isTaken = entry.ownership !== 'shared' && observed !== undefined && observed !== entry.value;
+  return isTaken ? entry.value : undefined;
+}
+
+/** What keeps the key as it is, if it is ours. */
+function asItIs(ref: KeyRef, node: ObservedNode): string | undefined {
+  return isOwned(node, ref) ? valuesOf(node, ref)[ref.key] : undefined;
+}
+
+function place(set: NodeSet, ref: KeyRef, value: string | undefined): void {
+  if (value === undefined) delete valuesOf(set, ref)[ref.key];
+  else valuesOf(set, ref)[ref.key] = value;
+}
+
+/** Whether the set gives the key another value than it has on the node. */
+function isOverwritten(ref: KeyRef, node: ObservedNode, set: NodeSet): boolean {
+  const [observed, value] = [valuesOf(node, ref)[ref.key], valuesOf(set, ref)[ref.key]];
+  return observed !== undefined && value !== undefined && value !== observed;
 }
 
 function isOwned(node: ObservedNode, { kind, key }: KeyRef): boolean {

@@ -39,8 +39,10 @@ export type TaintChange = { add: readonly Taint[]; remove: readonly string[]; ob
 
 export type NodePlan = {
   node: NodeRef;
-  /** Travels first and alone. */
+  /** Travels alone, and before the set. */
   withdrawal?: NodeWithdrawal;
+  /** Labels of the withdrawal that go before everything else, without the rest of it. */
+  ahead?: readonly string[];
   set?: NodeSet;
   /** A request of its own: before the set where it adds, after it where it only removes. */
   taints?: TaintChange;

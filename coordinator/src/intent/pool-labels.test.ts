@@ -64,7 +64,9 @@ function planOf({ labels: there, list, ours, listIsOurs }: State, given: Scene):
     ...{ name: 'n', uid: 'u', resourceVersion: '1', createdAtMs: 0, labels: Object.fromEntries(there), annotations },
     ...{ owned: { labels: ours, annotations: new Set(listIsOurs ? [LIST] : []) }, inherited: new Set() },
   };
-  const judged = { ...snapshot({ ...node, pool: 'gold', poolLabelSet: set }), readiness: new Map(), ageMs: 0 };
+  const ownership = { ownedLabels: ours, sharedLabels: new Set(given.others.filter((each) => ours.has(each))) };
+  const seen = snapshot({ ...node, ...ownership, pool: 'gold', poolLabelSet: set });
+  const judged = { ...seen, readiness: new Map(), ageMs: 0 };
   const askSetAside: AskSetAside = (ref) => (given.setAside.includes(ref.key) ? 'denied' : undefined);
   return planNode(node, intentOf({ labelers, consequences: [] }, judged), askSetAside);
 }
@@ -182,15 +184,17 @@ test('the list names what is ours and nothing else, sorted, and is absent where 
   );
 });
 
-test('what cannot be set is not listed, unless it was and is there', () => {
+test('what cannot be set is not listed, unless it was, or rollcall applied it as it is wanted, and it is there', () => {
   const refusing = fc.record({ given: scene, setAside: keys }).map(({ given, setAside }) => ({ ...given, setAside }));
   fc.assert(
     fc.property(refusing, (given) => {
-      const { listed } = facts(given);
+      const { listed, before, accepted } = facts(given);
+      const isAsWanted = (each: string) => before.ours.has(each) && before.labels.get(each) === accepted.get(each);
       const { state } = settle(given);
       const names = [...(parseManagedLabels(state.list) ?? [])];
       expect(names.filter((each) => !state.labels.has(each))).toEqual([]);
-      expect(names.filter((each) => given.setAside.includes(each) && !listed.has(each))).toEqual([]);
+      const added = names.filter((each) => given.setAside.includes(each) && !listed.has(each));
+      expect(added.filter((each) => !isAsWanted(each))).toEqual([]);
     }),
   );
 });

@@ -17,13 +17,33 @@ function poolSet(labels: Record<string, string>): ObservedPoolLabelSet {
   return { ...base, labels, status: undefined };
 }
 
-type Given = { labels?: Record<string, string>; list?: string; wanted?: Record<string, string> };
+type Given = {
+  labels?: Record<string, string>;
+  list?: string;
+  wanted?: Record<string, string>;
+  owned?: string[];
+  shared?: string[];
+  known?: boolean;
+  implied?: string;
+};
 
 /** Claims as `key stance ownership value`. */
-function claims({ labels = {}, list, wanted }: Given): string[] {
-  const annotations: Record<string, string> = list === undefined ? {} : { [LIST]: list };
+function claims({ labels = {}, list, wanted, owned = [], shared = [], known = true, implied }: Given): string[] {
+  const annotations: Record<string, string> = {
+    ...(list === undefined ? {} : { [LIST]: list }),
+    ...(implied === undefined ? {} : { 'rollcall.dev/implied-labels': implied }),
+  };
   const poolLabelSet = wanted && poolSet(wanted);
-  const node = { ...snapshot({ labels, annotations, pool: 'gold', poolLabelSet }), readiness: new Map(), ageMs: 0 };
+  const seen = snapshot({
+    labels,
+    annotations,
+    pool: 'gold',
+    poolLabelSet,
+    poolLabelSetsKnown: known,
+    ownedLabels: new Set(owned),
+    sharedLabels: new Set(shared),
+  });
+  const node = { ...seen, readiness: new Map(), ageMs: 0 };
   return labeler.claims(node).map(({ key, stance, ownership, value }) => `${key} ${stance} ${ownership} ${value}`);
 }
 
@@ -49,8 +69,16 @@ describe('a label that the pool asks for', () => {
     ]);
   });
 
-  test('is shared, and not listed, where somebody else set the same value', () => {
-    expect(claims({ labels: { tier: 'gold' }, wanted: { tier: 'gold' } })).toEqual(['tier want shared gold', NO_LIST]);
+  test('is left alone, and not listed, where somebody else set the same value', () => {
+    const given = { labels: { tier: 'gold' }, wanted: { tier: 'gold' } };
+    expect(claims(given)).toEqual(['tier withhold shared gold', NO_LIST]);
+    expect(claims({ ...given, owned: ['tier'], shared: ['tier'] })).toEqual(['tier want shared gold', NO_LIST]);
+  });
+
+  test('is ours, and listed again, where nobody but rollcall applies it', () => {
+    const given = { labels: { tier: 'gold' }, owned: ['tier'], wanted: { tier: 'gold' } };
+    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+    expect(claims({ ...given, wanted: { tier: 'silver' } })).toEqual(['tier withhold shared silver', NO_LIST]);
   });
 
   test('is ours with an empty value', () => {
@@ -84,6 +112,18 @@ describe('a list that cannot be read', () => {
     const node = { ...snapshot({ annotations: { [LIST]: 'x' } }), readiness: new Map(), ageMs: 0 };
     expect(labeler.claims(node).at(-1)?.reason).toContain('no JSON array of keys');
   });
+});
+
+test('while the sets are not known, what is listed or applied stays as it is, unless another labeler has a say', () => {
+  const owned = ['unlisted', 'rule', 'fact.rollcall.dev/os', 'device.rollcall.dev/x', WS_DAEMON_SERVICE.label];
+  const keys = [...owned, 'old', 'agentpool', 'theirs'];
+  const labels = Object.fromEntries(keys.map((key) => [key, '1']));
+  const list = '["old","agentpool"]';
+  expect(claims({ labels, list, owned, implied: '["rule"]', known: false })).toEqual([
+    'old hold exclusive 1',
+    'unlisted hold exclusive 1',
+    `${LIST} hold exclusive ${list}`,
+  ]);
 });
 
 test('each claim says where it comes from', () => {

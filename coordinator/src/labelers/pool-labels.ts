@@ -1,13 +1,14 @@
-import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { FACT_PREFIX, IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
+import { busesOf } from './device-grammar.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { isUntouchable, type ReservedKeys, sortPoolLabels } from './pool-keys.ts';
 
 /**
  * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whoever
- * wrote their value last. What is on the node with another value, and is not listed, is somebody else's, and stays; what
- * is there with the same value is theirs as well, and stays when the pool no longer asks for it.
+ * wrote their value last. What is on the node already, and is not listed, is somebody else's, and stays, also when the
+ * pool no longer asks for it; where it has the value that is wanted, it becomes ours once nobody but rollcall applies it.
  */
 export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   // The same for every node of a pool.
@@ -22,23 +23,30 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
     claims: (node) => {
       const readable = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
       const managed = readable ?? new Set<string>();
-      if (!node.poolLabelSetsKnown)
+      if (!node.poolLabelSetsKnown) {
+        const ours = [...new Set([...managed, ...appliedForPools(node)])];
         return holdAll(
           node,
-          [...managed].filter((key) => !isUntouchable(key, reserved)),
+          ours.filter((key) => !isUntouchable(key, reserved)),
         );
+      }
       const accepted = node.poolLabelSet ? acceptedOf(node.poolLabelSet) : NO_LABELS;
       const source = reasonOf(node);
       const listed: string[] = [];
       const claims = [...accepted].map(([key, value]): Claim => {
         const label = { kind: 'label', key, value } as const;
         const there = node.labels[key];
-        if (managed.has(key) || there === undefined) {
+        const isApplied = there === value && node.ownedLabels.has(key);
+        const isShared = node.sharedLabels.has(key);
+        if (managed.has(key) || there === undefined || (isApplied && !isShared)) {
           listed.push(key);
           return { ...label, stance: 'want', ownership: 'exclusive', reason: source };
         }
-        if (there === value) return { ...label, stance: 'want', ownership: 'shared', reason: source };
-        const reason = `is ${JSON.stringify(there)} already, which is not ours to change`;
+        if (isApplied) return { ...label, stance: 'want', ownership: 'shared', reason: source };
+        const reason =
+          there === value
+            ? 'is so already, because of somebody else'
+            : `is ${JSON.stringify(there)} already, which is not ours to change`;
         return { ...label, stance: 'withhold', ownership: 'shared', reason };
       });
       const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key, reserved));
@@ -52,6 +60,13 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
 }
 
 const NO_LABELS: ReadonlyMap<string, string> = new Map();
+
+/** Labels that rollcall applied, and that no other labeler may want gone. */
+function appliedForPools({ ownedLabels, annotations }: JudgedNode): string[] {
+  const implied = parseManagedLabels(annotations[IMPLIED_LABELS_ANNOTATION]);
+  const isOthers = (key: string) => implied?.has(key) || key.startsWith(FACT_PREFIX) || busesOf(key).length > 0;
+  return [...ownedLabels].filter((key) => !isOthers(key));
+}
 
 /** Until the sets are known everything stays as it is. */
 function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]): Claim[] {

@@ -11,20 +11,33 @@ export type PoolTally = {
   conflicts: { node: string; key: string }[];
 };
 
-/** How it stands with these nodes; `wanted` are the labels that their pool may set. */
-export function tallyOf(nodes: readonly ObservedNode[], wanted: ReadonlyMap<string, string>): PoolTally {
+/** What was found of a node, and of which labels. A node that changes is another object. */
+export type Standings = WeakMap<ObservedNode, { wanted: ReadonlyMap<string, string>; standing: Standing }>;
+
+/** The key that is in conflict, where one is. */
+type Standing = { isLabelled: boolean; conflict?: string };
+
+/** How it stands with these nodes; `wanted` are the labels that their pool may set. What is in `known` is not looked at. */
+export function tallyOf(
+  nodes: readonly ObservedNode[],
+  wanted: ReadonlyMap<string, string>,
+  known: Standings = new WeakMap(),
+): PoolTally {
   const tally: PoolTally = { matched: nodes.length, labelled: 0, conflicts: [] };
-  for (const node of nodes) countNode(tally, node, wanted);
+  for (const node of nodes) {
+    const before = known.get(node);
+    const { standing } = before?.wanted === wanted ? before : { standing: standingOf(node, wanted) };
+    if (standing !== before?.standing) known.set(node, { wanted, standing });
+    if (standing.isLabelled) tally.labelled += 1;
+    if (standing.conflict !== undefined) tally.conflicts.push({ node: node.name, key: standing.conflict });
+  }
   return tally;
 }
 
-function countNode(tally: PoolTally, node: ObservedNode, wanted: ReadonlyMap<string, string>): void {
+function standingOf(node: ObservedNode, wanted: ReadonlyMap<string, string>): Standing {
   const wrong = [...wanted].filter(([key, value]) => node.labels[key] !== value).map(([key]) => key);
-  if (wrong.length === 0) {
-    tally.labelled += 1;
-    return;
-  }
+  if (wrong.length === 0) return { isLabelled: true };
   const managed = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
   const conflict = wrong.find((key) => node.labels[key] !== undefined && !managed?.has(key));
-  if (conflict !== undefined) tally.conflicts.push({ node: node.name, key: conflict });
+  return { isLabelled: false, ...(conflict === undefined ? {} : { conflict }) };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
-import { tallyOf } from './pool-tally.ts';
+import { type Standings, tallyOf } from './pool-tally.ts';
 import { type SetFacts, setStatus } from './set-status.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
@@ -66,6 +66,26 @@ describe('a tally', () => {
   });
 });
 
+test('of a node that did not change, nothing is looked at again', () => {
+  const seen = node('n', { a: '1' });
+  let looks = 0;
+  const watched = Object.defineProperty({ ...seen }, 'labels', {
+    get: () => {
+      looks += 1;
+      return seen.labels;
+    },
+  });
+  const known: Standings = new WeakMap();
+  const wanted = new Map([['a', '1']]);
+  const first = tallyOf([watched], wanted, known);
+  const looksThen = looks;
+  expect(looksThen).toBeGreaterThan(0);
+  expect(tallyOf([watched], wanted, known)).toEqual(first);
+  expect(looks).toBe(looksThen);
+  expect(tallyOf([watched], new Map([['a', '2']]), known)).toMatchObject({ conflicts: [{ node: 'n', key: 'a' }] });
+  expect(tallyOf([node('n', {})], wanted, known)).toMatchObject({ labelled: 0, conflicts: [] });
+});
+
 describe('the condition Ready', () => {
   test.each([
     [{ matched: 0, labelled: 0, conflicts: [] }, 'True', 'AllLabelled', '0 of 0 nodes have the labels'],
@@ -111,6 +131,17 @@ describe('the time of a condition', () => {
     const later = statusOf({ set, previous, tally: { matched: 2, labelled: 2, conflicts: [] } });
     expect(later.conditions.map((each) => each.lastTransitionTime)).toEqual([THEN, THEN]);
     expect(later.conditions.map((each) => each.observedGeneration)).toEqual([5, 5]);
+  });
+
+  test.each([
+    null,
+    'x',
+    { conditions: null },
+    { conditions: 'x' },
+    { conditions: [null, 1, { type: 'Ready', status: 'True', lastTransitionTime: 7 }] },
+  ])('is now where somebody wrote %j there', (odd) => {
+    const { conditions } = statusOf({ previous: odd });
+    expect(conditions.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([NOW, NOW]);
   });
 
   test('is now when its status changes, for that condition alone', () => {

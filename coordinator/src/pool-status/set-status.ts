@@ -27,8 +27,8 @@ export type SetFacts = {
   overruledBy: ObservedPoolLabelSet | undefined;
   refused: readonly RefusedKey[];
   tally: PoolTally;
-  /** What the status is now. */
-  previous: Partial<SetStatus> | undefined;
+  /** What the status is now. Others may have written it, in any form. */
+  previous: unknown;
   /** RFC 3339. */
   now: string;
 };
@@ -43,9 +43,10 @@ type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 /** What the status should be. A condition that stays as it is keeps its time. */
 export function setStatus(facts: SetFacts): SetStatus {
   const { set, refused, tally, previous, now } = facts;
+  const before = conditionsOf(previous);
   const condition = (type: Condition['type'], verdict: Verdict): Condition => {
-    const before = previous?.conditions?.find((each) => each.type === type);
-    const lastTransitionTime = before?.status === verdict.status ? before.lastTransitionTime : now;
+    const since = before.find((each) => each.type === type && each.status === verdict.status)?.lastTransitionTime;
+    const lastTransitionTime = since ?? now;
     return { type, ...verdict, lastTransitionTime, observedGeneration: set.generation };
   };
   return {
@@ -56,6 +57,17 @@ export function setStatus(facts: SetFacts): SetStatus {
     refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
     conditions: [condition('Accepted', accepted(facts)), condition('Ready', ready(facts))],
   };
+}
+
+type Unchecked<T> = { [K in keyof T]?: unknown };
+
+function conditionsOf(status: unknown): { type: unknown; status: unknown; lastTransitionTime: string | undefined }[] {
+  const { conditions } = (status ?? {}) as Unchecked<SetStatus>;
+  const given: (Unchecked<Condition> | null)[] = Array.isArray(conditions) ? conditions : [];
+  return given.map((each) => {
+    const { lastTransitionTime: time } = each ?? {};
+    return { type: each?.type, status: each?.status, lastTransitionTime: typeof time === 'string' ? time : undefined };
+  });
 }
 
 function accepted({ set, overruledBy, refused }: SetFacts): Verdict {

@@ -7,7 +7,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
 import { type ReservedKeys, sortPoolLabels } from '../labelers/pool-keys.ts';
-import { tallyOf } from './pool-tally.ts';
+import { type Standings, tallyOf } from './pool-tally.ts';
 import { type SetStatus, setStatus } from './set-status.ts';
 
 export type StatusKeeperOptions = {
@@ -25,8 +25,9 @@ const LOOK_MS = 900;
 /** A look takes at most this share of the time. */
 const SHARE = 0.05;
 const TIMEOUT_MS = 10_000;
-/** A status that could not be written is tried again after so long, another status as well. */
+/** A status that could not be written is tried again after so long, another status as well, and later and later. */
 const RETRY_MS = 10_000;
+export const RETRY_MAX_MS = 300_000;
 
 /** Keeps the status of every NodePoolLabelSet up to date, as far as it can be done on the side. */
 export class StatusKeeper {
@@ -35,8 +36,12 @@ export class StatusKeeper {
   #busy = false;
   #underWay = Promise.resolve();
   #refused = 0;
-  /** When those that could not be written are due again, by uid. */
-  #failed = new Map<string, number>();
+  /** When those that could not be written are due again, and how long that is from the last try, by uid. */
+  readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
+  /** Refused keys that an Event told of, and the status does not, by uid. */
+  readonly #told = new Map<string, SetStatus['refusedKeys']>();
+  readonly #sorted = new WeakMap<ObservedPoolLabelSet, ReturnType<typeof sortPoolLabels>>();
+  readonly #standings: Standings = new WeakMap();
 
   constructor(options: StatusKeeperOptions) {
     this.#options = options;
@@ -59,7 +64,7 @@ export class StatusKeeper {
   }
 
   async #tick(): Promise<void> {
-    const { clock, fence } = this.#options;
+    const { clock, fence, logger } = this.#options;
     const startedMs = clock.monotonic();
     if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
     this.#busy = true;
@@ -67,40 +72,48 @@ export class StatusKeeper {
       const due = this.#look();
       this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
       for (const { set, status } of due) await this.#write(set, status);
+    } catch (err) {
+      logger.error({ err }, 'Failed to look at the NodePoolLabelSets');
     } finally {
       this.#busy = false;
     }
   }
 
-  /** Sets whose status is not what it should be. */
+  /** Sets whose status is not what it should be. Events about their keys do not wait for it. */
   #look(): { set: ObservedPoolLabelSet; status: SetStatus }[] {
-    const { fleet, reserved, clock } = this.#options;
+    const { fleet, clock } = this.#options;
     const sets = [...fleet.poolLabelSets.all()];
     this.#refused = 0;
     const uids = new Set(sets.map(({ uid }) => uid));
-    for (const uid of this.#failed.keys()) if (!uids.has(uid)) this.#failed.delete(uid);
+    for (const known of [this.#failed, this.#told])
+      for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
     if (sets.length === 0) return [];
-    const sorted = new Map(sets.map((set) => [set, sortPoolLabels(set, reserved)]));
     const nodes = Map.groupBy(fleet.nodeNames(), (name) => fleet.poolLabelSetOf(name));
     return sets.flatMap((set) => {
       const counts = fleet.poolLabelSets.of(set.pool);
-      const { accepted, refused } = sorted.get(set) ?? sortPoolLabels(set, reserved);
+      const { accepted, refused } = this.#sort(set);
       this.#refused += refused.length;
-      const previous = fleet.poolLabelSets.statusOf(set.name) as Partial<SetStatus> | undefined;
+      const previous = fleet.poolLabelSets.statusOf(set.name);
+      const ofPool = (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []);
       const status = setStatus({
         set,
         overruledBy: counts === set ? undefined : counts,
         refused,
-        tally: tallyOf(
-          (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []),
-          accepted,
-        ),
+        tally: tallyOf(ofPool, accepted, this.#standings),
         previous,
         now: rfc3339(clock.now()),
       });
-      const isDue = clock.monotonic() >= (this.#failed.get(set.uid) ?? 0);
+      this.#tellRefused(set, status, previous);
+      const isDue = clock.monotonic() >= (this.#failed.get(set.uid)?.dueMs ?? 0);
       return !isDue || isDeepStrictEqual(previous, status) ? [] : [{ set, status }];
     });
+  }
+
+  /** The same for a set while it does not change. */
+  #sort(set: ObservedPoolLabelSet): ReturnType<typeof sortPoolLabels> {
+    const sorted = this.#sorted.get(set) ?? sortPoolLabels(set, this.#options.reserved);
+    this.#sorted.set(set, sorted);
+    return sorted;
   }
 
   async #write(set: ObservedPoolLabelSet, status: SetStatus): Promise<void> {
@@ -108,7 +121,6 @@ export class StatusKeeper {
     const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
     if (timeoutMs <= 0) return;
     const { namespace, name } = set;
-    if (!this.#failed.has(set.uid)) this.#tellRefused(set, status);
     try {
       await client.request({
         method: 'PATCH',
@@ -120,16 +132,24 @@ export class StatusKeeper {
       this.#failed.delete(set.uid);
       fleet.poolLabelSets.noteStatus(name, status);
     } catch (err) {
-      this.#failed.set(set.uid, clock.monotonic() + RETRY_MS);
-      logger.debug({ nodePoolLabelSet: name, err }, 'Failed to write the status of a NodePoolLabelSet');
+      const before = this.#failed.get(set.uid)?.delayMs;
+      const delayMs = before === undefined ? RETRY_MS : Math.min(RETRY_MAX_MS, before * 2);
+      // The first is news. With a CRD that has no status, all fail, and fail again.
+      const level = this.#failed.size === 0 ? 'warn' : 'debug';
+      this.#failed.set(set.uid, { dueMs: clock.monotonic() + delayMs, delayMs });
+      logger[level]({ nodePoolLabelSet: name, err, delayMs }, 'Failed to write the status of a NodePoolLabelSet');
     }
   }
 
-  #tellRefused(set: ObservedPoolLabelSet, { refusedKeys }: SetStatus): void {
-    const { uid, name, namespace } = set;
+  #tellRefused({ uid, name, namespace }: ObservedPoolLabelSet, { refusedKeys }: SetStatus, previous: unknown): void {
+    const inStatus = (previous as Partial<SetStatus> | null | undefined)?.refusedKeys;
+    if (refusedKeys.length === 0 || isDeepStrictEqual(inStatus, refusedKeys)) {
+      this.#told.delete(uid);
+      return;
+    }
+    if (isDeepStrictEqual(this.#told.get(uid), refusedKeys)) return;
+    this.#told.set(uid, refusedKeys);
     const subject = { apiVersion: 'labels.banzaicloud.io/v1alpha1', kind: 'NodePoolLabelSet', name, namespace, uid };
-    const told = this.#options.fleet.poolLabelSets.statusOf(name) as Partial<SetStatus> | undefined;
-    if (refusedKeys.length === 0 || isDeepStrictEqual(told?.refusedKeys, refusedKeys)) return;
     const message = refusedKeys.map(({ key, reason }) => `${key} ${reason}`).join('; ');
     this.#options.record({ subject, type: 'Warning', reason: 'KeysRefused', message });
   }

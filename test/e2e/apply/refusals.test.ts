@@ -202,6 +202,38 @@ describe('a key that an admission policy refuses', () => {
     await policy.remove();
   });
 
+  test('with another value keeps the one that it has, even if one search does not find them all', async () => {
+    await newNode(cluster, 'changed');
+    const keys = Array.from({ length: 200 }, (_, index) => `a.io/k${index}`);
+    rig.want(
+      'changed',
+      keys.map((key) => label(key, '1')),
+    );
+    await rig.until('changed');
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      expression: `!object.metadata.labels.exists(k, k.endsWith('3') && object.metadata.labels[k] == '2')`,
+      message: 'none with a three',
+      refused: { labels: { 'a.io/3': '2' } },
+    });
+    const counts: number[] = [];
+    const stopWatch = watchNodes(cluster.controlPlane.api, ({ object: { metadata } }) => {
+      if (metadata.name === 'changed')
+        counts.push(Object.keys(metadata.labels ?? {}).filter((key) => key.startsWith('a.io/')).length);
+    });
+    rig.want(
+      'changed',
+      keys.map((key) => label(key, '2')),
+    );
+    await rig.until('changed');
+    const labels = await labelsOf('changed');
+    for (const key of keys) expect(labels[key]).toBe(key.endsWith('3') ? '1' : '2');
+    await waitFor('the watch', () => counts.length > 1);
+    stopWatch();
+    expect(counts.filter((count) => count < 200)).toEqual([]);
+    await policy.remove();
+  });
+
   test('to remove does not keep the others from being removed, nor the rest from being set', async () => {
     await newNode(cluster, 'kept', { labels: { ready: 'true', stubborn: 'true', other: 'true' } });
     const policy = await startPolicy(cluster, {
@@ -219,6 +251,53 @@ describe('a key that an admission policy refuses', () => {
     });
     expect(await labelsOf('kept')).toHaveProperty('stubborn', 'true');
     expect(rig.reconciler.refusedWithdrawals('kept')).toMatchObject([{ kind: 'label', key: 'stubborn' }]);
+    await policy.remove();
+  });
+});
+
+describe('a withdrawal of which so much is refused that one search does not find it all', () => {
+  const keys = Array.from({ length: 400 }, (_, index) => `a.io/k${index}`);
+  const stubborn = keys.filter((key) => key.endsWith('3'));
+  const gone = (key: string) => label(key, 'true', { stance: 'withhold', ownership: 'exclusive' });
+  const probes = (from: number, to = client.sent.length) =>
+    client.sent.slice(from, to).filter(({ path, query }) => path.endsWith('/stubborn') && query?.['dryRun']).length;
+
+  test('takes what may go, and what says that a service is not ready waits for none of it', async () => {
+    await newNode(cluster, 'stubborn', { labels: Object.fromEntries(keys.map((key) => [key, 'true'])) });
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      expression: `object.metadata.name != 'stubborn' ||
+        object.metadata.labels.map(k, k).filter(k, k.startsWith('a.io/') && k.endsWith('3')).size() == ${stubborn.length}`,
+      message: 'none with a three',
+      refused: { labels: { 'a.io/k3': null } },
+      on: 'stubborn',
+    });
+    const start = client.sent.length;
+    rig.want('stubborn', [...keys.map(gone), { ...gone('ready'), sinceMs: 0 }]);
+    await waitFor('a search', () => probes(start) > 5, { everyMs: 1 });
+    await cluster.controlPlane.api.patch('/api/v1/nodes/stubborn', { metadata: { labels: { ready: 'true' } } });
+    const from = client.sent.length;
+    const find = () => {
+      const index = client.sent.findIndex(({ body }) => JSON.stringify(body).includes('"ready":null'));
+      return index < 0 ? undefined : index;
+    };
+    const found = await waitFor('ready to be withdrawn', find, { timeoutMs: 50_000 });
+    expect(client.sent[found]?.body).toMatchObject({ metadata: { labels: { ready: null } } });
+    expect(probes(from, found)).toBeLessThan(40);
+    await waitFor(
+      'what may go to be gone',
+      async () => {
+        const left = Object.keys(await labelsOf('stubborn')).filter((key) => /^(a\.io|ready)/.test(key));
+        return left.length === stubborn.length && rig.reconciler.refusedWithdrawals('stubborn').length === left.length;
+      },
+      { timeoutMs: 40_000 },
+    );
+    expect(
+      rig.reconciler
+        .refusedWithdrawals('stubborn')
+        .map(({ key }) => key)
+        .toSorted(),
+    ).toEqual(stubborn.toSorted());
     await policy.remove();
   });
 });

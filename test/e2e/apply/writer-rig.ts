@@ -66,7 +66,7 @@ export type WriterRig = {
   stop(): Promise<void>;
 };
 
-export type Wish = Pick<IntentEntry, 'kind' | 'key' | 'value' | 'stance' | 'ownership'>;
+export type Wish = Pick<IntentEntry, 'kind' | 'key' | 'value' | 'stance' | 'ownership' | 'sinceMs'>;
 
 export function label(key: string, value: string, more: Partial<Wish> = {}): Wish {
   return { kind: 'label', key, value, stance: 'want', ownership: 'shared', ...more };

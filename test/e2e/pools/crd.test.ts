@@ -122,8 +122,8 @@ describe('the status', () => {
     const [header, row] = (await cluster.controlPlane.kubectl(args))
       .split('\n')
       .map((line) => line.trim().split(/\s+/));
-    expect(header).toEqual(['NAME', 'POOL', 'NODES', 'LABELLED', 'READY', 'AGE']);
-    expect(row?.slice(0, 5)).toEqual(['shown', 'Shown_Pool', '12', '11', 'False']);
+    expect(header).toEqual(['NAME', 'POOL', 'NODES', 'LABELLED', 'ACCEPTED', 'READY', 'AGE']);
+    expect(row?.slice(0, 6)).toEqual(['shown', 'Shown_Pool', '12', '11', 'False', 'False']);
     const wide = await cluster.controlPlane.kubectl([...args, '-o', 'wide']);
     expect(wide).toContain('11 of 12 nodes have the labels');
   });

@@ -2,12 +2,18 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SCALE_DOWN_DISABLED, SCALE_DOWN_HOLD } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KubeObject } from '../../control-plane/api-client.ts';
+import { applyManifest } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { startPolicy } from '../apply/policy.ts';
 import { MANAGED, POOL, poolsPath } from './pool-cluster.ts';
 import { PoolStage } from './pool-stage.ts';
 
 const NOTHING = { removals: 0, applies: 0 };
+
+/** Fewer than are refused at once: see coordinator/src/apply/node-turn.ts. */
+const AT_ONCE = 250;
 
 let stage: PoolStage;
 beforeAll(async () => {
@@ -143,24 +149,145 @@ test('a failover writes no node', async () => {
   expect(patches).toEqual(NOTHING);
 });
 
-test('a label that a policy refuses is not listed, and holds up no other', async () => {
+/** What the coordinator writes to Nodes must fulfill the expression. */
+function startRefusing(expression: string) {
   const { controlPlane, coordinatorKubeconfig: kubeconfig } = stage.cluster;
-  const policy = await startPolicy(
+  // This one passes the fence, and tells when the policy is in force.
+  const isProbe = `object.metadata.?labels[?'${WS_DAEMON_READY}'].orValue('') == 'probe'`;
+  return startPolicy(
     { controlPlane, kubeconfig },
     {
       reason: 'Forbidden',
-      expression: "!('denied' in object.metadata.labels)",
-      message: 'no such label',
-      refused: { labels: { denied: 'x' } },
+      expression: `!(${isProbe}) && (${expression})`,
+      message: 'not this',
+      refused: { labels: { [WS_DAEMON_READY]: 'probe' } },
     },
   );
+}
+
+test('a label that a policy refuses is not listed, and holds up no other', async () => {
+  const policy = await startRefusing("!('denied' in object.metadata.labels)");
   const node = await stage.node('policy');
   await stage.pool('policy', { denied: '1', fine: '1' });
   await stage.until(node, { labels: { denied: undefined, fine: '1' }, managed: ['fine'] });
-  await policy.remove();
   await stage.edit(node, { labels: { denied: 'theirs' } });
+  await policy.remove();
   await stage.settled();
   await stage.until(node, { labels: { denied: 'theirs', fine: '1' }, managed: ['fine'] });
+});
+
+async function untilSetAside(node: string, key: string): Promise<void> {
+  const leader = await stage.rig.leader();
+  await waitFor(`${key} to be set aside, and nothing to be left to write`, async () => {
+    const { keys, pending } = await leader.explain(node);
+    return !pending && keys.some((each) => each.key === key && each.setAside?.cause === 'denied');
+  });
+}
+
+test('a value that a policy refuses leaves the one before where it is', async () => {
+  const node = await stage.node('refined');
+  await stage.pool('refined', { tier: 'gold' });
+  await stage.until(node, { labels: { tier: 'gold' }, managed: ['tier'] });
+  const policy = await startRefusing("object.metadata.?labels[?'tier'].orValue('') != 'silver'");
+  const since = stage.states.mark(node);
+  await stage.relabel('refined', { tier: 'silver' });
+  await untilSetAside(node, 'tier');
+  await stage.settled();
+  expect(since().map(({ labels }) => labels['tier'])).toEqual(['gold']);
+  await policy.remove();
+  await stage.until(node, { labels: { tier: 'silver' }, managed: ['tier'] }, 25_000);
+});
+
+test('a key that a policy refuses, listed or not, leaves the list of the others where it is', async () => {
+  const node = await stage.node('extended');
+  await stage.pool('extended', { tier: 'gold' });
+  await stage.until(node, { labels: { tier: 'gold' }, managed: ['tier'] });
+  const list = `object.metadata.?annotations[?'${MANAGED}'].orValue('')`;
+  const policy = await startRefusing(`!('late' in object.metadata.labels) && !${list}.contains('"late"')`);
+  const since = stage.states.mark(node);
+  await stage.relabel('extended', { tier: 'gold', late: '1' });
+  await untilSetAside(node, 'late');
+  await stage.settled();
+  expect(since().map(({ annotations }) => annotations[MANAGED])).toEqual(['["tier"]']);
+  await stage.edit(node, { labels: { tier: null } });
+  await stage.until(node, { labels: { tier: 'gold', late: undefined }, managed: ['tier'] });
+  await policy.remove();
+  await stage.relabel('extended', { tier: 'gold', late: '2' });
+  await stage.until(node, { labels: { tier: 'gold', late: '2' }, managed: ['late', 'tier'] });
+});
+
+test('a label that another policy wrote, which nobody owns, survives the set', async () => {
+  const labels = `Object{metadata: Object.metadata{labels: {'tier': 'gold'}}}`;
+  const name = 'others-labels';
+  const policy = {
+    failurePolicy: 'Ignore',
+    reinvocationPolicy: 'Never',
+    matchConstraints: {
+      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodes'] }],
+    },
+    matchConditions: [{ name: 'one-node', expression: `object.metadata.name == '${name}'` }],
+    mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: labels } }],
+  };
+  const apiVersion = 'admissionregistration.k8s.io/v1';
+  const items = [
+    { apiVersion, kind: 'MutatingAdmissionPolicy', metadata: { name }, spec: policy },
+    { apiVersion, kind: 'MutatingAdmissionPolicyBinding', metadata: { name }, spec: { policyName: name } },
+  ];
+  await applyManifest(stage.cluster.controlPlane, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const node = { metadata: { name, labels: { [POOL]: 'others' } } };
+  await waitFor('the policy', async () => {
+    const { metadata } = await stage.api.post('/api/v1/nodes?dryRun=All', node);
+    return metadata.labels?.['tier'] === 'gold';
+  });
+  await stage.pool('others', { tier: 'gold', more: '1' });
+  await stage.api.post('/api/v1/nodes', node);
+  await stage.until(name, { labels: { tier: 'gold', more: '1' }, managed: ['more'] });
+  await stage.removePool('others');
+  await stage.until(name, { labels: { more: undefined }, managed: undefined });
+  await stage.settled();
+  await stage.until(name, { labels: { tier: 'gold', more: undefined }, managed: undefined });
+});
+
+test('more labels than go at once all go', async () => {
+  const labels = Object.fromEntries(Array.from({ length: 1200 }, (_, index) => [`many-${index}`, String(index)]));
+  const node = await stage.node('many');
+  const { removals } = await stage.patchesBy(() =>
+    stage.whileDown(() =>
+      stage.edit(node, { labels, annotations: { [MANAGED]: JSON.stringify(Object.keys(labels)) } }),
+    ),
+  );
+  await stage.until(node, { labels: { 'many-0': undefined }, managed: undefined });
+  const left = Object.keys((await stage.read(node)).metadata.labels ?? {});
+  expect(left.filter((key) => key.startsWith('many-'))).toEqual([]);
+  expect(removals).toBe(Math.ceil(1200 / AT_ONCE));
+});
+
+test('while nobody can tell what pools ask for, nothing goes', async () => {
+  const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-coordinator';
+  const { rules } = await stage.api.get<KubeObject & { rules: { apiGroups: string[] }[] }>(role);
+  const held = async (node: string, change: Parameters<PoolStage['edit']>[1]) => {
+    await stage.edit(node, { ...change, annotations: { [SCALE_DOWN_HOLD]: 'true', ...change.annotations } });
+    await stage.states.until(node, 'to be held', ({ annotations }) => annotations[SCALE_DOWN_DISABLED] === 'true');
+  };
+  const [fresh, unlisted] = [await stage.node('unseen'), await stage.node('unseen')];
+  await stage.pool('unseen', { tier: '1' });
+  for (const node of [fresh, unlisted]) await stage.until(node, { labels: { tier: '1' }, managed: ['tier'] });
+  await stage.api.patch(role, { rules: rules.filter(({ apiGroups }) => !apiGroups.includes('labels.banzaicloud.io')) });
+  await stage.cluster.controlPlane.killApiServer();
+  await stage.cluster.controlPlane.restartApiServer();
+  const leader = await stage.rig.leader();
+  await waitFor('the pools to be lost', () =>
+    leader.logs.some(({ resource, msg }) => resource === 'nodepoollabelsets' && msg === 'Failed to list or watch'),
+  );
+  // As admission would, which knows of a label that the pool has got meanwhile.
+  await held(fresh, { labels: { news: '1' }, annotations: { [MANAGED]: '["news","tier"]' } });
+  await stage.until(fresh, { labels: { tier: '1', news: '1' }, managed: ['news', 'tier'] });
+  await stage.whileDown(() => stage.edit(unlisted, { annotations: { [MANAGED]: null } }));
+  await held(unlisted, {});
+  await stage.until(unlisted, { labels: { tier: '1' }, managed: undefined });
+  await stage.api.patch(role, { rules });
+  await stage.until(fresh, { labels: { tier: '1', news: undefined }, managed: ['tier'] });
+  await stage.until(unlisted, { labels: { tier: '1' }, managed: ['tier'] });
 });
 
 test('a dry run writes neither nodes nor status', async () => {
