@@ -48,6 +48,7 @@ export function loadConfig(
   };
   return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values) => {
     checkTls(values);
+    checkSchedulerTls(values);
     const watchedServices = resolveServices(values);
     const { poolLabels } = values;
     checkServiceKeys(values.config, values.services, { services: watchedServices, poolLabels });
@@ -84,6 +85,16 @@ function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
   if (address && !isLoopback(address.host)) {
     const fix = 'listen on 127.0.0.1, or leave TLS on';
     throw configInvalid('--tls', `off would send tokens in the clear: --reports-listen is ${reportsListen}; ${fix}`);
+  }
+}
+
+function checkSchedulerTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
+  const { tls, reportsListen, schedulerTls, schedulerClientCaFile } = values;
+  if (schedulerTls === 'off' && schedulerClientCaFile !== undefined) {
+    throw configInvalid('--scheduler-client-ca-file', 'needs --scheduler-tls=on');
+  }
+  if (schedulerTls === 'on' && (tls === 'off' || reportsListen === 'off')) {
+    throw configInvalid('--scheduler-tls', 'has the certificate for reports: they must be taken, and --tls be on');
   }
 }
 

@@ -28,6 +28,7 @@ import { StatusKeeper } from './pool-status/status-keeper.ts';
 import { openReports, type ReportsListener } from './reports.ts';
 import { prepareReportsTls } from './reports-tls.ts';
 import { openRules } from './rule-labels.ts';
+import { openExtender, Scheduling } from './scheduling.ts';
 import { findStrayTaints } from './stray-taints.ts';
 import { CertificateMetrics } from './tls/metrics.ts';
 import { createWatches } from './watches.ts';
@@ -96,12 +97,14 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     lease: { namespace: config.leaseNamespace, name: config.leaseName },
     clock,
   });
+  const scheduling = new Scheduling({ config, decider: () => decider, clock });
   const followUps = createFollowUps({
     config,
     client,
     fence,
     fleet: () => decider.fleet,
     record,
+    onLook: (node) => scheduling.changed(node),
     clock,
     random,
     signal,
@@ -158,6 +161,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     fleet,
     services,
     wholeNodes: () => wholeNodes,
+    workspacePodHandlers: config.schedulerListen === 'off' ? undefined : scheduling.podHandlers,
     clock,
     random,
     signal,
@@ -218,9 +222,27 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     life.onStop('reports listener', reports.stop);
   }
 
+  let leaderSchedulerUrl: string | undefined;
+  const scheduler = await openExtender(
+    {
+      config,
+      ownNamespace: environment.ownNamespace,
+      address: listenAddress(config.schedulerListen),
+      scheduling,
+      leads: () => deciding && leads(),
+      leaderUrl: () => (role().leading ? undefined : leaderSchedulerUrl),
+      certificates: tls?.certificates,
+      clock,
+      logger,
+      registry,
+    },
+    life,
+  );
+
   const joined = joinElection({
     ...setup,
     leaderUrl: advertiseUrl(config, environment, reports?.address),
+    schedulerUrl: scheduler ? urlOf(config.schedulerTls, environment.podIp, scheduler) : '',
     clock,
     random,
     logger,
@@ -230,6 +252,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
       const own = new AbortController();
       term = own;
       decider.restart();
+      scheduling.desk.clear();
       tls?.lead();
       void until(() => own.signal.aborted || watches.current(), clock, life).then(() => {
         if (own.signal.aborted || !leads()) return;
@@ -239,7 +262,8 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
         void findStrayTaints({ ...config, client, fleet, services, clock, logger, signal: own.signal });
       });
     },
-    onStandby: (leaderUrl) => {
+    onStandby: (leaderUrl, schedulerUrl) => {
+      leaderSchedulerUrl = schedulerUrl;
       deciding = false;
       term.abort();
       standing = leaderUrl === undefined ? NO_LEADER : { leading: false, leaderUrl };
@@ -264,12 +288,13 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   tick(() => {
     if (deciding) {
       decider.tick();
+      for (const node of scheduling.desk.hintsDue()) decider.hint(node);
       if (!config.dryRun) void poolStatus.tick();
       announcer.guards(fleet.freshness.activeGuards());
     }
     watchdog.beat();
   }, life);
-  const listening = { listen: healthAddress, console: consoleAddress, reports: reports?.address };
+  const listening = { listen: healthAddress, console: consoleAddress, reports: reports?.address, scheduler };
   logger.info({ version: VERSION, ...listening, gate: config.readinessGate, dryRun: config.dryRun }, 'Started');
   await until(() => watches.unsynced().length === 0, clock, life);
   if (signal.aborted) return;
@@ -296,8 +321,13 @@ function advertiseUrl(
   if (config.advertiseUrl !== undefined) return config.advertiseUrl;
   // It takes no reports, and agents are not to be sent here.
   if (!bound) return '';
+  return urlOf(config.tls, podIp, bound);
+}
+
+/** Where other pods find a listener. */
+function urlOf(tls: 'on' | 'off', podIp: string | undefined, bound: { host: string; port: number }): string {
   const host = podIp ?? bound.host;
-  return `${config.tls === 'on' ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
+  return `${tls === 'on' ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;
 }
 
 /** Calls `act` every second until the program stops. */

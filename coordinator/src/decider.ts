@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import {
   IMPLIED_LABELS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
@@ -76,6 +77,8 @@ export class Decider {
   readonly readiness: ReadinessTracker;
   readonly setAside: SetAside;
   readonly changes = new ChangeLog();
+  /** When kube-scheduler was last told, on a node, to try again there; RFC 3339. */
+  readonly #hints = new Map<string, string>();
   /** Nodes behind the startup gate, and when they have waited long enough, by the wall clock. */
   readonly #gated = new Map<string, number>();
   readonly #options: DeciderOptions;
@@ -124,7 +127,14 @@ export class Decider {
     const now = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
     if (!snapshot) return undefined;
     const readiness = this.readiness.judge(snapshot, now);
-    return { ...snapshot, readiness, ageMs: now.wallMs - snapshot.createdAtMs };
+    const schedulingHint = this.#hints.get(name);
+    return { ...snapshot, readiness, ageMs: now.wallMs - snapshot.createdAtMs, schedulingHint };
+  }
+
+  /** Has a node changed in a way that lets kube-scheduler try again there. */
+  hint(name: string): void {
+    this.#hints.set(name, rfc3339(this.#options.clock.now()));
+    this.reconciler.add(name);
   }
 
   intent(node: JudgedNode): NodeIntent {
@@ -151,6 +161,7 @@ export class Decider {
   /** This replica begins to lead: what was heard and judged before is of another time. */
   restart(): void {
     this.readiness.clear();
+    this.#hints.clear();
     this.#options.announcer.restart();
     this.#options.followUps.restart();
     this.fleet.restart({ forgetReports: true });
@@ -196,6 +207,7 @@ export class Decider {
     this.readiness.forget(name);
     this.changes.forget(name);
     this.#gated.delete(name);
+    this.#hints.delete(name);
   }
 
   /** Takes the answer to a write, and tells what it changed, and why. */

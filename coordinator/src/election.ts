@@ -16,18 +16,20 @@ export type JoinOptions = {
   kubeConfig: KubeConfig;
   /** Where this replica takes reports when it leads. */
   leaderUrl: string;
+  /** Where it then answers kube-scheduler; empty where it does not. */
+  schedulerUrl: string;
   clock: Clock;
   random: () => number;
   logger: Logger;
   metrics: KubeMetrics;
   onStartedLeading: () => void;
   /** This replica does not lead; the argument is where the leader takes reports, when one is known. */
-  onStandby: (leaderUrl: string | undefined) => void;
+  onStandby: (leaderUrl: string | undefined, schedulerUrl?: string) => void;
 };
 
 /** Prepares the part of this replica in the election; it begins with `run`. */
 export function joinElection(options: JoinOptions): Election {
-  const { config, environment, kubeConfig, leaderUrl, clock, random, logger, metrics } = options;
+  const { config, environment, kubeConfig, leaderUrl, schedulerUrl, clock, random, logger, metrics } = options;
   const identity = candidateIdentity(environment.podName ?? hostname(), randomUUID());
   // Not the signal of the program: the Lease is released when it stops, after the last write.
   const { signal } = new AbortController();
@@ -41,9 +43,9 @@ export function joinElection(options: JoinOptions): Election {
       leading = false;
       options.onStandby(undefined);
     },
-    onLeaderChanged: (url) => {
+    onLeaderChanged: (url, _identity, leaderSchedulerUrl) => {
       // A predecessor at this very address, or one that takes no reports, is nobody to send agents to.
-      if (!leading) options.onStandby(url && url !== leaderUrl ? url : undefined);
+      if (!leading) options.onStandby(url && url !== leaderUrl ? url : undefined, leaderSchedulerUrl);
     },
   };
   if (!config.leaderElect) {
@@ -67,6 +69,7 @@ export function joinElection(options: JoinOptions): Election {
     name,
     identity,
     leaderUrl,
+    schedulerUrl,
     clock,
     random,
     signal,

@@ -20,6 +20,8 @@ export type FollowUpOptions = {
   fence: WriteFence;
   fleet: () => Fleet;
   record: (news: EventNews) => void;
+  /** Whoever else has to know that a node may be other than it was. */
+  onLook: (node: string) => void;
   clock: Clock;
   random: () => number;
   signal: AbortSignal;
@@ -65,11 +67,13 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
     : undefined;
   return {
     look: (name) => {
+      options.onLook(name);
       evictor?.consider(name);
       const node = fleet().node(name);
       if (node) for (const notifier of notifiers) notifier.offer(node);
     },
     forget: (name) => {
+      options.onLook(name);
       // It is gone by now: what is kept of it goes as well.
       evictor?.consider(name);
       for (const notifier of notifiers) notifier.gone(name);

@@ -2,6 +2,7 @@ import type { Registry } from '@rollcall/common/metrics.ts';
 import { createApplyMetrics } from './apply/metrics.ts';
 import { createEventMetrics } from './events/metrics.ts';
 import { createEvictionMetrics } from './eviction/metrics.ts';
+import { createExtenderMetrics } from './extender/metrics.ts';
 import { registerFleetMetrics, registerGateMetric } from './fleet-metrics.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
@@ -28,6 +29,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   registerGateMetric(registry);
   createEvictionMetrics(registry, () => 0);
   createNotifyMetrics(registry, () => []);
+  createExtenderMetrics(registry);
   new GitpodMetrics(registry);
   new IngestMetrics(registry);
   new CertificateMetrics(registry);

@@ -4,6 +4,7 @@ import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { FACT_PREFIX } from '@rollcall/common/well-known.ts';
 import { checkNotifyUrls } from './notify/notify-url.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
+import { parseScoreWeights } from './score-weights.ts';
 import { checkOwnKey } from './service-keys.ts';
 
 function checkUrl(text: string): string | undefined {
@@ -244,7 +245,39 @@ export const COORDINATOR_OPTIONS = {
     type: 'string',
     default: '0.0.0.0:8888',
     check: checkListen,
-    help: 'Address of the scheduler extender. Accepted, but nothing listens there in this version.',
+    help: 'Address of the scheduler extender, or off.',
+  },
+  schedulerTls: {
+    type: 'string',
+    default: 'off',
+    choices: ['on', 'off'],
+    help: 'TLS for the scheduler extender, with the certificate for reports.',
+  },
+  schedulerClientCaFile: {
+    type: 'string',
+    defaultText: 'no certificate is asked for',
+    help: 'CA certificates (PEM): only schedulers with a certificate by one of them are answered; needs --scheduler-tls.',
+  },
+  maxWorkspacesPerNode: {
+    type: 'number',
+    default: 110,
+    min: 1,
+    max: 10_000,
+    help: 'How many workspaces the scheduler extender lets onto a node.',
+  },
+  maxStartingPerNode: {
+    type: 'number',
+    default: 10,
+    min: 1,
+    max: 10_000,
+    help: 'How many workspaces may be starting on a node at a time.',
+  },
+  scoreWeights: {
+    type: 'list',
+    default: [],
+    defaultText: 'density=4, occupied=2, image=2, spread=1, scale-down=1, fresh=2, steady=1',
+    check: (entries) => parseScoreWeights(entries).problem,
+    help: 'What counts how much when the scheduler extender compares nodes, as TERM=WEIGHT; the others stay.',
   },
   consoleListen: {
     type: 'string',

@@ -49,6 +49,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     ...setup,
     // It takes no reports: agents that are sent here go on to try the others.
     leaderUrl: '',
+    schedulerUrl: '',
     clock,
     random,
     logger,

@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { COMPONENT_LABEL } from '@rollcall/common/well-known.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import { observePod } from './fleet/observed-pod.ts';
 import { observeWorkspace } from './fleet/observed-workspace.ts';
@@ -7,7 +8,8 @@ import { observePoolLabelSet } from './fleet/pool-label-sets.ts';
 import type { KubeClient } from './kube/client.ts';
 import type { KubeMetrics } from './kube/kube-metrics.ts';
 import type { NodePoolLabelSet, Pod, Workspace } from './kube/objects.ts';
-import { createReflector, type Reflector } from './kube/reflector.ts';
+import { createReflector, type Reflector, type ReflectorHandlers } from './kube/reflector.ts';
+import { type ObservedWorkspacePod, observeWorkspacePod } from './scheduler/workspace-pods.ts';
 import { componentSelector, type Service } from './services.ts';
 
 export type WatchOptions = {
@@ -18,6 +20,8 @@ export type WatchOptions = {
   wholeNodes: () => boolean;
   /** Namespace of the services' pods, and of the workspaces. */
   namespace: string;
+  /** Who counts the pods of workspaces, if anybody does. */
+  workspacePodHandlers: ReflectorHandlers<ObservedWorkspacePod> | undefined;
   /** Namespace of the NodePoolLabelSets. */
   poolNamespace: string;
   /** `system:serviceaccount:NAMESPACE:NAME`. */
@@ -43,10 +47,12 @@ export type Watches = {
 };
 
 const WORKSPACES_RELIST_MS = 300_000;
+/** Pods of workspaces, as Gitpod labels them. */
+const WORKSPACE_SELECTOR = `${COMPONENT_LABEL}=workspace`;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
-  const { fleet, services, wholeNodes, namespace, poolNamespace, agentServiceAccount, onRecovered, ...shared } =
+  const { fleet, services, wholeNodes, namespace, poolNamespace, agentServiceAccount, onRecovered, workspacePodHandlers, ...shared } =
     options;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
@@ -90,10 +96,20 @@ export function createWatches(options: WatchOptions): Watches {
     handlers: fleet.workspaceHandlers,
     trim: (raw) => observeWorkspace(raw as Workspace),
   });
+  const workspacePods = workspacePodHandlers
+    ? createReflector({
+        ...shared,
+        path: `/api/v1/namespaces/${namespace}/pods`,
+        labelSelector: WORKSPACE_SELECTOR,
+        handlers: workspacePodHandlers,
+        trim: (raw) => observeWorkspacePod(raw as Pod),
+      })
+    : undefined;
+  const all = [...Object.values(reflectors), poolLabelSets, workspaces, ...(workspacePods ? [workspacePods] : [])];
   return {
     relistNodes: () => nodes.relist(),
     run: async () => {
-      await Promise.all([...Object.values(reflectors), poolLabelSets, workspaces].map((reflector) => reflector.run()));
+      await Promise.all(all.map((reflector) => reflector.run()));
     },
     current: () => Object.values(reflectors).every((each) => each.hasSynced() && !each.isFailing()),
     unsynced: () => Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),

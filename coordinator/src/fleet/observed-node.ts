@@ -13,6 +13,8 @@ export type ObservedNode = {
   resourceVersion: string;
   /** By the wall clock, in milliseconds since the epoch. */
   createdAtMs: number;
+  /** Its deletion was asked for. */
+  deleting?: boolean;
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
   owned: OwnedKeys;
@@ -59,7 +61,7 @@ export function observeNode(
   allAnnotations = false,
 ): ObservedNode {
   const { name, uid, resourceVersion, creationTimestamp = '', labels = {} } = node.metadata;
-  const { annotations = {}, managedFields = [] } = node.metadata;
+  const { annotations = {}, managedFields = [], deletionTimestamp } = node.metadata;
   const createdAtMs = Date.parse(creationTimestamp) || 0;
   const owned = ownedKeys(managedFields, intern);
   const inherited = inheritedAnnotations(managedFields, annotationsOfInterest);
@@ -74,6 +76,7 @@ export function observeNode(
     uid,
     resourceVersion,
     createdAtMs,
+    deleting: deletionTimestamp !== undefined,
     labels: internedLabels,
     annotations: kept,
     owned,
@@ -145,6 +148,7 @@ function keysIn(fields: Record<string, unknown> | undefined, intern: Intern): Re
 export function sameObservation(a: ObservedNode, b: ObservedNode): boolean {
   return (
     a.uid === b.uid &&
+    (a.deleting === true) === (b.deleting === true) &&
     sameRecord(a.labels, b.labels) &&
     sameRecord(a.annotations, b.annotations) &&
     sameSet(a.owned.labels, b.owned.labels) &&

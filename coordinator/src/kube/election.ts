@@ -16,7 +16,7 @@ export type ElectionCallbacks = {
   onStartedLeading: (term: number) => void;
   onStoppedLeading: () => void;
   /** Another replica leads, or the same at another address; both `undefined` once a leader has left in order. */
-  onLeaderChanged: (url: string | undefined, identity: string | undefined) => void;
+  onLeaderChanged: (url: string | undefined, identity: string | undefined, schedulerUrl?: string) => void;
 };
 
 /** Which of the replicas may write. */

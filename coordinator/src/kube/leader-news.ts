@@ -1,8 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@rollcall/common/logging.ts';
-import { LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { ElectionCallbacks } from './election.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
-import { isWithoutHolder, type Lease } from './lease-record.ts';
+import { isWithoutHolder, type Lease, type Whereabouts, whereabouts } from './lease-record.ts';
 
 export type LeaderNewsOptions = {
   logger: Logger;
@@ -10,11 +10,13 @@ export type LeaderNewsOptions = {
   metrics: Pick<KubeMetrics, 'leaderChanged'> | undefined;
 };
 
+const NOWHERE: Whereabouts = { url: undefined, schedulerUrl: undefined };
+
 /** Tells who leads, and where, whenever a record of the Lease says something new about it. */
 export class LeaderNews {
   readonly #options: LeaderNewsOptions;
   #identity: string | undefined;
-  #url: string | undefined;
+  #where: Whereabouts = NOWHERE;
 
   constructor(options: LeaderNewsOptions) {
     this.#options = options;
@@ -25,14 +27,14 @@ export class LeaderNews {
     // Most likely the leader is still there and is about to write its name again.
     if (isWithoutHolder(lease)) return;
     const identity = lease.spec?.holderIdentity || undefined;
-    const url = identity === undefined ? undefined : lease.metadata.annotations?.[LEADER_URL_ANNOTATION];
-    if (this.#identity === identity && this.#url === url) return;
+    const where = identity === undefined ? NOWHERE : whereabouts(lease);
+    if (this.#identity === identity && isDeepStrictEqual(this.#where, where)) return;
     if (identity !== undefined && this.#identity !== identity) metrics?.leaderChanged();
     this.#identity = identity;
-    this.#url = url;
-    logger.info({ leader: identity, url }, 'Saw a change of the leader');
+    this.#where = where;
+    logger.info({ leader: identity, url: where.url }, 'Saw a change of the leader');
     try {
-      callbacks.onLeaderChanged(url, identity);
+      callbacks.onLeaderChanged(where.url, identity, where.schedulerUrl);
     } catch (err) {
       logger.error({ err }, 'Failed to act on a change of the leader');
     }

@@ -1,4 +1,4 @@
-import { LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { LEADER_SCHEDULER_URL_ANNOTATION, LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { StoredObject } from './apply-object.ts';
 
 export type LeaseSpec = {
@@ -14,7 +14,21 @@ export type LeaseSpec = {
 export type Lease = StoredObject & { spec?: LeaseSpec };
 
 /** What a candidate writes of itself. */
-export type Candidate = { identity: string; leaderUrl: string; leaseDurationMs: number };
+export type Candidate = {
+  identity: string;
+  leaderUrl: string;
+  /** Empty where it does not answer kube-scheduler. */
+  schedulerUrl: string;
+  leaseDurationMs: number;
+};
+
+/** Where the holder is to be found, as far as it says so. */
+export type Whereabouts = { url: string | undefined; schedulerUrl: string | undefined };
+
+export function whereabouts({ metadata: { annotations = {} } }: Lease): Whereabouts {
+  const { [LEADER_URL_ANNOTATION]: url, [LEADER_SCHEDULER_URL_ANNOTATION]: schedulerUrl } = annotations;
+  return { url, schedulerUrl };
+}
 
 /**
  * - `unclaimed`: nobody has ever held it, as after its creation
@@ -42,10 +56,10 @@ export function isWithoutHolder(lease: Lease): boolean {
 }
 
 /** Two records with equal fingerprints say the same. Metadata that others may touch is no part of it. */
-export function fingerprint({ metadata, spec = {} }: Lease): string {
-  const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } = spec;
-  const url = metadata.annotations?.[LEADER_URL_ANNOTATION];
-  return JSON.stringify([holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions, url]);
+export function fingerprint(lease: Lease): string {
+  const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaseTransitions } = lease.spec ?? {};
+  const times = [leaseDurationSeconds, acquireTime, renewTime, leaseTransitions];
+  return JSON.stringify([holderIdentity, times, whereabouts(lease)]);
 }
 
 /** The record with which `candidate` takes the Lease over, as the holder of `term`. */
@@ -59,21 +73,29 @@ export function renewed(lease: Lease, candidate: Candidate, term: number, time: 
 }
 
 export function released(lease: Lease, time: string): Lease {
-  const { [LEADER_URL_ANNOTATION]: _url, ...annotations } = lease.metadata.annotations ?? {};
   return {
     ...lease,
-    metadata: { ...lease.metadata, annotations },
+    metadata: { ...lease.metadata, annotations: annotationsOfOthers(lease) },
     spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: time },
   };
 }
 
+function annotationsOfOthers({ metadata }: Lease): Record<string, string> {
+  const {
+    [LEADER_URL_ANNOTATION]: _url,
+    [LEADER_SCHEDULER_URL_ANNOTATION]: _schedulerUrl,
+    ...annotations
+  } = metadata.annotations ?? {};
+  return annotations;
+}
+
 function held(lease: Lease, candidate: Candidate, times: LeaseSpec): Lease {
+  const { leaderUrl, schedulerUrl } = candidate;
+  const annotations: Record<string, string> = { ...annotationsOfOthers(lease), [LEADER_URL_ANNOTATION]: leaderUrl };
+  if (schedulerUrl !== '') annotations[LEADER_SCHEDULER_URL_ANNOTATION] = schedulerUrl;
   return {
     ...lease,
-    metadata: {
-      ...lease.metadata,
-      annotations: { ...lease.metadata.annotations, [LEADER_URL_ANNOTATION]: candidate.leaderUrl },
-    },
+    metadata: { ...lease.metadata, annotations },
     spec: {
       ...lease.spec,
       holderIdentity: candidate.identity,

@@ -20,6 +20,8 @@ export type LeaseElectionOptions = {
   identity: string;
   /** Where this replica takes reports when it leads. */
   leaderUrl: string;
+  /** Where it answers kube-scheduler; nowhere unless told. */
+  schedulerUrl?: string;
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
@@ -69,12 +71,12 @@ class LeaseElection implements Election {
   #failing: string | undefined;
 
   constructor(options: LeaseElectionOptions) {
-    const { client, namespace, name, identity, leaderUrl, clock, random, signal, logger, callbacks, metrics } = options;
+    const { client, namespace, name, identity, leaderUrl, schedulerUrl = '', clock, random, signal, logger, callbacks, metrics } = options;
     const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = options.timing ?? LEASE_TIMING;
     const onChange = () => this.#wake();
     this.#options = options;
     this.#retryPeriodMs = retryPeriodMs;
-    this.#candidate = { identity, leaderUrl, leaseDurationMs };
+    this.#candidate = { identity, leaderUrl, schedulerUrl, leaseDurationMs };
     this.#store = new LeaseStore(client, namespace, name);
     this.#observer = new LeaseObserver({ identity, leaseDurationMs, random });
     this.#leadership = new Leadership({ clock, renewDeadlineMs, identity, logger, callbacks, metrics, onChange });

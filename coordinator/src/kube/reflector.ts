@@ -9,7 +9,7 @@ import type { KubeObject } from './objects.ts';
 import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
 import { readWatchEvent } from './watch-event.ts';
 
-type ReflectorHandlers<T> = {
+export type ReflectorHandlers<T> = {
   /** All that there is; what was there before and is not among them has gone. */
   onReplace: (objects: T[]) => void;
   onUpsert: (object: T) => void;

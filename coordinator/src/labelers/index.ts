@@ -8,6 +8,7 @@ import { reservedKeys } from './pool-keys.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
 import { type ReadinessGate, readinessLabeler } from './readiness.ts';
 import { scaleDownLabeler } from './scale-down.ts';
+import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
 import { withdrawnLabels } from './withdrawn-labels.ts';
 
@@ -34,6 +35,7 @@ export function createLabelers(options: {
       startupGateLabeler(options.startupGate),
       deviceLabelsLabeler(options.deviceGrammar),
       factLabelsLabeler(options.factLabels),
+      schedulingHintLabeler,
     ],
     consequences: [
       ...(rules ? [impliedLabels(rules)] : []),

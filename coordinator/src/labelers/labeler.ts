@@ -15,7 +15,12 @@ export type Claim = {
 };
 
 /** A node at one moment, and what was made of its services. */
-export type JudgedNode = NodeSnapshot & { readiness: NodeReadiness; ageMs: number };
+export type JudgedNode = NodeSnapshot & {
+  readiness: NodeReadiness;
+  ageMs: number;
+  /** When kube-scheduler was to be told to try again here, by this replica; RFC 3339. */
+  schedulingHint?: string | undefined;
+};
 
 export type Labeler = {
   name: string;

@@ -13,6 +13,12 @@ export const FIELD_MANAGER = 'rollcall';
 /** Annotation on the Lease: where the leader takes reports. */
 export const LEADER_URL_ANNOTATION = 'rollcall.dev/leader-url';
 
+/** Annotation on the Lease: where the leader answers kube-scheduler. */
+export const LEADER_SCHEDULER_URL_ANNOTATION = 'rollcall.dev/leader-scheduler-url';
+
+/** Annotation of a Node, changed so that kube-scheduler tries again with pods that it refused there. */
+export const SCHEDULING_HINT_ANNOTATION = 'rollcall.dev/scheduling-hint';
+
 export const WS_DAEMON = 'ws-daemon';
 export const REGISTRY_FACADE = 'registry-facade';
 

@@ -43,6 +43,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     fleet,
     services: [],
     wholeNodes: () => false,
+    workspacePodHandlers: undefined,
     poolNamespace: 'rollcall',
     namespace: 'default',
     agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',

@@ -1,0 +1,99 @@
+import { type Answer, type Question, refuse } from './answer.ts';
+
+const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
+
+/** How much of questions is in memory, and how much may be. */
+export class BodyBudget {
+  /** Of one question. */
+  readonly bytesMax: number;
+  readonly #totalMax: number;
+  #taken = 0;
+
+  constructor(limits: { bytesMax: number; totalMax: number }) {
+    this.bytesMax = limits.bytesMax;
+    this.#totalMax = limits.totalMax;
+  }
+
+  take(bytes: number): boolean {
+    if (this.#taken + bytes > this.#totalMax) return false;
+    this.#taken += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#taken -= bytes;
+  }
+}
+
+/**
+ * The whole body of a question, or the refusal that it gets: 415 for what is not plain JSON, 413 for too much, 503 while
+ * others take up the budget, 408 when time is up. What it takes of the budget is given back when the question is closed,
+ * as the answer may consist of parts of the body.
+ */
+export function readBody(question: Question, budget: BodyBudget): Promise<Buffer | Answer> {
+  const { request, signal } = question;
+  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
+  if (type === undefined || !JSON_TYPE.test(type)) return refused(415, 'A question is application/json, in UTF-8');
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    return refused(415, 'A question is sent without content encoding');
+  }
+  const declared = length === undefined ? undefined : Number(length);
+  if (declared !== undefined && declared > budget.bytesMax) return refused(413, tooLarge(budget));
+  let taken = 0;
+  question.onClosed(() => budget.give(taken));
+  const take = (bytes: number): boolean => {
+    if (!budget.take(bytes)) return false;
+    taken += bytes;
+    return true;
+  };
+  if (declared !== undefined && !take(declared)) return refused(503, BUSY);
+  return new Promise((resolve) => {
+    const collected = new Collector(declared);
+    const finish = (result: Buffer | Answer) => {
+      request.removeListener('data', onData);
+      resolve(result);
+    };
+    const onData = (chunk: Buffer) => {
+      if (collected.bytes + chunk.length > budget.bytesMax) finish(refuse(413, tooLarge(budget)));
+      else if (declared === undefined && !take(chunk.length)) finish(refuse(503, BUSY));
+      else collected.add(chunk);
+    };
+    const giveUp = () => finish(refuse(408, 'The question did not come in time'));
+    request.on('data', onData);
+    request.once('end', () => finish(collected.whole()));
+    request.once('error', giveUp);
+    signal.addEventListener('abort', giveUp, { once: true });
+    if (signal.aborted) giveUp();
+  });
+}
+
+const BUSY = 'Too much is asked at once';
+
+function tooLarge({ bytesMax }: BodyBudget): string {
+  return `A question has at most ${bytesMax} bytes`;
+}
+
+function refused(status: 413 | 415 | 503, detail: string): Promise<Answer> {
+  return Promise.resolve(refuse(status, detail));
+}
+
+/** Puts chunks together; into one piece from the start where the size is known, so that nothing large exists twice. */
+class Collector {
+  bytes = 0;
+  readonly #whole: Buffer | undefined;
+  readonly #chunks: Buffer[] = [];
+
+  constructor(declared: number | undefined) {
+    this.#whole = declared === undefined ? undefined : Buffer.allocUnsafe(declared);
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#whole) chunk.copy(this.#whole, this.bytes);
+    else this.#chunks.push(chunk);
+    this.bytes += chunk.length;
+  }
+
+  whole(): Buffer {
+    return this.#whole?.subarray(0, this.bytes) ?? Buffer.concat(this.#chunks, this.bytes);
+  }
+}

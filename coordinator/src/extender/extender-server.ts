@@ -1,0 +1,159 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { nodeHttp } from '@rollcall/common/http-server.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { CertificateHolder, KeyPair } from '../tls/certificate-holder.ts';
+import { TLS_VERSION_MIN } from '../tls/secure-context.ts';
+import { type Answer, type RefusalStatus, type Responder, refuse, titleOf, type Verb } from './answer.ts';
+import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
+
+export type ExtenderServerOptions = {
+  /** Asked anew for each question: a replica begins and ceases to lead. */
+  respond: Responder;
+  /** Serves HTTPS with whatever certificate is current; plain HTTP without. */
+  certificates?: CertificateHolder;
+  /** PEM: only clients with a certificate of one of these are let in. */
+  clientCas?: readonly string[];
+  metrics: ExtenderMetrics;
+  clock: Clock;
+  logger: Logger;
+  /** From the head of a request to the last of its answer; 4 s unless told, as kube-scheduler waits for 5 s. */
+  totalMs?: number;
+};
+
+const TOTAL_MS = 4_000;
+const STATUS_PATH = '/status';
+const VERBS: ReadonlyMap<string, Verb> = new Map([
+  ['/scheduler/filter', 'filter'],
+  ['/scheduler/prioritize', 'prioritize'],
+  ['/scheduler/predicates/gitpod', 'predicates'],
+]);
+
+/** The HTTP/1.1 server that kube-scheduler asks, with a limit on everything that a client could draw out. */
+export function createExtenderServer(options: ExtenderServerOptions): Server {
+  const server = createServer(options, (request, response) => void serve(request, response, options));
+  server.maxConnections = 256;
+  server.maxHeadersCount = 100;
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket, options.metrics));
+  return server;
+}
+
+function createServer({ certificates, clientCas, totalMs }: ExtenderServerOptions, listener: RequestListener): Server {
+  const limits = {
+    requestTimeout: (totalMs ?? TOTAL_MS) + 1_000,
+    headersTimeout: 2_000,
+    // Longer than Go's clients keep an idle connection, so that they never find it just closed.
+    keepAliveTimeout: 120_000,
+    connectionsCheckingInterval: 500,
+    maxHeaderSize: 16_384,
+    noDelay: true,
+  };
+  if (!certificates) return nodeHttp().createServer(limits, listener);
+  const clients = clientCas ? { requestCert: true, rejectUnauthorized: true } : {};
+  const server = process
+    .getBuiltinModule('node:https')
+    .createServer({ ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN }, listener);
+  // The CAs go with every change: without them, clients would be measured by those of the machine.
+  const ca = clientCas ? { ca: [...clientCas] } : {};
+  const present = ({ cert, key }: KeyPair) =>
+    server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...ca });
+  if (certificates.current) present(certificates.current);
+  server.once('close', certificates.onChange(present));
+  return server;
+}
+
+/** Answers one request, whatever it holds. Never rejects. */
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ExtenderServerOptions,
+): Promise<void> {
+  const { clock, logger, metrics, totalMs } = options;
+  const startMs = clock.monotonic();
+  const path = request.url?.split('?', 1)[0] ?? '';
+  const overdue = new AbortController();
+  const closers: (() => void)[] = [];
+  const cancel = clock.after(totalMs ?? TOTAL_MS, () => overdue.abort());
+  response.once('close', () => {
+    cancel();
+    overdue.abort();
+    for (const close of closers) close();
+    const code = response.writableFinished ? response.statusCode : 'aborted';
+    metrics.answered(requestVerb(path), code, (clock.monotonic() - startMs) / 1000);
+  });
+  const late = whenAborted(overdue.signal).then(() => refuse(503, 'There was no answer in time'));
+  const onClosed = (callback: () => void) => closers.push(callback);
+  const answer = answerTo({ path, request, signal: overdue.signal, onClosed }, options).catch((err: unknown) => {
+    if (!overdue.signal.aborted) logger.error({ err, path }, 'Failed to answer the scheduler');
+    return refuse(500, 'The question could not be answered');
+  });
+  send(response, await Promise.race([answer, late]), overdue.signal);
+  // What is left of the body is read and thrown away, so that the connection can go on.
+  request.resume();
+}
+
+type Asked = Omit<Parameters<Responder>[0], 'verb'>;
+
+async function answerTo(asked: Asked, { respond }: ExtenderServerOptions): Promise<Answer> {
+  const { path, request } = asked;
+  if (path === STATUS_PATH) return { status: 200, type: 'text/plain; charset=utf-8', body: ['OK'] };
+  const verb = VERBS.get(path);
+  if (!verb) return refuse(404, `Questions go to ${[...VERBS.keys()].join(', ')}`);
+  if (request.method !== 'POST') return refuse(405, 'Questions are posted', { allow: 'POST' });
+  return respond({ ...asked, verb });
+}
+
+function requestVerb(path: string): RequestVerb {
+  return VERBS.get(path) ?? (path === STATUS_PATH ? 'status' : 'other');
+}
+
+function send(response: ServerResponse, { status, type, body, headers }: Answer, signal: AbortSignal): void {
+  if (response.destroyed) {
+    if ('destroy' in body) body.destroy();
+    return;
+  }
+  // A client that does not take its answer in time gets no more of it.
+  signal.addEventListener('abort', () => !response.writableFinished && response.destroy(), { once: true });
+  response.statusCode = status;
+  response.setHeader('content-type', type);
+  for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
+  if ('pipe' in body) {
+    pipeline(body, response, () => {});
+    return;
+  }
+  response.setHeader(
+    'content-length',
+    body.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0),
+  );
+  for (const piece of body) response.write(piece);
+  response.end();
+}
+
+/** A moment after it: whoever has a better answer has it by then. */
+function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => setImmediate(resolve), { once: true }));
+}
+
+const UNREADABLE: Readonly<Record<string, RefusalStatus>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+};
+
+/** Answers what is not HTTP, or not in time, and ends the connection: nothing after it could be understood. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex, metrics: ExtenderMetrics): void {
+  // Only the parser and the clock of HTTP leave somebody to answer.
+  const isHttp = error.code?.startsWith('HPE_') || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  if (!isHttp || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = UNREADABLE[error.code ?? ''] ?? 400;
+  const { type, body } = refuse(status, 'The request is not readable HTTP, or was too slow');
+  metrics.answered('other', status, 0);
+  const text = String(body);
+  const head = `HTTP/1.1 ${status} ${titleOf(status)}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(text)}`;
+  socket.end(`${head}\r\nconnection: close\r\n\r\n${text}`, () => socket.destroy());
+}

@@ -1,0 +1,131 @@
+import { isUtf8 } from 'node:buffer';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const BRACE_OPEN = 0x7b;
+const BRACE_CLOSE = 0x7d;
+const BRACKET_OPEN = 0x5b;
+const BRACKET_CLOSE = 0x5d;
+
+/**
+ * Walks through JSON text without making it into objects: what is looked at is parsed piece by piece, and each piece is
+ * garbage as soon as it is done with. Every method throws SyntaxError for what is not JSON in UTF-8.
+ */
+export class JsonCursor {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** Where the last value ends. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Where the next value, or what follows the last, begins. */
+  position(): number {
+    while (isSpace(this.#bytes[this.#at])) this.#at += 1;
+    return this.#at;
+  }
+
+  /** Whether the next value is an object. */
+  isObject(): boolean {
+    return this.#bytes[this.position()] === BRACE_OPEN;
+  }
+
+  /** Whether the next value is an array. */
+  isArray(): boolean {
+    return this.#bytes[this.position()] === BRACKET_OPEN;
+  }
+
+  /** The keys of an object, one by one: whoever takes a key reads its value before taking the next. */
+  *members(): Generator<string> {
+    this.#expect('{');
+    if (this.#take('}')) return;
+    do {
+      if (this.#bytes[this.position()] !== QUOTE) throw new SyntaxError(`There is no key at byte ${this.#at}`);
+      const key = String(this.value());
+      this.#expect(':');
+      yield key;
+    } while (this.#take(','));
+    this.#expect('}');
+  }
+
+  /** The elements of an array, to be read like the values of `members`. */
+  *elements(): Generator<void> {
+    this.#expect('[');
+    if (this.#take(']')) return;
+    do yield;
+    while (this.#take(','));
+    this.#expect(']');
+  }
+
+  /** Parses the next value. Throws SyntaxError also for one of more than `bytesMax`. */
+  value(bytesMax = Number.POSITIVE_INFINITY): unknown {
+    const start = this.position();
+    const end = endOfValue(this.#bytes, start);
+    if (end - start > bytesMax) throw new SyntaxError(`What begins at byte ${start} has more than ${bytesMax} bytes`);
+    this.#at = end;
+    const piece = this.#bytes.subarray(start, end);
+    if (!isUtf8(piece)) throw new SyntaxError(`What begins at byte ${start} is not UTF-8`);
+    return JSON.parse(piece.toString('utf8'));
+  }
+
+  /** Nothing may follow. */
+  end(): void {
+    if (this.position() < this.#bytes.length)
+      throw new SyntaxError(`There is something after the end, at byte ${this.#at}`);
+  }
+
+  #take(character: string): boolean {
+    if (this.#bytes[this.position()] !== character.charCodeAt(0)) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #expect(character: string): void {
+    if (!this.#take(character)) throw new SyntaxError(`There is no ${character} at byte ${this.#at}`);
+  }
+}
+
+/** JSON knows no other. */
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** Where a value ends, if it is one: brackets are only counted. */
+function endOfValue(bytes: Buffer, start: number): number {
+  const { length } = bytes;
+  let depth = 0;
+  let at = start;
+  while (at < length) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      at = endOfString(bytes, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth += 1;
+    else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
+      if (depth === 0) return at;
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && (byte === COMMA || isSpace(byte))) return at;
+    at += 1;
+  }
+  return length;
+}
+
+function endOfString(bytes: Buffer, start: number): number {
+  const { length } = bytes;
+  let at = start + 1;
+  while (at < length) {
+    const byte = bytes[at];
+    if (byte === QUOTE) return at + 1;
+    at += byte === BACKSLASH ? 2 : 1;
+  }
+  return length;
+}

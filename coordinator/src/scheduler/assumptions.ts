@@ -1,0 +1,60 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+
+/** An answer that led to no binding within this time was not followed. */
+const ASSUMED_MS = 10_000;
+const PODS_MAX = 10_000;
+
+type Assumption = { node: string; untilMs: number };
+
+/**
+ * Where pods will be that were given a node a moment ago and are not yet seen there. Without it, all pods of a burst are
+ * sent to the node that was best before the first of them.
+ */
+export class Assumptions {
+  readonly #clock: Clock;
+  /** By pod, the oldest first. */
+  readonly #pods = new Map<string, Assumption>();
+  readonly #counts = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  assume(pod: string, node: string): void {
+    this.drop(pod);
+    const [oldest] = this.#pods.keys();
+    if (oldest !== undefined && this.#pods.size >= PODS_MAX) this.drop(oldest);
+    this.#pods.set(pod, { node, untilMs: this.#clock.monotonic() + ASSUMED_MS });
+    this.#counts.set(node, (this.#counts.get(node) ?? 0) + 1);
+  }
+
+  /** The pod has a node, is gone, or asks again. */
+  drop(pod: string): void {
+    const assumption = this.#pods.get(pod);
+    if (!assumption) return;
+    this.#pods.delete(pod);
+    const left = (this.#counts.get(assumption.node) ?? 0) - 1;
+    if (left > 0) this.#counts.set(assumption.node, left);
+    else this.#counts.delete(assumption.node);
+  }
+
+  /** How many pods are assumed to be on their way to a node, but for one. */
+  on(node: string, except?: string): number {
+    this.#expire();
+    const isExcepted = except !== undefined && this.#pods.get(except)?.node === node;
+    return (this.#counts.get(node) ?? 0) - (isExcepted ? 1 : 0);
+  }
+
+  clear(): void {
+    this.#pods.clear();
+    this.#counts.clear();
+  }
+
+  #expire(): void {
+    const now = this.#clock.monotonic();
+    for (const [pod, { untilMs }] of this.#pods) {
+      if (untilMs > now) return;
+      this.drop(pod);
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import type { NodeWorkspaces } from './schedulable-node.ts';
+
+/** A workspace's Pod, trimmed to what is counted. */
+export type ObservedWorkspacePod = {
+  uid: string;
+  namespace: string;
+  name: string;
+  /** Empty before it has one, and when its containers have ended for good: it takes no room any more. */
+  node: string;
+  starting: boolean;
+  /** Of its containers, separated by spaces, which no image name has: compared as one. */
+  images: string;
+};
+
+/** What is read of a Pod. */
+type WorkspacePod = {
+  metadata: { uid: string; namespace?: string; name: string; deletionTimestamp?: string };
+  spec?: { nodeName?: string; containers?: { image?: string }[] };
+  status?: { phase?: string; conditions?: { type: string; status: string }[] };
+};
+
+const ENDED: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
+
+/** A workspace is starting until its pod is Ready, or on its way out. */
+export function observeWorkspacePod({ metadata, spec, status }: WorkspacePod): ObservedWorkspacePod {
+  const ready = status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+  const containers = spec?.containers ?? [];
+  return {
+    uid: metadata.uid,
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    node: ENDED.has(status?.phase) ? '' : (spec?.nodeName ?? ''),
+    starting: !ready && metadata.deletionTimestamp === undefined,
+    images: containers.flatMap(({ image }) => image ?? []).join(' '),
+  };
+}
+
+/** Counts the workspaces' pods of one node. */
+export function countWorkspaces(pods: readonly ObservedWorkspacePod[]): NodeWorkspaces {
+  const starting = pods.filter((pod) => pod.starting).length;
+  const images = new Set(pods.flatMap((pod) => pod.images.split(' ').filter(Boolean)));
+  return { running: pods.length - starting, starting, images };
+}
