@@ -7,15 +7,22 @@ import { type ConsoleSource, createConsoleServer } from './console/console-serve
 import { nodeDocument, planDocument } from './console/node-document.ts';
 import type { Decider } from './decider.ts';
 import type { Role } from './ingest/report-handler.ts';
+import type { KubeClient } from './kube/client.ts';
+import type { KubeObject } from './kube/objects.ts';
 import type { RuleDirectory } from './rule-files/rule-directory.ts';
+import { readSchedulingPod } from './scheduler/scheduling-pod.ts';
+import type { Scheduling } from './scheduling.ts';
 import type { Service } from './services.ts';
 
 const CLOSE_GRACE_MS = 200;
+const READ_TIMEOUT_MS = 5000;
 
 export type ConsoleOptions = {
   decider: Decider;
   services: readonly Service[];
   rules: RuleDirectory | undefined;
+  scheduling: Scheduling;
+  client: KubeClient;
   role: () => Role;
   dryRun: boolean;
   staleAfterSeconds: number;
@@ -36,6 +43,8 @@ function consoleSource({
   decider,
   services,
   rules,
+  scheduling,
+  client,
   role,
   dryRun,
   staleAfterSeconds,
@@ -56,6 +65,11 @@ function consoleSource({
       return facts && { replica: replica(), ...nodeDocument(facts, services) };
     },
     nodes: () => ({ replica: replica(), nodes: decider.fleet.nodeNames().toSorted().map(summary) }),
+    schedule: async ({ namespace, name }) => {
+      const pod = await readPod(client, namespace, name);
+      const names = decider.fleet.nodeNames().toSorted();
+      return pod && { replica: replica(), ...scheduling.desk.explain(readSchedulingPod(pod), names) };
+    },
     rules: () => ({ labels: [...(rules?.ruleSet.labels ?? [])], problems: rules?.problems() ?? [] }),
     plan: () => ({ replica: replica(), nodes: decider.fleet.nodeNames().toSorted().flatMap(planned) }),
   };
@@ -79,4 +93,15 @@ function consoleSource({
     const reasons = Object.fromEntries([...facts.intent].map(([key, { reason }]) => [key, reason]));
     return [{ name, ...planDocument(facts.plan), reasons }];
   }
+}
+
+/** By a list, as its rights to pods are to list and to watch them. */
+async function readPod(client: KubeClient, namespace: string, name: string): Promise<KubeObject | undefined> {
+  const { items } = await client.request<{ items: KubeObject[] }>({
+    method: 'GET',
+    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+    query: { fieldSelector: `metadata.name=${name}` },
+    timeoutMs: READ_TIMEOUT_MS,
+  });
+  return items[0];
 }

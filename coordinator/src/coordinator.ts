@@ -190,7 +190,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
   }
   const consoleAddress = await openConsole(
     config.consoleListen,
-    { ...config, services, decider, rules, role, clock },
+    { ...config, services, decider, rules, scheduling, client, role, clock },
     life,
   );
 
@@ -264,6 +264,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     },
     onStandby: (leaderUrl, schedulerUrl) => {
       leaderSchedulerUrl = schedulerUrl;
+      followUps.restart();
       deciding = false;
       term.abort();
       standing = leaderUrl === undefined ? NO_LEADER : { leading: false, leaderUrl };

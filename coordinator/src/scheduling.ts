@@ -103,7 +103,8 @@ export async function openExtender(
   options: ExtenderOptions,
   life: Lifecycle,
 ): Promise<{ host: string; port: number } | undefined> {
-  const { config, ownNamespace, address, scheduling, leads, leaderUrl, certificates, clock, logger, registry } = options;
+  const { config, ownNamespace, address, scheduling, leads, leaderUrl, certificates, clock, logger, registry } =
+    options;
   const metrics = createExtenderMetrics(registry);
   if (!address) return undefined;
   const { desk } = scheduling;

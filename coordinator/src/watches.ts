@@ -52,8 +52,17 @@ const WORKSPACE_SELECTOR = `${COMPONENT_LABEL}=workspace`;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
-  const { fleet, services, wholeNodes, namespace, poolNamespace, agentServiceAccount, onRecovered, workspacePodHandlers, ...shared } =
-    options;
+  const {
+    fleet,
+    services,
+    wholeNodes,
+    namespace,
+    poolNamespace,
+    agentServiceAccount,
+    onRecovered,
+    workspacePodHandlers,
+    ...shared
+  } = options;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
     ...shared,

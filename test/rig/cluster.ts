@@ -1,6 +1,6 @@
 import type { ApiClient } from '../control-plane/api-client.ts';
 import { createServiceAccount } from '../control-plane/cluster.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { type ControlPlaneOptions, startControlPlane } from '../control-plane/control-plane.ts';
 import { installAccess } from '../control-plane/rbac.ts';
 import { type FenceSettings, installFence } from './fence.ts';
 
@@ -21,8 +21,11 @@ export type EmbeddedCluster = RigCluster & { controlPlane: Awaited<ReturnType<ty
  * A control plane of its own, gone when it is stopped. The coordinator is behind the fence that is shipped, unless a
  * test is about something that the fence is there to refuse.
  */
-export async function embeddedCluster(fence: FenceSettings | 'no fence' = {}): Promise<EmbeddedCluster> {
-  const controlPlane = await startControlPlane();
+export async function embeddedCluster(
+  fence: FenceSettings | 'no fence' = {},
+  options: ControlPlaneOptions = {},
+): Promise<EmbeddedCluster> {
+  const controlPlane = await startControlPlane(options);
   const { api, kubeconfig, binaries } = controlPlane;
   await createServiceAccount(api, 'default', 'default');
   const { coordinatorKubeconfig } = await installAccess(controlPlane);
