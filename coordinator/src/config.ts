@@ -49,6 +49,7 @@ export function loadConfig(
   return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values) => {
     checkTls(values);
     checkSchedulerTls(values);
+    checkTogether(values);
     const watchedServices = resolveServices(values);
     const { poolLabels } = values;
     checkServiceKeys(values.config, values.services, { services: watchedServices, poolLabels });
@@ -86,6 +87,12 @@ function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
     const fix = 'listen on 127.0.0.1, or leave TLS on';
     throw configInvalid('--tls', `off would send tokens in the clear: --reports-listen is ${reportsListen}; ${fix}`);
   }
+}
+
+/** Settings that mean nothing without another. */
+function checkTogether({ evict, evictReadiness, notifyUrl, notifyNodes }: OptionValues<typeof COORDINATOR_OPTIONS>) {
+  if (evictReadiness && !evict) throw configInvalid('--evict-readiness', 'needs --evict');
+  if (notifyNodes.length > 0 && notifyUrl.length === 0) throw configInvalid('--notify-nodes', 'needs --notify-url');
 }
 
 function checkSchedulerTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {

@@ -148,6 +148,10 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     default: [],
     defaultText: "all but Kubernetes' own domains",
+    check: (prefixes) => {
+      const odd = prefixes.find((prefix) => !/^[A-Za-z0-9][-A-Za-z0-9_.]*(\/[-A-Za-z0-9_.]*)?$/.test(prefix));
+      return odd === undefined ? undefined : `must hold what keys of labels begin with: ${JSON.stringify(odd)} is none`;
+    },
     help: 'What the keys of labels that rules create have to begin with; the fence has to allow the same.',
   },
   pciDeviceClassWhitelist: {
@@ -209,6 +213,7 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     default: [],
     defaultText: 'all',
+    check: (names) => (names.every(isSubdomain) ? undefined : 'must name nodes'),
     help: 'The only nodes whose changes are posted to --notify-url.',
   },
   reportsListen: {

@@ -67,6 +67,7 @@ test.each([
   [['--tls-cert-file=/nowhere/tls.crt', '--tls-key-file=/nowhere/tls.key'], /--tls-cert-file/],
   [['--lable-dir=x'], /unknown flag --lable-dir/],
   [['--kubeconfig=/nowhere/config'], /--kubeconfig/],
+  [['--label-dir=/nowhere'], /--label-dir/],
 ])('a wrong setting %j is one line that names it, and exit code 2', async (args, expected) => {
   const program = runCoordinator(...args);
   expect(await program.exited()).toBe(2);
