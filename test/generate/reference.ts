@@ -3,7 +3,16 @@ import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
 import { fieldTable, flagTable } from '@rollcall/common/config/help.ts';
 import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry, type Registry } from '@rollcall/common/metrics.ts';
-import { SCALE_DOWN_DISABLED } from '@rollcall/common/well-known.ts';
+import {
+  DEVICE_IDENTITY_PREFIX,
+  FACT_PREFIX,
+  IMPLIED_LABELS_ANNOTATION,
+  MANAGED_LABELS_ANNOTATION,
+  SCALE_DOWN_DISABLED,
+  SCHEDULING_HINT_ANNOTATION,
+  STARTUP_TAINT,
+  WITHDRAWN_LABELS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import { registerCoordinatorMetrics } from '@rollcall/coordinator/metrics.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/options.ts';
 import { resolveServices } from '@rollcall/coordinator/services.ts';
@@ -55,6 +64,29 @@ function keyTable(): string {
       `${name} is not ready, on nodes for workspaces, where \`--readiness-gate\` asks for taints`,
     ]),
     ['annotation', `\`${SCALE_DOWN_DISABLED}\``, '`true`', 'forced', 'a Workspace is on the node, or it has the hold'],
+    ['label', 'those of a NodePoolLabelSet', 'its own', 'exclusive', 'the set of the node’s pool asks for it'],
+    ['annotation', `\`${MANAGED_LABELS_ANNOTATION}\``, 'keys', 'exclusive', 'a label is there because of the pool'],
+    ['label', '`feature.node.kubernetes.io/usb-…`, `…/pci-…`', '`true`', 'shared', 'the agent sees such a device'],
+    ['label', '`beta.devicetree.org/…`', 'how often', 'shared', 'the device tree has it'],
+    ['label', `\`${DEVICE_IDENTITY_PREFIX}…\``, '`true`', 'shared', 'the agent sees the accelerator'],
+    ['label', `\`${FACT_PREFIX}…\``, 'the fact', 'shared', '`--fact-labels` asks for it'],
+    ['label', 'those of rule files', '`true`', 'forced', 'a rule implies it, and nobody else had set it'],
+    ['annotation', `\`${IMPLIED_LABELS_ANNOTATION}\``, 'keys', 'forced', 'a label is there because of a rule'],
+    [
+      'annotation',
+      `\`${WITHDRAWN_LABELS_ANNOTATION}\``,
+      'labels',
+      'forced',
+      'with `--evict`: a label was taken, and is not back',
+    ],
+    ['annotation', `\`${SCHEDULING_HINT_ANNOTATION}\``, 'a time', 'forced', 'kube-scheduler was told to try again'],
+    [
+      'taint',
+      `\`${STARTUP_TAINT}\``,
+      '',
+      'exclusive',
+      'never put there by the coordinator; it goes when the gate opens',
+    ],
   ];
   return markdownTable(['kind', 'key', 'value', 'ownership', 'present exactly while'], rows);
 }
