@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fillBlock } from './blocks.ts';
+import { chartBlocks, chartFiles } from './chart/files.ts';
 import { manifestFiles } from './manifests/files.ts';
 import { referenceBlocks } from './reference.ts';
 import { ruleFiles } from './rules/files.ts';
@@ -29,10 +30,10 @@ function textOf(file: string): string | undefined {
   }
 }
 
-for (const block of await referenceBlocks()) {
+for (const block of [...(await referenceBlocks()), ...chartBlocks()]) {
   bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
 }
-for (const { file, content } of [...manifestFiles(), ...ruleFiles()]) bring(file, file, () => content);
+for (const { file, content } of [...manifestFiles(), ...ruleFiles(), ...chartFiles()]) bring(file, file, () => content);
 
 if (stale.length > 0) {
   const lines = stale.map((entry) => `  ${entry}\n`).join('');

@@ -33,7 +33,7 @@ export function fencePolicies(settings: PolicySettings): string {
     {
       about: 'Every NodePoolLabelSet of this namespace counts, and of no other.',
       object: binding(POOLS_NAME, {
-        paramRef: { namespace: settings.namespace, selector: {}, parameterNotFoundAction: 'Allow' },
+        paramRef: { namespace: settings.poolNamespace, selector: {}, parameterNotFoundAction: 'Allow' },
       }),
     },
   ]);

@@ -41,7 +41,7 @@ describe('the manifests', () => {
   });
 
   test('are for one namespace, and for another one with another setting', () => {
-    const elsewhere = { ...DEFAULT_SETTINGS, namespace: 'elsewhere' };
+    const elsewhere = { ...DEFAULT_SETTINGS, namespace: 'elsewhere', poolNamespace: 'elsewhere' };
     for (const render of [fencePolicies, poolLabelsPolicy]) {
       expect(render(elsewhere)).toMatch(/namespace: elsewhere/);
       expect(render(elsewhere)).not.toMatch(/namespace: rollcall|serviceaccount:rollcall/);

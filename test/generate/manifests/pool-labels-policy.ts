@@ -8,7 +8,7 @@ const NAME = 'rollcall-pool-labels';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Nodes get the labels of their pool in the request that creates them. */
-export function poolLabelsPolicy({ namespace, services, poolLabels, reservedDomains }: PolicySettings): string {
+export function poolLabelsPolicy({ poolNamespace, services, poolLabels, reservedDomains }: PolicySettings): string {
   const reservedLabels = [...poolLabels, MANAGED_LABELS_ANNOTATION, ...services.map(({ label }) => label)];
   return manifestText([
     {
@@ -81,7 +81,10 @@ export function poolLabelsPolicy({ namespace, services, poolLabels, reservedDoma
         apiVersion: ADMISSION,
         kind: 'MutatingAdmissionPolicyBinding',
         metadata: { name: NAME },
-        spec: { policyName: NAME, paramRef: { namespace, selector: {}, parameterNotFoundAction: 'Allow' } },
+        spec: {
+          policyName: NAME,
+          paramRef: { namespace: poolNamespace, selector: {}, parameterNotFoundAction: 'Allow' },
+        },
       },
     },
   ]);

@@ -4,6 +4,7 @@ import {
   IMPLIED_LABELS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
   SCALE_DOWN_DISABLED,
+  SCHEDULING_HINT_ANNOTATION,
   WITHDRAWN_LABELS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import { DEFAULT_POOL_LABELS } from '@rollcall/coordinator/pools.ts';
@@ -12,8 +13,10 @@ import { resolveServices, type Service } from '@rollcall/coordinator/services.ts
 
 /** What the policies depend on. */
 export type PolicySettings = {
-  /** Where the coordinator and the NodePoolLabelSets are. */
+  /** Where the coordinator is. */
   namespace: string;
+  /** Where the NodePoolLabelSets are. */
+  poolNamespace: string;
   services: readonly Pick<Service, 'label' | 'taint'>[];
   /** Labels that name the pool of a node, the first that has a value counts. */
   poolLabels: readonly string[];
@@ -28,6 +31,7 @@ export type PolicySettings = {
 /** An installation into the namespace `rollcall`, for Gitpod in `default`, with every option as it is by default. */
 export const DEFAULT_SETTINGS: PolicySettings = {
   namespace: 'rollcall',
+  poolNamespace: 'rollcall',
   services: resolveServices({ namespace: 'default', wsDaemonPort: 8080, registryFacadePort: 31750, services: [] }),
   poolLabels: DEFAULT_POOL_LABELS,
   reservedDomains: KUBERNETES_DOMAINS,
@@ -40,5 +44,11 @@ export const DEFAULT_SETTINGS: PolicySettings = {
     // Of the rules in deploy/rules.
     'accelerators/',
   ],
-  annotations: [SCALE_DOWN_DISABLED, MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION, WITHDRAWN_LABELS_ANNOTATION],
+  annotations: [
+    SCALE_DOWN_DISABLED,
+    MANAGED_LABELS_ANNOTATION,
+    IMPLIED_LABELS_ANNOTATION,
+    WITHDRAWN_LABELS_ANNOTATION,
+    SCHEDULING_HINT_ANNOTATION,
+  ],
 };

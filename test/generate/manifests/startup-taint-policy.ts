@@ -6,10 +6,13 @@ const NAME = 'rollcall-startup-taint';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Nodes with this label are gated, as long as nobody edits the selector of the binding. */
-const SELECTED = { 'rollcall.dev/startup-gate': 'true' };
+export const GATE_SELECTOR = { matchLabels: { 'rollcall.dev/startup-gate': 'true' } };
 
-/** Selected nodes get the startup taint in the request that creates them. */
-export function startupTaintPolicy(): string {
+/**
+ * Selected nodes get the startup taint in the request that creates them. `objectSelector` is a label selector, or what
+ * stands for one.
+ */
+export function startupTaintPolicy(objectSelector: unknown = GATE_SELECTOR): string {
   const taint = `Object.spec.taints{key: '${STARTUP_TAINT}', effect: 'NoSchedule'}`;
   return manifestText([
     {
@@ -50,7 +53,7 @@ export function startupTaintPolicy(): string {
         apiVersion: ADMISSION,
         kind: 'MutatingAdmissionPolicyBinding',
         metadata: { name: NAME },
-        spec: { policyName: NAME, matchResources: { objectSelector: { matchLabels: SELECTED } } },
+        spec: { policyName: NAME, matchResources: { objectSelector } },
       },
     },
   ]);

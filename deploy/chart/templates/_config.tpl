@@ -1,0 +1,50 @@
+{{- /* The configuration files, made from the values. */}}
+
+{{- /* What every run of the coordinator has to be told, --prune included. */}}
+{{- define "rollcall.coordinator.knowledge" -}}
+{{- toYaml (merge (dict) .Values.coordinator.config .Values.gitpod) -}}
+{{- end }}
+
+{{- define "rollcall.coordinator.config" -}}
+{{- $config := include "rollcall.coordinator.knowledge" . | fromYaml -}}
+{{- $_ := set $config "reportsListen" (include "rollcall.listen" (list . 8443)) -}}
+{{- $_ := set $config "listen" (include "rollcall.listen" (list . 8086)) -}}
+{{- $scheduler := "off" -}}
+{{- if .Values.scheduler.enabled -}}
+{{- $scheduler = include "rollcall.listen" (list . .Values.scheduler.port) -}}
+{{- end -}}
+{{- $_ := set $config "schedulerListen" $scheduler -}}
+{{- if .Values.tls.secretName -}}
+{{- $_ := set $config "tlsCertFile" "/etc/rollcall/tls/tls.crt" -}}
+{{- $_ := set $config "tlsKeyFile" "/etc/rollcall/tls/tls.key" -}}
+{{- end -}}
+{{- if include "rollcall.rules.configMaps" . | fromYaml -}}
+{{- $_ := set $config "labelDir" "/etc/rollcall/rules" -}}
+{{- $_ := set $config "rulesAllowedPrefixes" (include "rollcall.rules.prefixes" . | fromJsonArray) -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end }}
+
+{{- /* ConfigMaps with rule files, by the prefix of the labels. */}}
+{{- define "rollcall.rules.configMaps" -}}
+{{- $found := dict -}}
+{{- if .Values.rules.accelerators }}{{ $_ := set $found "accelerators" "rollcall-accelerator-rules" }}{{ end -}}
+{{- range $prefix := keys .Values.rules.files -}}
+{{- if hasKey $found $prefix }}{{ fail (printf "rules.files: there are rules of %s already" $prefix) }}{{ end -}}
+{{- $_ := set $found $prefix (printf "rollcall-rules-%s" $prefix) -}}
+{{- end -}}
+{{- range $prefix, $name := .Values.rules.configMaps -}}
+{{- if hasKey $found $prefix }}{{ fail (printf "rules.configMaps: there are rules of %s already" $prefix) }}{{ end -}}
+{{- $_ := set $found $prefix $name -}}
+{{- end -}}
+{{- toYaml $found -}}
+{{- end }}
+
+{{- /* What labels of rules may begin with, for the coordinator and the fence alike. */}}
+{{- define "rollcall.rules.prefixes" -}}
+{{- $prefixes := list -}}
+{{- range $prefix := keys (include "rollcall.rules.configMaps" . | fromYaml) | sortAlpha -}}
+{{- $prefixes = append $prefixes (printf "%s/" $prefix) -}}
+{{- end -}}
+{{- toJson (concat $prefixes .Values.rules.allowedPrefixes | uniq) -}}
+{{- end }}

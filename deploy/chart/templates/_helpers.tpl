@@ -1,0 +1,67 @@
+{{- /* What several objects have in common. */}}
+
+{{- /* Labels that select the pods of a component; (list . "agent"). They never change. */}}
+{{- define "rollcall.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: rollcall
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{- /* Labels of an object of a component, and further ones that never replace its own; (list . "agent" (dict)). */}}
+{{- define "rollcall.labels" -}}
+{{- $root := index . 0 -}}
+{{- $labels := include "rollcall.selector" . | fromYaml -}}
+{{- $_ := set $labels "app.kubernetes.io/version" $root.Chart.AppVersion -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "rollcall" -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" $root.Release.Service -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") -}}
+{{- if gt (len .) 2 }}{{ $labels = merge $labels (index . 2) }}{{ end -}}
+{{- toYaml (merge $labels $root.Values.commonLabels) -}}
+{{- end }}
+
+{{- define "rollcall.image" -}}
+{{- with .Values.image -}}
+{{- if .registry }}{{ trimSuffix "/" .registry }}/{{ end -}}
+{{ .repository }}
+{{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* What the pod and its only container may do; it satisfies the Pod Security level restricted. */}}
+{{- define "rollcall.podSecurity" -}}
+runAsNonRoot: true
+{{- with .Values.runAsUser }}
+runAsUser: {{ . }}
+runAsGroup: {{ . }}
+fsGroup: {{ . }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "rollcall.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- /* HOST:PORT of a listener; (list . 8086). */}}
+{{- define "rollcall.listen" -}}
+{{- $host := (index . 0).Values.listenAddress -}}
+{{- if contains ":" $host }}[{{ $host }}]{{ else }}{{ $host }}{{ end }}:{{ index . 1 }}
+{{- end }}
+
+{{- define "rollcall.priorityClassName" -}}
+{{- $root := index . 0 -}}
+{{- index . 1 | default (ternary "rollcall" "" $root.Values.priorityClass.create) -}}
+{{- end }}
+
+{{- /* Environment of every pod that says who and where it is. */}}
+{{- define "rollcall.env" -}}
+- name: POD_NAMESPACE
+  valueFrom: { fieldRef: { fieldPath: metadata.namespace } }
+- name: POD_NAME
+  valueFrom: { fieldRef: { fieldPath: metadata.name } }
+{{- end }}

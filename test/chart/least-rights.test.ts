@@ -1,0 +1,155 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../control-plane/api-client.ts';
+import { ensureHelm, type Helm } from '../helm/helm.ts';
+import { EVERYTHING, find, renderObjects, type Values, workloads } from './render.ts';
+
+type Rule = { apiGroups: string[]; resources: string[]; verbs: string[]; resourceNames?: string[] };
+type Binding = KubeObject & {
+  subjects: { kind: string; name: string; namespace: string }[];
+  roleRef: { name: string };
+};
+
+let helm: Helm;
+let renderings: [string, KubeObject[]][];
+
+beforeAll(async () => {
+  helm = await ensureHelm();
+  renderings = [
+    ['the defaults', await renderObjects(helm)],
+    ['everything', await renderObjects(helm, {}, ['--values', EVERYTHING])],
+  ];
+}, 600_000);
+
+const OWN = ['get', 'list', 'watch', 'create', 'update', 'patch'];
+const IN_CLUSTER = [
+  ' nodes get,list,watch,patch',
+  ' pods list,watch',
+  'workspace.gitpod.io workspaces list,watch',
+  'labels.banzaicloud.io nodepoollabelsets list,watch',
+  'labels.banzaicloud.io nodepoollabelsets/status patch',
+  ' events create,patch',
+  'authentication.k8s.io tokenreviews create',
+];
+const LEASE = `coordination.k8s.io leases/rollcall-coordinator ${OWN}`;
+const IN_NAMESPACE = [LEASE, ` secrets/rollcall-coordinator-tls ${OWN}`, ` configmaps/rollcall-coordinator-ca ${OWN}`];
+
+function rightsOf(objects: readonly KubeObject[], kind: string, name: string): string[] {
+  const { rules } = find<KubeObject & { rules: Rule[] }>(objects, kind, name);
+  return rules.map(({ apiGroups, resources, verbs, resourceNames }) =>
+    [apiGroups, [...resources, ...(resourceNames ?? [])].join('/'), verbs].map(String).join(' '),
+  );
+}
+
+describe('rights', () => {
+  test('of the coordinator are these and no others', async () => {
+    const objects = await renderObjects(helm);
+    expect(rightsOf(objects, 'ClusterRole', 'rollcall-coordinator')).toEqual(IN_CLUSTER);
+    expect(rightsOf(objects, 'Role', 'rollcall-coordinator')).toEqual(IN_NAMESPACE);
+  });
+
+  test('to evict come with the option, those to keep certificates go where they are given', async () => {
+    const [, everything] = renderings[1] ?? ['', []];
+    const more = rightsOf(everything, 'ClusterRole', 'rollcall-coordinator').filter(
+      (each) => !IN_CLUSTER.includes(each),
+    );
+    expect(more).toEqual([' pods/eviction create']);
+    expect(rightsOf(everything, 'Role', 'rollcall-coordinator')).toEqual([LEASE]);
+  });
+
+  test('of the one who prunes are about Nodes and the Lease', async () => {
+    const objects = await renderObjects(helm);
+    expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual(IN_CLUSTER.slice(0, 1));
+    expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE]);
+  });
+
+  test('never go to agents, and to no account but these two', () => {
+    for (const [, objects] of renderings) {
+      const bindings = objects.filter(({ kind }) => kind?.endsWith('RoleBinding')) as Binding[];
+      expect(bindings).toHaveLength(4);
+      for (const { subjects, roleRef } of bindings) {
+        expect(subjects).toEqual([{ kind: 'ServiceAccount', name: roleRef.name, namespace: 'rollcall' }]);
+        expect(['rollcall-coordinator', 'rollcall-uninstall']).toContain(roleRef.name);
+      }
+      for (const { template } of workloads(objects).filter(({ kind }) => kind === 'DaemonSet')) {
+        expect(template.spec).toMatchObject({
+          serviceAccountName: 'rollcall-agent',
+          automountServiceAccountToken: false,
+        });
+        const tokens = JSON.stringify(template.spec.volumes).match(/"audience":"[^"]*"/g);
+        expect(tokens).toEqual(['"audience":"rollcall-coordinator"']);
+      }
+    }
+  });
+
+  test('have no wildcard', () => {
+    for (const [, objects] of renderings) {
+      const roles = objects.filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole');
+      expect(roles).toHaveLength(4);
+      expect(JSON.stringify(roles)).not.toContain('"*"');
+    }
+  });
+});
+
+describe('every container', () => {
+  test('has limits, and probes where it stays', () => {
+    for (const [, objects] of renderings) {
+      const found = workloads(objects);
+      expect(found.map(({ kind }) => kind).toSorted()).toEqual(['DaemonSet', 'Deployment', 'Job']);
+      for (const { kind, template } of found) {
+        for (const container of template.spec.containers) {
+          expect(container.resources.limits).toMatchObject({ cpu: expect.anything(), memory: expect.anything() });
+          const probes = ['startupProbe', 'livenessProbe', 'readinessProbe'].filter((probe) => probe in container);
+          expect(probes).toHaveLength(kind === 'Job' ? 0 : 3);
+        }
+      }
+    }
+  });
+
+  test('can write nowhere, gain nothing, and is nobody', () => {
+    for (const [, objects] of renderings) {
+      for (const { template } of workloads(objects)) {
+        expect(template.spec['securityContext']).toMatchObject({
+          runAsNonRoot: true,
+          seccompProfile: { type: 'RuntimeDefault' },
+        });
+        for (const { securityContext } of template.spec.containers) {
+          expect(securityContext).toEqual({
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          });
+        }
+      }
+    }
+  });
+
+  test('may be left without a user of its own, for clusters that choose one', async () => {
+    const objects = await renderObjects(helm, { runAsUser: null });
+    for (const { template } of workloads(objects)) {
+      expect(template.spec['securityContext']).toEqual({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+    }
+  });
+});
+
+describe('an agent', () => {
+  test('is replaced after the new one is ready, unless they would share a port', async () => {
+    const update = async (values: object) => {
+      const daemonSet = find(await renderObjects(helm, { agent: values }), 'DaemonSet', 'rollcall-agent');
+      return (daemonSet['spec'] as { updateStrategy: { rollingUpdate: object } }).updateStrategy.rollingUpdate;
+    };
+    expect(await update({})).toEqual({ maxSurge: 1, maxUnavailable: 0 });
+    expect(await update({ hostNetwork: true })).toEqual({ maxSurge: 0, maxUnavailable: 1 });
+    const many = { rollingUpdate: { maxSurge: 0, maxUnavailable: '10%' } };
+    expect(await update(many)).toEqual({ maxSurge: 0, maxUnavailable: '10%' });
+  });
+
+  test('sees of the host nothing by default, and only /sys where asked', async () => {
+    const hostPaths = async (values: Values) =>
+      JSON.stringify(await renderObjects(helm, values)).match(/"hostPath":{[^}]*}/g);
+    expect(await hostPaths({})).toBeNull();
+    expect(await hostPaths({ agent: { deviceTree: true } })).toEqual(['"hostPath":{"path":"/sys","type":"Directory"}']);
+  });
+});

@@ -1,0 +1,79 @@
+import path from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../control-plane/api-client.ts';
+import type { Helm } from '../helm/helm.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+export const CHART = path.join(ROOT, 'deploy/chart');
+export const MANIFESTS = path.join(ROOT, 'deploy/manifests');
+export const EVERYTHING = path.join(import.meta.dirname, 'everything.values.yaml');
+
+/** What the defaults are rendered for: nothing depends on which version of Kubernetes Helm was built with. */
+const FOR = ['--kube-version', '1.36.0'];
+
+/** Values, as Helm takes them from a file. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** What `helm template` prints for these values. */
+export function renderChart(helm: Helm, values: Values = {}, args: readonly string[] = []): Promise<string> {
+  const all = ['template', 'rollcall', CHART, '--namespace', 'rollcall', ...FOR, '--values', '-', ...args];
+  return helm(all, { stdin: JSON.stringify(values) });
+}
+
+export async function renderObjects(
+  helm: Helm,
+  values: Values = {},
+  args: readonly string[] = [],
+): Promise<KubeObject[]> {
+  return objectsIn(await renderChart(helm, values, args));
+}
+
+export function objectsIn(yaml: string): KubeObject[] {
+  return parseAllDocuments(yaml)
+    .map((document) => {
+      // A key that is there twice is one of them.
+      if (document.errors[0]) throw document.errors[0];
+      return document.toJS() as KubeObject | null;
+    })
+    .filter((object) => object !== null);
+}
+
+/** The one object of this kind and name. @throws where there is none. */
+export function find<T extends KubeObject = KubeObject>(objects: readonly KubeObject[], kind: string, name: string): T {
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
+  if (!found) throw new Error(`There is no ${kind} ${name}`);
+  return found as T;
+}
+
+type Container = {
+  name: string;
+  command: string[];
+  args: string[];
+  env: { name: string; value?: string }[];
+  resources: { limits: Record<string, string>; requests: Record<string, string> };
+  securityContext: Record<string, unknown>;
+  [field: string]: unknown;
+};
+
+export type PodTemplate = {
+  metadata: Record<string, unknown>;
+  spec: { containers: Container[]; serviceAccountName: string; volumes: Record<string, unknown>[] } & Record<
+    string,
+    unknown
+  >;
+};
+
+/** What has a pod template, with it. */
+export function workloads(objects: readonly KubeObject[]): { kind: string; name: string; template: PodTemplate }[] {
+  return objects.flatMap((object) => {
+    const template = (object['spec'] as { template?: PodTemplate } | undefined)?.template;
+    return template && object.kind ? [{ kind: object.kind, name: object.metadata.name, template }] : [];
+  });
+}
+
+/** What a ConfigMap holds as a file. */
+export function fileOf(objects: readonly KubeObject[], configMap: string, file: string): string {
+  const text = find<KubeObject & { data: Record<string, string> }>(objects, 'ConfigMap', configMap).data[file];
+  if (text === undefined) throw new Error(`${configMap} has no ${file}`);
+  return text;
+}

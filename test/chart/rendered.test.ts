@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { KubeObject } from '../control-plane/api-client.ts';
+import { ensureHelm, type Helm } from '../helm/helm.ts';
+import { CHART, EVERYTHING, MANIFESTS, objectsIn, renderChart, renderObjects } from './render.ts';
+
+const POLICIES = path.resolve(import.meta.dirname, '../../deploy/policies');
+const NOTICE = '# Rendered from deploy/chart with its defaults: vitest run --project e2e test/chart -u\n';
+const UNINSTALL = ['access', 'job'].flatMap((name) => ['--show-only', `templates/uninstall/${name}.yaml`]);
+
+let helm: Helm;
+
+beforeAll(async () => {
+  helm = await ensureHelm();
+}, 600_000);
+
+describe('the chart renders', () => {
+  test('with its defaults what is committed for kubectl', async () => {
+    const installed = await renderChart(helm, {}, ['--no-hooks']);
+    await expect(`${NOTICE}${installed}`).toMatchFileSnapshot(path.join(MANIFESTS, 'install.yaml'));
+    const uninstalling = await renderChart(helm, {}, UNINSTALL);
+    await expect(`${NOTICE}${uninstalling}`).toMatchFileSnapshot(path.join(MANIFESTS, 'uninstall.yaml'));
+  });
+
+  test('with everything else than the defaults what is expected', async () => {
+    const all = await renderChart(helm, {}, ['--values', EVERYTHING]);
+    await expect(all).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden/everything.yaml'));
+  });
+
+  test('the policies as they are in deploy/policies', async () => {
+    const values = {
+      policies: { startupTaint: { enabled: true } },
+      coordinator: { config: { startupGateRequires: ['example.com/ready'] } },
+    };
+    const ofChart = (await renderObjects(helm, values)).filter(({ kind }) => /AdmissionPolicy/.test(kind ?? ''));
+    const plain = ['fence', 'pool-labels', 'startup-taint'].flatMap((name) =>
+      objectsIn(readFileSync(path.join(POLICIES, `${name}.yaml`), 'utf8')),
+    );
+    expect(plain).toHaveLength(8);
+    expect(sorted(ofChart.map(withoutLabels))).toEqual(sorted(plain));
+  });
+
+  test('into any namespace, and names no other', async () => {
+    const text = await renderChart(helm, {}, ['--namespace', 'elsewhere']);
+    expect(text).toMatch(/serviceaccount:elsewhere:rollcall-coordinator/);
+    const others = text.match(/^.*namespace: (?!elsewhere$|metadata\.)(?!elsewhere }).*$/gm) ?? [];
+    expect(others).toEqual([]);
+    expect(text).not.toMatch(/serviceaccount:rollcall/);
+  });
+
+  test('no mutating policy before Kubernetes 1.36', async () => {
+    const kinds = (version: string) =>
+      renderObjects(helm, {}, ['--kube-version', version]).then((all) => all.map(({ kind }) => kind));
+    expect(await kinds('1.35.9')).not.toContain('MutatingAdmissionPolicy');
+    expect(await kinds('1.36.1-eks-1')).toContain('MutatingAdmissionPolicy');
+    await expect(kinds('1.31.0')).rejects.toThrow(/kubeVersion/);
+  });
+
+  test('what helm lint has nothing to say about', async () => {
+    for (const more of [[], ['--values', EVERYTHING]]) {
+      expect(await helm(['lint', '--strict', CHART, ...more])).toMatch(/0 chart\(s\) failed/);
+    }
+  });
+});
+
+test('values.yaml holds what the schema allows, and its comments say what each option is', () => {
+  const text = readFileSync(path.join(CHART, 'values.yaml'), 'utf8');
+  expect((parse(text) as { agent: { config: object } }).agent.config).toEqual({});
+  const lines = text.split('\n');
+  const values = lines.flatMap((line, index) => (/^\s*[a-zA-Z]+:/.test(line) ? [index] : []));
+  const bare = values.filter((index) => !/^\s*#/.test(lines[index - 1] ?? ''));
+  // Within what is handed on to Kubernetes no key has a comment of its own.
+  const inResources = /^\s+(requests|limits|cpu|memory|matchLabels|kubernetes\.io\/os):/;
+  expect(bare.map((index) => lines[index]).filter((line) => !inResources.test(line ?? ''))).toEqual([]);
+});
+
+function withoutLabels({ metadata, ...object }: KubeObject): KubeObject {
+  const { labels: _, ...rest } = metadata;
+  return { metadata: rest, ...object };
+}
+
+function sorted(objects: readonly KubeObject[]): KubeObject[] {
+  const name = ({ kind, metadata }: KubeObject) => `${kind} ${metadata.name}`;
+  return objects.toSorted((a, b) => name(a).localeCompare(name(b)));
+}

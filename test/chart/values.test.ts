@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { loadConfig as loadAgent } from '@rollcall/agent/config.ts';
+import { loadConfig as loadCoordinator } from '@rollcall/coordinator/config.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { KubeObject } from '../control-plane/api-client.ts';
+import { ensureHelm, type Helm } from '../helm/helm.ts';
+import { CHART, EVERYTHING, fileOf, find, renderChart, renderObjects, type Values, workloads } from './render.ts';
+
+type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; items?: Schema; type?: unknown };
+
+let helm: Helm;
+let everything: KubeObject[];
+
+beforeAll(async () => {
+  helm = await ensureHelm();
+  everything = await renderObjects(helm, {}, ['--values', EVERYTHING]);
+}, 600_000);
+
+describe('values are refused', () => {
+  const wrong: [string, Values, RegExp][] = [
+    ['that nobody knows', { agnet: {} }, /agnet/],
+    ['that no option has', { agent: { config: { probePeriod: 1 } } }, /probePeriod/],
+    ['that the chart itself sets', { coordinator: { config: { leaseName: 'mine' } } }, /leaseName/],
+    ['of the wrong type', { coordinator: { replicas: 'two' } }, /replicas/],
+    ['of the wrong type in an option', { agent: { config: { probePeriodMs: '1000' } } }, /probePeriodMs/],
+    ['out of range', { agent: { config: { probePeriodMs: 1 } } }, /probePeriodMs/],
+    ['that are none of the choices', { coordinator: { config: { readinessGate: 'none' } } }, /readinessGate/],
+    ['in a record', { agent: { config: { services: [{ name: 'a', prot: 1 }] } } }, /prot/],
+    ['in a toleration', { agent: { tolerations: [{ operator: 'Exist' }] } }, /operator/],
+    ['that would end a string of CEL', { coordinator: { config: { poolLabels: ["a', 'b"] } } }, /poolLabels/],
+    ['that leave nodes gated for ever', { policies: { startupTaint: { enabled: true } } }, /startupGateRequires/],
+    ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
+    ['of two places for the same rules', { rules: { configMaps: { accelerators: 'mine' } } }, /already/],
+  ];
+
+  test.each(wrong)('%s', async (_, values, message) => {
+    await expect(renderChart(helm, values)).rejects.toThrow(message);
+  });
+
+  test('at every level, as every object of the schema is closed or of one kind of value', () => {
+    const schema = JSON.parse(readFileSync(path.join(CHART, 'values.schema.json'), 'utf8')) as Schema;
+    const handedOn = ['affinity', 'topologySpreadConstraints[]', 'scrapers[]', 'objectSelector', 'global'];
+    const allowed = [...handedOn, 'extraEnv[]', 'extraVolumes[]', 'extraVolumeMounts[]'];
+    expect(openObjects(schema, '').filter((place) => !allowed.some((name) => place.endsWith(`.${name}`)))).toEqual([]);
+  });
+
+  test('not when a chart that depends on this one adds its own', async () => {
+    await renderChart(helm, { global: { anything: 1 }, enabled: true });
+  });
+});
+
+describe('the configuration files', () => {
+  test('of the defaults are what the programs take, with their own defaults', async () => {
+    const objects = await renderObjects(helm);
+    const { command, args } = containerOf(objects, 'DaemonSet');
+    const agent = await effective(loadAgent, objects, args);
+    expect(agent).toMatchObject({
+      listen: '0.0.0.0:8086',
+      sysfsRoot: '/sys',
+      coordinatorCaFile: '/etc/rollcall/ca/ca.crt',
+    });
+    expect(command.at(-1)).toBe('/app/agent/main.js');
+    // A parser in the memory of every node, for nothing.
+    expect(args.join()).not.toMatch(/config/);
+    const coordinator = await effective(loadCoordinator, objects, containerOf(objects, 'Deployment').args);
+    expect(coordinator).toMatchObject({
+      agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
+      reportsListen: '0.0.0.0:8443',
+      rulesAllowedPrefixes: ['accelerators/'],
+      schedulerListen: 'off',
+      leaseName: 'rollcall-coordinator',
+      leaseNamespace: 'rollcall',
+    });
+  });
+
+  test('of an agent hold what is only for a file, and no parser is needed without', async () => {
+    const { args } = containerOf(await renderObjects(helm, { gitpod: { wsDaemonPort: 8081 } }), 'DaemonSet');
+    expect(args).toEqual(['--listen=0.0.0.0:8086', '--ws-daemon-port=8081']);
+  });
+
+  test('of all values are what the programs take', async () => {
+    const values = parse(readFileSync(EVERYTHING, 'utf8')) as Record<'agent' | 'coordinator', { config: object }>;
+    const agent = await effective(loadAgent, everything, containerOf(everything, 'DaemonSet').args);
+    expect(agent).toMatchObject({
+      ...values.agent.config,
+      namespace: 'gitpod',
+      wsDaemonPort: 8081,
+      listen: '[::]:18086',
+    });
+    const coordinator = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
+    expect(coordinator).toMatchObject({
+      ...values.coordinator.config,
+      namespace: 'gitpod',
+      schedulerListen: '[::]:8889',
+    });
+    expect(coordinator).toMatchObject({ tlsCertFile: '/etc/rollcall/tls/tls.crt' });
+  });
+
+  test('tell --prune of the same keys, and of no files that it does not need', async () => {
+    const running = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
+    const pruning = await effective(loadCoordinator, everything, containerOf(everything, 'Job').args);
+    expect(pruning['prune']).toBe(true);
+    for (const key of ['watchedServices', 'poolLabels', 'leaseName', 'leaseNamespace']) {
+      expect(pruning[key]).toEqual(running[key]);
+    }
+    expect(pruning['tlsCertFile']).toBeUndefined();
+  });
+});
+
+describe('the policies and the coordinator agree', () => {
+  test('on labels and taints of services, pools, domains and prefixes of rules', async () => {
+    const config = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
+    const services = config['watchedServices'] as { label: string; taint: string }[];
+    const fence = variablesOf(find(everything, 'ValidatingAdmissionPolicy', 'rollcall-fence'));
+    expect(fence.get('ownLabels')).toEqual(services.map(({ label }) => label));
+    expect(fence.get('ownTaints')).toEqual(services.map(({ taint }) => taint));
+    expect(fence.get('nobodysLabels')).toEqual(expect.arrayContaining(config['poolLabels'] as string[]));
+    expect(fence.get('reservedDomains')).toEqual(['k8s.io', 'kubernetes.io', 'example.org']);
+    expect(fence.get('ownPrefixes')).toEqual(expect.arrayContaining(config['rulesAllowedPrefixes'] as string[]));
+    const binding = find(everything, 'MutatingAdmissionPolicyBinding', 'rollcall-pool-labels');
+    expect(binding['spec']).toMatchObject({ paramRef: { namespace: config['poolNamespace'] } });
+  });
+});
+
+type Loader = typeof loadAgent | typeof loadCoordinator;
+
+/** What a program makes of its arguments and of the ConfigMap that they lead to. */
+async function effective(
+  load: Loader,
+  objects: readonly KubeObject[],
+  argv: readonly string[],
+): Promise<Record<string, unknown>> {
+  const of = { Job: 'rollcall-uninstall', agent: 'rollcall-agent', coordinator: 'rollcall-coordinator' };
+  const program = load === loadAgent ? 'agent' : 'coordinator';
+  const configMap = argv.includes('--prune') ? of.Job : of[program];
+  const env = { POD_NAMESPACE: 'rollcall', NODE_NAME: 'node-1' };
+  const readFile = (file: string) => fileOf(objects, configMap, path.basename(file));
+  const environment = { ownNamespace: 'rollcall', podName: undefined, podIp: undefined };
+  const sources = { argv: argv as string[], env, readFile };
+  const loaded = await (load as typeof loadCoordinator)(sources, environment);
+  if (loaded.action !== 'run') throw new Error('It would print something');
+  return loaded.values;
+}
+
+function containerOf(objects: readonly KubeObject[], kind: string) {
+  const container = workloads(objects).find((each) => each.kind === kind)?.template.spec.containers[0];
+  if (!container) throw new Error(`There is no ${kind}`);
+  return container;
+}
+
+/** The lists of strings among the variables of a policy. */
+function variablesOf(policy: KubeObject): Map<string, string[]> {
+  const { variables } = policy['spec'] as { variables: { name: string; expression: string }[] };
+  const lists = variables.filter(({ expression }) => /^\['/.test(expression) && expression.endsWith(']'));
+  return new Map(
+    lists.map(({ name, expression }) => [name, [...expression.matchAll(/'([^']*)'/g)].map((m) => m[1] ?? '')]),
+  );
+}
+
+/** Objects of the schema that take any key with any value. */
+function openObjects(schema: Schema, place: string): string[] {
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, each]) =>
+    openObjects(each, `${place}.${name}`),
+  );
+  if (schema.items) below.push(...openObjects(schema.items, `${place}[]`));
+  const { additionalProperties: more } = schema;
+  if (typeof more === 'object' && more !== null) return [...below, ...openObjects(more as Schema, `${place}.*`)];
+  const isOpen = schema.type === 'object' && more !== false;
+  return isOpen ? [...below, place] : below;
+}

@@ -1,0 +1,54 @@
+import { ANY_OBJECT, OBJECTS, PODS_OR_SHARE, RESOURCES, STRING_MAP, TOLERATIONS } from './kubernetes.ts';
+import { AGENT_CHART_OPTIONS } from './options.ts';
+import { configuration, count, flag, leaf, section, text } from './value.ts';
+
+const COMMAND = {
+  type: 'array',
+  minItems: 1,
+  items: { type: 'string' },
+} as const;
+
+export const AGENT_VALUES = section('The agent, on every node.', {
+  command: leaf('How the image starts it. The flags of V8 keep it small.', COMMAND, [
+    '/nodejs/bin/node',
+    '--jitless',
+    '--max-semi-space-size=1',
+    '--max-old-space-size=32',
+    '/app/agent/main.js',
+  ]),
+  config: configuration(
+    'AgentConfiguration. An agent without any needs no configuration file, and so no parser in its memory.',
+    AGENT_CHART_OPTIONS,
+  ),
+  port: count('Port of /healthz, /readyz and /metrics.', 8086, 1, 65_535),
+  deviceTree: flag(
+    "Mount the node's /sys, read-only: only so is its device tree seen. Not allowed at the Pod Security level restricted.",
+    false,
+  ),
+  hostNetwork: flag(
+    "Use the node's network: hot-plugged devices are seen at once. Not allowed at the Pod Security level restricted.",
+    false,
+  ),
+  tokenExpirationSeconds: count('Lifetime of the token that goes with reports.', 3600, 600, 86_400),
+  rollingUpdate: section('How many agents are replaced at once; empty: one, the new one first unless hostNetwork.', {
+    maxSurge: leaf('How many nodes may have two, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
+    maxUnavailable: leaf('How many nodes may have none, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
+  }),
+  resources: leaf('Resources of its container.', RESOURCES, {
+    requests: { cpu: '10m', memory: '64Mi' },
+    limits: { cpu: '500m', memory: '160Mi' },
+  }),
+  priorityClassName: text('A PriorityClass that is there already; empty: the one of priorityClass.', ''),
+  nodeSelector: leaf('Nodes that get an agent.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
+  tolerations: leaf('Taints that keep no agent off; by default none does, so that gated nodes have one.', TOLERATIONS, [
+    { operator: 'Exists' },
+  ]),
+  affinity: leaf('Affinity of the pods.', ANY_OBJECT, {}),
+  podLabels: leaf('Further labels of the pods.', STRING_MAP, {}),
+  podAnnotations: leaf('Annotations of the pods.', STRING_MAP, {}),
+  serviceAccountAnnotations: leaf('Annotations of the service account.', STRING_MAP, {}),
+  terminationGracePeriodSeconds: count('Time to say that it leaves.', 15, 1, 300),
+  extraEnv: leaf('Further environment variables, as Kubernetes has them.', OBJECTS, []),
+  extraVolumes: leaf('Further volumes, such as the CA for registryFacadeCaFile.', OBJECTS, []),
+  extraVolumeMounts: leaf('Where they are mounted.', OBJECTS, []),
+});

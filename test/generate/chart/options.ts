@@ -1,0 +1,40 @@
+import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
+import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/options.ts';
+import type { ConfigOption } from './value.ts';
+
+/** Both programs have to be told the same of these, so the chart is told once. */
+const OF_GITPOD = ['namespace', 'registryFacadePort', 'wsDaemonPort'];
+
+/** What the chart itself sets, as other objects depend on it. */
+export const SET_BY_CHART = {
+  agent: ['nodeName', 'hostIp', 'coordinatorCaFile', 'tokenFile', 'sysfsRoot', 'procfsRoot', 'listen'],
+  coordinator: [
+    ...[
+      'kubeconfig',
+      'master',
+      'labelDir',
+      'rulesAllowedPrefixes',
+      'reportsListen',
+      'tls',
+      'tlsCertFile',
+      'tlsKeyFile',
+    ],
+    ...['advertiseUrl', 'listen', 'schedulerListen', 'leaderElect', 'leaseName', 'leaseNamespace'],
+    'agentServiceAccount',
+  ],
+};
+
+export const GITPOD_OPTIONS = pick(COORDINATOR_OPTIONS, (key) => OF_GITPOD.includes(key));
+export const AGENT_CHART_OPTIONS = left(AGENT_OPTIONS, SET_BY_CHART.agent);
+export const COORDINATOR_CHART_OPTIONS = left(COORDINATOR_OPTIONS, SET_BY_CHART.coordinator);
+
+function left(options: OptionTable, setByChart: readonly string[]): Record<string, ConfigOption> {
+  return pick(options, (key) => !OF_GITPOD.includes(key) && !setByChart.includes(key));
+}
+
+function pick(options: OptionTable, wanted: (key: string) => boolean): Record<string, ConfigOption> {
+  const entries = Object.entries<ConfigOption>(options);
+  const inFile = (option: ConfigOption) => option.type === 'records' || !option.flagOnly;
+  return Object.fromEntries(entries.filter(([key, option]) => wanted(key) && inFile(option)));
+}

@@ -1,0 +1,48 @@
+import type { Option } from '@rollcall/common/config/option.ts';
+
+/** A JSON schema, as far as this folder looks into it. */
+export type Schema = { type?: string | readonly string[]; description?: string; [keyword: string]: unknown };
+
+/** One value of the chart: what it means, what it may be, and what it is unless told. */
+export type Leaf = {
+  kind: 'leaf';
+  help: string;
+  schema: Schema;
+  default: unknown;
+  /** Not in values.yaml and the table: it is there for charts that have this one as a dependency. */
+  hidden?: true;
+};
+
+/** Values that belong together. */
+export type Section = { kind: 'section'; help: string; fields: Readonly<Record<string, ValueNode>> };
+
+/** Options of a program. Empty unless told, so that the program's own defaults hold. */
+export type Configuration = { kind: 'configuration'; help: string; options: Readonly<Record<string, ConfigOption>> };
+
+export type ConfigOption = Option & { default?: unknown };
+export type ValueNode = Leaf | Section | Configuration;
+
+export function section(help: string, fields: Section['fields']): Section {
+  return { kind: 'section', help, fields };
+}
+
+export function configuration(help: string, options: Configuration['options']): Configuration {
+  return { kind: 'configuration', help, options };
+}
+
+export function leaf(help: string, schema: Schema, value: unknown): Leaf {
+  return { kind: 'leaf', help, schema, default: value };
+}
+
+export function text(help: string, value: string, more: Schema = {}): Leaf {
+  return leaf(help, { type: 'string', ...more }, value);
+}
+
+export function flag(help: string, value: boolean): Leaf {
+  return leaf(help, { type: 'boolean' }, value);
+}
+
+/** A whole number from `minimum` to `maximum`. */
+export function count(help: string, value: number, minimum: number, maximum: number): Leaf {
+  return leaf(help, { type: 'integer', minimum, maximum }, value);
+}

@@ -1,0 +1,45 @@
+import { markdownTable } from '../blocks.ts';
+import type { ConfigOption, Schema, ValueNode } from './value.ts';
+
+/** Every value of the chart as a table for its README. */
+export function valuesTable(root: ValueNode): string {
+  return markdownTable(['value', 'default', 'meaning'], rows('', root));
+}
+
+function rows(path: string, node: ValueNode): string[][] {
+  const below = (name: string) => (path === '' ? name : `${path}.${name}`);
+  switch (node.kind) {
+    case 'section':
+      return Object.entries(node.fields).flatMap(([name, each]) => rows(below(name), each));
+    case 'configuration': {
+      const options = Object.entries(node.options);
+      return options.map(([name, option]) => [code(below(name)), optionDefault(option), optionMeaning(option)]);
+    }
+    case 'leaf':
+      return node.hidden
+        ? []
+        : [[code(path), code(JSON.stringify(node.default)), escaped(`${node.help}${choicesOf(node.schema)}`)]];
+  }
+}
+
+function choicesOf({ enum: choices }: Schema): string {
+  return Array.isArray(choices) ? ` One of ${choices.join(', ')}.` : '';
+}
+
+function optionDefault(option: ConfigOption): string {
+  if (option.type !== 'records' && option.defaultText !== undefined) return escaped(option.defaultText);
+  return option.default === undefined ? '' : code(JSON.stringify(option.default));
+}
+
+function optionMeaning(option: ConfigOption): string {
+  const choices = option.type === 'string' && option.choices ? ` One of ${option.choices.join(', ')}.` : '';
+  return escaped(`${option.help}${choices}`);
+}
+
+function code(of: string): string {
+  return `\`${of}\``;
+}
+
+function escaped(sentence: string): string {
+  return sentence.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,33 @@
+/** An alert, and how it is seen to be right. */
+export type Alert = {
+  name: `Rollcall${string}`;
+  /** PromQL. Series of several installations are kept apart by the label `namespace`, which is empty where nothing sets it. */
+  expr: string;
+  /** How long it has to hold, as Prometheus writes durations; at once without it. */
+  for?: string;
+  /** `critical`: labels are, or may soon be, wrong on many nodes. */
+  severity: 'critical' | 'warning';
+  /** For people, without variables. */
+  summary: string;
+  /** For people, with the variables of an alert. */
+  description: string;
+  cases: readonly AlertCase[];
+};
+
+/** What is expected of an alert for series whose samples are a minute apart. */
+export type AlertCase = {
+  name: string;
+  /** Values, in the notation of promtool, by series. */
+  series: Readonly<Record<string, string>>;
+  /** When it is looked at. */
+  after: string;
+  /** What fires then, with the description as people read it; nothing unless told. */
+  fires?: readonly { labels: Readonly<Record<string, string>>; says: string }[];
+};
+
+export type AlertGroup = { name: string; alerts: readonly Alert[] };
+
+/** Where its runbook is, in this repository. */
+export function runbookOf({ name }: Pick<Alert, 'name'>): string {
+  return `deploy/monitoring/runbooks/${name}.md`;
+}

@@ -1,0 +1,212 @@
+import type { Alert } from '../alert.ts';
+
+const AGENT = '{namespace="rollcall",pod="agent-a",node="node-a"}';
+const OF_AGENT = { namespace: 'rollcall', pod: 'agent-a', node: 'node-a' };
+const ROLLCALL = { namespace: 'rollcall' };
+
+/** In a large fleet there is always some node that has just come, or is about to go. */
+const FEW = '0.01 * sum by (namespace) (rollcall_coordinator_nodes)';
+
+function nodes(state: string): string {
+  return `rollcall_coordinator_nodes{namespace="rollcall",pod="coordinator-0",state="${state}"}`;
+}
+
+function reports(result: string): string {
+  return `rollcall_coordinator_reports_total{namespace="rollcall",pod="coordinator-0",result="${result}"}`;
+}
+
+/** What concerns agents, and the way from them to the coordinator. */
+export const AGENT_ALERTS: readonly Alert[] = [
+  {
+    name: 'RollcallAgentsMissing',
+    expr: `sum by (namespace) (rollcall_coordinator_nodes{state="absent"})\n  > ${FEW}`,
+    for: '15m',
+    severity: 'warning',
+    summary: 'Nodes have no agent',
+    description: '{{ $value }} nodes have no agent of {{ $labels.namespace }}, so that none of their services is ready.',
+    cases: [
+      {
+        name: 'two of ten nodes',
+        series: { [nodes('fresh')]: '8+0x30', [nodes('absent')]: '2+0x30' },
+        after: '20m',
+        fires: [
+          {
+            labels: ROLLCALL,
+            says: '2 nodes have no agent of rollcall, so that none of their services is ready.',
+          },
+        ],
+      },
+      {
+        name: 'one of a thousand, and a new node for ten minutes',
+        series: {
+          [nodes('fresh')]: '999+0x30',
+          [nodes('absent')]: '1+0x30',
+          'rollcall_coordinator_nodes{namespace="staging",pod="coordinator-0",state="absent"}': '1+0x10 0+0x20',
+        },
+        after: '20m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallAgentsSilent',
+    expr: `sum by (namespace) (rollcall_coordinator_nodes{state="silent"})\n  > ${FEW}`,
+    for: '5m',
+    severity: 'warning',
+    summary: 'Agents have stopped to report',
+    description: 'The agents of {{ $value }} nodes of {{ $labels.namespace }} are not heard any more.',
+    cases: [
+      {
+        name: 'one of three nodes',
+        series: { [nodes('fresh')]: '2+0x30', [nodes('silent')]: '1+0x30' },
+        after: '6m',
+        fires: [{ labels: ROLLCALL, says: 'The agents of 1 nodes of rollcall are not heard any more.' }],
+      },
+      {
+        name: 'all are heard',
+        series: { [nodes('fresh')]: '3+0x30', [nodes('silent')]: '0+0x30', [nodes('leaving')]: '1+0x30' },
+        after: '6m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallGuardActive',
+    expr: 'max by (namespace, scope) (rollcall_coordinator_guard_active) > 0',
+    for: '1m',
+    severity: 'critical',
+    summary: 'So many agents are silent that silence withdraws nothing',
+    description:
+      'A guard holds in {{ $labels.namespace }} (scope {{ $labels.scope }}): nodes keep their labels though their agents are silent.',
+    cases: [
+      {
+        name: 'the guard of the fleet',
+        series: {
+          'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-0",scope="fleet"}': '0 1+0x10',
+          'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-1",scope="fleet"}': '0+0x10',
+        },
+        after: '3m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, scope: 'fleet' },
+            says: 'A guard holds in rollcall (scope fleet): nodes keep their labels though their agents are silent.',
+          },
+        ],
+      },
+      {
+        name: 'no guard',
+        series: { 'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-0",scope="pool"}': '0+0x10' },
+        after: '3m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallAgentCannotReport',
+    expr: 'rollcall_agent_coordinator_connected == 0',
+    for: '5m',
+    severity: 'warning',
+    summary: 'An agent cannot deliver its reports',
+    description: '{{ $labels.pod }} on node {{ $labels.node }} finds no coordinator that takes its reports.',
+    cases: [
+      {
+        name: 'one is cut off',
+        series: {
+          [`rollcall_agent_coordinator_connected${AGENT}`]: '1 0+0x10',
+          'rollcall_agent_coordinator_connected{namespace="rollcall",pod="agent-b",node="node-b"}': '1+0x10',
+        },
+        after: '7m',
+        fires: [
+          { labels: OF_AGENT, says: 'agent-a on node node-a finds no coordinator that takes its reports.' },
+        ],
+      },
+      {
+        name: 'a failover',
+        series: { [`rollcall_agent_coordinator_connected${AGENT}`]: '1 0 1+0x10' },
+        after: '7m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallReportsRejected',
+    expr:
+      'sum by (namespace, result) (rate(rollcall_coordinator_reports_total{result=~"[45].."}[5m]))\n' +
+      '  > on (namespace) group_left 0.01 * sum by (namespace) (rate(rollcall_coordinator_reports_total[5m]))',
+    for: '10m',
+    severity: 'warning',
+    summary: 'The coordinator refuses reports',
+    description: '{{ $value | humanize }} reports a second are refused in {{ $labels.namespace }} with status {{ $labels.result }}.',
+    cases: [
+      {
+        name: 'tokens that are not known',
+        series: { [reports('heartbeat')]: '0+600x30', [reports('401')]: '0+60x30' },
+        after: '20m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, result: '401' },
+            says: '1 reports a second are refused in rollcall with status 401.',
+          },
+        ],
+      },
+      {
+        name: 'heartbeats, redirects, and a refusal now and then',
+        series: { [reports('heartbeat')]: '0+600x30', [reports('redirected')]: '0+60x30', [reports('503')]: '0+1x30' },
+        after: '20m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallCollectorFailing',
+    expr: 'rollcall_agent_collector_success == 0',
+    for: '10m',
+    severity: 'warning',
+    summary: 'An agent cannot read the hardware of its node',
+    description: 'The collector {{ $labels.collector }} of {{ $labels.pod }} fails on node {{ $labels.node }}.',
+    cases: [
+      {
+        name: 'a bus that cannot be read',
+        series: {
+          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}': '0+0x20',
+          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="pci"}': '1+0x20',
+        },
+        after: '12m',
+        fires: [
+          { labels: { ...OF_AGENT, collector: 'usb' }, says: 'The collector usb of agent-a fails on node node-a.' },
+        ],
+      },
+      {
+        name: 'a machine without that bus',
+        series: {
+          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}': '1+0x20',
+          'rollcall_agent_collector_available{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}': '0+0x20',
+        },
+        after: '12m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallServicesHeldBack',
+    expr: 'max by (namespace) (max_over_time(rollcall_coordinator_held_back_services[5m])) > 0',
+    for: '10m',
+    severity: 'warning',
+    summary: 'Services come and go so often that they are held back',
+    description: '{{ $value }} services of nodes in {{ $labels.namespace }} are held as not ready for becoming so too often.',
+    cases: [
+      {
+        name: 'a service that crashes every few minutes',
+        series: {
+          'rollcall_coordinator_held_back_services{namespace="rollcall",pod="coordinator-0"}': '1 0 0 1 1 0 0 1 1 1 0 0 0 1 1 1 1',
+        },
+        after: '14m',
+        fires: [
+          {
+            labels: ROLLCALL,
+            says: '1 services of nodes in rollcall are held as not ready for becoming so too often.',
+          },
+        ],
+      },
+      {
+        name: 'a bad start',
+        series: { 'rollcall_coordinator_held_back_services{namespace="rollcall",pod="coordinator-0"}': '1 1 0+0x20' },
+        after: '14m',
+      },
+    ],
+  },
+];

@@ -1,0 +1,178 @@
+import type { Alert } from '../alert.ts';
+
+const ROLLCALL = { namespace: 'rollcall' };
+
+function patches(kind: string, outcome: string): string {
+  return `rollcall_coordinator_patches_total{namespace="rollcall",pod="coordinator-0",kind="${kind}",outcome="${outcome}"}`;
+}
+
+function setAside(cause: string): string {
+  return `rollcall_coordinator_set_aside_keys{namespace="rollcall",pod="coordinator-0",cause="${cause}"}`;
+}
+
+function applied(le: string): string {
+  return `rollcall_coordinator_evidence_to_applied_seconds_bucket{namespace="rollcall",pod="coordinator-0",le="${le}"}`;
+}
+
+/** What concerns the way from a decision to what is on the Node. */
+export const WRITE_ALERTS: readonly Alert[] = [
+  {
+    name: 'RollcallWritesFailing',
+    expr:
+      'sum by (namespace) (rate(rollcall_coordinator_patches_total{outcome=~"failed|throttled"}[5m]))\n' +
+      '  > 0.05 * sum by (namespace) (rate(rollcall_coordinator_patches_total[5m]))',
+    for: '10m',
+    severity: 'critical',
+    summary: 'Writes to Nodes fail',
+    description: '{{ $value | humanize }} writes to Nodes a second fail in {{ $labels.namespace }}, and are tried again.',
+    cases: [
+      {
+        name: 'the API server is in trouble',
+        series: { [patches('set', 'applied')]: '0+60x30', [patches('set', 'failed')]: '0+30x30' },
+        after: '20m',
+        fires: [{ labels: ROLLCALL, says: '0.5 writes to Nodes a second fail in rollcall, and are tried again.' }],
+      },
+      {
+        name: 'conflicts, and nothing to do later on',
+        series: {
+          [patches('set', 'applied')]: '0+60x5 300+0x30',
+          [patches('set', 'stale')]: '0+60x30',
+          [patches('set', 'failed')]: '0+30x5 150+0x30',
+        },
+        after: '20m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallTaintsRefused',
+    expr:
+      'sum by (namespace, outcome) (increase(rollcall_coordinator_patches_total{kind="taints",outcome=~"denied|invalid"}[15m])) > 0',
+    for: '5m',
+    severity: 'warning',
+    summary: 'The API server refuses taints that rollcall writes',
+    description: 'Taints of Nodes could not be written in {{ $labels.namespace }}: {{ $labels.outcome }}.',
+    cases: [
+      {
+        name: 'a policy is in the way',
+        series: { [patches('taints', 'denied')]: '1+1x20' },
+        after: '10m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, outcome: 'denied' },
+            says: 'Taints of Nodes could not be written in rollcall: denied.',
+          },
+        ],
+      },
+      {
+        name: 'long ago, and a label now',
+        series: { [patches('taints', 'denied')]: '1+0x20', [patches('set', 'denied')]: '1+1x20' },
+        after: '10m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallKeysRefused',
+    expr: 'max by (namespace, cause) (rollcall_coordinator_set_aside_keys{cause=~"denied|invalid"}) > 0',
+    for: '10m',
+    severity: 'warning',
+    summary: 'The API server refuses labels or annotations that rollcall writes',
+    description: '{{ $value }} keys of Nodes in {{ $labels.namespace }} cannot be written: {{ $labels.cause }}.',
+    cases: [
+      {
+        name: 'three keys that a policy refuses',
+        series: { [setAside('denied')]: '3+0x20', [setAside('invalid')]: '0+0x20' },
+        after: '12m',
+        fires: [
+          { labels: { ...ROLLCALL, cause: 'denied' }, says: '3 keys of Nodes in rollcall cannot be written: denied.' },
+        ],
+      },
+      { name: 'keys of others', series: { [setAside('foreign')]: '3+0x20', [setAside('denied')]: '0+0x20' }, after: '12m' },
+    ],
+  },
+  {
+    name: 'RollcallConflicts',
+    expr: 'max by (namespace) (rollcall_coordinator_set_aside_keys{cause="foreign"}) > 0',
+    for: '10m',
+    severity: 'warning',
+    summary: 'Others hold labels or annotations that rollcall should set',
+    description: '{{ $value }} keys of Nodes in {{ $labels.namespace }} have another value, which is left alone.',
+    cases: [
+      {
+        name: 'a label that a person has set',
+        series: { [setAside('foreign')]: '1+0x20' },
+        after: '12m',
+        fires: [{ labels: ROLLCALL, says: '1 keys of Nodes in rollcall have another value, which is left alone.' }],
+      },
+      { name: 'none, after a moment', series: { [setAside('foreign')]: '1 1 0+0x20' }, after: '12m' },
+    ],
+  },
+  {
+    name: 'RollcallSlowToApply',
+    expr:
+      'histogram_quantile(0.99, sum by (namespace, le) (rate(rollcall_coordinator_evidence_to_applied_seconds_bucket[10m]))) > 5',
+    for: '10m',
+    severity: 'warning',
+    summary: 'What agents see is on the Nodes late',
+    description: 'One in a hundred changes of {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }} to be on the Node.',
+    cases: [
+      {
+        name: 'half a minute',
+        series: { [applied('0.1')]: '0+50x40', [applied('10')]: '0+50x40', [applied('30')]: '0+100x40', [applied('+Inf')]: '0+100x40' },
+        after: '30m',
+        fires: [
+          {
+            labels: ROLLCALL,
+            says: 'One in a hundred changes of rollcall takes more than 29.6s to be on the Node.',
+          },
+        ],
+      },
+      {
+        name: 'a tenth of a second, and then nothing',
+        series: { [applied('0.1')]: '0+100x20 2000+0x20', [applied('30')]: '0+100x20 2000+0x20', [applied('+Inf')]: '0+100x20 2000+0x20' },
+        after: '30m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallRuleProblems',
+    expr: 'max by (namespace) (rollcall_coordinator_rule_problems) > 0',
+    for: '5m',
+    severity: 'warning',
+    summary: 'Rule files have lines that do not count',
+    description: 'There are {{ $value }} problems in the files of --label-dir in {{ $labels.namespace }}.',
+    cases: [
+      {
+        name: 'two lines',
+        series: { 'rollcall_coordinator_rule_problems{namespace="rollcall",pod="coordinator-0"}': '2+0x10' },
+        after: '6m',
+        fires: [{ labels: ROLLCALL, says: 'There are 2 problems in the files of --label-dir in rollcall.' }],
+      },
+      {
+        name: 'all is well',
+        series: { 'rollcall_coordinator_rule_problems{namespace="rollcall",pod="coordinator-0"}': '0+0x10' },
+        after: '6m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallPoolKeysRefused',
+    expr: 'max by (namespace) (rollcall_coordinator_refused_pool_keys) > 0',
+    for: '5m',
+    severity: 'warning',
+    summary: 'NodePoolLabelSets ask for labels that may not be set',
+    description: '{{ $value }} labels in NodePoolLabelSets may not be set by {{ $labels.namespace }}.',
+    cases: [
+      {
+        name: 'a reserved label',
+        series: { 'rollcall_coordinator_refused_pool_keys{namespace="rollcall",pod="coordinator-0"}': '1+0x10' },
+        after: '6m',
+        fires: [{ labels: ROLLCALL, says: '1 labels in NodePoolLabelSets may not be set by rollcall.' }],
+      },
+      {
+        name: 'corrected at once',
+        series: { 'rollcall_coordinator_refused_pool_keys{namespace="rollcall",pod="coordinator-0"}': '1 0+0x10' },
+        after: '6m',
+      },
+    ],
+  },
+];
