@@ -8,13 +8,17 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{agent,coordinator,packages/*}/src/**/*.test.ts', 'test/{tidy,generate,fixtures}/**/*.test.ts'],
+          include: [
+            '{agent,coordinator,packages/*}/src/**/*.test.ts',
+            'deploy/**/*.test.ts',
+            'test/{tidy,generate,fixtures}/**/*.test.ts',
+          ],
         },
       },
       {
         test: {
           name: 'e2e',
-          include: ['test/{control-plane,stand-ins,demo,e2e}/**/*.test.ts'],
+          include: ['test/{control-plane,stand-ins,demo,chart,e2e}/**/*.test.ts'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,

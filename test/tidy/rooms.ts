@@ -4,6 +4,7 @@
  */
 export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   common: [],
+  deploy: ['common', 'build.ts'],
   agent: ['common', 'agent/probes', 'agent/devices', 'agent/facts', 'agent/report'],
   'agent/probes': ['common'],
   'agent/devices': ['common', 'agent'],
@@ -26,6 +27,8 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/rules',
     'coordinator/rule-files',
     'coordinator/notify',
+    'coordinator/scheduler',
+    'coordinator/extender',
   ],
   'coordinator/kube': ['common'],
   'coordinator/tls': ['common', 'coordinator/kube'],
@@ -54,6 +57,8 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'coordinator/rules': ['common'],
   'coordinator/rule-files': ['common', 'coordinator/rules'],
   'coordinator/notify': ['common'],
+  'coordinator/scheduler': ['common', 'coordinator/fleet'],
+  'coordinator/extender': ['common', 'coordinator/scheduler', 'coordinator/tls'],
   'coordinator/eviction': ['common', 'coordinator/kube', 'coordinator/apply', 'coordinator/events'],
   test: [
     'common',
@@ -90,10 +95,16 @@ export const PURE_ROOMS: readonly string[] = [
   'coordinator/labelers',
   'coordinator/intent',
   'coordinator/rules',
+  'coordinator/scheduler',
 ];
 
 /** Where the process environment may be read. */
-export const ENVIRONMENT_FILES: readonly RegExp[] = [/^(agent|coordinator)\/src\/main\.ts$/, /^test\//, /^build\.ts$/];
+export const ENVIRONMENT_FILES: readonly RegExp[] = [
+  /^(agent|coordinator)\/src\/main\.ts$/,
+  /^test\//,
+  /^build\.ts$/,
+  /^deploy\/image\/main\.ts$/,
+];
 
 /** Files above the limit of lines, with the reason. */
 export const LARGE_FILES: Readonly<Record<string, string>> = {};

@@ -1,0 +1,182 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { VERSION } from '../../packages/common/src/version.ts';
+import { appLayer, bundledPrograms, type Programs, ROOT } from './app-layer.ts';
+import { BASE_FILES, baseLayer, isBaseFile, USER_ID } from './base-layer.ts';
+import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
+import { compressOnce } from './kept-layer.ts';
+import { type NpmPin, npmPackage, readPin } from './npm-packages.ts';
+import { type Image, imageOf, type Layer, layerOf } from './oci.ts';
+import type { Platform } from './platforms.ts';
+import { type Component, spdxDocument } from './sbom.ts';
+import { stripElf } from './strip-elf.ts';
+import { addFile, type Tree } from './tree.ts';
+
+const LICENSE = 'Apache-2.0';
+const NODE = 'nodejs/bin/node';
+const SBOM = 'app/sbom.spdx.json';
+
+export type ImageOptions = {
+  platforms: readonly Platform[];
+  /** Downloads are kept there, and the packed binary of Node.js. */
+  cacheDir: string;
+  /** Roots of Debian repositories; those of this machine's apt unless told. */
+  mirrors?: readonly string[];
+  /** RFC 3339, in UTC, without a fraction: when the source was made, as the image must not say when it was built. */
+  created: string;
+  /** For the labels of the image. */
+  revision?: string;
+  source?: string;
+};
+
+export type BuiltImage = { platform: Platform; image: Image; layers: Layer[]; sbom: string };
+
+type Build = ImageOptions & { lockFile: string; debian: DebianLock; programs: Programs };
+export type DebianLock = { release: string; packages: DebianPin[] };
+
+/**
+ * Builds the image for each platform, in memory. The same source, lock files, version of Node.js and options give the
+ * same digests.
+ * @throws {MissingInput} when something cannot be had from the cache, npm or Debian.
+ */
+export async function buildImages(options: ImageOptions): Promise<BuiltImage[]> {
+  const build: Build = {
+    ...options,
+    lockFile: await readLockFile(),
+    debian: await readDebianLock(),
+    programs: await bundledPrograms(),
+  };
+  const built: BuiltImage[] = [];
+  // One after the other: the binary of Node.js is in memory several times while it is packed.
+  for (const platform of options.platforms) built.push(await buildImage(platform, build));
+  return built;
+}
+
+/** The directory /app alone, for an image that is made in another way. */
+export async function buildApps(
+  options: Pick<ImageOptions, 'platforms' | 'cacheDir'>,
+): Promise<{ platform: Platform; tree: Tree }[]> {
+  const lockFile = await readLockFile();
+  const programs = await bundledPrograms();
+  return Promise.all(
+    options.platforms.map(async (platform) => ({
+      platform,
+      tree: await appLayer(programs, nativePins(platform, lockFile), npmCache(options)),
+    })),
+  );
+}
+
+export const DEBIAN_LOCK_FILE = path.join(import.meta.dirname, 'debian-lock.json');
+
+async function readDebianLock(): Promise<DebianLock> {
+  return JSON.parse(await readFile(DEBIAN_LOCK_FILE, 'utf8')) as DebianLock;
+}
+
+function readLockFile(): Promise<string> {
+  return readFile(path.join(ROOT, 'pnpm-lock.yaml'), 'utf8');
+}
+
+function nativePins(platform: Platform, lockFile: string): NpmPin[] {
+  return ['usb', platform.usbPackage].map((name) => readPin(lockFile, name));
+}
+
+function npmCache({ cacheDir }: Pick<ImageOptions, 'cacheDir'>): string {
+  return path.join(cacheDir, 'npm');
+}
+
+async function buildImage(platform: Platform, build: Build): Promise<BuiltImage> {
+  const { architecture } = platform;
+  const { created, programs } = build;
+  const debian = build.debian.packages.filter((pin) => pin.architecture === architecture || pin.architecture === 'all');
+  const node = readPin(build.lockFile, platform.nodePackage);
+  const native = nativePins(platform, build.lockFile);
+  const sbom = spdxDocument(
+    { name: 'rollcall', version: VERSION, license: LICENSE, architecture },
+    components({ debian, release: build.debian.release, node, native, programs }),
+    created,
+  );
+  const app = await appLayer(programs, native, npmCache(build));
+  addFile(app, SBOM, sbom);
+  const keep = (archive: Buffer) => compressOnce(archive, path.join(build.cacheDir, 'layers'));
+  const layers = [
+    await layerOf(await baseTree(debian, build), `Debian ${build.debian.release}: libraries, certificates, a user`),
+    await layerOf(await nodeTree(node, npmCache(build)), `Node.js ${node.version}`, keep),
+    await layerOf(app, `rollcall ${VERSION}`),
+  ];
+  const image = imageOf(layers, { architecture, created, config: config(build), annotations: labels(build) });
+  return { platform, image, layers, sbom };
+}
+
+async function baseTree(debian: readonly DebianPin[], { cacheDir, mirrors }: Build): Promise<Tree> {
+  const missing = Object.keys(BASE_FILES).filter((name) => !debian.some((pin) => pin.name === name));
+  if (missing.length > 0) throw new Error(`debian-lock.json lacks ${missing.join(', ')}`);
+  const dir = path.join(cacheDir, 'debian');
+  const roots = mirrors ? async () => mirrors : debianMirrors;
+  return baseLayer(
+    await Promise.all(
+      debian.map(async (pin) => ({
+        pin,
+        ...(await debianPackage(pin, dir, roots, (file) => isBaseFile(pin.name, file))),
+      })),
+    ),
+  );
+}
+
+async function nodeTree(pin: NpmPin, cacheDir: string): Promise<Tree> {
+  const files = await npmPackage(pin, cacheDir);
+  const [binary, license] = [files.get('bin/node'), files.get('LICENSE')];
+  if (binary?.type !== 'file' || license?.type !== 'file') throw new Error(`${pin.name} has no bin/node or no LICENSE`);
+  const tree: Tree = new Map();
+  addFile(tree, NODE, stripElf(binary.content), 0o755);
+  addFile(tree, 'nodejs/LICENSE', license.content);
+  return tree;
+}
+
+function components(parts: {
+  debian: readonly DebianPin[];
+  release: string;
+  node: NpmPin;
+  native: readonly NpmPin[];
+  programs: Programs;
+}): Component[] {
+  return [
+    // The npm package only carries the binary; scanners know it by its own name.
+    { ...npmComponent(parts.node), kind: 'generic', name: 'node' },
+    ...parts.native.map(npmComponent),
+    ...parts.programs.packages.map(
+      ({ name, version, license }): Component => ({ kind: 'npm', name, version, license }),
+    ),
+    ...parts.debian.map(({ name, version, architecture, sha256 }): Component => {
+      const qualifiers = `arch=${architecture}&distro=${parts.release}`;
+      return { kind: 'deb', name, version, qualifiers, checksum: { algorithm: 'SHA256', value: sha256 } };
+    }),
+  ];
+}
+
+function npmComponent({ name, version, sha512 }: NpmPin): Component {
+  return { kind: 'npm', name, version, license: 'MIT', checksum: { algorithm: 'SHA512', value: sha512 } };
+}
+
+function config(build: Build): object {
+  return {
+    User: `${USER_ID}:${USER_ID}`,
+    Env: ['PATH=/nodejs/bin'],
+    Entrypoint: [`/${NODE}`],
+    Cmd: ['/app/coordinator/main.js', '--help'],
+    WorkingDir: '/',
+    Labels: labels(build),
+  };
+}
+
+function labels({ created, revision, source }: Build): Record<string, string> {
+  const about = {
+    created,
+    description: 'Keeps what a Kubernetes cluster believes about its nodes true: the agent and the coordinator.',
+    licenses: LICENSE,
+    title: 'rollcall',
+    version: VERSION,
+    ...(revision === undefined ? {} : { revision }),
+    ...(source === undefined ? {} : { source }),
+  };
+  return Object.fromEntries(Object.entries(about).map(([key, value]) => [`org.opencontainers.image.${key}`, value]));
+}

@@ -1,0 +1,120 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { describeError } from '../../packages/common/src/coded-error.ts';
+import { VERSION } from '../../packages/common/src/version.ts';
+import { imageCacheDir, MissingInput, outputOf } from './cached-input.ts';
+import { debianMirrors } from './debian-packages.ts';
+import { buildApps, buildImages, DEBIAN_LOCK_FILE } from './image.ts';
+import { writeImages, writeTree } from './output.ts';
+import { PLATFORMS, parsePlatform } from './platforms.ts';
+import { newestLock } from './relock.ts';
+
+const USAGE = `node deploy/image/main.ts [options]
+
+Builds the image of both programs, without a daemon.
+
+  --platform linux/amd64  only this one; may be repeated (all: ${PLATFORMS.map(({ architecture }) => `linux/${architecture}`).join(', ')})
+  --reference NAME:TAG    what the archives call the image (localhost/rollcall:${VERSION})
+  --out DIR               where everything is written (deploy/image/dist)
+  --revision TEXT         for the labels (the commit, with -dirty behind it if anything was changed)
+  --source URL            for the labels (none)
+  --debian-mirror URL     root of a Debian repository; may be repeated (those of this machine's apt)
+  --app-only              only the directory /app, for the Dockerfile
+  --relock RELEASE        no image: pin the newest packages of this release of Debian in debian-lock.json
+`;
+
+const OPTIONS = {
+  platform: { type: 'string', multiple: true },
+  reference: { type: 'string', default: `localhost/rollcall:${VERSION}` },
+  out: { type: 'string', default: path.join(import.meta.dirname, 'dist') },
+  revision: { type: 'string' },
+  source: { type: 'string' },
+  'debian-mirror': { type: 'string', multiple: true },
+  'app-only': { type: 'boolean', default: false },
+  relock: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+type Settings = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
+try {
+  await run(parseArgs({ options: OPTIONS }).values);
+} catch (error) {
+  process.stderr.write(`${describeError(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function run(settings: Settings): Promise<void> {
+  if (settings.help) say(USAGE);
+  else if (settings.relock !== undefined) await relock(settings.relock, settings['debian-mirror']);
+  else if (settings['app-only']) await writeApps(settings);
+  else await writeImage(settings);
+}
+
+function chosen({ platform }: Settings) {
+  return { platforms: platform?.map(parsePlatform) ?? PLATFORMS, cacheDir: imageCacheDir(process.env) };
+}
+
+async function relock(release: string, mirrors: readonly string[] | undefined): Promise<void> {
+  const lock = await newestLock(release, mirrors ?? (await debianMirrors()));
+  await writeFile(DEBIAN_LOCK_FILE, `${JSON.stringify(lock, null, 2)}\n`);
+  for (const { name, version, architecture } of lock.packages) say(`${name} ${version} ${architecture}\n`);
+}
+
+async function writeApps(settings: Settings): Promise<void> {
+  for (const { platform, tree } of await buildApps(chosen(settings))) {
+    const dir = path.join(settings.out, 'app', `linux-${platform.architecture}`);
+    await writeTree(new Map([...tree].map(([name, entry]) => [name.replace(/^app\//, ''), entry])), dir);
+    say(`${dir}\n`);
+  }
+}
+
+async function writeImage(settings: Settings): Promise<void> {
+  const mirrors = settings['debian-mirror'];
+  const { created, revision: ofCommit } = await commit();
+  const revision = settings.revision ?? ofCommit;
+  const built = await buildImages({
+    ...chosen(settings),
+    ...(mirrors ? { mirrors } : {}),
+    ...(settings.source === undefined ? {} : { source: settings.source }),
+    ...(revision ? { revision } : {}),
+    created,
+  });
+  const { digest, images } = await writeImages(built, settings.reference, settings.out);
+  for (const [index, { platform, digest: imageDigest, archive }] of images.entries()) {
+    const layers = built[index]?.layers ?? [];
+    const compressed = layers.reduce((sum, layer) => sum + layer.descriptor.size, 0);
+    const unpacked = layers.reduce((sum, layer) => sum + layer.uncompressedBytes, 0);
+    say(`${platform} ${imageDigest} ${megabytes(compressed)} to pull, ${megabytes(unpacked)} unpacked\n  ${archive}\n`);
+  }
+  say(`${settings.reference} ${digest}\n  ${path.join(settings.out, 'oci')}\n`);
+}
+
+/** Of which commit the source is; without git or a repository, of none, at the begin of time. */
+async function commit(): Promise<{ created: string; revision: string | undefined }> {
+  const git = async (...args: string[]) => `${await outputOf('git', args, import.meta.dirname)}`.trim();
+  try {
+    const [revision, seconds, changes] = await Promise.all([
+      git('rev-parse', 'HEAD'),
+      git('log', '-1', '--format=%ct'),
+      git('status', '--porcelain'),
+    ]);
+    return { created: isoSeconds(Number(seconds)), revision: changes === '' ? revision : `${revision}-dirty` };
+  } catch (error) {
+    if (error instanceof MissingInput) return { created: isoSeconds(0), revision: undefined };
+    throw error;
+  }
+}
+
+function isoSeconds(epochSeconds: number): string {
+  return new Date(epochSeconds * 1000).toISOString().replace(/\.\d+/, '');
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+function say(text: string): void {
+  process.stdout.write(text);
+}

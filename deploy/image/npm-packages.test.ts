@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { readPin } from './npm-packages.ts';
+import { PLATFORMS } from './platforms.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const lockFile = readFileSync(path.join(ROOT, 'pnpm-lock.yaml'), 'utf8');
+
+test('finds the Node.js that the workspace pins, for every platform', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  for (const { nodePackage } of PLATFORMS) {
+    const pin = readPin(lockFile, nodePackage);
+    expect(pin.version).toBe(optionalDependencies[nodePackage]);
+    expect(pin.sha512).toMatch(/^[0-9a-f]{128}$/);
+  }
+});
+
+test('finds a package with a scope', () => {
+  expect(readPin(lockFile, '@node-usb/usb-linux-arm64-gnu').version).toBe(readPin(lockFile, 'usb').version);
+});
+
+test('refuses a package that is not pinned, and one that is pinned twice', () => {
+  expect(() => readPin(lockFile, 'no-such-package')).toThrow('pins no-such-package to nothing');
+  const twice =
+    '  a@1.0.0:\n    resolution: {integrity: sha512-AA==}\n\n  a@2.0.0:\n    resolution: {integrity: sha512-AA==}\n';
+  expect(() => readPin(twice, 'a')).toThrow('several versions');
+});

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { parsePrintedUris } from './relock.ts';
+
+const MIRROR = 'http://mirror.example/debian/';
+const HASH = 'a'.repeat(64);
+
+test('reads what apt prints', () => {
+  const printed = `'${MIRROR}pool/main/g/gcc-14/libstdc%2b%2b6_14.2.0-19_arm64.deb' libstdc++6_14.2.0-19_arm64.deb 637536 SHA256:${HASH}\n`;
+  expect(parsePrintedUris(printed, [MIRROR])).toEqual([
+    {
+      name: 'libstdc++6',
+      version: '14.2.0-19',
+      architecture: 'arm64',
+      path: 'pool/main/g/gcc-14/libstdc%2b%2b6_14.2.0-19_arm64.deb',
+      sha256: HASH,
+    },
+  ]);
+});
+
+test('refuses a package from anywhere else', () => {
+  const printed = `'http://elsewhere.example/a_1_all.deb' a_1_all.deb 1 SHA256:${HASH}\n`;
+  expect(() => parsePrintedUris(printed, [MIRROR])).toThrow('elsewhere');
+});
