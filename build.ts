@@ -10,8 +10,8 @@ const PROGRAMS = [
 ];
 
 /**
- * Parts of prom-client that nothing here uses. Its index loads them all the same, and with them `node:cluster`,
- * `node:zlib`, `node:v8` and @opentelemetry/api: 2 MB of resident memory in each program.
+ * Parts of prom-client that nothing here uses. Its index loads them all the same, and with them `node:zlib`, `node:v8`
+ * and @opentelemetry/api: 1 MB of memory in each program.
  */
 const UNUSED = /\/prom-client\/lib\/(pushgateway|cluster|defaultMetrics|summary)\.js$/;
 

@@ -2,7 +2,7 @@ import { identityOf } from '@rollcall/common/accelerators.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { AgentConfig } from './config.ts';
-import { DeviceScanner, type ScannedDevices } from './devices/device-scanner.ts';
+import { DeviceScanner } from './devices/device-scanner.ts';
 import { createDeviceTreeCollector } from './devices/device-tree/device-tree-collector.ts';
 import { openHostFiles } from './devices/host-files.ts';
 import { createPciCollector } from './devices/pci/pci-collector.ts';
@@ -10,9 +10,10 @@ import { HotplugHints } from './devices/usb/hotplug-hints.ts';
 import { createUsbCollector } from './devices/usb/usb-collector.ts';
 import { FactsCollector } from './facts/facts-collector.ts';
 import type { AgentMetrics } from './metrics.ts';
+import type { Observations } from './report/report-builder.ts';
 
 /** What is known of the machine itself, besides its services. */
-type MachineObservations = ScannedDevices & { facts: Readonly<Record<string, string>> };
+type MachineObservations = Omit<Observations, 'services'>;
 
 export type MachineCollectorsOptions = {
   config: Pick<AgentConfig, 'sysfsRoot' | 'procfsRoot' | 'deviceRemovalGraceSeconds'>;
@@ -57,6 +58,8 @@ export class MachineCollectors {
   }
 
   observe(): MachineObservations {
-    return { ...this.#scanner.scanned(), facts: this.#facts.facts() };
+    const { devices, unread } = this.#scanner.scanned();
+    const facts = this.#facts.facts();
+    return { devices, unread: facts ? unread : [...unread, 'facts'], facts: facts ?? {} };
   }
 }

@@ -168,6 +168,19 @@ describe('the agent', () => {
     startAgent([coordinator]);
     await untilServices(coordinator, ALL_READY);
     await until(() => expect(lastContent(coordinator)?.facts).toMatchObject({ kernel: release() }));
+    for (const { report } of coordinator.taken) {
+      const { facts, unread = [] } = report as FullReport;
+      expect(unread.includes('facts')).toBe(Object.keys(facts).length === 0);
+    }
+    expect(coordinator.taken[0]?.report).toMatchObject({ facts: {} });
+  });
+
+  test('takes no device for gone that may be about to come back, from its first report on', async () => {
+    const coordinator = await startCoordinator();
+    startAgent([coordinator], ['--device-removal-grace-seconds=2']);
+    await untilServices(coordinator, ALL_READY);
+    expect(coordinator.taken[0]?.report).toMatchObject({ devices: [], unread: ['usb', 'pci', 'facts'] });
+    await until(() => expect(lastContent(coordinator)).not.toHaveProperty('unread'));
   });
 
   test('reports devices from the start, and each that is plugged in or unplugged within two seconds', async () => {
@@ -198,7 +211,8 @@ describe('the agent', () => {
     const coordinator = await startCoordinator();
     startAgent([coordinator], ['--sysfs-root=/nowhere']);
     await untilServices(coordinator, ALL_READY);
-    expect(lastContent(coordinator)).toMatchObject({ devices: [], unread: ['usb', 'pci'] });
+    const unread = ['usb', 'pci', 'device-tree'];
+    await until(() => expect(lastContent(coordinator)).toMatchObject({ devices: [], unread }));
   });
 
   test('sends heartbeats without content, and the content at once when asked', async () => {

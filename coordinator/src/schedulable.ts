@@ -22,7 +22,7 @@ export function schedulableNode(
     deleting: node.deleting === true,
     taints: node.taints,
     services: services.filter(({ name }) => REQUIRED.has(name)).map((service) => required(service, node, judged, gate)),
-    fresh: judged.freshness.state === 'fresh',
+    fresh: judged.freshness.state === 'fresh' || judged.freshness.state === 'leaving',
     workspaces,
     // They are in the status of Nodes, which is not kept.
     images: undefined,

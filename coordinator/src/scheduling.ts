@@ -76,7 +76,8 @@ export class Scheduling {
   }
 
   #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {
-    for (const pod of [previous, next]) if (pod) this.desk.changed(pod.node);
+    // In this order: the pod counts on its node before it is no longer counted as on its way.
+    for (const pod of [previous, next]) if (pod) this.changed(pod.node);
     if (next) this.desk.settled(next.uid);
   }
 }
@@ -121,7 +122,9 @@ export async function openExtender(
     if (url === undefined) return undefined;
     const pair = certificates?.current;
     // All replicas serve the certificate of one Secret, or of one file: the leader's is this one's.
-    return pair ? { url, ca: pair.cert, serverName: coordinatorServerName(ownNamespace), ...pair } : { url };
+    if (!pair) return { url };
+    const { cert, key, authority = cert } = pair;
+    return { url, ca: authority, serverName: coordinatorServerName(ownNamespace), cert, key };
   };
   const forward = createForwardResponder({ leader, clock });
   const clientCas = readClientCas(config);

@@ -6,8 +6,16 @@ import type { CollectorMetrics } from '../collector-metrics.ts';
 import type { BusCollector, BusReading, DevicesRead } from './types.ts';
 
 const NOTHING: DevicesRead = { devices: [], settling: false, leftOut: 0 };
+/** How long after its first reading a bus is waited for that tells something late. A device that is stuck takes longer. */
+const LATE_MAX_MS = 10_000;
 
-export type BusWatchOptions = { clock: Clock; logger: Logger; metrics: CollectorMetrics };
+export type BusWatchOptions = {
+  /** For so long after its first reading, what is not on the bus may be about to come back. In milliseconds. */
+  graceMs: number;
+  clock: Clock;
+  logger: Logger;
+  metrics: CollectorMetrics;
+};
 
 /** One bus: its last reading that worked, and how the latest one went. */
 export class BusWatch {
@@ -16,6 +24,8 @@ export class BusWatch {
   readonly #options: BusWatchOptions;
   #reading: BusReading | undefined;
   #readMs = Number.NEGATIVE_INFINITY;
+  #firstReadMs: number | undefined;
+  #isSure = false;
   #problem: string | undefined;
 
   constructor(collector: BusCollector, options: BusWatchOptions) {
@@ -26,21 +36,12 @@ export class BusWatch {
 
   /** Reads the bus if the last reading is no longer good. Returns whether there is something new; never throws. */
   refresh(): boolean {
-    const { clock, metrics } = this.#options;
-    const startMs = clock.monotonic();
-    if (startMs - this.#readMs < this.#collector.validMs) return false;
     const before = this.#reading;
-    try {
-      this.#reading = this.#collector.read();
-    } catch (err) {
-      metrics.observeReading(this.bus, 'failed', clock.monotonic() - startMs);
-      this.#onFailed(err);
-      return false;
-    }
-    this.#readMs = startMs;
-    metrics.observeReading(this.bus, this.#reading === 'absent' ? 'absent' : 'read', clock.monotonic() - startMs);
-    this.#onRead();
-    return this.#reading !== before;
+    const wasUnread = this.isUnread;
+    const nowMs = this.#options.clock.monotonic();
+    if (nowMs - this.#readMs >= this.#collector.validMs && !this.#read(nowMs)) return false;
+    this.#isSure ||= this.#canBeSure(nowMs);
+    return this.#reading !== before || this.isUnread !== wasUnread;
   }
 
   /** What is on the bus: nothing where there is no such bus, and while it is not known. */
@@ -53,13 +54,41 @@ export class BusWatch {
     return this.#problem === undefined && this.known.settling;
   }
 
-  /** It was never read: what is on it is not known. */
+  /**
+   * What is not known to be on it may be there all the same: it was never read, or it is read for so short a time that
+   * what was there before the start may be about to come back, or has not told all about itself.
+   */
   get isUnread(): boolean {
-    return this.#reading === undefined;
+    return !this.#isSure;
   }
 
-  get isAbsent(): boolean {
-    return this.#reading === 'absent';
+  /** For people: how many devices are known, or why none. */
+  get state(): number | 'unread' | 'absent' {
+    if (this.#reading === undefined) return 'unread';
+    return this.#reading === 'absent' ? 'absent' : this.#reading.devices.length;
+  }
+
+  #read(startMs: number): boolean {
+    const { clock, metrics } = this.#options;
+    try {
+      this.#reading = this.#collector.read();
+    } catch (err) {
+      metrics.observeReading(this.bus, 'failed', clock.monotonic() - startMs);
+      this.#onFailed(err);
+      return false;
+    }
+    this.#readMs = startMs;
+    this.#firstReadMs ??= startMs;
+    metrics.observeReading(this.bus, this.#reading === 'absent' ? 'absent' : 'read', clock.monotonic() - startMs);
+    this.#onRead();
+    return true;
+  }
+
+  #canBeSure(nowMs: number): boolean {
+    if (this.#reading === 'absent') return true;
+    const watchedMs = nowMs - (this.#firstReadMs ?? nowMs);
+    const isLate = this.#collector.isLate?.() === true && watchedMs < LATE_MAX_MS;
+    return watchedMs >= this.#options.graceMs && !isLate;
   }
 
   #onRead(): void {

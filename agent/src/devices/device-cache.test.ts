@@ -94,8 +94,13 @@ describe('DeviceCache', () => {
     put('a', '1', undefined);
     for (let looks = 1; looks < 10; looks += 1) expect(refresh()).toEqual({ ids: [], settling: true, leftOut: 0 });
     expect(refresh()).toEqual({ ids: [], settling: false, leftOut: 1 });
+    const before = cache.refresh(['a'], look);
+    expect(cache.refresh(['a'], look)).toBe(before);
     put('a', '1', 'late');
     expect(refresh()).toEqual({ ids: ['late'], settling: false, leftOut: 0 });
+    refresh();
+    refresh();
+    expect(read).toEqual([]);
   });
 
   test('compares many devices in turns, but sees at once which came and went', () => {

@@ -36,7 +36,8 @@ export class DeviceCache {
     let changed = false;
     for (const [index, name] of names.entries()) {
       const known = this.#entries.get(name);
-      const entry = known?.settled && !this.#hasTurn(index, names.length) ? known : compared(name, known, look);
+      const entry =
+        known && !isHurried(known) && !this.#hasTurn(index, names.length) ? known : compared(name, known, look);
       if (entry) entries.set(name, entry);
       changed ||= entry !== known;
     }
@@ -52,6 +53,11 @@ export class DeviceCache {
   }
 }
 
+/** Neither settled nor given up. */
+function isHurried({ settled, looks }: Entry): boolean {
+  return !settled && looks < HURRIED_LOOKS_MAX;
+}
+
 function compared(name: string, known: Entry | undefined, look: DeviceLook): Entry | undefined {
   const signature = look.signature(name);
   if (signature === undefined) return undefined;
@@ -60,7 +66,10 @@ function compared(name: string, known: Entry | undefined, look: DeviceLook): Ent
   const read = look.read(name);
   // What changed its identity while it was read may be half of the one and half of the other.
   const devices = look.signature(name) === signature ? read : undefined;
-  const settled = isSame && devices !== undefined && JSON.stringify(devices) === JSON.stringify(known.devices);
+  const isSameRead = isSame && JSON.stringify(devices) === JSON.stringify(known.devices);
+  // Nothing new about what was given up, say a device that nobody has authorized.
+  if (isSameRead && devices === undefined && !isHurried(known)) return known;
+  const settled = isSameRead && devices !== undefined;
   return { signature, devices, settled, looks: isSame ? known.looks + 1 : 1 };
 }
 
@@ -68,7 +77,7 @@ function summarize(entries: ReadonlyMap<string, Entry>, notLookedAt: number): De
   const all = [...entries.values()];
   return {
     devices: all.flatMap(({ devices = [] }) => devices),
-    settling: all.some(({ settled, looks }) => !settled && looks < HURRIED_LOOKS_MAX),
+    settling: all.some(isHurried),
     leftOut: notLookedAt + all.filter(({ devices, looks }) => !devices && looks >= HURRIED_LOOKS_MAX).length,
   };
 }

@@ -42,7 +42,7 @@ afterEach(() => {
 });
 
 /** Scans `collectors`, or else the fake machine. */
-function start(collectors?: readonly BusCollector[]) {
+function start(collectors?: readonly BusCollector[], graceMs = 5000) {
   const files = openHostFiles();
   scanner = new DeviceScanner({
     collectors: collectors ?? [
@@ -50,7 +50,7 @@ function start(collectors?: readonly BusCollector[]) {
       createPciCollector(sysfs.root, files),
       createDeviceTreeCollector(sysfs.procfs, sysfs.root, files),
     ],
-    graceMs: 5000,
+    graceMs,
     identityOf,
     clock,
     logger,
@@ -87,7 +87,6 @@ describe('the device scanner', () => {
     sysfs.node('', ['google,board']);
     start();
     expect(names()).toEqual(['10de:20b0', '1a6e:089a', 'google,board']);
-    expect(scanner.scanned().unread).toEqual([]);
     expect(onChange).not.toHaveBeenCalled();
     expect(info.mock.calls).toEqual([[{ usb: 1, pci: 1, 'device-tree': 1 }, 'Looked for devices']]);
   });
@@ -95,6 +94,7 @@ describe('the device scanner', () => {
   test('sees within a second what was plugged in, and what was unplugged', async () => {
     start();
     await clock.advance(10_000);
+    onChange.mockClear();
     sysfs.usb('1-2', KEYBOARD);
     await clock.advance(1000);
     expect(names()).toEqual(['046d:c31c']);
@@ -115,6 +115,7 @@ describe('the device scanner', () => {
     await vi.waitFor(async () => {
       await clock.advance(1000);
       expect(scanner.scanned().devices[0]?.attributes).toHaveProperty('serial', 'A');
+      expect(scanner.scanned().unread).toEqual([]);
     });
     onChange.mockClear();
     const before = scanner.scanned();
@@ -199,6 +200,7 @@ describe('a bus', () => {
     const pci = vi.fn(() => reading('1'));
     sysfs.usb('1-2', KEYBOARD);
     start([createUsbCollector(sysfs.root, openHostFiles(), () => {}), scripted('pci', pci)]);
+    await clock.advance(6000);
     pci.mockImplementation(fail);
     sysfs.remove('usb', '1-2');
     await clock.advance(10_000);
@@ -225,6 +227,55 @@ describe('a bus', () => {
     expect(scanner.scanned()).toEqual({ devices: [], unread: [] });
   });
 
+  test('that was there before the start is unread until what may be about to come back is there', async () => {
+    start();
+    expect(scanner.scanned()).toEqual({ devices: [], unread: ['usb', 'pci'] });
+    await clock.advance(2000);
+    sysfs.usb('1-1', CORAL_USED);
+    await clock.advance(2900);
+    expect(names()).toEqual(['18d1:9302']);
+    expect(scanner.scanned().unread).toEqual(['usb', 'pci']);
+    onChange.mockClear();
+    await clock.advance(1100);
+    expect(scanner.scanned().unread).toEqual([]);
+    expect(onChange).toHaveBeenCalledTimes(1);
+    sysfs.remove('usb', '1-1');
+    await clock.advance(60_000);
+    expect(scanner.scanned()).toEqual({ devices: [], unread: [] });
+  });
+
+  test('has that time from when it could be read first', async () => {
+    const pci = vi.fn(fail);
+    start([scripted('pci', pci)]);
+    await clock.advance(60_000);
+    pci.mockImplementation(() => reading('1'));
+    await clock.advance(5000);
+    expect(scanner.scanned()).toMatchObject({ devices: [{}], unread: ['pci'] });
+    await clock.advance(1000);
+    expect(scanner.scanned()).toMatchObject({ devices: [{}], unread: [] });
+  });
+
+  test('is unread without any grace until it has told all, and never again', async () => {
+    let late = true;
+    start([{ ...scripted('usb', () => reading('1')), isLate: () => late }], 0);
+    await clock.advance(2000);
+    expect(scanner.scanned().unread).toEqual(['usb']);
+    late = false;
+    await clock.advance(1000);
+    expect(scanner.scanned().unread).toEqual([]);
+    late = true;
+    await clock.advance(1000);
+    expect(scanner.scanned().unread).toEqual([]);
+  });
+
+  test('is not waited for any longer when it does not come to an end', async () => {
+    start([{ ...scripted('usb', () => reading('1')), isLate: () => true }], 0);
+    await clock.advance(9000);
+    expect(scanner.scanned().unread).toEqual(['usb']);
+    await clock.advance(1000);
+    expect(scanner.scanned().unread).toEqual([]);
+  });
+
   test('that the machine does not have is no failure', async () => {
     for (const bus of ['usb', 'pci'] as const) rmSync(`${sysfs.root}/bus/${bus}`, { recursive: true });
     start();
@@ -241,8 +292,8 @@ describe('a bus', () => {
   test('is not known where there is no sysfs at all', () => {
     rmSync(sysfs.root, { recursive: true });
     start();
-    expect(scanner.scanned().unread).toEqual(['usb', 'pci']);
-    expect(warn).toHaveBeenCalledTimes(2);
+    expect(scanner.scanned().unread).toEqual(['usb', 'pci', 'device-tree']);
+    expect(warn).toHaveBeenCalledTimes(3);
   });
 
   test('with more devices than a report takes is cut, which is said once and counted', async () => {

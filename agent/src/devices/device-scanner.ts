@@ -28,7 +28,7 @@ export type DeviceScannerOptions = RemovalGraceOptions & {
 
 export type ScannedDevices = {
   devices: readonly DeviceReport[];
-  /** Buses that could never be read since the start. */
+  /** Buses on which there may be more than is known: never read since the start, or not for long enough. */
   unread: readonly DeviceBus[];
 };
 
@@ -45,9 +45,9 @@ export class DeviceScanner {
   #cancel: (() => void) | undefined;
 
   constructor(options: DeviceScannerOptions) {
-    const { collectors, clock, logger, collectorMetrics: metrics } = options;
+    const { collectors, graceMs, clock, logger, collectorMetrics: metrics } = options;
     this.#options = options;
-    this.#buses = collectors.map((collector) => new BusWatch(collector, { clock, logger, metrics }));
+    this.#buses = collectors.map((collector) => new BusWatch(collector, { graceMs, clock, logger, metrics }));
     this.#grace = new RemovalGrace(options);
     this.#scanned = { devices: [], unread: collectors.map(({ bus }) => bus) };
   }
@@ -56,7 +56,7 @@ export class DeviceScanner {
   start(): void {
     this.#options.signal.addEventListener('abort', () => this.#cancel?.(), { once: true });
     this.#scan();
-    const counts = Object.fromEntries(this.#buses.map((bus) => [bus.bus, stateOf(bus)]));
+    const counts = Object.fromEntries(this.#buses.map(({ bus, state }) => [bus, state]));
     this.#options.logger.info(counts, 'Looked for devices');
   }
 
@@ -117,9 +117,4 @@ export class DeviceScanner {
       logger.warn({ bus, unreadable: known.leftOut, beyondLimit }, 'Left devices out of the report');
     }
   }
-}
-
-function stateOf({ isUnread, isAbsent, known }: BusWatch): string | number {
-  if (isUnread) return 'unread';
-  return isAbsent ? 'absent' : known.devices.length;
 }

@@ -117,7 +117,7 @@ const nodes = fc.constantFrom('.', 'cpus/cpu@0', 'cpus/cpu@1', 'soc/gpu@1', 'gpu
 test('whatever is in a tree, nothing breaks, and the coordinator takes what is made of it', {
   timeout: 60_000,
 }, async () => {
-  let devices = 0;
+  let seen = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.dictionary(names, pciDevice, { maxKeys: 4 }),
@@ -136,20 +136,17 @@ test('whatever is in a tree, nothing breaks, and the coordinator takes what is m
             for (const [file, thing] of Object.entries<Thing>(files)) put(path.join(place, name, file), thing);
           }
         }
-        const scanned = await scan();
-        expect(parseReport({ ...HEADER, ...scanned, facts: {} })).toHaveProperty('report', {
-          ...HEADER,
-          ...scanned,
-          facts: {},
-        });
-        expect(scanned.unread).toEqual([]);
-        expect(JSON.stringify(scanned)).not.toMatch(/\\u00[01]|\uFFFD/);
-        devices += scanned.devices.length;
+        const { devices, unread } = await scan();
+        const report = { ...HEADER, devices, facts: {} };
+        expect(parseReport(report)).toHaveProperty('report', report);
+        expect(unread).toEqual([]);
+        expect(JSON.stringify(devices)).not.toMatch(/\\u00[01]|\uFFFD/);
+        seen += devices.length;
       },
     ),
     { numRuns: 40 },
   );
-  expect(devices).toBeGreaterThan(20);
+  expect(seen).toBeGreaterThan(20);
 });
 
 test('a hostile tree does not keep anybody from seeing the devices that are in order', async () => {

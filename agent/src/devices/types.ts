@@ -18,4 +18,6 @@ export type BusCollector = {
   validMs: number;
   /** Throws when the bus is there, or may be there, and cannot be read. */
   read(): BusReading;
+  /** Whether something about the devices of the last reading is still being read, outside of the event loop. */
+  isLate?: () => boolean;
 };

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
@@ -69,6 +70,22 @@ describe('runBounded', { timeout: 30_000 }, () => {
     const { output, gone } = run('', { command: '/nowhere/node' });
     await expect(output).rejects.toThrow(/ENOENT/);
     await gone;
+  });
+
+  test('rejects, and is no danger to the agent, when no file descriptor is left', () => {
+    const script = `
+      import { openSync } from 'node:fs';
+      import { systemClock } from '@rollcall/common/clock.ts';
+      import { runBounded } from '${import.meta.resolve('./bounded-run.ts')}';
+      try { for (;;) openSync('/dev/null', 'r'); } catch {}
+      const options = { limitMs: 60_000, outputMax: 1000, clock: systemClock, signal: new AbortController().signal };
+      const { output, gone } = runBounded({ command: process.execPath, args: ['-v'], ...options });
+      await output.catch(({ code }) => process.exitCode = code === 'EMFILE' ? 3 : 4);
+      await gone;
+    `;
+    const agent = ['-c', 'ulimit -n 60; exec "$@"', 'sh', NODE, '--input-type=module', '-e', script];
+    const { status, stderr } = spawnSync('sh', agent, { cwd: import.meta.dirname, timeout: 20_000, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 3, stderr: '' });
   });
 
   test('ends a program that takes too long, and what it started', async () => {

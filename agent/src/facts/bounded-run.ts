@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '@rollcall/common/clock.ts';
 
 export type BoundedRunOptions = {
@@ -31,9 +31,20 @@ export function runBounded({ command, args, limitMs, outputMax, clock, signal }:
   const output = Promise.withResolvers<string>();
   const gone = Promise.withResolvers<void>();
   // A process group of its own can be killed as a whole; helpers would otherwise outlive the child.
-  const child = spawn(command, args, { cwd: '/', env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const child: ChildProcess = spawn(command, args, {
+    cwd: '/',
+    env: ENVIRONMENT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
   let stdout = '';
   let stderr = '';
+  // First of all: without a listener, this event ends the agent.
+  child.on('error', (err) => {
+    output.reject(err);
+    // Without a process there is no 'close'.
+    if (child.pid === undefined) finish();
+  });
 
   const end = (reason: string) => {
     output.reject(new Error(reason));
@@ -45,17 +56,13 @@ export function runBounded({ command, args, limitMs, outputMax, clock, signal }:
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
 
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+  // Where no file descriptor is left, there is neither a process nor a pipe.
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     if (stdout.length + chunk.length > outputMax) end(`Printed more than ${outputMax} characters`);
     else stdout += chunk;
   });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr = (stderr + chunk).slice(0, STDERR_MAX);
-  });
-  child.on('error', (err) => {
-    output.reject(err);
-    // Without a process there is no 'close'.
-    if (child.pid === undefined) finish();
   });
   // What it left behind would hold the pipes open.
   child.on('exit', () => killGroup(child.pid));

@@ -66,7 +66,7 @@ async function afterReadings(...outcomes: string[]): Promise<void> {
 describe('FactsCollector', { timeout: 30_000 }, () => {
   test('reads the facts of this machine by a child of its own', async () => {
     const collector = startCollector({ real: true });
-    expect(collector.facts()).toEqual({});
+    expect(collector.facts()).toBeUndefined();
     await afterReadings('read');
     expect(collector.facts()).toMatchObject({
       architecture: machine(),
@@ -117,10 +117,19 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     expect(changes).toBe(1);
   });
 
-  test('tries again five minutes after a failure', async () => {
+  test('tells once it knows that there are no facts', async () => {
+    childPrints('{}');
+    const collector = startCollector();
+    await afterReadings('read');
+    expect(collector.facts()).toEqual({});
+    expect(changes).toBe(1);
+  });
+
+  test('tries again five minutes after a failure, and knows nothing until then', async () => {
     writeFileSync(script(), 'process.exit(1)');
     const collector = startCollector();
     await afterReadings('failed');
+    expect(collector.facts()).toBeUndefined();
     childPrints('{"kernel":"6.1"}');
     void clock.advance(RETRY_MS);
     await afterReadings('failed', 'read');

@@ -25,12 +25,12 @@ export type FactsCollectorOptions = {
 
 /**
  * Keeps the facts about the machine: read at the start, then every hour, and five minutes after a reading that failed.
- * Nobody waits for it: there are no facts until the first reading is done, and a failed one leaves the last facts.
+ * Nobody waits for it, and a reading that fails leaves the last facts.
  */
 export class FactsCollector {
   readonly #options: FactsCollectorOptions;
   readonly #program: Program;
-  #facts: Readonly<Record<string, string>> = {};
+  #facts: Readonly<Record<string, string>> | undefined;
   #failing = false;
 
   constructor(options: FactsCollectorOptions) {
@@ -42,7 +42,8 @@ export class FactsCollector {
     void this.#run();
   }
 
-  facts(): Readonly<Record<string, string>> {
+  /** `undefined` until a reading worked: not known, which is not the same as none. */
+  facts(): Readonly<Record<string, string>> | undefined {
     return this.#facts;
   }
 

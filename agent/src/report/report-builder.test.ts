@@ -41,7 +41,7 @@ describe('buildContent', () => {
 });
 
 describe('a report', () => {
-  const report = digestContent({ services: [], devices: [], unread: [], facts: { cpu: 'x' } });
+  const report = digestContent({ services: [], devices: [], facts: { cpu: 'x' } });
 
   test('in full carries the content', () => {
     expect(fullReport(identity, report)).toEqual({

@@ -1,12 +1,12 @@
 import { contentDigest } from '@rollcall/common/digest.ts';
 import type {
-  DeviceBus,
   DeviceReport,
   FullReport,
   Heartbeat,
   ReportContent,
   ReportHeader,
   ServiceReport,
+  Unread,
 } from '@rollcall/common/report.ts';
 import type { ServiceState } from '../probes/types.ts';
 
@@ -14,7 +14,7 @@ import type { ServiceState } from '../probes/types.ts';
 export type Observations = {
   services: readonly ServiceState[];
   devices: readonly DeviceReport[];
-  unread: readonly DeviceBus[];
+  unread: readonly Unread[];
   facts: Readonly<Record<string, string>>;
 };
 

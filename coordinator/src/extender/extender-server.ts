@@ -55,10 +55,12 @@ function createServer({ certificates, clientCas, totalMs }: ExtenderServerOption
   const server = process
     .getBuiltinModule('node:https')
     .createServer({ ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN }, listener);
-  // The CAs go with every change: without them, clients would be measured by those of the machine.
-  const ca = clientCas ? { ca: [...clientCas] } : {};
-  const present = ({ cert, key }: KeyPair) =>
-    server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...ca });
+  const present = ({ cert, key, authority }: KeyPair) => {
+    // The CAs go with every change: without them, clients would be measured by those of the machine. Replicas that pass
+    // questions on show the certificate that they all have: it, or a file with its chain, says who signed it.
+    const trusted = clientCas ? { ca: [...clientCas, authority ?? cert] } : {};
+    server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...trusted });
+  };
   if (certificates.current) present(certificates.current);
   server.once('close', certificates.onChange(present));
   return server;
@@ -123,11 +125,13 @@ function send(response: ServerResponse, { status, type, body, headers }: Answer,
     pipeline(body, response, () => {});
     return;
   }
+  // Encoded once, and not for its length and again for the socket.
+  const pieces = body.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
   response.setHeader(
     'content-length',
-    body.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0),
+    pieces.reduce((sum, { length }) => sum + length, 0),
   );
-  for (const piece of body) response.write(piece);
+  for (const piece of pieces) response.write(piece);
   response.end();
 }
 

@@ -7,7 +7,7 @@ import type { ExtenderMetrics } from './metrics.ts';
 import { filterError, filterResult, nodeNames, priorityResult } from './result.ts';
 
 /** Who knows the answers. Each list is in the order of the nodes; `undefined` is a node where the pod may go. */
-export type ExtenderHandler = {
+type ExtenderHandler = {
   filter: (pod: SchedulingPod, names: readonly string[]) => readonly (Refusal | undefined)[];
   /** Whole numbers from 0 to 10. */
   prioritize: (pod: SchedulingPod, names: readonly string[]) => readonly number[];

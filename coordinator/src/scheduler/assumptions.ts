@@ -38,11 +38,15 @@ export class Assumptions {
     else this.#counts.delete(assumption.node);
   }
 
-  /** How many pods are assumed to be on their way to a node, but for one. */
-  on(node: string, except?: string): number {
+  /** How many pods are on their way to which nodes; where none is, there is no entry. Good until the next call. */
+  counts(): ReadonlyMap<string, number> {
     this.#expire();
-    const isExcepted = except !== undefined && this.#pods.get(except)?.node === node;
-    return (this.#counts.get(node) ?? 0) - (isExcepted ? 1 : 0);
+    return this.#counts;
+  }
+
+  /** Where a pod is assumed to be on its way to. */
+  nodeOf(pod: string): string | undefined {
+    return this.#pods.get(pod)?.node;
   }
 
   clear(): void {

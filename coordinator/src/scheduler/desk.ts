@@ -36,7 +36,9 @@ export class SchedulingDesk {
     if (pod.workspace === undefined) return names.map(() => undefined);
     // What it was given before did not come to pass.
     this.#assumptions.drop(pod.id);
-    const verdicts = names.map((name) => refusalOf(pod, this.#place(name), this.#options.limits));
+    const { limits } = this.#options;
+    const assumed = this.#assumptions.counts();
+    const verdicts = names.map((name) => refusalOf(pod, this.#place(name, assumed), limits));
     const accepted = names.filter((_name, index) => !verdicts[index]);
     const [first] = accepted;
     if (first === undefined) this.#refusals.refused(pod, refusedNodes(names, verdicts));
@@ -51,8 +53,9 @@ export class SchedulingDesk {
     if (pod.workspace === undefined) return names.map(() => 0);
     this.#assumptions.drop(pod.id);
     const { limits, weights } = this.#options;
+    const assumed = this.#assumptions.counts();
     const contenders = names.map((name): Contender => {
-      const place = this.#place(name);
+      const place = this.#place(name, assumed);
       return { name, worth: place && worthOf(pod, place, limits, weights) };
     });
     const best = bestOf(contenders);
@@ -74,7 +77,10 @@ export class SchedulingDesk {
   /** Every node's verdict and score for a pod, for people. Changes nothing. */
   explain(pod: SchedulingPod, names: readonly string[]): ScheduleDocument {
     const { limits, weights } = this.#options;
-    const places = names.map((name) => ({ name, place: this.#place(name, pod.id) }));
+    const assumed = new Map(this.#assumptions.counts());
+    const own = this.#assumptions.nodeOf(pod.id);
+    if (own !== undefined) assumed.set(own, (assumed.get(own) ?? 1) - 1);
+    const places = names.map((name) => ({ name, place: this.#place(name, assumed) }));
     return scheduleDocument(pod, places, { limits, weights });
   }
 
@@ -103,7 +109,7 @@ export class SchedulingDesk {
   hintDue(node: string): boolean {
     const kinds = this.#refusals.awaited(node);
     if (kinds.length === 0) return false;
-    const place = this.#place(node);
+    const place = this.#place(node, this.#assumptions.counts());
     if (kinds.some((workspace) => !refusalOf({ workspace }, place, this.#options.limits))) {
       return this.#refusals.passed(node);
     }
@@ -116,9 +122,9 @@ export class SchedulingDesk {
     return this.#refusals.nodes().filter((node) => this.hintDue(node));
   }
 
-  #place(name: string, exceptPod?: string): Place | undefined {
+  #place(name: string, assumed: ReadonlyMap<string, number>): Place | undefined {
     const node = this.#node(name);
-    return node && placeOn(node, this.#assumptions.on(name, exceptPod));
+    return node && placeOn(node, assumed.get(name) ?? 0);
   }
 
   #node(name: string): SchedulableNode | undefined {

@@ -1,5 +1,5 @@
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
-import { type Limits, type Place, removalTaint } from './schedulable-node.ts';
+import { type Limits, type Place, type RequiredService, removalTaint } from './schedulable-node.ts';
 import type { SchedulingPod, WorkspaceKind } from './scheduling-pod.ts';
 
 /**
@@ -35,7 +35,7 @@ const LABELS_OF_KIND: Readonly<Record<WorkspaceKind, readonly string[]>> = {
 };
 
 /** What a node that nobody here knows is refused with; a moment later it may be known. */
-export const UNKNOWN_NODE: Refusal = {
+const UNKNOWN_NODE: Refusal = {
   rule: 'unknown-node',
   message: 'the coordinator does not know this node, or not yet',
   preemptible: false,
@@ -43,7 +43,7 @@ export const UNKNOWN_NODE: Refusal = {
 };
 
 /** In their order: the first that objects is the one that the scheduler is told. */
-export const FILTER_RULES: readonly Rule[] = [
+const FILTER_RULES: readonly Rule[] = [
   {
     name: 'deleting',
     preemptible: false,
@@ -76,10 +76,8 @@ export const FILTER_RULES: readonly Rule[] = [
     preemptible: false,
     announced: true,
     objection(_kind, { node }) {
-      const missing = node.services.filter(
-        ({ state, shown }) => state === 'not-ready' || (state === 'unknown' && !shown),
-      );
-      if (missing.length === 0) return undefined;
+      if (!node.services.some(isMissing)) return undefined;
+      const missing = node.services.filter(isMissing);
       const names = missing.map(({ name }) => name);
       return {
         message: `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} not ready on the node`,
@@ -113,6 +111,10 @@ export const FILTER_RULES: readonly Rule[] = [
     },
   },
 ];
+
+function isMissing({ state, shown }: RequiredService): boolean {
+  return state === 'not-ready' || (state === 'unknown' && !shown);
+}
 
 /** The first rule that keeps a pod off a node; `undefined` where it may go. */
 export function refusalOf({ workspace }: Asking, place: Place | undefined, limits: Limits): Refusal | undefined {

@@ -74,11 +74,15 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
 ];
 
 function imagesThere({ images }: SchedulingPod, { node }: Place): number {
-  return images.filter((image) => node.workspaces?.images.has(image) || node.images?.has(image)).length;
+  let count = 0;
+  for (const image of images) if (node.workspaces?.images.has(image) || node.images?.has(image)) count += 1;
+  return count;
 }
 
 function falls({ services }: Place['node']): number {
-  return services.reduce((most, service) => Math.max(most, service.falls), 0);
+  let most = 0;
+  for (const service of services) most = Math.max(most, service.falls);
+  return most;
 }
 
 /** What speaks for a node, from 0 to 1: the mean of all terms by their weights. */

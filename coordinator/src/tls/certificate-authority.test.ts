@@ -28,7 +28,7 @@ describe('a leaf', () => {
     expect(pairProblem(leaf)).toBeUndefined();
     expect(info.names.toSorted()).toEqual(['127.0.0.1', '::1', 'localhost', 'rollcall-coordinator.rollcall.svc']);
     expect(info.x509.ca).toBe(false);
-    expect(info.x509.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
+    expect(info.x509.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
     expect(Math.abs(info.notAfterMs - nowMs - LEAF_LIFE_MS)).toBeLessThan(1000);
     expect(isIssuedBy(info, parseCertificate(authority.cert))).toBe(true);
     expect(isIssuedBy(info, parseCertificate(other.cert))).toBe(false);

@@ -1,5 +1,10 @@
 /** A certificate (or chain, leaf first) and its private key, both PEM. */
-export type KeyPair = { cert: string; key: string };
+export type KeyPair = {
+  cert: string;
+  key: string;
+  /** The certificate (PEM) of who signed it, where that is known and not in the chain. */
+  authority?: string;
+};
 
 /** The certificate that is served now. Whoever has a better one sets it; whoever serves it is told. */
 export class CertificateHolder {

@@ -187,7 +187,7 @@ export class CertificateStore {
     if (!stored.leaf) return stored;
     const { notAfterMs } = parseCertificate(stored.leaf.cert);
     if (notAfterMs <= clock.now() && certificates.current) return stored;
-    certificates.set(stored.leaf);
+    certificates.set({ ...stored.leaf, ...(stored.authority ? { authority: stored.authority.cert } : {}) });
     metrics?.set('leaf', notAfterMs);
     return stored;
   }

@@ -1,4 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../control-plane/api-client.ts';
+import { createCertificateAuthority, type KeyPairPem } from '../../control-plane/certificates.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { ask } from './ask.ts';
 import { SchedulerStage } from './scheduler-stage.ts';
@@ -33,6 +39,48 @@ describe('an extender that may not be ignored', () => {
     await stage.rig.addCoordinator();
     await stage.rig.leader();
     expect(await stage.nodeOf('waiting', 120_000)).toBe(stage.rig.node(0).name);
+  });
+});
+
+describe('two coordinators that serve HTTPS to whom they know', () => {
+  let stage: SchedulerStage;
+  let scheduler: KeyPairPem;
+  beforeAll(async () => {
+    const authority = await createCertificateAuthority('schedulers');
+    scheduler = await authority.issue({ commonName: 'system:kube-scheduler' });
+    const dir = await mkdtemp(path.join(tmpdir(), 'rollcall-scheduler-ca-'));
+    await writeFile(path.join(dir, 'ca.crt'), authority.cert);
+    const files = ['--scheduler-tls=on', `--scheduler-client-ca-file=${path.join(dir, 'ca.crt')}`];
+    const coordinatorArgs = ['--scheduler-listen=127.0.0.1:0', ...files];
+    stage = await SchedulerStage.start({ nodes: 0, coordinators: 2, coordinatorArgs });
+    await stage.rig.leader();
+    await rm(dir, { recursive: true });
+  });
+  afterAll(() => stage?.stop());
+
+  /** The status of an answer, or the code of what went wrong. */
+  const statusOf = (port: number, tls: object) =>
+    new Promise<number | string | undefined>((resolve) => {
+      const body = JSON.stringify({ Pod: {}, Nodes: null, NodeNames: [] });
+      const headers = { 'content-type': 'application/json', 'content-length': body.length };
+      const options = { method: 'POST', headers, agent: false as const, ...tls };
+      const outgoing = request(`https://127.0.0.1:${port}/scheduler/filter`, options, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode));
+      });
+      outgoing.on('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+      outgoing.end(body);
+    });
+
+  test('answer a scheduler with a certificate, the standby through the leader, and nobody else', async () => {
+    const path = '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator-ca';
+    const { data } = await stage.api.get<KubeObject & { data: Record<string, string> }>(path);
+    const ca = data['ca.crt'];
+    for (const coordinator of stage.rig.coordinators) {
+      const { port } = (await coordinator.waitForLog('Started'))['scheduler'] as { port: number };
+      const asked = () => statusOf(port, { ca, servername: 'rollcall-coordinator.rollcall.svc', ...scheduler });
+      await waitFor(`${coordinator.name} to answer`, async () => (await asked()) === 200, { timeoutMs: 20_000 });
+      expect(await statusOf(port, { ca, servername: 'rollcall-coordinator.rollcall.svc' })).not.toBe(200);
+    }
   });
 });
 

@@ -110,7 +110,9 @@ test('a workspace that waits for a service goes as soon as it is ready', async (
 test('explain says for a pod what speaks against each node, and for it', async () => {
   await stage.workspace('asks', {}, { nodeSelector: { 'kubernetes.io/hostname': 'bare' } });
   const leader = await stage.rig.leader();
-  type Explained = { nodes: { name: string; refusals: { rule: string }[]; terms: { term: string }[]; score: number }[] };
+  type Explained = {
+    nodes: { name: string; refusals: { rule: string }[]; terms: { term: string }[]; score: number }[];
+  };
   const explained = await leader.console<Explained>('/v1/schedule?pod=default/asks');
   const node = (name: string) => explained?.nodes.find((each) => each.name === name);
   expect(node('bare')?.refusals.map(({ rule }) => rule)).toEqual(['services']);

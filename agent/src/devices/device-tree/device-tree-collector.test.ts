@@ -56,6 +56,11 @@ describe('the device tree collector', () => {
     expect(read()).toBe('absent');
   });
 
+  test.each(['procfs', 'root'] as const)('is not known without the %s where it would be', (place) => {
+    rmSync(sysfs[place], { recursive: true });
+    expect(read).toThrow(`there is nothing at ${sysfs[place]}`);
+  });
+
   test('follows no links inside the tree, and does not go on for ever', () => {
     sysfs.node('', ['a']);
     sysfs.node('cpu@0', ['b']);

@@ -21,8 +21,8 @@ type Walk = {
 };
 
 /**
- * Reads the device tree in procfs, or else in sysfs, where containers may find an empty directory in its place. Nodes are
- * directories, properties are files.
+ * Reads the device tree in procfs, or else in sysfs: the one in procfs is a link to `/sys/firmware/devicetree/base`, which
+ * leads nowhere where the sysfs of the machine is mounted elsewhere. Nodes are directories, properties are files.
  */
 export function createDeviceTreeCollector(procfsRoot: string, sysfsRoot: string, files: HostFiles): BusCollector {
   const places = [`${procfsRoot}/device-tree`, `${sysfsRoot}/firmware/devicetree/base`];
@@ -34,6 +34,8 @@ export function createDeviceTreeCollector(procfsRoot: string, sysfsRoot: string,
     read(): BusReading {
       const root = places.find((place) => files.list(place) !== undefined);
       if (root === undefined) {
+        const missing = [procfsRoot, sysfsRoot].find((place) => files.list(place) === undefined);
+        if (missing !== undefined) throw new Error(`there is nothing at ${missing}`);
         walk = undefined;
         return 'absent';
       }

@@ -20,6 +20,11 @@ export class SerialNumbers {
     this.#onRead = onRead;
   }
 
+  /** There are some that will be known later. */
+  get isReading(): boolean {
+    return this.#isReading;
+  }
+
   /** The serial number in `file`, if it is known by now for what has this signature. */
   get(file: string, signature: string): string | undefined {
     const known = this.#entries.get(file);

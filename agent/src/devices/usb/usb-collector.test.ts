@@ -42,8 +42,10 @@ describe('the USB collector', () => {
   test('tells the serial number a moment later', async () => {
     sysfs.usb('1-1', { ...CORAL, serial: 'AB 12' });
     expect(read()).toEqual([{ class: 'fe', vendor: '1a6e', device: '089a' }]);
+    expect(collector.isLate?.()).toBe(true);
     await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(1));
     expect(read()).toEqual([{ class: 'fe', vendor: '1a6e', device: '089a', serial: 'AB 12' }]);
+    expect(collector.isLate?.()).toBe(false);
   });
 
   test('sees interfaces that come after the device', () => {

@@ -59,6 +59,7 @@ export function createUsbCollector(sysfsRoot: string, files: HostFiles, onLateNe
       serials.keep(new Set(names.map(serialFile)));
       return cache.refresh(names, look);
     },
+    isLate: () => serials.isReading,
   };
 }
 
