@@ -32,6 +32,7 @@ import type { ReadinessGate } from './labelers/readiness.ts';
 import { missingLabels, type StartupGateOptions } from './labelers/startup-gate.ts';
 import { ReadinessTracker } from './readiness/tracker.ts';
 import type { Service } from './services.ts';
+import { TakenLabels } from './taken-labels.ts';
 
 export type DeciderOptions = {
   client: KubeClient;
@@ -70,6 +71,9 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
   WITHDRAWN_LABELS_ANNOTATION,
 ]);
 
+/** A node as it was, and what was thought of it, when it was planned. */
+type Grounds = { node: ObservedNode; judged: JudgedNode };
+
 /** The way from what is known to what is written: fleet, readiness, labelers, intent, and the reconciler at its end. */
 export class Decider {
   readonly fleet: Fleet;
@@ -81,14 +85,16 @@ export class Decider {
   readonly #hints = new Map<string, string>();
   /** Nodes behind the startup gate, and when they have waited long enough, by the wall clock. */
   readonly #gated = new Map<string, number>();
+  /** Where pods are evicted for it. */
+  readonly #taken: TakenLabels | undefined;
   readonly #options: DeciderOptions;
   readonly #labelers: Labelers;
-  /** Nodes as they were, and what was thought of them, when they were planned. */
-  readonly #grounds = new WeakMap<NodePlan, { node: ObservedNode; judged: JudgedNode }>();
+  readonly #grounds = new WeakMap<NodePlan, Grounds>();
 
   constructor(options: DeciderOptions) {
-    const { clock, client } = options;
+    const { clock, client, eviction } = options;
     this.#options = options;
+    this.#taken = eviction && new TakenLabels(eviction.ignoredLabels);
     this.#labelers = createLabelers(options);
     this.setAside = new SetAside(clock);
     const { announcer } = options;
@@ -128,7 +134,8 @@ export class Decider {
     if (!snapshot) return undefined;
     const readiness = this.readiness.judge(snapshot, now);
     const schedulingHint = this.#hints.get(name);
-    return { ...snapshot, readiness, ageMs: now.wallMs - snapshot.createdAtMs, schedulingHint };
+    const takenLabels = this.#taken?.of(name);
+    return { ...snapshot, readiness, ageMs: now.wallMs - snapshot.createdAtMs, schedulingHint, takenLabels };
   }
 
   /** Has a node changed in a way that lets kube-scheduler try again there. */
@@ -162,6 +169,7 @@ export class Decider {
   restart(): void {
     this.readiness.clear();
     this.#hints.clear();
+    this.#taken?.clear();
     this.#options.announcer.restart();
     this.#options.followUps.restart();
     this.fleet.restart({ forgetReports: true });
@@ -193,6 +201,7 @@ export class Decider {
     const node = this.fleet.node(name);
     const judged = this.judged(name);
     if (!node || !judged) return;
+    this.#taken?.seen(node);
     if (!announcer.hasSeen(name)) announcer.shows(node, judged);
     const isGated = node.taints?.some(({ key }) => key === STARTUP_TAINT) === true;
     if (isGated) this.#gated.set(name, node.createdAtMs + this.#options.startupGate.maxWaitMs);
@@ -208,15 +217,17 @@ export class Decider {
     this.changes.forget(name);
     this.#gated.delete(name);
     this.#hints.delete(name);
+    this.#taken?.forget(name);
   }
 
   /** Takes the answer to a write, and tells what it changed, and why. */
   #written(written: Node, plan: NodePlan): void {
     const { name } = written.metadata;
     const answer = this.fleet.observe(written);
-    this.fleet.written(answer);
     // Not what is known by now: the watch may have told of the write, or of something newer, before its answer came.
     const grounds = this.#grounds.get(plan);
+    if (grounds) this.#keepTaken(grounds, answer, plan);
+    this.fleet.written(answer);
     if (!grounds) return;
     const { node: before, judged } = grounds;
     const after = { ...answer, taints: answer.taints ?? before.taints };
@@ -227,5 +238,13 @@ export class Decider {
     announcer.shows(after, judged);
     const opened = changes.find(({ kind, key, to }) => kind === 'taint' && key === STARTUP_TAINT && to === undefined);
     if (opened) announcer.gateOpened(judged, missingLabels(judged, this.#options.startupGate));
+  }
+
+  #keepTaken({ node, judged }: Grounds, answer: ObservedNode, { withdrawal, set }: NodePlan): void {
+    this.#taken?.took(withdrawal?.labels ?? [], node, answer);
+    const note = set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
+    // The note that was made of them is there.
+    const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
+    if (isNoted) this.#taken?.noted(answer.name, judged.takenLabels ?? {});
   }
 }

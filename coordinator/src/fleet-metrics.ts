@@ -18,6 +18,8 @@ export function registerGateMetric(registry: Registry): (outcome: 'complete' | '
     labelNames: ['outcome'],
     registers: [registry],
   });
+  // From the start, or the first one would not count as an increase.
+  for (const outcome of ['complete', 'expired']) opened.inc({ outcome }, 0);
   return (outcome) => opened.inc({ outcome });
 }
 

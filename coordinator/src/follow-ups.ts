@@ -14,7 +14,14 @@ import { notifyUrl } from './notify/notify-url.ts';
 export type FollowUpOptions = {
   config: Pick<
     CoordinatorConfig,
-    'evict' | 'evictionsPerMinute' | 'notifyUrl' | 'notifyNodes' | 'dryRun' | 'leaseNamespace' | 'leaseName'
+    | 'evict'
+    | 'evictionDelaySeconds'
+    | 'evictionsPerMinute'
+    | 'notifyUrl'
+    | 'notifyNodes'
+    | 'dryRun'
+    | 'leaseNamespace'
+    | 'leaseName'
   >;
   client: KubeClient;
   fence: WriteFence;
@@ -34,7 +41,7 @@ export type FollowUps = {
   /** A node may be other than it was. The leader's alone. */
   look: (node: string) => void;
   forget: (node: string) => void;
-  /** This replica begins to lead: what was told before was told by another. */
+  /** This replica begins to lead, or ends: what was told before was told by another. */
   restart: () => void;
   /** Resolves when nothing is under way that only a leader may do. */
   settled: () => Promise<void>;
@@ -56,6 +63,7 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
     ? new Evictor({
         ...options,
         dryRun: config.dryRun,
+        delayMs: config.evictionDelaySeconds * 1000,
         perSecond: config.evictionsPerMinute / 60,
         stateOf: (name) => {
           const node = fleet().node(name);
@@ -79,6 +87,7 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
       for (const notifier of notifiers) notifier.gone(name);
     },
     restart: () => {
+      evictor?.restart();
       for (const notifier of notifiers) notifier.clear();
     },
     settled: async () => evictor?.settled(),

@@ -194,6 +194,14 @@ export const COORDINATOR_OPTIONS = {
     default: false,
     help: 'With --evict: the labels of services that are not ready evict, too.',
   },
+  evictionDelaySeconds: {
+    type: 'number',
+    default: 30,
+    min: 0,
+    max: 3600,
+    integer: false,
+    help: 'How long a label has to be away before pods are evicted for it.',
+  },
   evictionsPerMinute: {
     type: 'number',
     default: 60,

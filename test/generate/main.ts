@@ -3,6 +3,7 @@ import path from 'node:path';
 import { fillBlock } from './blocks.ts';
 import { chartBlocks, chartFiles } from './chart/files.ts';
 import { manifestFiles } from './manifests/files.ts';
+import { monitoringBlocks, monitoringFiles } from './monitoring/files.ts';
 import { referenceBlocks } from './reference.ts';
 import { ruleFiles } from './rules/files.ts';
 
@@ -30,10 +31,11 @@ function textOf(file: string): string | undefined {
   }
 }
 
-for (const block of [...(await referenceBlocks()), ...chartBlocks()]) {
+for (const block of [...(await referenceBlocks()), ...chartBlocks(), ...monitoringBlocks()]) {
   bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
 }
-for (const { file, content } of [...manifestFiles(), ...ruleFiles(), ...chartFiles()]) bring(file, file, () => content);
+for (const { file, content } of [...manifestFiles(), ...ruleFiles(), ...chartFiles(), ...monitoringFiles()])
+  bring(file, file, () => content);
 
 if (stale.length > 0) {
   const lines = stale.map((entry) => `  ${entry}\n`).join('');

@@ -65,6 +65,7 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
     record: (each) => news.push(each),
     stateOf: (node) => states.get(node),
     dryRun: false,
+    delayMs: 0,
     ...options,
   });
 

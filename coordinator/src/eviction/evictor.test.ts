@@ -54,6 +54,62 @@ describe('a node that lost a label', () => {
   });
 });
 
+describe('the delay', () => {
+  const delayed = () => evictorRig({ delayMs: 30_000 });
+
+  test('has to pass before the node is looked at, and passes once', async () => {
+    const rig = delayed();
+    rig.lose('n', 'a');
+    await rig.clock.advance(20_000);
+    rig.evictor.consider('n');
+    await rig.clock.advance(9999);
+    expect(rig.asked()).toEqual([]);
+    await rig.clock.advance(1);
+    expect(rig.asked()).toEqual([LIST, 'evict a']);
+    await rig.clock.advance(600_000);
+    expect(rig.asked()).toEqual([]);
+    expect(rig.clock.pendingTimers).toBe(0);
+  });
+
+  test('begins anew with every flap, so that one of milliseconds costs no pod', async () => {
+    const rig = delayed();
+    for (let count = 0; count < 10; count += 1) {
+      rig.lose('n', 'a');
+      await rig.clock.advance(25_000);
+      rig.states.set('n', { labels: { gpu: 'true' }, withdrawn: {} });
+      rig.evictor.consider('n');
+      await rig.clock.advance(5000);
+    }
+    expect(rig.asked()).toEqual([]);
+  });
+
+  test('is each label’s own', async () => {
+    const rig = delayed();
+    rig.lose('n', 'a');
+    const metadata = { name: 'b', namespace: 'default', uid: 'uid-b', resourceVersion: '1' };
+    rig.pods.set('b', { metadata, spec: { nodeName: 'n', nodeSelector: { tpu: 'true' } } });
+    await rig.clock.advance(10_000);
+    rig.states.set('n', { labels: {}, withdrawn: { gpu: 'true', tpu: 'true' } });
+    rig.evictor.consider('n');
+    await rig.clock.advance(20_000);
+    expect(rig.asked()).toEqual([LIST, 'evict a']);
+    await rig.clock.advance(10_000);
+    expect(rig.asked()).toEqual([LIST, 'evict b']);
+  });
+
+  test('begins anew where another term does', async () => {
+    const rig = delayed();
+    rig.lose('n', 'a');
+    await rig.clock.advance(20_000);
+    rig.evictor.restart();
+    rig.evictor.consider('n');
+    await rig.clock.advance(29_999);
+    expect(rig.asked()).toEqual([]);
+    await rig.clock.advance(1);
+    expect(rig.asked()).toEqual([LIST, 'evict a']);
+  });
+});
+
 test('a node from which nothing was withdrawn is never listed', async () => {
   const rig = evictorRig();
   rig.states.set('n', { labels: {}, withdrawn: {} });

@@ -3,6 +3,7 @@ import { sleep } from '@rollcall/common/clock.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { WorkQueue } from '../apply/work-queue.ts';
 import { KubeStatusError } from '../kube/client.ts';
+import { AwayLabels, type Ripe } from './away-labels.ts';
 import { EvictionBudget } from './eviction-budget.ts';
 import { EvictionRound, type RoundDependencies } from './eviction-round.ts';
 import { createEvictionMetrics } from './metrics.ts';
@@ -18,6 +19,8 @@ export type EvictorOptions = Pick<
   registry: Registry;
   /** A Node as it is known now; `undefined` when it is not known. What was returned must not change any more. */
   stateOf: (node: string) => NodeState | undefined;
+  /** How long a label has to be away before pods go for it. */
+  delayMs: number;
   /** Evictions in the whole fleet; 1 unless told. */
   perSecond?: number;
 };
@@ -35,6 +38,7 @@ export class Evictor {
   readonly #options: EvictorOptions;
   readonly #queue: WorkQueue;
   readonly #budget: EvictionBudget;
+  readonly #away: AwayLabels;
   readonly #dependencies: RoundDependencies;
   readonly #nodes = new Map<string, WaitingPods>();
   #working = false;
@@ -42,18 +46,20 @@ export class Evictor {
 
   constructor(options: EvictorOptions) {
     this.#options = options;
-    const { clock, random, perSecond = PER_SECOND, registry, signal } = options;
+    const { clock, random, delayMs, perSecond = PER_SECOND, registry, signal } = options;
+    this.#away = new AwayLabels(delayMs);
     this.#queue = new WorkQueue({ clock, random, onReady: () => this.#next() });
     this.#budget = new EvictionBudget({ perSecond, burst: BURST });
     const metrics = createEvictionMetrics(registry, () => this.#pending());
     this.#dependencies = { ...options, budget: this.#budget, metrics, stateOf: (node) => this.#stateOf(node) };
-    signal.addEventListener('abort', () => this.#forgetAll(), { once: true });
+    signal.addEventListener('abort', () => this.restart(), { once: true });
   }
 
   /** Looks at a node soon, if rollcall withdrew labels from it. What is asked while the fence is closed is ignored. */
   consider(node: string): void {
     if (!this.#mayWrite()) return;
     const state = this.#stateOf(node);
+    this.#lookWhenMoreIsAway(node);
     if (!state) {
       this.#nodes.delete(node);
       return;
@@ -62,6 +68,13 @@ export class Evictor {
     const restMs = looked && isDeepStrictEqual(looked.state, state) ? looked.atMs + SAME_AGAIN_MS - this.#nowMs() : 0;
     if (restMs > 0) this.#queue.addAfter(node, restMs);
     else this.#queue.add(node);
+  }
+
+  /** Forgets everything: whoever leads next is told of every node, and every label counts as away from then on. */
+  restart(): void {
+    this.#queue.clear();
+    this.#nodes.clear();
+    this.#away.clear();
   }
 
   /** Resolves when no eviction is under way: after that the Lease may go to another, if the fence is closed. */
@@ -85,8 +98,13 @@ export class Evictor {
     const state = await this.#stateInTurn(name);
     if (state) await this.#lookAt(name, state);
     else this.#nodes.delete(name);
-    // Whoever leads next is told of every node.
-    if (!this.#mayWrite()) this.#forgetAll();
+    if (this.#mayWrite()) this.#lookWhenMoreIsAway(name);
+    else this.restart();
+  }
+
+  #lookWhenMoreIsAway(name: string): void {
+    const delayMs = this.#ripeOf(name)?.moreInMs;
+    if (delayMs !== undefined) this.#queue.addAfter(name, delayMs);
   }
 
   /** The node's state once there is something left of the budget, so that what is listed then is not old. */
@@ -140,18 +158,20 @@ export class Evictor {
   /** `undefined` when there is nothing to do for the node, or no right to. */
   #stateOf(name: string): NodeState | undefined {
     if (!this.#mayWrite()) return undefined;
-    const state = this.#options.stateOf(name);
+    const state = this.#ripeOf(name)?.state;
     return state && Object.keys(state.withdrawn).length > 0 ? state : undefined;
+  }
+
+  #ripeOf(name: string): Ripe | undefined {
+    const state = this.#options.stateOf(name);
+    if (state) return this.#away.look(name, state, this.#nowMs());
+    this.#away.forget(name);
+    return undefined;
   }
 
   #mayWrite(): boolean {
     const { fence, signal } = this.#options;
     return !signal.aborted && fence.remainingMs() > 0;
-  }
-
-  #forgetAll(): void {
-    this.#queue.clear();
-    this.#nodes.clear();
   }
 
   #nowMs(): number {

@@ -6,6 +6,7 @@ import { poolOf } from '../pools.ts';
 import type { Service } from '../services.ts';
 import { type Freshness, FreshnessTracker } from './freshness.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
+import { Machines } from './machines.ts';
 import { NodeIndex } from './node-index.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
@@ -43,6 +44,7 @@ export class Fleet {
   readonly #intern = createIntern();
   readonly #nodes: NodeStore;
   readonly #ledger = new ReportLedger();
+  readonly #machines = new Machines();
   readonly #componentPods: NodeIndex<ObservedPod>;
   readonly #agentPods: NodeIndex<ObservedPod>;
   readonly #workspaces: NodeIndex<ObservedWorkspace>;
@@ -139,9 +141,11 @@ export class Fleet {
   /** Takes a report of an authenticated agent. The Node is known: ingest has compared its uid. */
   accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: Admission; reply: ReportReply } {
     const { node } = report;
-    const before = this.freshness.of(node);
-    const admission = this.#ledger.admit(report, identity, before.state === 'silent' || before.state === 'unheard');
-    if (admission !== 'ignored') this.#heard(node, admission, before.state);
+    const { state } = this.freshness.of(node);
+    const before = this.#ledger.content(node)?.services;
+    const admission = this.#ledger.admit(report, identity, state === 'silent' || state === 'unheard');
+    const isOther = this.#ledger.content(node)?.services !== before;
+    if (admission !== 'ignored') this.#heard(node, admission, isOther || state !== 'fresh');
     const windowSeconds = this.#options.windowMs / 1000;
     const reply: ReportReply = {
       nextReportSeconds: heartbeatSeconds(this.#nodes.size, windowSeconds),
@@ -151,14 +155,17 @@ export class Fleet {
     return { admission, reply };
   }
 
-  #heard(node: string, admission: Admission, stateBefore: string): void {
+  /** `isUrgent`: it is other than it was, as far as services go. */
+  #heard(node: string, admission: Admission, isUrgent: boolean): void {
     const pool = this.#poolOf(node);
     const now = this.#options.clock.monotonic();
     // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
     if (admission === 'unknown-digest') this.freshness.expect(node, pool, now);
     else this.freshness.heard(node, pool, now, admission === 'leaving');
-    if (admission === 'content' || admission === 'leaving' || stateBefore !== 'fresh')
-      this.#options.onDirty(node, true);
+    const content = this.#ledger.content(node);
+    const isOtherMachine = content !== undefined && this.#machines.take(node, content, now);
+    if (isUrgent || admission === 'leaving') this.#options.onDirty(node, true);
+    else if (isOtherMachine) this.#options.onDirty(node, false);
   }
 
   snapshot(name: string): NodeSnapshot | undefined {
@@ -178,7 +185,7 @@ export class Fleet {
       ownedLabels: node.owned.labels,
       sharedLabels: node.shared ?? NO_KEYS,
       allocatable: node.allocatable,
-      machine: content,
+      machine: this.#machines.of(name),
       pool: this.#poolOf(name),
       freshness: this.freshness.of(name),
       services,
@@ -202,13 +209,18 @@ export class Fleet {
 
   /** This replica begins to lead, or has lost the API server for a while: all nodes get a fresh window. */
   restart(options: { forgetReports: boolean }): void {
-    if (options.forgetReports) this.#ledger.clear();
+    if (options.forgetReports) {
+      this.#ledger.clear();
+      this.#machines.clear();
+    }
     this.freshness.restart(this.#options.clock.monotonic());
     this.markAll();
   }
 
   tick(): void {
-    this.freshness.tick(this.#options.clock.monotonic());
+    const now = this.#options.clock.monotonic();
+    this.freshness.tick(now);
+    for (const node of this.#machines.tick(now)) this.#options.onDirty(node, false);
   }
 
   /** Every node is to be looked at. */
@@ -243,6 +255,7 @@ export class Fleet {
   #nodeChanged({ name, previous, next }: NodeChange): void {
     if (previous && previous.uid !== next?.uid) {
       this.#ledger.forget(name);
+      this.#machines.forget(name);
       this.freshness.forget(name);
       this.#options.onNodeGone(name);
     }

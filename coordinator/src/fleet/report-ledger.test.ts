@@ -81,6 +81,46 @@ describe('two agents that overlap', () => {
   });
 });
 
+describe('a device that many machines have', () => {
+  const device = (serial: string) => ({ bus: 'usb' as const, attributes: { vendor: '18d1', serial } });
+  let sequence = 0;
+  const admit = (ledger: ReportLedger, node: string, serial: string) => {
+    sequence += 1;
+    const report = { ...full('a', sequence), node, devices: [device(serial)] };
+    ledger.admit(report, { ...identity(1), node }, false);
+    return ledger.content(node)?.devices[0];
+  };
+
+  test('is kept once, unless it is described at length', () => {
+    const ledger = new ReportLedger();
+    expect(admit(ledger, 'n', 'x')).toBe(admit(ledger, 'm', 'x'));
+    const long = 'x'.repeat(500);
+    expect(admit(ledger, 'n', long)).not.toBe(admit(ledger, 'm', long));
+    expect(admit(ledger, 'n', long)).toEqual(device(long));
+  });
+
+  test('is remembered only among so many', () => {
+    const ledger = new ReportLedger();
+    const first = admit(ledger, 'n', 'x');
+    for (let index = 0; index < 10_000; index += 1) admit(ledger, 'm', String(index).padEnd(440, '-'));
+    expect(admit(ledger, 'o', 'x')).not.toBe(first);
+  });
+});
+
+test('what a report repeats is kept once', () => {
+  const ledger = new ReportLedger();
+  const report = (sequence: number, cpu = 'x') => ({ ...full('a', sequence), facts: { cpu } });
+  ledger.admit(report(1), identity(1), false);
+  const before = ledger.content('n');
+  ledger.admit(report(2), identity(1), false);
+  expect(ledger.content('n')?.facts).toBe(before?.facts);
+  expect(ledger.content('n')?.devices).toBe(before?.devices);
+  expect(ledger.content('n')?.services).toBe(before?.services);
+  expect(ledger.content('n')?.unread).toBe(before?.unread);
+  ledger.admit(report(3, 'y'), identity(1), false);
+  expect(ledger.content('n')?.facts).toEqual({ cpu: 'y' });
+});
+
 test('a Node that came back under the same name inherits nothing', () => {
   const ledger = new ReportLedger();
   ledger.admit(full('a', 9), identity(10, 'first'), false);

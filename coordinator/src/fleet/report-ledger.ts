@@ -28,8 +28,15 @@ type NodeRecord = {
 
 /** Two agents overlap in a rolling update; eight generations within one coordinator's memory are plenty. */
 const SUPERSEDED_MAX = 8;
-/** Then the memory of devices that are alike is begun anew. */
-const DEVICES_MAX = 20_000;
+/** Characters of what describes a device; what is longer is hardly the same elsewhere. */
+const COMMON_DEVICE_MAX = 500;
+/** Characters of all of them; then the memory of devices that are alike is begun anew. */
+const COMMON_DEVICES_MAX = 4_000_000;
+
+/** What is as it was, is the very same: others hold on to it, and compare by it. */
+function kept<T>(before: T | undefined, now: T): T {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(now) ? before : now;
+}
 
 /**
  * The latest report of each node. Agents restart, and two of them overlap in a rolling update, so that reports of
@@ -40,6 +47,7 @@ export class ReportLedger {
   readonly #records = new Map<string, NodeRecord>();
   /** The machines of a fleet are much alike: a device that many of them have is kept once. */
   readonly #devices = new Map<string, DeviceReport>();
+  #devicesLength = 0;
 
   /** `currentIsSilent` says that the agent that counts has not been heard for long: then any newcomer may replace it. */
   admit(report: FullReport | Heartbeat, identity: ReportIdentity, currentIsSilent: boolean): Admission {
@@ -57,7 +65,16 @@ export class ReportLedger {
     this.#records.set(report.node, record);
     if ('services' in report) {
       const { services, devices, unread = [], facts } = report;
-      record.content = { services, devices: devices.map((device) => this.#intern(device)), unread, facts };
+      const before = record.content;
+      record.content = {
+        services: kept(before?.services, services),
+        devices: kept(
+          before?.devices,
+          devices.map((device) => this.#intern(device)),
+        ),
+        unread: kept(before?.unread, unread),
+        facts: kept(before?.facts, facts),
+      };
       record.digest = report.digest;
       return report.leaving ? 'leaving' : 'content';
     }
@@ -92,13 +109,19 @@ export class ReportLedger {
 
   #intern(device: DeviceReport): DeviceReport {
     const text = JSON.stringify(device);
+    if (text.length > COMMON_DEVICE_MAX) return device;
     const known = this.#devices.get(text);
     if (known) return known;
-    if (this.#devices.size >= DEVICES_MAX) this.#devices.clear();
+    this.#devicesLength += text.length;
+    if (this.#devicesLength > COMMON_DEVICES_MAX) {
+      this.#devices.clear();
+      this.#devicesLength = text.length;
+    }
     this.#devices.set(text, device);
     return device;
   }
 
+  /** Parts of it that a later report repeats are the very same objects then. */
   content(node: string): ReportContent | undefined {
     return this.#records.get(node)?.content;
   }

@@ -1,5 +1,6 @@
-import type { ReportContent, ServiceReport } from '@rollcall/common/report.ts';
+import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Freshness } from './freshness.ts';
+import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
@@ -28,7 +29,7 @@ export type NodeSnapshot = {
   /** `undefined` where only metadata is watched. */
   allocatable: ObservedNode['allocatable'];
   /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */
-  machine: Pick<ReportContent, 'devices' | 'unread' | 'facts'> | undefined;
+  machine: Machine | undefined;
   /** The pods of the watched components on this node. */
   pods: readonly ObservedPod[];
   /** The workspaces on this node; `undefined` while nobody knows. */

@@ -29,10 +29,22 @@ describe('parseReport', () => {
     expect(parseReport({ ...full, leaving: true })).toEqual({ report: { ...full, leaving: true } });
   });
 
-  it('takes absent devices and facts as empty', () => {
+  it('takes absent devices and facts as unread, so that nothing goes by them', () => {
+    const buses = ['usb', 'pci', 'device-tree'];
     expect(parseReport({ ...header, services: [] })).toEqual({
-      report: { ...header, services: [], devices: [], facts: {} },
+      report: { ...header, services: [], devices: [], facts: {}, unread: [...buses, 'facts'] },
     });
+    expect(parseReport({ ...header, services: [], devices: [], unread: ['usb'] })).toMatchObject({
+      report: { unread: ['usb', 'facts'] },
+    });
+    expect(parseReport({ ...header, services: [], facts: {} })).toMatchObject({ report: { unread: buses } });
+  });
+
+  it('takes facts that were not read yet, and no other word for what is unread', () => {
+    expect(parseReport({ ...full, unread: ['facts', 'pci'] })).toEqual({
+      report: { ...full, unread: ['facts', 'pci'] },
+    });
+    expect(parseReport({ ...full, unread: ['isa'] })).toMatchObject({ problem: { field: 'unread[0]' } });
   });
 
   it('drops what it does not know, at every level', () => {

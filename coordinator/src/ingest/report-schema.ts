@@ -1,4 +1,4 @@
-import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import type { FullReport, Heartbeat, Unread } from '@rollcall/common/report.ts';
 import * as z from 'zod/mini';
 
 /** Limits on what one report may hold. They are far above what any real node has. */
@@ -59,7 +59,9 @@ const service = z.object({
   evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
 });
 
-const bus = z.enum(['usb', 'pci', 'device-tree']);
+const BUSES = ['usb', 'pci', 'device-tree'] as const;
+
+const bus = z.enum(BUSES);
 
 const device = z.object({
   bus,
@@ -79,15 +81,15 @@ const heartbeat = z.object(header);
 const fullReport = z.object({
   ...header,
   services: listOf(service, REPORT_LIMITS.services),
-  devices: z._default(listOf(device, REPORT_LIMITS.devices), []),
-  unread: z.exactOptional(listOf(bus, 3)),
-  facts: z._default(textMap(REPORT_LIMITS.facts), {}),
+  devices: z.exactOptional(listOf(device, REPORT_LIMITS.devices)),
+  unread: z.exactOptional(listOf(z.enum([...BUSES, 'facts']), BUSES.length + 1)),
+  facts: z.exactOptional(textMap(REPORT_LIMITS.facts)),
 });
 
 /**
  * Reads a report out of parsed JSON. One with content (services, devices or facts) is a full report, where services
- * are required and the others empty unless told; one without is a heartbeat. Fields that are not known here, of an
- * agent newer than this coordinator, are dropped.
+ * are required and the others empty unless told, and unread; one without is a heartbeat. Fields that are not known
+ * here, of an agent newer than this coordinator, are dropped.
  */
 export function parseReport(body: object): { report: FullReport | Heartbeat } | { problem: ReportProblem } {
   if (!('services' in body || 'devices' in body || 'facts' in body)) {
@@ -96,9 +98,14 @@ export function parseReport(body: object): { report: FullReport | Heartbeat } | 
   }
   const result = fullReport.safeParse(body);
   if (!result.success) return { problem: problemOf(result.error, body) };
-  const report = result.data satisfies FullReport;
-  const duplicate = duplicateName(report.services);
-  return duplicate === undefined ? { report } : { problem: duplicate };
+  const { devices, unread: told = [], facts, ...rest } = result.data;
+  const duplicate = duplicateName(rest.services);
+  if (duplicate !== undefined) return { problem: duplicate };
+  // An agent that says nothing of its hardware does not say that there is none.
+  const untold: readonly Unread[] = [...(devices ? [] : BUSES), ...(facts ? [] : (['facts'] as const))];
+  const unread = [...new Set<Unread>([...told, ...untold])];
+  const report = { ...rest, devices: devices ?? [], facts: facts ?? {}, ...(unread.length > 0 ? { unread } : {}) };
+  return { report: report satisfies FullReport };
 }
 
 function duplicateName(services: FullReport['services']): ReportProblem | undefined {

@@ -1,4 +1,4 @@
-import type { Claim, JudgedNode, Labelers, LabelWishes } from '../labelers/labeler.ts';
+import type { Claim, JudgedNode, Labelers } from '../labelers/labeler.ts';
 
 export type IntentEntry = Claim & {
   /** The labeler that was followed. */
@@ -16,47 +16,65 @@ export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
 
 /** Asks every labeler, and merges what they say. */
 export function intentOf({ labelers, consequences }: Labelers, node: JudgedNode): NodeIntent {
-  const claims = labelers.flatMap(({ name, claims }) => named(name, claims(node)));
-  let intent = mergeClaims(claims);
-  for (const consequence of consequences) {
-    claims.push(...named(consequence.name, consequence.claims(node, labelWishes(intent))));
-    intent = mergeClaims(claims);
+  const merging = new Merging();
+  for (const { name, claims } of labelers) for (const claim of claims(node)) merging.add(name, claim);
+  for (const { name, claims } of consequences) {
+    for (const claim of claims(node, merging.labels)) merging.add(name, claim);
   }
-  return intent;
+  return merging.intent;
 }
 
-function named(labeler: string, claims: readonly Claim[]): NamedClaim[] {
-  return claims.map((claim) => ({ labeler, ...claim }));
-}
-
-function labelWishes(intent: NodeIntent): LabelWishes {
-  const labels = [...intent.values()].filter(({ kind }) => kind === 'label');
-  return new Map(labels.map((entry) => [entry.key, entry]));
+/** Merges claims about the same key. The outcome does not depend on the order in which they come. */
+export function mergeClaims(claims: readonly NamedClaim[]): NodeIntent {
+  const merging = new Merging();
+  for (const { labeler, ...claim } of claims) merging.add(labeler, claim);
+  return merging.intent;
 }
 
 type NamedClaim = Claim & { labeler: string };
 
-/** A wish is stronger than doubt, and doubt than a refusal. */
-const STRENGTH = { want: 2, hold: 1, withhold: 0 } as const;
+/** What was claimed so far. Nearly every key is claimed once: only the others are ever compared. */
+class Merging {
+  readonly intent = new Map<string, IntentEntry>();
+  /** Of the labels, by their own keys. */
+  readonly labels = new Map<string, IntentEntry>();
+  readonly #disputed = new Map<string, NamedClaim[]>();
 
-/** Merges claims about the same key. The outcome does not depend on the order in which they come. */
-export function mergeClaims(claims: readonly NamedClaim[]): NodeIntent {
-  const byKey = Map.groupBy(claims, entryKey);
-  const intent = new Map<string, IntentEntry>();
-  for (const [key, candidates] of byKey) {
-    const [winner, ...others] = candidates.toSorted(byPrecedence);
-    if (!winner) continue;
+  add(labeler: string, claim: Claim): void {
+    const id = entryKey(claim);
+    const entry = this.#merge(id, { ...claim, labeler, overruled: NONE });
+    this.intent.set(id, entry);
+    if (claim.kind === 'label') this.labels.set(claim.key, entry);
+  }
+
+  #merge(id: string, added: IntentEntry): IntentEntry {
+    const first = this.intent.get(id);
+    if (!first) return added;
+    const claims = [...(this.#disputed.get(id) ?? [first]), added].sort(byPrecedence);
+    this.#disputed.set(id, claims);
+    const [winner = added, ...others] = claims;
     const overruled = others
       .filter(({ stance, value }) => stance !== winner.stance || value !== winner.value)
       .map(({ labeler, stance, value, reason }) => ({ labeler, stance, value, reason }));
-    intent.set(key, { ...winner, overruled });
+    return { ...winner, overruled };
   }
-  return intent;
 }
+
+const NONE: readonly never[] = [];
+
+/** A wish is stronger than doubt, and doubt than a refusal. */
+const STRENGTH = { want: 2, hold: 1, withhold: 0 } as const;
+
+/**
+ * Where labelers are of one mind, or two want different values, the one whose word goes further is followed: what is to
+ * be removed whoever owns it is not merely released, and a value that has to be there is not left to others.
+ */
+const REACH = { exclusive: 2, forced: 1, shared: 0 } as const;
 
 function byPrecedence(a: NamedClaim, b: NamedClaim): number {
   return (
     STRENGTH[b.stance] - STRENGTH[a.stance] ||
+    REACH[b.ownership] - REACH[a.ownership] ||
     compareText(a.labeler, b.labeler) ||
     compareText(a.value, b.value) ||
     compareText(a.reason, b.reason)

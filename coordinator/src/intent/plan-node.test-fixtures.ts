@@ -16,7 +16,7 @@ export function observed(labels: Record<string, string>, owned: string[] = []): 
   };
 }
 
-export function claim(change: Partial<Claim> = {}): Claim & { labeler: string } {
+export function claim(change: Partial<Claim & { labeler: string }> = {}): Claim & { labeler: string } {
   const base = { kind: 'label', key: 'k', value: 'true', stance: 'want', ownership: 'exclusive', reason: 'r' } as const;
   return { labeler: 'test', ...base, ...change };
 }

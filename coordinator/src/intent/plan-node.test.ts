@@ -205,6 +205,36 @@ const nodeArbitrary = fc
     };
   });
 
+test('where labelers agree that a key has to go, it goes as far as any of them would have it', () => {
+  const gone = { stance: 'withhold', ownership: 'shared' } as const;
+  const claims = [claim({ ...gone, labeler: 'a' }), claim({ ...gone, ownership: 'exclusive', labeler: 'b' })];
+  for (const all of [claims, claims.toReversed()]) {
+    expect(planNode(observed({ k: 'true' }), mergeClaims(all), never)?.withdrawal?.labels).toEqual(['k']);
+  }
+});
+
+test('of two values that are wanted, the one that is not left to others is set', () => {
+  const claims = [claim({ ownership: 'shared', labeler: 'a' }), claim({ value: 'gold', labeler: 'b' })];
+  for (const all of [claims, claims.toReversed()]) {
+    expect(planNode(observed({}), mergeClaims(all), never)?.set?.labels).toEqual({ k: 'gold' });
+  }
+});
+
+test('what was claimed otherwise is kept, in the order in which it would have been followed', () => {
+  const claims = [
+    claim({ labeler: 'a' }),
+    claim({ value: 'b', labeler: 'b' }),
+    claim({ stance: 'hold', labeler: 'c' }),
+    claim({ stance: 'withhold', labeler: 'd' }),
+    claim({ labeler: 'e' }),
+  ];
+  for (const all of [claims, claims.toReversed()]) {
+    const [entry] = mergeClaims(all).values();
+    expect(entry?.labeler).toBe('a');
+    expect(entry?.overruled.map(({ labeler }) => labeler)).toEqual(['b', 'c', 'd']);
+  }
+});
+
 describe('for every node and every set of claims', () => {
   test('the intent does not depend on the order of the claims, nor on repetition', () => {
     fc.assert(
@@ -212,13 +242,9 @@ describe('for every node and every set of claims', () => {
         const shuffled = [...claims, ...claims].map((item) => ({ item, rank: ranks.next().value as number }));
         shuffled.sort((a, b) => a.rank - b.rank);
         const followed = (all: typeof claims) =>
-          [...mergeClaims(all)].map(([key, { stance, value, labeler, reason }]) => [
-            key,
-            stance,
-            value,
-            labeler,
-            reason,
-          ]);
+          [...mergeClaims(all)].map(([key, { stance, ownership, value, labeler, reason }]) =>
+            [key, stance, ownership, value, labeler, reason].join(),
+          );
         expect(followed(shuffled.map(({ item }) => item)).sort()).toEqual(followed(claims).sort());
       }),
     );

@@ -71,7 +71,20 @@ class LeaseElection implements Election {
   #failing: string | undefined;
 
   constructor(options: LeaseElectionOptions) {
-    const { client, namespace, name, identity, leaderUrl, schedulerUrl = '', clock, random, signal, logger, callbacks, metrics } = options;
+    const {
+      client,
+      namespace,
+      name,
+      identity,
+      leaderUrl,
+      schedulerUrl = '',
+      clock,
+      random,
+      signal,
+      logger,
+      callbacks,
+      metrics,
+    } = options;
     const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = options.timing ?? LEASE_TIMING;
     const onChange = () => this.#wake();
     this.#options = options;

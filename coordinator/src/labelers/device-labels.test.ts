@@ -46,6 +46,22 @@ test('another value that somebody has set is left to them', () => {
   expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`withhold shared ${KEY}`]);
 });
 
+test('of far too many, those of known accelerators and the first others are set, and the rest is named', () => {
+  const many = Array.from({ length: 300 }, (_, index): DeviceReport => {
+    const device = String(999 - index);
+    return { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device } };
+  });
+  const tpu: DeviceReport = { bus: 'usb', attributes: { class: '00', vendor: '18d1', device: '9302' } };
+  const last = 'feature.node.kubernetes.io/usb-ff_abcd_999.present';
+  const all = stances({ ...seen([...many, tpu]), labels: { [last]: 'true' }, ownedLabels: new Set([last]) });
+  expect(all.filter((each) => each.startsWith('want'))).toHaveLength(128);
+  expect(all[0]).toBe('want shared device.rollcall.dev/edgetpu');
+  expect(all[1]).toBe('want shared feature.node.kubernetes.io/usb-ff_abcd_700.present');
+  expect(all.filter((each) => each.endsWith(last))).toEqual([`withhold shared ${last}`]);
+  expect(all).toHaveLength(301);
+  expect(stances(seen(many.toReversed()))).toEqual(stances(seen(many)));
+});
+
 test('nothing is said of labels of others, or of other kinds', () => {
   expect(stances({ ...seen([]), labels: { [KEY]: 'true' }, ownedLabels: new Set(['tier']) })).toEqual([]);
 });

@@ -1,25 +1,31 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
+import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
 import { busesOf, type DeviceGrammar, type DeviceLabel, deviceLabels } from './device-grammar.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+
+/** More than any machine has; what is made up by a hostile one must not fill the Node. */
+const LABELS_MAX = 128;
 
 /**
  * Labels for the hardware that an agent sees. Others may write the same keys: NFD does. What the agent cannot tell stays
  * as it is, and so does everything while no agent has spoken: silence says nothing about hardware.
  */
 export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
-  const made = new WeakMap<readonly DeviceReport[], ReadonlyMap<string, DeviceLabel>>();
+  const made = new WeakMap<readonly DeviceReport[], Labels>();
   const labelsOf = (devices: readonly DeviceReport[]) => {
-    const labels = made.get(devices) ?? deviceLabels(devices, grammar);
+    const labels = made.get(devices) ?? limited(deviceLabels(devices, grammar));
     made.set(devices, labels);
     return labels;
   };
   return {
     name: 'device-labels',
     claims: (node) => {
-      const wanted = node.machine ? labelsOf(node.machine.devices) : NO_LABELS;
-      const left = [...node.ownedLabels].filter((key) => busesOf(key).length > 0 && !wanted.has(key));
+      const { wanted, tooMany } = node.machine ? labelsOf(node.machine.devices) : NO_LABELS;
+      const isGone = (key: string) => busesOf(key).length > 0 && !wanted.has(key) && !tooMany.has(key);
+      const left = [...node.ownedLabels].filter(isGone);
       return [
         ...[...wanted].map(([key, label]) => wish(node, key, label)),
+        ...[...tooMany].map(([key, { value }]) => leaveOut(key, value)),
         ...left.map(
           (key): Claim => ({
             kind: 'label',
@@ -34,7 +40,22 @@ export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
   };
 }
 
-const NO_LABELS: ReadonlyMap<string, DeviceLabel> = new Map();
+type Labels = { wanted: ReadonlyMap<string, DeviceLabel>; tooMany: ReadonlyMap<string, DeviceLabel> };
+
+const NO_LABELS: Labels = { wanted: new Map(), tooMany: new Map() };
+
+/** Those of known accelerators first, the others by their keys: always the same ones are left out. */
+function limited(labels: ReadonlyMap<string, DeviceLabel>): Labels {
+  if (labels.size <= LABELS_MAX) return { wanted: labels, tooMany: NO_LABELS.tooMany };
+  const rank = (key: string) => `${key.startsWith(DEVICE_IDENTITY_PREFIX) ? 0 : 1}${key}`;
+  const sorted = [...labels].sort(([a], [b]) => (rank(a) < rank(b) ? -1 : 1));
+  return { wanted: new Map(sorted.slice(0, LABELS_MAX)), tooMany: new Map(sorted.slice(LABELS_MAX)) };
+}
+
+function leaveOut(key: string, value: string): Claim {
+  const reason = `is left out, as the machine has more than ${LABELS_MAX} such labels`;
+  return { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason };
+}
 
 function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason }: DeviceLabel): Claim {
   const there = labels[key];
@@ -45,7 +66,7 @@ function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason 
 
 function farewell({ machine }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
   if (!machine) return { stance: 'hold', reason: 'no agent has told yet what hardware is there' };
-  const unread = machine.unread?.find((bus) => busesOf(key).includes(bus));
+  const unread = busesOf(key).find((bus) => machine.unread?.includes(bus));
   if (unread !== undefined) return { stance: 'hold', reason: `the agent cannot read the bus ${unread}` };
   return { stance: 'withhold', reason: 'the agent sees no such device any more' };
 }

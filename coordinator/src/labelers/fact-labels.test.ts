@@ -24,6 +24,18 @@ test('they stay as they are while no agent has spoken', () => {
   ]);
 });
 
+test('they stay as they are while the agent has not read them, but for those that it knows', () => {
+  const [brand, board, old] = ['cpu-brand', 'board', 'no-more'].map((name) => `fact.rollcall.dev/${name}`);
+  const labels = { [`${brand}`]: 'x', [`${board}`]: 'y', [`${old}`]: 'z' };
+  const ours = { labels, ownedLabels: new Set(Object.keys(labels)) };
+  const machine = { devices: [], facts: { 'cpu-brand': 'new' } };
+  expect(claims({ ...ours, machine: { ...machine, unread: ['facts'] } })).toEqual([
+    `want ${brand}=new`,
+    `hold ${board}=y`,
+  ]);
+  expect(claims({ ...ours, machine: { ...machine, unread: ['usb'] } })).toEqual([`want ${brand}=new`]);
+});
+
 test('any text makes a value that a label may have', () => {
   fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => isLabelValue(labelValue(text))));
 });

@@ -9,17 +9,19 @@ export function factLabelsLabeler(names: readonly string[]): Labeler {
   return {
     name: 'fact-labels',
     claims: ({ machine, ownedLabels, labels }) => {
-      if (!machine) {
-        const own = [...ownedLabels].filter((key) => key.startsWith(FACT_PREFIX));
-        const hold = { stance: 'hold', ownership: 'shared', reason: 'no agent has told its facts yet' } as const;
-        return own.map((key): Claim => ({ kind: 'label', key, value: labels[key] ?? '', ...hold }));
-      }
+      const isAllKnown = machine !== undefined && !machine.unread?.includes('facts');
       return names.flatMap((name): Claim[] => {
-        const value = labelValue(machine.facts[name] ?? '');
+        const fact = machine?.facts[name] ?? '';
         const key = `${FACT_PREFIX}${name}`;
-        if (value === '' || !isLabelKey(key)) return [];
-        const reason = `the agent says that ${name} is ${JSON.stringify(machine.facts[name])}`;
-        return [{ kind: 'label', key, value, stance: 'want', ownership: 'shared', reason }];
+        const label = { kind: 'label', key, ownership: 'shared' } as const;
+        const value = labelValue(fact);
+        if (value !== '' && isLabelKey(key)) {
+          const reason = `the agent says that ${name} is ${JSON.stringify(fact)}`;
+          return [{ ...label, value, stance: 'want', reason }];
+        }
+        if (isAllKnown || !ownedLabels.has(key)) return [];
+        const reason = machine ? 'the agent has not read its facts yet' : 'no agent has told its facts yet';
+        return [{ ...label, value: labels[key] ?? '', stance: 'hold', reason }];
       });
     },
   };

@@ -11,6 +11,7 @@ type Implied = Readonly<Record<string, string | undefined>>;
 
 function rules(given: Implied): Rules {
   return {
+    labels: new Set(Object.keys(given)),
     evaluate: (labels) => {
       const all = Object.entries(given);
       const implied = all.filter(([, by]) => by !== undefined && by in labels);
@@ -81,9 +82,37 @@ describe('a label that no rule implies any more', () => {
     expect(claims({ b: 'a' }, node)).toContain('want forced b=true');
   });
 
+  test('counts for other rules where a person made it theirs, once no rule gives it at all', () => {
+    const node = { labels: { a: 'false' }, ...listing('a') };
+    expect(claims({ b: 'a' }, node)).toContain('want forced b=true');
+    expect(claims({ a: 'x', b: 'a' }, node)).not.toContain('want forced b=true');
+  });
+
   test('counts for other rules where another labeler wants it', () => {
     const node = { labels: { a: 'true' }, ownedLabels: new Set(['a']), ...listing('a') };
     expect(claims({ b: 'a' }, node, new Map([['a', want]]))).toContain('want forced b=true');
+  });
+});
+
+describe('a label that another labeler speaks for', () => {
+  const gold = { stance: 'want', ownership: 'exclusive', value: 'gold' } as const;
+  const node = { labels: { usb: 'x', a: 'gold' }, ownedLabels: new Set(['a']) };
+
+  test('is left to it, and not listed', () => {
+    expect(claims({ a: 'usb' }, node, new Map([['a', gold]]))).toEqual([]);
+    expect(claims({ a: 'usb' }, { ...node, labels: { usb: 'x' } }, new Map([['a', gold]]))).toEqual([]);
+  });
+
+  test('is not listed any more where it was', () => {
+    const after = claims({ a: 'usb' }, { ...node, ...listing('a') }, new Map([['a', gold]]));
+    expect(after).toEqual([`withhold exclusive ${LIST}=`]);
+    expect(claims({ a: undefined }, { ...node, ...listing('a') }, new Map([['a', gold]]))).toEqual(after);
+  });
+
+  test('is listed as it was while that labeler cannot tell', () => {
+    const held = new Map([['a', { ...gold, stance: 'hold' } as const]]);
+    expect(claims({ a: 'usb' }, node, held)).toEqual([]);
+    expect(claims({ a: 'usb' }, { ...node, ...listing('a') }, held)).toEqual([`want forced ${LIST}=["a"]`]);
   });
 });
 
@@ -99,6 +128,19 @@ test('a label of which nobody can tell stays as it is, there or not, and listed'
     `want forced ${LIST}=["a"]`,
   ]);
   expect(claims({ a: undefined }, {})).toEqual([]);
+});
+
+test('one that rollcall applied stays, too, where the list was deleted or garbled, and is listed again', () => {
+  const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a']) };
+  for (const annotations of [{}, { [LIST]: '["a' }]) {
+    expect(claims({ a: undefined, b: undefined }, { ...node, annotations })).toEqual([
+      'hold forced a=true',
+      `want forced ${LIST}=["a"]`,
+    ]);
+  }
+  expect(claims({ a: undefined }, { ...node, ...listing('b') })).not.toContain('hold forced a=true');
+  const going = new Map([['a', { ...want, stance: 'withhold' } as const]]);
+  expect(claims({ a: undefined }, node, going)).toEqual([]);
 });
 
 test('a label that is about to go implies nothing', () => {

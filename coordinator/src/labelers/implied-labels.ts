@@ -5,6 +5,8 @@ import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 
 /** What the rules say, given the labels of a node and, where they are known, its allocatable resources. */
 export type Rules = {
+  /** Every label that some rule gives. */
+  labels: ReadonlySet<string>;
   evaluate(
     labels: Readonly<Record<string, string>>,
     allocatable: Readonly<Record<string, string>> | undefined,
@@ -22,25 +24,33 @@ const LIST = { kind: 'annotation', key: IMPLIED_LABELS_ANNOTATION } as const;
 /**
  * Labels that the rules imply. An annotation lists those that are ours: they are restored when somebody changes them,
  * and go when no rule holds any more, also where the rule went while nobody was running. A label of the same key that
- * was there before is somebody else's, and stays as it is.
+ * was there before is somebody else's, and stays as it is; so does one that another labeler speaks for.
  */
 export function impliedLabels(rules: () => Rules): Consequence {
   return {
     name: 'implied-labels',
     claims: (node, wishes) => {
-      const listed = parseManagedLabels(node.annotations[LIST.key]) ?? NO_KEYS;
-      const { implied, unknown } = rules().evaluate(groundsOf(node, wishes, listed), node.allocatable);
+      const all = rules();
+      const text = node.annotations[LIST.key];
+      // Where the list was deleted, or garbled, there is only what rollcall applied to go by.
+      const known = text === undefined ? undefined : parseManagedLabels(text);
+      const listed = known ?? NO_KEYS;
+      const { implied, unknown } = all.evaluate(groundsOf(node, wishes, listed, all), node.allocatable);
       const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
+      const isOthers = (key: string) => wishes.has(key) && wishes.get(key)?.stance !== 'withhold';
       const claims: Claim[] = [];
-      const keep: string[] = [];
+      // Whose it is can be told when whoever holds it knows.
+      const keep = [...listed].filter((key) => wishes.get(key)?.stance === 'hold');
       for (const [key, reason] of implied) {
+        if (isOthers(key)) continue;
         const there = node.labels[key];
         const isFree = there === undefined || isOurs(key);
         if (isFree) keep.push(key);
         claims.push(isFree ? wish(key, reason) : leave(key, there));
       }
-      for (const key of listed) {
-        if (implied.has(key)) continue;
+      const left = known ?? [...unknown.keys()].filter((key) => node.ownedLabels.has(key) && !wishes.has(key));
+      for (const key of left) {
+        if (implied.has(key) || isOthers(key)) continue;
         const doubt = unknown.get(key);
         if (doubt !== undefined) keep.push(key);
         claims.push(doubt === undefined ? farewell(key) : hold(key, doubt, node));
@@ -52,10 +62,20 @@ export function impliedLabels(rules: () => Rules): Consequence {
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** Labels that rules may go by. Those that rules brought do not count, or two rules would hold up each other for ever. */
-function groundsOf(node: JudgedNode, wishes: LabelWishes, listed: ReadonlySet<string>): Record<string, string> {
+/**
+ * Labels that rules may go by. Those that rules brought do not count, or two rules would hold up each other for ever.
+ * One that is listed, and that no rule gives any more, stays only where somebody else has made it theirs: it counts.
+ */
+function groundsOf(
+  node: JudgedNode,
+  wishes: LabelWishes,
+  listed: ReadonlySet<string>,
+  rules: Pick<Rules, 'labels'>,
+): Record<string, string> {
   const grounds = labelsAfter(node, wishes);
-  for (const key of listed) if (!node.sharedLabels.has(key) && !wishes.has(key)) delete grounds[key];
+  for (const key of listed) {
+    if (rules.labels.has(key) && !node.sharedLabels.has(key) && !wishes.has(key)) delete grounds[key];
+  }
   return grounds;
 }
 

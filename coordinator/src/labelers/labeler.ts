@@ -20,6 +20,8 @@ export type JudgedNode = NodeSnapshot & {
   ageMs: number;
   /** When kube-scheduler was to be told to try again here, by this replica; RFC 3339. */
   schedulingHint?: string | undefined;
+  /** Labels that this replica removed, with the values that they had, of which the node may not tell yet. */
+  takenLabels?: Readonly<Record<string, string>> | undefined;
 };
 
 export type Labeler = {

@@ -30,7 +30,8 @@ test('so is one that changes its value', () => {
 test('it stays noted until the label is back with that value', () => {
   const before = withNote('{"a":"true"}');
   expect(noted(before)).toBe('want {"a":"true"}');
-  expect(noted(before, wish('want'))).toBe('withhold ');
+  expect(noted(before, wish('want'))).toBe('want {"a":"true"}');
+  expect(noted({ ...before, labels: { a: 'gold' } })).toBe('want {"a":"true"}');
   expect(noted({ ...before, labels: { a: 'true' } })).toBe('withhold ');
 });
 
@@ -40,6 +41,26 @@ test('labels that stay, that are others’, or that nobody is evicted for are no
   expect(noted({ ...ours, sharedLabels: new Set(['a']) }, wish('withhold'))).toBeUndefined();
   expect(noted({ labels: { a: 'true' } }, wish('withhold'))).toBeUndefined();
   expect(noted({ labels: { [READY]: 'true' }, ownedLabels: new Set([READY]) })).toBeUndefined();
+});
+
+test('one that nobody is evicted for any more is struck out', () => {
+  expect(noted(withNote(`{"${READY}":"true"}`))).toBe('withhold ');
+});
+
+test('what this replica took is noted even where the node no longer tells, until it is back', () => {
+  expect(noted({ takenLabels: { a: 'true', [READY]: 'true' } })).toBe('want {"a":"true"}');
+  expect(noted({ takenLabels: { a: 'true' }, labels: { a: 'true' } })).toBeUndefined();
+});
+
+test('the latest stand last, and where there are too many the oldest are struck out', () => {
+  expect(noted({ ...ours, ...withNote('{"z":"1","b":"2"}') }, wish('withhold'))).toBe(
+    'want {"z":"1","b":"2","a":"true"}',
+  );
+  expect(noted({ ...ours, ...withNote('{"a":"old","b":"2"}') }, wish('withhold'))).toBe('want {"b":"2","a":"true"}');
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
+  const text = noted({ ...ours, ...withNote(JSON.stringify(many)) }, wish('withhold')) ?? '';
+  const keys = Object.keys(JSON.parse(text.slice('want '.length)) as object);
+  expect([keys.length, keys[0], keys.at(-1)]).toEqual([50, 'k1', 'a']);
 });
 
 test('a note that cannot be read is begun anew', () => {

@@ -1,13 +1,14 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
-import { labelsAfter } from './labels-after.ts';
+import { labelAfter } from './labels-after.ts';
 
-/** Far more than a node loses at a time. */
+/** Far more than a node loses at a time. Of more, those that went last are kept. */
 const ENTRIES_MAX = 50;
 
 /**
- * Notes on the node which labels rollcall took from it, and the values that they had, until they are back: those who
- * evict pods because of it have to know it after a restart, too. `ignored` are labels that nobody is evicted for.
+ * Notes on the node which labels rollcall took from it, and the values that they had, the latest last, until they are
+ * back: those who evict pods because of it have to know it after a restart, too. `ignored` are labels that nobody is
+ * evicted for.
  */
 export function withdrawnLabels(ignored: ReadonlySet<string>): Consequence {
   const annotation = { kind: 'annotation', key: WITHDRAWN_LABELS_ANNOTATION } as const;
@@ -15,9 +16,9 @@ export function withdrawnLabels(ignored: ReadonlySet<string>): Consequence {
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
       const before = node.annotations[annotation.key];
-      const entries = Object.entries(withdrawnFrom(node, wishes, ignored)).sort(([a], [b]) => (a < b ? -1 : 1));
+      const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => !ignored.has(key)).slice(-ENTRIES_MAX);
       if (entries.length > 0) {
-        const value = JSON.stringify(Object.fromEntries(entries.slice(0, ENTRIES_MAX)));
+        const value = JSON.stringify(Object.fromEntries(entries));
         const reason = 'lists the labels that rollcall took from the node';
         return [{ ...annotation, value, stance: 'want', ownership: 'forced', reason }];
       }
@@ -32,8 +33,9 @@ export function withdrawnLabels(ignored: ReadonlySet<string>): Consequence {
 
 /** The labels noted in the annotation; none where it cannot be read. */
 export function parseWithdrawnLabels(text: string | undefined): Record<string, string> {
+  if (text === undefined) return {};
   try {
-    const value: unknown = JSON.parse(text ?? '{}');
+    const value: unknown = JSON.parse(text);
     if (value === null || typeof value !== 'object' || Array.isArray(value)) return {};
     return Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each === 'string'));
   } catch {
@@ -41,14 +43,21 @@ export function parseWithdrawnLabels(text: string | undefined): Record<string, s
   }
 }
 
-function withdrawnFrom(
-  node: JudgedNode,
-  wishes: LabelWishes,
-  ignored: ReadonlySet<string>,
-): Readonly<Record<string, string>> {
-  const after = labelsAfter(node, wishes);
-  const noted = parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
-  const isOurs = (key: string) => node.ownedLabels.has(key) || wishes.get(key)?.ownership === 'exclusive';
-  const going = Object.entries(node.labels).filter(([key]) => isOurs(key) && !ignored.has(key));
-  return Object.fromEntries([...Object.entries(noted), ...going].filter(([key, value]) => after[key] !== value));
+/** A label that is wished is not back yet: somebody may stand in the way. */
+function withdrawnFrom(node: JudgedNode, wishes: LabelWishes): Map<string, string> {
+  const noted = Object.entries(parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]));
+  const taken = Object.entries(node.takenLabels ?? {});
+  const withdrawn = new Map([...noted, ...taken].filter(([key, value]) => node.labels[key] !== value));
+  for (const key of keysOfOurs(node, wishes)) {
+    const value = node.labels[key];
+    if (value === undefined || labelAfter(node, wishes, key) === value) continue;
+    withdrawn.delete(key);
+    withdrawn.set(key, value);
+  }
+  return withdrawn;
+}
+
+function* keysOfOurs({ ownedLabels }: JudgedNode, wishes: LabelWishes): Iterable<string> {
+  yield* ownedLabels;
+  for (const [key, { ownership }] of wishes) if (ownership === 'exclusive' && !ownedLabels.has(key)) yield key;
 }

@@ -90,7 +90,7 @@ describe('opening a label directory', () => {
       'gitpod.io/x: is reserved',
       'n/big: is larger than 64 KiB, so that nothing changes by it',
       'n/binary: is not a text file, so that nothing changes by it',
-      'n/dangling: is a link to nothing',
+      'n/dangling: is a link to nothing, so that nothing changes by it',
       'n/deep: is a directory, and too deep: rule files are NAMESPACE/LABEL or LABEL',
       'n/good:2 "not good" is not a label key, nor a pattern that one could match',
       'n/itself: cannot be read (ELOOP), so that nothing changes by it',

@@ -84,18 +84,26 @@ class Visit implements Look {
   async #entry(file: string): Promise<void> {
     const found = await statOf(join(this.#root, file));
     if (found === 'gone') {
-      if (await isThere(join(this.#root, file))) this.#leaveOut(file, 'is a link to nothing');
+      if (await isThere(join(this.#root, file))) await this.#danglingLink(file);
     } else if ('problem' in found) {
       await this.#file(file, found);
     } else if (!found.isDirectory()) {
       await this.#file(file, found);
     } else if (file.includes('/')) {
       this.#leaveOut(file, 'is a directory, and too deep: rule files are NAMESPACE/LABEL or LABEL');
-    } else if (!isLabelKey(`${file}/label`)) {
+    } else if (!isNamespace(file)) {
       this.#leaveOut(file, 'is a directory whose name cannot be that of a namespace of labels');
     } else {
       await this.#directory(file, found);
     }
+  }
+
+  /** What it leads to may come back, as where a volume is away for a moment. One that nobody needs is removed, too. */
+  async #danglingLink(file: string): Promise<void> {
+    const problem = 'is a link to nothing';
+    const mayBeFile = 'label' in labelOfFile(file, this.#refuse);
+    if (!mayBeFile && isNamespace(file)) this.unlisted.set(file, problem);
+    else await this.#file(file, { problem });
   }
 
   async #file(file: string, found: BigIntStats | { problem: string }): Promise<void> {
@@ -141,6 +149,10 @@ async function statOf(path: string): Promise<Stat> {
     const code = errorCode(error);
     return code === 'ENOENT' ? 'gone' : { problem: `cannot be read (${code})` };
   }
+}
+
+function isNamespace(name: string): boolean {
+  return isLabelKey(`${name}/label`);
 }
 
 async function isThere(path: string): Promise<boolean> {

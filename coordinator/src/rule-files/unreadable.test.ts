@@ -77,6 +77,52 @@ describe.runIf(process.platform === 'linux')('a file that cannot be read', () =>
   });
 });
 
+describe('a link that leads to nothing', () => {
+  async function linked(name: string): Promise<string> {
+    const volume = join(fixture.base, 'volume');
+    await fixture.write({ a: 'x', 'n/b': 'x' }, volume);
+    await symlink(join(volume, name), join(fixture.root, name));
+    return volume;
+  }
+
+  test('says what the file said before, until it leads there again or is removed', async () => {
+    const volume = await linked('a');
+    await fixture.follow({ clock });
+    await rename(volume, `${volume}.away`);
+    await passUntil(() => expect(fixture.problems).toEqual(['a: is a link to nothing, so that nothing changes by it']));
+    expect(fixture.implied('x')).toEqual(['a']);
+    await rename(`${volume}.away`, volume);
+    await passUntil(() => expect(fixture.problems).toEqual([]));
+    expect(fixture.changes).toEqual([]);
+    await rename(volume, `${volume}.away`);
+    await passUntil(() => expect(fixture.problems).toHaveLength(1));
+    await unlink(join(fixture.root, 'a'));
+    await passUntil(() => expect(fixture.labels).toEqual([]));
+    expect(fixture.problems).toEqual([]);
+  });
+
+  test('leaves its label unknown where it was never read', async () => {
+    await symlink('nowhere', join(fixture.root, 'a'));
+    const directory = await fixture.follow({ clock });
+    expect([...directory.ruleSet.evaluate({}, {}).unknown.keys()]).toEqual(['a']);
+  });
+
+  test.each([
+    ['whose name may be that of a label', 'n'],
+    ['whose name may not', `${'n'.repeat(63)}.example`],
+  ])('keeps the rules of a namespace %s', async (_what, name) => {
+    const volume = join(fixture.base, 'volume');
+    await fixture.write({ b: 'x' }, volume);
+    await symlink(volume, join(fixture.root, name));
+    await fixture.follow({ clock });
+    await rename(volume, `${volume}.away`);
+    await passUntil(() => expect(fixture.problems[0]).toContain(`${name}: is a link to nothing, so that nothing`));
+    expect(fixture.implied('x')).toEqual([`${name}/b`]);
+    await unlink(join(fixture.root, name));
+    await passUntil(() => expect(fixture.labels).toEqual([]));
+  });
+});
+
 describe('a directory that cannot be listed', () => {
   test('keeps the rules in it, and the others go on', async () => {
     await fixture.write({ 'n/a': 'x' });

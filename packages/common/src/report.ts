@@ -12,6 +12,9 @@ export type ServiceReport = {
 
 export type DeviceBus = 'usb' | 'pci' | 'device-tree';
 
+/** What an agent looks at of its machine. */
+export type Unread = DeviceBus | 'facts';
+
 /** One device as its bus describes it, attributes in the kernel's own words (class, vendor, device, …). */
 export type DeviceReport = {
   bus: DeviceBus;
@@ -21,8 +24,8 @@ export type DeviceReport = {
 export type ReportContent = {
   services: ServiceReport[];
   devices: DeviceReport[];
-  /** Buses that are there and could not be read: what is on them is not known. Absent when there are none. */
-  unread?: DeviceBus[];
+  /** What is there and could not be read, or was not yet: nothing is known of it. Absent when there is none. */
+  unread?: Unread[];
   /** Facts about the machine, such as its CPU model. */
   facts: Record<string, string>;
 };

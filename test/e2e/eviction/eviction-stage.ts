@@ -65,7 +65,7 @@ export function startReplica(kubeconfig: string, options: ReplicaOptions): Repli
   };
   const recorder = new EventRecorder({ ...common, instance: 'rollcall-coordinator-0', mustYield: () => false });
   const record = recorder.record.bind(recorder);
-  const evictor = new Evictor({ ...common, record, stateOf, perSecond, dryRun: false });
+  const evictor = new Evictor({ ...common, record, stateOf, perSecond, dryRun: false, delayMs: 0 });
   return {
     evictor,
     answers,

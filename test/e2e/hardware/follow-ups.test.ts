@@ -30,7 +30,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address() as AddressInfo;
-  stage = await RuleStage.start({ [TPU]: `${USB}\n` }, ['--evict', `--notify-url=127.0.0.1:${port}/told`]);
+  const args = ['--evict', '--eviction-delay-seconds=3', `--notify-url=127.0.0.1:${port}/told`];
+  stage = await RuleStage.start({ [TPU]: `${USB}\n` }, args);
 });
 afterAll(async () => {
   await stage?.stop();
@@ -66,6 +67,23 @@ test('a pod that asks for a label that rollcall took away is evicted, with an Ev
   const events = () => stage.api.list('/api/v1/namespaces/default/events');
   const reasons = async () => (await events()).map((event) => (event as { reason?: string }).reason);
   await waitFor('the Event', async () => (await reasons()).includes('EvictedAfterLabelGone'));
+});
+
+test('a label that comes back soon, however often, evicts nobody', async () => {
+  const node = await matchingNode();
+  const asks = await podOn(node, 'spared', { [TPU]: 'true' });
+  for (let flap = 0; flap < 5; flap += 1) {
+    await stage.edit(node, { [USB]: null });
+    await stage.until(node, { [TPU]: undefined });
+    await stage.edit(node, { [USB]: 'true' });
+    await stage.until(node, { [TPU]: 'true' }, [TPU]);
+  }
+  // One that stays away from now on is waited for as long as any flap would have been.
+  const other = await matchingNode();
+  const goes = await podOn(other, 'goes', { [TPU]: 'true' });
+  await stage.edit(other, { [USB]: null });
+  await waitFor('the other pod to be evicted', () => isGone(goes));
+  expect(await isGone(asks)).toBe(false);
 });
 
 test('it is evicted, too, when the coordinator went between the label and the pod', async () => {

@@ -15,7 +15,7 @@ export type Alert = {
 };
 
 /** What is expected of an alert for series whose samples are a minute apart. */
-export type AlertCase = {
+type AlertCase = {
   name: string;
   /** Values, in the notation of promtool, by series. */
   series: Readonly<Record<string, string>>;

@@ -23,7 +23,8 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: '15m',
     severity: 'warning',
     summary: 'Nodes have no agent',
-    description: '{{ $value }} nodes have no agent of {{ $labels.namespace }}, so that none of their services is ready.',
+    description:
+      '{{ $value }} nodes have no agent of {{ $labels.namespace }}, so that none of their services is ready.',
     cases: [
       {
         name: 'two of ten nodes',
@@ -93,7 +94,9 @@ export const AGENT_ALERTS: readonly Alert[] = [
       },
       {
         name: 'no guard',
-        series: { 'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-0",scope="pool"}': '0+0x10' },
+        series: {
+          'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-0",scope="pool"}': '0+0x10',
+        },
         after: '3m',
       },
     ],
@@ -113,9 +116,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
           'rollcall_agent_coordinator_connected{namespace="rollcall",pod="agent-b",node="node-b"}': '1+0x10',
         },
         after: '7m',
-        fires: [
-          { labels: OF_AGENT, says: 'agent-a on node node-a finds no coordinator that takes its reports.' },
-        ],
+        fires: [{ labels: OF_AGENT, says: 'agent-a on node node-a finds no coordinator that takes its reports.' }],
       },
       {
         name: 'a failover',
@@ -128,20 +129,21 @@ export const AGENT_ALERTS: readonly Alert[] = [
     name: 'RollcallReportsRejected',
     expr:
       'sum by (namespace, result) (rate(rollcall_coordinator_reports_total{result=~"[45].."}[5m]))\n' +
-      '  > on (namespace) group_left 0.01 * sum by (namespace) (rate(rollcall_coordinator_reports_total[5m]))',
+      '  / on (namespace) group_left sum by (namespace) (rate(rollcall_coordinator_reports_total[5m])) > 0.01',
     for: '10m',
     severity: 'warning',
     summary: 'The coordinator refuses reports',
-    description: '{{ $value | humanize }} reports a second are refused in {{ $labels.namespace }} with status {{ $labels.result }}.',
+    description:
+      '{{ $value | humanizePercentage }} of the reports in {{ $labels.namespace }} are refused with status {{ $labels.result }}.',
     cases: [
       {
         name: 'tokens that are not known',
-        series: { [reports('heartbeat')]: '0+600x30', [reports('401')]: '0+60x30' },
+        series: { [reports('heartbeat')]: '0+540x30', [reports('401')]: '0+60x30' },
         after: '20m',
         fires: [
           {
             labels: { ...ROLLCALL, result: '401' },
-            says: '1 reports a second are refused in rollcall with status 401.',
+            says: '10% of the reports in rollcall are refused with status 401.',
           },
         ],
       },
@@ -163,8 +165,10 @@ export const AGENT_ALERTS: readonly Alert[] = [
       {
         name: 'a bus that cannot be read',
         series: {
-          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}': '0+0x20',
-          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="pci"}': '1+0x20',
+          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}':
+            '0+0x20',
+          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="pci"}':
+            '1+0x20',
         },
         after: '12m',
         fires: [
@@ -174,8 +178,10 @@ export const AGENT_ALERTS: readonly Alert[] = [
       {
         name: 'a machine without that bus',
         series: {
-          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}': '1+0x20',
-          'rollcall_agent_collector_available{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}': '0+0x20',
+          'rollcall_agent_collector_success{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}':
+            '1+0x20',
+          'rollcall_agent_collector_available{namespace="rollcall",pod="agent-a",node="node-a",collector="usb"}':
+            '0+0x20',
         },
         after: '12m',
       },
@@ -187,12 +193,14 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: '10m',
     severity: 'warning',
     summary: 'Services come and go so often that they are held back',
-    description: '{{ $value }} services of nodes in {{ $labels.namespace }} are held as not ready for becoming so too often.',
+    description:
+      '{{ $value }} services of nodes in {{ $labels.namespace }} are held as not ready for becoming so too often.',
     cases: [
       {
         name: 'a service that crashes every few minutes',
         series: {
-          'rollcall_coordinator_held_back_services{namespace="rollcall",pod="coordinator-0"}': '1 0 0 1 1 0 0 1 1 1 0 0 0 1 1 1 1',
+          'rollcall_coordinator_held_back_services{namespace="rollcall",pod="coordinator-0"}':
+            '1 0 0 1 1 0 0 1 1 1 0 0 0 1 1 1 1',
         },
         after: '14m',
         fires: [

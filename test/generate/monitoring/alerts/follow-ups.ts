@@ -30,7 +30,8 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
     expr: 'sum by (namespace) (increase(rollcall_coordinator_startup_gates_opened_total{outcome="expired"}[1h])) > 0',
     severity: 'warning',
     summary: 'Nodes were opened to pods before they had all labels',
-    description: 'Within an hour, {{ $value | humanize }} startup gates in {{ $labels.namespace }} were opened for having waited too long.',
+    description:
+      'Within an hour, {{ $value | humanize }} startup gates in {{ $labels.namespace }} were opened for having waited too long.',
     cases: [
       {
         name: 'one node',
@@ -71,6 +72,14 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         ],
       },
       {
+        name: 'many, one after the other',
+        series: {
+          [evictions('evicted')]: '0+10x40',
+          'rollcall_coordinator_evictions_pending{namespace="rollcall",pod="coordinator-0"}': '400-10x40',
+        },
+        after: '30m',
+      },
+      {
         name: 'blocked for a while',
         series: {
           [evictions('blocked')]: '1+2x10 21+0x30',
@@ -89,7 +98,8 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
     for: '15m',
     severity: 'warning',
     summary: 'A receiver does not take what it is told of nodes',
-    description: 'The URL {{ $labels.notifier }} of --notify-url in {{ $labels.namespace }}, counted from 0, takes no news.',
+    description:
+      'The URL {{ $labels.notifier }} of --notify-url in {{ $labels.namespace }}, counted from 0, takes no news.',
     cases: [
       {
         name: 'a receiver that is away',
@@ -106,11 +116,20 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         ],
       },
       {
+        name: 'always something new',
+        series: {
+          [notifications('delivered')]: '0+10x40',
+          'rollcall_coordinator_notifications_pending{namespace="rollcall",pod="coordinator-0",notifier="0"}': '1+0x40',
+        },
+        after: '30m',
+      },
+      {
         name: 'one failure, made up for',
         series: {
           [notifications('failed')]: '0 1+0x40',
           [notifications('delivered')]: '0+1x40',
-          'rollcall_coordinator_notifications_pending{namespace="rollcall",pod="coordinator-0",notifier="0"}': '0 5 0+0x40',
+          'rollcall_coordinator_notifications_pending{namespace="rollcall",pod="coordinator-0",notifier="0"}':
+            '0 5 0+0x40',
         },
         after: '30m',
       },
@@ -120,11 +139,12 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
     name: 'RollcallExtenderFailing',
     expr:
       `sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS},code!="200"}[5m]))\n` +
-      `  > 0.01 * sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS}}[5m]))`,
+      `  / sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS}}[5m])) > 0.01`,
     for: '5m',
     severity: 'critical',
     summary: 'Questions of kube-scheduler are not answered',
-    description: '{{ $value | humanize }} questions ({{ $labels.verb }}) a second of kube-scheduler to {{ $labels.namespace }} fail.',
+    description:
+      '{{ $value | humanizePercentage }} of the questions ({{ $labels.verb }}) of kube-scheduler to {{ $labels.namespace }} fail.',
     cases: [
       {
         name: 'nobody leads',
@@ -133,13 +153,17 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, verb: 'filter' },
-            says: '0.1 questions (filter) a second of kube-scheduler to rollcall fail.',
+            says: '100% of the questions (filter) of kube-scheduler to rollcall fail.',
           },
         ],
       },
       {
-        name: 'all are answered, and a stranger knocks',
-        series: { [asked('filter', '200')]: '0+60x30', [asked('other', '404')]: '0+60x30' },
+        name: 'nearly all are answered, and a stranger knocks',
+        series: {
+          [asked('filter', '200')]: '0+60x30',
+          [asked('filter', '503')]: '0+0.3x30',
+          [asked('other', '404')]: '0+60x30',
+        },
         after: '15m',
       },
     ],
@@ -152,7 +176,8 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
     for: '10m',
     severity: 'warning',
     summary: 'Questions of kube-scheduler are answered slowly',
-    description: 'One in a hundred questions ({{ $labels.verb }}) to {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }}.',
+    description:
+      'One in a hundred questions ({{ $labels.verb }}) to {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }}.',
     cases: [
       {
         name: 'between one and two seconds',
@@ -175,6 +200,9 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
           [tookAtMost('filter', '0.005')]: '0+60x30',
           [tookAtMost('filter', '2')]: '0+60x30',
           [tookAtMost('filter', '+Inf')]: '0+60x30',
+          [tookAtMost('other', '1')]: '0x30',
+          [tookAtMost('other', '2')]: '0+60x30',
+          [tookAtMost('other', '+Inf')]: '0+60x30',
         },
         after: '20m',
       },

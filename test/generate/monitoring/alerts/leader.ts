@@ -48,7 +48,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
       {
         name: 'two standbys',
         series: {
-          [`rollcall_coordinator_leader${REPLICA_0}`]: '1 1 0+0x10',
+          [`rollcall_coordinator_leader${REPLICA_0}`]: '1 0+0x10',
           [`rollcall_coordinator_leader${REPLICA_1}`]: '0+0x12',
         },
         after: '4m',
@@ -156,7 +156,8 @@ export const LEADER_ALERTS: readonly Alert[] = [
     for: '1h',
     severity: 'warning',
     summary: 'A certificate of the coordinator expires soon and was not renewed',
-    description: 'The certificate "{{ $labels.certificate }}" of {{ $labels.pod }} expires in {{ $value | humanizeDuration }}.',
+    description:
+      'The certificate "{{ $labels.certificate }}" of {{ $labels.pod }} expires in {{ $value | humanizeDuration }}.',
     cases: [
       {
         name: 'three days left',
@@ -183,11 +184,11 @@ export const LEADER_ALERTS: readonly Alert[] = [
     name: 'RollcallApiServerErrors',
     expr:
       'sum by (namespace) (rate(rollcall_coordinator_kube_requests_total{code=~"5..|401|403|error"}[5m]))\n' +
-      '  > 0.05 * sum by (namespace) (rate(rollcall_coordinator_kube_requests_total[5m]))',
+      '  / sum by (namespace) (rate(rollcall_coordinator_kube_requests_total[5m])) > 0.05',
     for: '10m',
     severity: 'warning',
     summary: 'The API server refuses or does not answer requests of the coordinator',
-    description: '{{ $value | humanize }} requests a second of {{ $labels.namespace }} to the API server fail.',
+    description: '{{ $value | humanizePercentage }} of the requests of {{ $labels.namespace }} to the API server fail.',
     cases: [
       {
         name: 'every other request is forbidden',
@@ -196,9 +197,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
           'rollcall_coordinator_kube_requests_total{namespace="rollcall",verb="patch",code="403"}': '0+60x30',
         },
         after: '20m',
-        fires: [
-          { labels: { namespace: 'rollcall' }, says: '1 requests a second of rollcall to the API server fail.' },
-        ],
+        fires: [{ labels: { namespace: 'rollcall' }, says: '50% of the requests of rollcall to the API server fail.' }],
       },
       {
         name: 'conflicts are part of the work',

@@ -20,17 +20,18 @@ export const WRITE_ALERTS: readonly Alert[] = [
     name: 'RollcallWritesFailing',
     expr:
       'sum by (namespace) (rate(rollcall_coordinator_patches_total{outcome=~"failed|throttled"}[5m]))\n' +
-      '  > 0.05 * sum by (namespace) (rate(rollcall_coordinator_patches_total[5m]))',
+      '  / sum by (namespace) (rate(rollcall_coordinator_patches_total[5m])) > 0.05',
     for: '10m',
     severity: 'critical',
     summary: 'Writes to Nodes fail',
-    description: '{{ $value | humanize }} writes to Nodes a second fail in {{ $labels.namespace }}, and are tried again.',
+    description:
+      '{{ $value | humanizePercentage }} of the writes to Nodes fail in {{ $labels.namespace }}, and are tried again.',
     cases: [
       {
         name: 'the API server is in trouble',
-        series: { [patches('set', 'applied')]: '0+60x30', [patches('set', 'failed')]: '0+30x30' },
+        series: { [patches('set', 'applied')]: '0+90x30', [patches('set', 'failed')]: '0+30x30' },
         after: '20m',
-        fires: [{ labels: ROLLCALL, says: '0.5 writes to Nodes a second fail in rollcall, and are tried again.' }],
+        fires: [{ labels: ROLLCALL, says: '25% of the writes to Nodes fail in rollcall, and are tried again.' }],
       },
       {
         name: 'conflicts, and nothing to do later on',
@@ -45,8 +46,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallTaintsRefused',
-    expr:
-      'sum by (namespace, outcome) (increase(rollcall_coordinator_patches_total{kind="taints",outcome=~"denied|invalid"}[15m])) > 0',
+    expr: 'sum by (namespace, outcome) (increase(rollcall_coordinator_patches_total{kind="taints",outcome=~"denied|invalid"}[15m])) > 0',
     for: '5m',
     severity: 'warning',
     summary: 'The API server refuses taints that rollcall writes',
@@ -86,7 +86,11 @@ export const WRITE_ALERTS: readonly Alert[] = [
           { labels: { ...ROLLCALL, cause: 'denied' }, says: '3 keys of Nodes in rollcall cannot be written: denied.' },
         ],
       },
-      { name: 'keys of others', series: { [setAside('foreign')]: '3+0x20', [setAside('denied')]: '0+0x20' }, after: '12m' },
+      {
+        name: 'keys of others',
+        series: { [setAside('foreign')]: '3+0x20', [setAside('denied')]: '0+0x20' },
+        after: '12m',
+      },
     ],
   },
   {
@@ -103,21 +107,30 @@ export const WRITE_ALERTS: readonly Alert[] = [
         after: '12m',
         fires: [{ labels: ROLLCALL, says: '1 keys of Nodes in rollcall have another value, which is left alone.' }],
       },
-      { name: 'none, after a moment', series: { [setAside('foreign')]: '1 1 0+0x20' }, after: '12m' },
+      {
+        name: 'gone after a moment, and another cause',
+        series: { [setAside('foreign')]: '1 1 0+0x20', [setAside('invalid')]: '1+0x20' },
+        after: '12m',
+      },
     ],
   },
   {
     name: 'RollcallSlowToApply',
-    expr:
-      'histogram_quantile(0.99, sum by (namespace, le) (rate(rollcall_coordinator_evidence_to_applied_seconds_bucket[10m]))) > 5',
+    expr: 'histogram_quantile(0.99, sum by (namespace, le) (rate(rollcall_coordinator_evidence_to_applied_seconds_bucket[10m]))) > 5',
     for: '10m',
     severity: 'warning',
     summary: 'What agents see is on the Nodes late',
-    description: 'One in a hundred changes of {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }} to be on the Node.',
+    description:
+      'One in a hundred changes of {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }} to be on the Node.',
     cases: [
       {
         name: 'half a minute',
-        series: { [applied('0.1')]: '0+50x40', [applied('10')]: '0+50x40', [applied('30')]: '0+100x40', [applied('+Inf')]: '0+100x40' },
+        series: {
+          [applied('0.1')]: '0+50x40',
+          [applied('10')]: '0+50x40',
+          [applied('30')]: '0+100x40',
+          [applied('+Inf')]: '0+100x40',
+        },
         after: '30m',
         fires: [
           {
@@ -127,8 +140,12 @@ export const WRITE_ALERTS: readonly Alert[] = [
         ],
       },
       {
-        name: 'a tenth of a second, and then nothing',
-        series: { [applied('0.1')]: '0+100x20 2000+0x20', [applied('30')]: '0+100x20 2000+0x20', [applied('+Inf')]: '0+100x20 2000+0x20' },
+        name: 'a tenth of a second',
+        series: {
+          [applied('0.1')]: '0+100x40',
+          [applied('30')]: '0+100x40',
+          [applied('+Inf')]: '0+100x40',
+        },
         after: '30m',
       },
     ],
