@@ -18,12 +18,24 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/{control-plane,stand-ins,demo,chart,e2e}/**/*.test.ts'],
+          include: ['test/{control-plane,stand-ins,demo,chart,monitoring,e2e}/**/*.test.ts'],
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           // Each file starts a control plane of its own; two cores are not for two of them at once.
           fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'real-node',
+          include: ['test/real-node/**/*.test.ts'],
+          globalSetup: ['test/real-node/global-setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+          // After everything else: nodes need the machine for themselves.
+          sequence: { groupOrder: 1 },
         },
       },
     ],
