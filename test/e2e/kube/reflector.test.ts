@@ -118,7 +118,9 @@ describe('reflector', () => {
   it('gives up a watch that is silent, and sees what it missed', async () => {
     const path = await newCollection();
     const between = await link();
-    const mirrored = mirror(client({ url: between.url }), path, { idleTimeoutMs: 700 });
+    const counting = client({ url: between.url });
+    const mirrored = mirror(counting, path, { idleTimeoutMs: 700 });
+    await waitFor('the watch', () => counting.answers.includes('watch 200'));
     await equalsCluster(mirrored, path);
     between.block();
     await create(path, 'unseen');
