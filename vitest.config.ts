@@ -4,6 +4,7 @@ import SummaryReporter from './test/summary-reporter.ts';
 export default defineConfig({
   test: {
     reporters: ['default', new SummaryReporter()],
+    // One after the other, by their groupOrder: the tests with processes need the machine for themselves.
     projects: [
       {
         test: {
@@ -13,6 +14,7 @@ export default defineConfig({
             'deploy/**/*.test.ts',
             'test/{tidy,generate,fixtures}/**/*.test.ts',
           ],
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -24,6 +26,7 @@ export default defineConfig({
           hookTimeout: 120_000,
           // Each file starts a control plane of its own; two cores are not for two of them at once.
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -34,8 +37,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 180_000,
           fileParallelism: false,
-          // After everything else: nodes need the machine for themselves.
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

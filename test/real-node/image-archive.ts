@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { archiveLayout, imageOf, layerOf } from '../../deploy/image/oci.ts';
 import { writeTar } from '../../deploy/image/tar.ts';
 import { addFile, type Tree } from '../../deploy/image/tree.ts';
@@ -18,20 +19,27 @@ export async function writeProgramImage(file: string, reference: string, program
   await writeFile(file, writeTar(archiveLayout(image, reference)));
 }
 
-/** The name of an image as containerd has it, from what may stand in a pod: there, parts of it can be left out. */
-export function fullReference(reference: string): string {
+/**
+ * Writes a copy of an archive, in the directory `dir`, that gives its image another name: one that may stand in a pod,
+ * where parts can be left out. The name of the original must not come into containerd: were it not a full one, no
+ * container would start from the image, by whatever name.
+ */
+export async function renameImage(archive: string, reference: string, dir: string): Promise<string> {
+  const [layout, copy] = [join(dir, 'layout'), join(dir, 'image.tar')];
+  await mkdir(layout, { recursive: true });
+  await run('tar', ['-xf', archive, '-C', layout]);
+  const file = join(layout, 'index.json');
+  const index = JSON.parse(await readFile(file, 'utf8')) as { manifests: object[] };
+  const [entry] = index.manifests;
+  const annotations = { 'io.containerd.image.name': fullReference(reference) };
+  await writeFile(file, JSON.stringify({ ...index, manifests: [{ ...entry, annotations }] }));
+  await run('tar', ['-cf', copy, '-C', layout, '.']);
+  await rm(layout, { recursive: true });
+  return copy;
+}
+
+function fullReference(reference: string): string {
   const [host = '', ...rest] = reference.split('/');
   if (rest.length === 0) return `docker.io/library/${reference}`;
   return /[.:]|^localhost$/.test(host) ? reference : `docker.io/${reference}`;
-}
-
-/**
- * The names that an archive itself gives its images. Unless they are full, containerd finds no image by them, but goes
- * on trying when it knows the same image by another name, too.
- */
-export async function namesInArchive(archive: string): Promise<string[]> {
-  const index = JSON.parse(await run('tar', ['-xOf', archive, 'index.json'])) as {
-    manifests: { annotations?: Record<string, string> }[];
-  };
-  return index.manifests.flatMap(({ annotations }) => annotations?.['io.containerd.image.name'] ?? []);
 }

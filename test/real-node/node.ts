@@ -10,7 +10,6 @@ import type { NodeBinaries } from './binaries.ts';
 import { createCgroup, processesIn, removeCgroup } from './cgroups.ts';
 import { run, runShell, systemPath } from './command.ts';
 import type { Control } from './control.ts';
-import { fullReference, namesInArchive } from './image-archive.ts';
 import { writeKeyPair } from './key-pair.ts';
 import {
   containerdConfig,
@@ -40,12 +39,6 @@ export interface NodeOptions {
   readonly taints?: readonly string[];
 }
 
-/** An image that every node has: the path of an archive, and the name under which pods ask for it. */
-export interface NodeImage {
-  readonly archive: string;
-  readonly reference: string;
-}
-
 export interface NodeParts {
   readonly place: Place;
   /** From 0; gives the node its name and addresses. */
@@ -55,8 +48,8 @@ export interface NodeParts {
   readonly options: NodeOptions;
   /** Settled when the API server is ready; containerd is started before. */
   readonly control: Promise<Control>;
-  /** What is in its image store before its kubelet starts. */
-  readonly images: readonly NodeImage[];
+  /** Archives of what is in its image store before its kubelet starts. */
+  readonly images: readonly string[];
 }
 
 /**
@@ -73,7 +66,7 @@ export class RealNode {
   readonly #cgroup: string;
   #unshare: ChildProcess | undefined;
   #components: Component[] = [];
-  readonly #imported = new Set<NodeImage>();
+  readonly #imported = new Set<string>();
   #pid: number | undefined;
 
   constructor(parts: NodeParts) {
@@ -102,8 +95,8 @@ export class RealNode {
     await this.#boot();
     await this.#connect();
     await this.#startContainerd();
-    const images = this.#parts.images.filter((image) => !this.#imported.has(image));
-    await Promise.all(images.map((image) => this.importImage(image)));
+    const missing = this.#parts.images.filter((archive) => !this.#imported.has(archive));
+    await Promise.all(missing.map((archive) => this.importImage(archive)));
     const control = await this.#parts.control;
     const startedMs = Date.now();
     await this.#startKubernetes(control);
@@ -135,13 +128,9 @@ export class RealNode {
   }
 
   /** Puts an image into the node's store, of the platform of this machine; the archive may hold several. */
-  async importImage(image: NodeImage): Promise<void> {
-    const reference = fullReference(image.reference);
-    const ctr = (...args: string[]) => this.enter('ctr', ['--namespace=k8s.io', 'images', ...args]);
-    await ctr('import', `--index-name=${reference}`, image.archive);
-    const names = (await namesInArchive(image.archive)).filter((name) => name !== reference);
-    if (names.length > 0) await ctr('remove', ...names);
-    this.#imported.add(image);
+  async importImage(archive: string): Promise<void> {
+    await this.enter('ctr', ['--namespace=k8s.io', 'images', 'import', archive]);
+    this.#imported.add(archive);
   }
 
   /** Ids, as the host sees them, of the processes of a pod's containers: they can be killed, or stopped, from there. */

@@ -5,8 +5,8 @@ import { runKubectl } from '../control-plane/kubectl.ts';
 import type { ProgressStream } from '../control-plane/progress.ts';
 import { ensureNodeBinaries, type NodeBinaries } from './binaries.ts';
 import { type Control, startControl } from './control.ts';
-import { writeProgramImage } from './image-archive.ts';
-import { type NodeImage, type NodeOptions, RealNode } from './node.ts';
+import { renameImage, writeProgramImage } from './image-archive.ts';
+import { type NodeOptions, RealNode } from './node.ts';
 import { pauseImage } from './node-files.ts';
 import { ensurePackages, findPluginDir } from './packages.ts';
 import { closePlace, nodesMax, openPlace } from './place.ts';
@@ -61,7 +61,7 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
   const pluginDir = (await findPluginDir()) ?? '';
   const place = await openPlace();
   const nodes: RealNode[] = [];
-  const images: NodeImage[] = [{ archive: join(place.dir, 'pause.tar'), reference: pauseImage }];
+  const images = [join(place.dir, 'pause.tar')];
   const starting = startControl(place, { ...controlBinaries, ...binaries });
 
   const addNode = async (nodeOptions: NodeOptions = {}) => {
@@ -110,7 +110,7 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
     kubectl: (args, { stdin } = {}) => runKubectl(kubectl, args, stdin),
     addNode,
     async importImage(archive, reference) {
-      const image = { archive, reference };
+      const image = await renameImage(archive, reference, join(place.dir, `image-${images.length}`));
       images.push(image);
       await Promise.all(nodes.filter(({ pid }) => pid !== undefined).map((node) => node.importImage(image)));
     },

@@ -81,6 +81,10 @@ const service = {
   spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 8080 }] },
 };
 
+interface Stats {
+  pods: { podRef: { name: string }; containers: { memory?: { rssBytes: number } }[] }[];
+}
+
 describeOnRealNodes('a cluster of real nodes', () => {
   let cluster: RealCluster;
   let before: unknown;
@@ -201,12 +205,21 @@ describeOnRealNodes('a cluster of real nodes', () => {
     }
   });
 
-  test('reads logs and the use of memory through the kubelet', async () => {
+  test('says through the kubelet what a container has written, and how much memory it has', async () => {
     const pod = await readyPod(nodeAt(0));
-    await cluster.kubectl(['logs', pod.metadata.name]);
-    const stats = JSON.parse(await cluster.api.text('GET', '/api/v1/nodes/node-1/proxy/stats/summary'));
-    const own = stats.pods.find(({ podRef }: { podRef: { name: string } }) => podRef.name === pod.metadata.name);
-    expect(own.memory.rssBytes ?? own.memory.workingSetBytes).toBeGreaterThan(0);
+    await ask(pod, '/file?path=/nowhere');
+    expect(await cluster.kubectl(['logs', pod.metadata.name])).toContain('open /nowhere: no such file');
+    const bytes = await waitFor(
+      'the use of memory',
+      async () => {
+        const stats = JSON.parse(await cluster.api.text('GET', '/api/v1/nodes/node-1/proxy/stats/summary')) as Stats;
+        const own = stats.pods.find(({ podRef }) => podRef.name === pod.metadata.name);
+        return own?.containers[0]?.memory?.rssBytes;
+      },
+      soon,
+    );
+    expect(bytes).toBeGreaterThan(1_000_000);
+    expect(bytes).toBeLessThan(64 * 1024 * 1024);
   });
 
   test('shows a USB device to pods and to listeners to udev, as soon as it is plugged in, on that node only', async () => {
@@ -279,9 +292,10 @@ describeOnRealNodes('a cluster of real nodes', () => {
   });
 
   test('leaves nothing on the machine', async () => {
-    const marks = await marksOf({ dir: cluster.dir, nodes: cluster.nodes.filter(({ pid }) => pid !== undefined) });
+    await readyPod(nodeAt(0));
+    const marks = await marksOf(cluster);
     const running = await tracesOf(marks);
-    for (const kind of [/^process .*kubelet/, /^process .*\/pod /, /rollcall\d+n0/, /^10\.98\.[\d.]+\/26/, /cgroup/]) {
+    for (const kind of [/^process .*kubelet/, /^process .*\/pod $/, /rollcall\d+n0/, /^10\.98\.[\d.]+\/26/, /cgroup/]) {
       expect(running).toContainEqual(expect.stringMatching(kind));
     }
     await cluster.stop();

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { run } from './command.ts';
-import type { RealCluster } from './real-cluster.ts';
 
 /** What one run has on the machine, by which its traces are known. */
 export interface Marks {
@@ -10,8 +9,13 @@ export interface Marks {
   readonly pidNamespaces: readonly string[];
 }
 
-export async function marksOf({ dir, nodes }: Pick<RealCluster, 'dir' | 'nodes'>): Promise<Marks> {
-  return { dir, pidNamespaces: await Promise.all(nodes.map(({ pid }) => readlink(`/proc/${pid}/ns/pid`))) };
+/** Of a run whose nodes are these; those that are down count for nothing. */
+export async function marksOf(run: {
+  readonly dir: string;
+  readonly nodes: readonly { readonly pid: number | undefined }[];
+}): Promise<Marks> {
+  const up = run.nodes.filter(({ pid }) => pid !== undefined);
+  return { dir: run.dir, pidNamespaces: await Promise.all(up.map(({ pid }) => readlink(`/proc/${pid}/ns/pid`))) };
 }
 
 /** What there is of a run on this machine, in lines for people; none after its end. */
@@ -21,7 +25,10 @@ export async function tracesOf({ dir, pidNamespaces }: Marks): Promise<string[]>
   for (const pid of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
     const command = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ');
     const namespace = await readlink(`/proc/${pid}/ns/pid`).catch(() => '');
-    if (command.includes(`${dir}/`) || pidNamespaces.includes(namespace)) traces.push(`process ${pid} ${command}`);
+    // Containers have namespaces of their own.
+    const cgroups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+    const isOurs = [command, cgroups].some((text) => text.includes(`/rollcall-real-${number}/`));
+    if (isOurs || pidNamespaces.includes(namespace)) traces.push(`process ${pid} ${command}`);
   }
   const withAddress = new RegExp(`10\\.9[789]\\.${number}\\.|rollcall${number}(n\\d)?\\b`);
   const network = `${await run('ip', ['address'])}${await run('ip', ['route'])}`;

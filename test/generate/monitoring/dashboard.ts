@@ -4,6 +4,8 @@ import { ROWS } from './panels.ts';
 import { type MonitoringObject, metadataOf, type Placement } from './text.ts';
 
 const SOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
+/** By which the sidecar of Grafana's chart finds a dashboard. */
+export const DASHBOARD_LABELS: Readonly<Record<string, string>> = { grafana_dashboard: '1' };
 const HEIGHT = 8;
 const WIDTH = 6;
 const COLUMNS = 24;
@@ -35,7 +37,7 @@ export function dashboardConfigMap(placement: Placement): MonitoringObject {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { ...metadata, labels: { ...metadata.labels, grafana_dashboard: '1' } },
+    metadata: { ...metadata, labels: { ...metadata.labels, ...DASHBOARD_LABELS } },
     data: { 'rollcall.json': dashboardText() },
   };
 }

@@ -15,7 +15,8 @@ import (
 )
 
 func main() {
-	client := &http.Client{Timeout: 3 * time.Second}
+	// With a connection kept open, a Service would send every request to the same pod.
+	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	http.HandleFunc("/healthz", func(answer http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(answer, "ok\n")
 	})
@@ -25,6 +26,7 @@ func main() {
 	http.HandleFunc("/file", func(answer http.ResponseWriter, request *http.Request) {
 		content, err := os.ReadFile(request.URL.Query().Get("path"))
 		if err != nil {
+			log.Print(err)
 			http.Error(answer, err.Error(), http.StatusNotFound)
 			return
 		}

@@ -1,0 +1,192 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CHART, renderChart } from '../../chart/render.ts';
+import type { KubeObject } from '../../control-plane/api-client.ts';
+import type { NodeObject } from '../../control-plane/cluster.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { watchNodes } from '../../control-plane/watch.ts';
+import type { RealNode } from '../node.ts';
+import { describeOnRealNodes } from '../on-real-nodes.ts';
+import { readyLabels } from './gitpod-pods.ts';
+import {
+  marksOf,
+  namespace,
+  type Product,
+  poolLabelSet,
+  poolLabelSets,
+  secondsSince,
+  soon,
+  startProduct,
+  tags,
+} from './product.ts';
+import { registry } from './product-image.ts';
+
+const pool = 'pool1';
+const labels = { 'example.com/tier': 'gold', team: 'a' };
+/** What the kubelets register with; NodeRestriction lets them. */
+const registered = { agentpool: pool, 'rollcall.dev/startup-gate': 'true' };
+const coral = { port: '1-1', vendor: '1a6e', device: '089a', interfaces: [{ class: 'fe' }] };
+const coralLabel = 'accelerators/edgetpu';
+const values = {
+  image: { registry, tag: tags.first },
+  // A container's own /sys is a new sysfs, in which the device that the test makes is not.
+  agent: { deviceTree: true, hostNetwork: true },
+  coordinator: { config: { startupGateRequires: readyLabels } },
+  policies: { startupTaint: { enabled: true } },
+};
+
+describeOnRealNodes('the product, in a cluster in which every node is gated from its first minute,', () => {
+  let product: Product;
+  let names: string[];
+  let installedMs: number;
+  let manifests: string;
+  const born = new Map<string, NodeObject>();
+  let stopWatching = () => {};
+
+  beforeAll(async () => {
+    product = await startProduct({ nodes: 0 });
+    const { cluster, helm } = product;
+    stopWatching = watchNodes(cluster.api, ({ type, object }) => {
+      if (type === 'ADDED') born.set(object.metadata.name, object as NodeObject);
+    });
+    // These agents see the node's own devices and network.
+    const privileged = 'pod-security.kubernetes.io/enforce=privileged';
+    await cluster.kubectl(['label', '--overwrite', 'namespace', namespace, privileged]);
+    manifests = await renderChart(helm, values, ['--no-hooks']);
+    await apply(await readFile(path.join(CHART, 'crds/nodepoollabelsets.yaml'), 'utf8'));
+    await apply(manifests);
+    await waitFor('the CRD', () => cluster.api.post(poolLabelSets, poolLabelSet(pool, labels)), soon);
+    await waitForPolicies();
+    installedMs = performance.now();
+    await Promise.all([1, 2].map(() => cluster.addNode({ labels: registered })));
+    names = cluster.nodes.map(({ name }) => name);
+  }, 600_000);
+
+  afterAll(() => {
+    stopWatching();
+    return product?.stop();
+  });
+
+  function apply(objects: string): Promise<string> {
+    return product.cluster.kubectl(['apply', '--server-side', '-f', '-'], { stdin: objects });
+  }
+
+  /** The API server takes a moment to act on policies, and on their parameters. */
+  async function waitForPolicies(): Promise<void> {
+    const trial = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'trial', labels: registered } };
+    await waitFor('the policies', async () => {
+      const { metadata, spec } = await product.cluster.api.post<NodeObject>('/api/v1/nodes?dryRun=All', trial);
+      return metadata.labels?.['team'] === 'a' && spec.taints?.some(({ key }) => key === STARTUP_TAINT);
+    });
+  }
+
+  function nodeAt(index: number): RealNode {
+    const node = product.cluster.nodes[index];
+    if (node === undefined) throw new Error(`no node ${index}`);
+    return node;
+  }
+
+  async function isGated(name: string): Promise<boolean> {
+    return (await product.node(name)).spec.taints?.some(({ key }) => key === STARTUP_TAINT) ?? false;
+  }
+
+  test('has nodes that are born with the labels of their pool and the startup taint', () => {
+    expect([...born.keys()].toSorted()).toEqual(names);
+    for (const { metadata, spec } of born.values()) {
+      expect(metadata.labels).toMatchObject({ ...registered, ...labels });
+      const managed = JSON.stringify(Object.keys(labels).toSorted());
+      expect(metadata.annotations?.[MANAGED_LABELS_ANNOTATION]).toBe(managed);
+      expect(spec.taints).toContainEqual({ key: STARTUP_TAINT, effect: 'NoSchedule' });
+    }
+  });
+
+  test('comes up, and then lets other pods in', async ({ annotate }) => {
+    const { api } = product.cluster;
+    const container = { name: 'main', image: 'localhost/rollcall-pause:1' };
+    await api.post('/api/v1/namespaces/default/pods', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'waiting' },
+      spec: { containers: [container], automountServiceAccountToken: false, terminationGracePeriodSeconds: 0 },
+    });
+    await product.rolledOut();
+    const rolledOutSeconds = secondsSince(installedMs);
+    for (const name of names) {
+      await waitFor(`${name} to be let in`, async () => !(await isGated(name)), soon);
+      expect((await product.node(name)).metadata.labels).toMatchObject({
+        ...labels,
+        ...Object.fromEntries(readyLabels.map((key) => [key, 'true'])),
+      });
+    }
+    await annotate(
+      `from the start of the nodes: rolled out after ${rolledOutSeconds} s, startup taint off after ${secondsSince(installedMs)} s`,
+      'figure',
+    );
+    await waitFor('the pod that waited to be scheduled', async () => {
+      const { spec } = await api.get<KubeObject & { spec: { nodeName?: string } }>(
+        '/api/v1/namespaces/default/pods/waiting',
+      );
+      return names.includes(spec.nodeName ?? '');
+    });
+  });
+
+  test('labels the node that a Coral is plugged into, and no other', async ({ annotate }) => {
+    const [one, other] = [nodeAt(0), nodeAt(1)];
+    const pluggedMs = performance.now();
+    await one.plugUsb(coral);
+    await product.labelled([one.name], [coralLabel], 'true');
+    const labelledMs = Math.round(performance.now() - pluggedMs);
+    const unpluggedMs = performance.now();
+    await one.unplugUsb(coral.port);
+    await product.labelled([one.name], [coralLabel], undefined);
+    await annotate(
+      `Coral: label on after ${labelledMs} ms, off ${secondsSince(unpluggedMs)} s after it went`,
+      'figure',
+    );
+    expect(product.history.since(pluggedMs, coralLabel, other.name)).toEqual([]);
+  });
+
+  test('notices that the node is lost on which the coordinator leads, and has it back', async ({ annotate }) => {
+    const leader = (await product.leader()).spec.nodeName ?? '';
+    const [lost, other] = leader === nodeAt(0).name ? [nodeAt(0), nodeAt(1)] : [nodeAt(1), nodeAt(0)];
+    const lostMs = performance.now();
+    await lost.kill();
+    await product.labelled([lost.name], readyLabels, undefined);
+    const goneSeconds = secondsSince(lostMs);
+    const backMs = performance.now();
+    await lost.restart();
+    const readySeconds = secondsSince(backMs);
+    await product.labelled([lost.name], readyLabels, 'true');
+    await annotate(
+      `node lost with the leader: labels gone after ${goneSeconds} s; started again: Ready after ${readySeconds} s, labels back after ${secondsSince(backMs)} s`,
+      'figure',
+    );
+    for (const key of readyLabels) expect(product.history.since(lostMs, key, other.name)).toEqual([]);
+    expect((await product.node(lost.name)).metadata.labels).toMatchObject(labels);
+  });
+
+  test('leaves no label, annotation or taint behind when its manifests are deleted', async ({ annotate }) => {
+    const { cluster, helm } = product;
+    const startedMs = performance.now();
+    await cluster.kubectl(['delete', '--cascade=foreground', '-f', '-'], { stdin: manifests });
+    const templates = ['access', 'job'].map((name) => `--show-only=templates/uninstall/${name}.yaml`);
+    const uninstall = await renderChart(helm, values, templates);
+    await apply(uninstall);
+    const job = ['--for=condition=complete', '--timeout=60s', 'job/rollcall-uninstall'];
+    await cluster.kubectl(['-n', namespace, 'wait', ...job]);
+    await cluster.kubectl(['delete', '-f', '-'], { stdin: uninstall });
+    await annotate(`manifests deleted and nodes clean in ${secondsSince(startedMs)} s`, 'figure');
+    for (const name of names) {
+      const { metadata } = born.get(name) as NodeObject;
+      const without = (all: Record<string, string> | undefined, own: object) =>
+        Object.fromEntries(Object.entries(all ?? {}).filter(([key]) => !(key in own)));
+      expect(marksOf(await product.node(name))).toEqual({
+        labels: without(metadata.labels, labels),
+        annotations: without(metadata.annotations, { [MANAGED_LABELS_ANNOTATION]: '' }),
+        taints: [],
+      });
+    }
+  });
+});

@@ -1,0 +1,50 @@
+import path from 'node:path';
+import type { RealCluster } from '../real-cluster.ts';
+
+/** Of the pods, as of the components whose part they play. */
+export const gitpodNamespace = 'default';
+export const readyLabels = ['ws-daemon', 'registry-facade'].map(
+  (component) => `gitpod.io/${component}_ready_ns_${gitpodNamespace}`,
+);
+
+const root = path.resolve(import.meta.dirname, '../../..');
+const ports = { 'ws-daemon': 8080, 'registry-facade': 31750 } as const;
+
+/**
+ * Runs the stand-ins of both components as DaemonSets with host ports, whatever taints nodes have. Their containers are
+ * of the product's image, for its Node.js; the stand-ins are those of the source tree, which is mounted.
+ */
+export async function applyGitpodPods({ api }: RealCluster, image: string): Promise<void> {
+  for (const [component, port] of Object.entries(ports)) {
+    const program = path.join(root, `test/stand-ins/${component}.ts`);
+    await api.post(`/apis/apps/v1/namespaces/${gitpodNamespace}/daemonsets`, {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: component, namespace: gitpodNamespace },
+      spec: {
+        selector: { matchLabels: { component } },
+        template: {
+          metadata: { labels: { component } },
+          spec: {
+            tolerations: [{ operator: 'Exists' }],
+            automountServiceAccountToken: false,
+            terminationGracePeriodSeconds: 1,
+            containers: [
+              {
+                name: component,
+                image,
+                command: ['/nodejs/bin/node', program, '--host=0.0.0.0', `--port=${port}`],
+                ports: [{ containerPort: port, hostPort: port }],
+                readinessProbe: { tcpSocket: { port }, periodSeconds: 1 },
+                // The tree may be for its owner's eyes only.
+                securityContext: { runAsUser: 0 },
+                volumeMounts: [{ name: 'source', mountPath: root, readOnly: true }],
+              },
+            ],
+            volumes: [{ name: 'source', hostPath: { path: root, type: 'Directory' } }],
+          },
+        },
+      },
+    });
+  }
+}

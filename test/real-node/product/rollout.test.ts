@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import type { RealNode } from '../node.ts';
+import { describeOnRealNodes } from '../on-real-nodes.ts';
+import { readyLabels } from './gitpod-pods.ts';
+import { type LoadSummary, revisionLabel, underLoad } from './load.ts';
+import {
+  marksOf,
+  namespace,
+  type Product,
+  poolLabelSet,
+  poolLabelSets,
+  release,
+  secondsSince,
+  soon,
+  startProduct,
+  tags,
+} from './product.ts';
+import { registry, repository } from './product-image.ts';
+
+const pool = 'pool1';
+const member = { labels: { agentpool: pool } };
+const valuesFor = (tag: string) => JSON.stringify({ image: { registry, tag } });
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+describeOnRealNodes('the product, installed with Helm on real nodes without cluster DNS,', () => {
+  let product: Product;
+  let names: string[];
+  let before: object[];
+
+  beforeAll(async () => {
+    product = await startProduct({ nodes: [member, member] });
+    names = product.cluster.nodes.map(({ name }) => name);
+    before = await marks();
+  }, 600_000);
+
+  afterAll(() => product?.stop());
+
+  async function marks(): Promise<object[]> {
+    return (await Promise.all(names.map((name) => product.node(name)))).map(marksOf);
+  }
+
+  function helm(command: string, tag: string): Promise<string> {
+    return product.helm([command, ...release], { kubeconfig: product.cluster.kubeconfig, stdin: valuesFor(tag) });
+  }
+
+  /** What happened to labels since a moment: those of services did not change at all, that of the pool only grew. */
+  async function expectNoFlapping(sinceMs: number, { revision }: LoadSummary): Promise<void> {
+    await product.labelled(names, [revisionLabel], String(revision));
+    for (const name of names) {
+      const revisions = product.history.since(sinceMs, revisionLabel, name).map(({ to }) => Number(to));
+      expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
+      expect(revisions.length).toBeGreaterThan(5);
+    }
+    const others = product.history.changes.filter(({ atMs, key }) => atMs >= sinceMs && key !== revisionLabel);
+    expect(others).toEqual([]);
+  }
+
+  /** Whatever was refused, or not answered, was sent again. */
+  async function expectEveryReportAccepted(): Promise<void> {
+    const nowSeconds = Date.now() / 1000;
+    for (const pod of await product.pods('agent')) {
+      await waitFor(
+        `a report of ${pod.metadata.name} to be accepted`,
+        async () =>
+          (await product.metric(pod, 'rollcall_agent_last_report_accepted_timestamp_seconds')) > nowSeconds &&
+          (await product.metric(pod, 'rollcall_agent_coordinator_connected')) === 1,
+        soon,
+      );
+    }
+  }
+
+  async function expectNoRestarts(): Promise<void> {
+    for (const pod of [...(await product.pods('agent')), ...(await product.pods('coordinator'))]) {
+      expect(pod.status.containerStatuses).toEqual([expect.objectContaining({ restartCount: 0, ready: true })]);
+    }
+  }
+
+  test('rolls out in a namespace that enforces the Pod Security level restricted', async ({ annotate }) => {
+    const { api } = product.cluster;
+    const { metadata } = await api.get(`/api/v1/namespaces/${namespace}`);
+    expect(metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
+    const startedMs = performance.now();
+    await helm('install', tags.first);
+    await product.rolledOut();
+    const rolledOutSeconds = secondsSince(startedMs);
+    await product.labelled(names, readyLabels, 'true');
+    const { pulledBytes, unpackedBytes } = product.image;
+    await annotate(`image: ${megabytes(pulledBytes)} to pull, ${megabytes(unpackedBytes)} unpacked`, 'figure');
+    await annotate(
+      `installed and rolled out in ${rolledOutSeconds} s, nodes labelled in ${secondsSince(startedMs)} s`,
+      'figure',
+    );
+    expect((await product.pods('agent')).map(({ spec }) => spec.nodeName).toSorted()).toEqual(names);
+    expect((await product.pods('coordinator')).map(({ spec }) => spec.nodeName).toSorted()).toEqual(names);
+    await expectNoRestarts();
+  });
+
+  test('answers kubelets and Prometheus', async () => {
+    for (const component of ['agent', 'coordinator'] as const) {
+      for (const pod of await product.pods(component)) {
+        expect(await product.ask(pod, '/healthz')).toMatchObject({ status: 200 });
+        expect(await product.ask(pod, '/readyz')).toMatchObject({ status: 200 });
+        const { status, body } = await product.ask(pod, '/metrics');
+        expect([status, body]).toEqual([200, expect.stringContaining(`rollcall_${component}_`)]);
+      }
+    }
+  });
+
+  test('has exactly the rights that it needs', async () => {
+    const rightsOf = async (account: string) => {
+      const as = `--as=system:serviceaccount:${namespace}:${account}`;
+      const list = await product.cluster.kubectl(['auth', 'can-i', '--list', '--namespace', namespace, as]);
+      return list.trim().split('\n').slice(1).map(rightIn);
+    };
+    const anybody = await rightsOf('anybody');
+    expect((await rightsOf('rollcall-agent')).toSorted()).toEqual(anybody.toSorted());
+    const more = (await rightsOf('rollcall-coordinator')).filter((right) => !anybody.includes(right));
+    const own = 'get list watch create update patch';
+    expect(more.toSorted()).toEqual(
+      [
+        'nodes: get list watch patch',
+        'pods: list watch',
+        'workspaces.workspace.gitpod.io: list watch',
+        'nodepoollabelsets.labels.banzaicloud.io: list watch',
+        'nodepoollabelsets.labels.banzaicloud.io/status: patch',
+        'events: create patch',
+        'tokenreviews.authentication.k8s.io: create',
+        `leases.coordination.k8s.io/rollcall-coordinator: ${own}`,
+        `secrets/rollcall-coordinator-tls: ${own}`,
+        `configmaps/rollcall-coordinator-ca: ${own}`,
+      ].toSorted(),
+    );
+  });
+
+  test('restarts its agents under load without a label that flaps', async ({ annotate }) => {
+    await product.cluster.api.post(poolLabelSets, poolLabelSet(pool, { [revisionLabel]: '0' }));
+    await product.labelled(names, [revisionLabel], '0');
+    const sinceMs = performance.now();
+    let seconds = 0;
+    const summary = await underLoad(product, pool, async () => {
+      seconds = await product.restart('agent');
+      await expectEveryReportAccepted();
+    });
+    await annotate(`agents restarted one by one in ${seconds} s; ${told(summary)}`, 'figure');
+    await expectNoFlapping(sinceMs, summary);
+    await expectNoRestarts();
+  });
+
+  test('restarts its coordinators under load without a label that flaps', async ({ annotate }) => {
+    const sinceMs = performance.now();
+    let seconds = 0;
+    const summary = await underLoad(product, pool, async () => {
+      seconds = await product.restart('coordinator');
+      await expectEveryReportAccepted();
+    });
+    await annotate(`coordinators restarted one by one in ${seconds} s; ${told(summary)}`, 'figure');
+    await expectNoFlapping(sinceMs, summary);
+    await expectNoRestarts();
+  });
+
+  test('becomes another image under load without a label that flaps', async ({ annotate }) => {
+    const sinceMs = performance.now();
+    let seconds = 0;
+    const summary = await underLoad(product, pool, async () => {
+      const startedMs = performance.now();
+      await helm('upgrade', tags.next);
+      await product.rolledOut();
+      seconds = secondsSince(startedMs);
+      await expectEveryReportAccepted();
+    });
+    await annotate(`upgraded in ${seconds} s; ${told(summary)}`, 'figure');
+    await expectNoFlapping(sinceMs, summary);
+    for (const pod of [...(await product.pods('agent')), ...(await product.pods('coordinator'))]) {
+      expect(JSON.stringify(pod.spec)).toContain(`"image":"${repository}:${tags.next}"`);
+    }
+    await expectNoRestarts();
+  });
+
+  test('is small', async ({ annotate }) => {
+    for (const component of ['agent', 'coordinator'] as const) {
+      const bytes = await Promise.all((await product.pods(component)).map((pod) => product.memoryOf(pod)));
+      const told = bytes.map(({ rss, workingSet }) => `RSS ${megabytes(rss)}, working set ${megabytes(workingSet)}`);
+      await annotate(`${component}s as the kubelet reports them: ${told.join('; ')}`, 'figure');
+      for (const { workingSet } of bytes) expect(workingSet).toBeLessThan(component === 'agent' ? 64e6 : 192e6);
+    }
+  });
+
+  test('has an agent that hangs started again, and its node is silent until then', async ({ annotate }) => {
+    const node = product.cluster.nodes[0] as RealNode;
+    const pod = await product.agentOn(node.name);
+    const sinceMs = performance.now();
+    for (const pid of await node.podProcesses(pod.metadata.uid ?? '')) process.kill(pid, 'SIGSTOP');
+    await product.labelled([node.name], readyLabels, undefined);
+    const silentSeconds = secondsSince(sinceMs);
+    await waitFor(
+      'the agent to be started again',
+      async () => {
+        const [container] = (await product.agentOn(node.name)).status.containerStatuses ?? [];
+        return container?.restartCount === 1 && container.ready;
+      },
+      soon,
+    );
+    const restartedSeconds = secondsSince(sinceMs);
+    await product.labelled([node.name], readyLabels, 'true');
+    await annotate(
+      `hung agent: labels gone after ${silentSeconds} s, started again after ${restartedSeconds} s, labels back after ${secondsSince(sinceMs)} s`,
+      'figure',
+    );
+    for (const key of readyLabels) {
+      expect(product.history.since(sinceMs, key).map(({ node, to }) => [node, to])).toEqual([
+        [node.name, undefined],
+        [node.name, 'true'],
+      ]);
+    }
+  });
+
+  test('leaves no label, annotation or taint behind when it is uninstalled', async ({ annotate }) => {
+    const startedMs = performance.now();
+    const uninstall = ['uninstall', 'rollcall', '--namespace', namespace, '--timeout', '90s'];
+    await product.helm(uninstall, { kubeconfig: product.cluster.kubeconfig });
+    await annotate(`uninstalled in ${secondsSince(startedMs)} s`, 'figure');
+    expect(await marks()).toEqual(before);
+    const pods = await waitFor('the pods to go', async () => (await product.pods('agent')).length === 0, soon);
+    expect(pods).toBe(true);
+  });
+});
+
+function told({ reports, revision }: LoadSummary): string {
+  const { accepted, refused, failed } = reports;
+  return `reports: ${accepted} accepted, ${refused} refused, ${failed} not answered and sent again; ${revision} changes of a label`;
+}
+
+/** A line of `kubectl auth can-i --list`: what it is about, and the verbs. */
+function rightIn(line: string): string {
+  const [, resource = '', url = '', name = '', verbs = ''] =
+    /^(\S*)\s+\[(.*?)\]\s+\[(.*?)\]\s+\[(.*?)\]$/.exec(line) ?? [];
+  return `${resource}${url}${name === '' ? '' : `/${name}`}: ${verbs}`;
+}
