@@ -230,7 +230,8 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
       address: listenAddress(config.schedulerListen),
       scheduling,
       leads: () => deciding && leads(),
-      leaderUrl: () => (role().leading ? undefined : leaderSchedulerUrl),
+      // Of a leader that is silent, too, nobody knows whether it answers.
+      leaderUrl: () => (role() === NO_LEADER ? undefined : leaderSchedulerUrl),
       certificates: tls?.certificates,
       clock,
       logger,
@@ -249,6 +250,7 @@ export async function startCoordinator(setup: Setup, logger: Logger, life: Lifec
     metrics,
     onStartedLeading: () => {
       standing = { leading: true };
+      leaderSchedulerUrl = undefined;
       const own = new AbortController();
       term = own;
       decider.restart();

@@ -114,7 +114,9 @@ export function createWatches(options: WatchOptions): Watches {
         trim: (raw) => observeWorkspacePod(raw as Pod),
       })
     : undefined;
-  const all = [...Object.values(reflectors), poolLabelSets, workspaces, ...(workspacePods ? [workspacePods] : [])];
+  // Without them, limits mean nothing.
+  if (workspacePods) reflectors['workspace pods'] = workspacePods;
+  const all = [...Object.values(reflectors), poolLabelSets, workspaces];
   return {
     relistNodes: () => nodes.relist(),
     run: async () => {

@@ -5,7 +5,16 @@ import type { KubeObject } from '../control-plane/api-client.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
-import { CHART, EVERYTHING, MANIFESTS, objectsIn, type PodTemplate, renderObjects, workloads } from './render.ts';
+import {
+  CHART,
+  EVERYTHING,
+  MANIFESTS,
+  OPERATOR,
+  objectsIn,
+  type PodTemplate,
+  renderObjects,
+  workloads,
+} from './render.ts';
 
 const DEPLOY = path.dirname(MANIFESTS);
 const CRD = path.join(DEPLOY, 'crds/nodepoollabelsets.yaml');
@@ -19,6 +28,8 @@ let controlPlane: ControlPlane;
 
 beforeAll(async () => {
   [helm, controlPlane] = await Promise.all([ensureHelm(), startControlPlane()]);
+  await controlPlane.kubectl(['apply', '-f', OPERATOR]);
+  await controlPlane.kubectl(['wait', '--for=condition=Established', '-f', OPERATOR]);
 }, 600_000);
 
 afterAll(() => controlPlane?.stop());

@@ -7,6 +7,8 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 export const CHART = path.join(ROOT, 'deploy/chart');
 export const MANIFESTS = path.join(ROOT, 'deploy/manifests');
 export const EVERYTHING = path.join(import.meta.dirname, 'everything.values.yaml');
+/** CRDs of the operator of Prometheus, for clusters that get objects of it. */
+export const OPERATOR = path.join(import.meta.dirname, 'prometheus-operator.yaml');
 
 /** What the defaults are rendered for: nothing depends on which version of Kubernetes Helm was built with. */
 const FOR = ['--kube-version', '1.36.0'];

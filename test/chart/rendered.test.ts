@@ -43,11 +43,19 @@ describe('the chart renders', () => {
   });
 
   test('into any namespace, and names no other', async () => {
-    const text = await renderChart(helm, {}, ['--namespace', 'elsewhere']);
+    const values = {
+      scheduler: { enabled: true, configMap: { enabled: true } },
+      monitoring: {
+        podMonitor: { enabled: true },
+        prometheusRule: { enabled: true },
+        dashboard: { enabled: true },
+      },
+    };
+    const text = await renderChart(helm, values, ['--namespace', 'elsewhere']);
     expect(text).toMatch(/serviceaccount:elsewhere:rollcall-coordinator/);
     const others = text.match(/^.*namespace: (?!elsewhere$|metadata\.)(?!elsewhere }).*$/gm) ?? [];
     expect(others).toEqual([]);
-    expect(text).not.toMatch(/serviceaccount:rollcall/);
+    expect(text).not.toMatch(/serviceaccount:rollcall|rollcall\.svc|amespace: rollcall/);
   });
 
   test('no mutating policy before Kubernetes 1.36', async () => {
@@ -72,7 +80,7 @@ test('values.yaml holds what the schema allows, and its comments say what each o
   const values = lines.flatMap((line, index) => (/^\s*[a-zA-Z]+:/.test(line) ? [index] : []));
   const bare = values.filter((index) => !/^\s*#/.test(lines[index - 1] ?? ''));
   // Within what is handed on to Kubernetes no key has a comment of its own.
-  const inResources = /^\s+(requests|limits|cpu|memory|matchLabels|kubernetes\.io\/os):/;
+  const inResources = /^\s+(requests|limits|cpu|memory|matchLabels|kubernetes\.io\/os|grafana_dashboard):/;
   expect(bare.map((index) => lines[index]).filter((line) => !inResources.test(line ?? ''))).toEqual([]);
 });
 

@@ -9,7 +9,7 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { waitFor } from '../control-plane/wait-for.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { Program } from '../rig/program.ts';
-import { CHART, EVERYTHING, fileOf } from './render.ts';
+import { CHART, EVERYTHING, fileOf, OPERATOR } from './render.ts';
 
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
 const JOB = '/apis/batch/v1/namespaces/rollcall/jobs/rollcall-uninstall';
@@ -25,6 +25,8 @@ const programs: Program[] = [];
 
 beforeAll(async () => {
   [helm, controlPlane] = await Promise.all([ensureHelm(), startControlPlane()]);
+  await controlPlane.kubectl(['apply', '-f', OPERATOR]);
+  await controlPlane.kubectl(['wait', '--for=condition=Established', '-f', OPERATOR]);
   dir = await mkdtemp(path.join(tmpdir(), 'rollcall-chart-'));
 }, 600_000);
 
@@ -147,6 +149,7 @@ async function expectNothingLeft(): Promise<void> {
   const kinds = [
     ...['deployments', 'daemonsets', 'services', 'jobs', 'poddisruptionbudgets', 'rolebindings', 'roles'],
     ...['clusterroles', 'clusterrolebindings', 'priorityclasses', 'configmaps', 'serviceaccounts'],
+    ...['podmonitors', 'prometheusrules'],
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'],
     ...['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
   ];

@@ -32,6 +32,17 @@ describe('values are refused', () => {
     ['that would end a string of CEL', { coordinator: { config: { poolLabels: ["a', 'b"] } } }, /poolLabels/],
     ['that leave nodes gated for ever', { policies: { startupTaint: { enabled: true } } }, /startupGateRequires/],
     ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
+    ['of a scheduler that nobody answers', { scheduler: { configMap: { enabled: true } } }, /scheduler\.enabled/],
+    [
+      'of a scheduler without the certificate that it needs',
+      {
+        coordinator: { config: { schedulerTls: 'on', schedulerClientCaFile: '/ca.crt' } },
+        scheduler: { enabled: true, configMap: { enabled: true } },
+      },
+      /schedulerClientCaFile/,
+    ],
+    ['of what watches it', { monitoring: { podMonitor: { interval: '30' } } }, /interval/],
+    ['that nobody knows of what watches it', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
     ['of two places for the same rules', { rules: { configMaps: { accelerators: 'mine' } } }, /already/],
   ];
 

@@ -123,7 +123,7 @@ describe('the status', () => {
       .split('\n')
       .map((line) => line.trim().split(/\s+/));
     expect(header).toEqual(['NAME', 'POOL', 'NODES', 'LABELLED', 'ACCEPTED', 'READY', 'AGE']);
-    expect(row?.slice(0, 6)).toEqual(['shown', 'Shown_Pool', '12', '11', 'False', 'False']);
+    expect(row?.slice(0, 6)).toEqual(['shown', 'Shown_Pool', '12', '11', 'True', 'False']);
     const wide = await cluster.controlPlane.kubectl([...args, '-o', 'wide']);
     expect(wide).toContain('11 of 12 nodes have the labels');
   });

@@ -24,6 +24,8 @@ describe('every option of a program', () => {
 test('values.yaml has every value with its default', () => {
   const there = parse(valuesYaml(CHART_VALUES)) as object;
   expect(there).toEqual(defaultOf(CHART_VALUES));
+  // Helm reads YAML 1.1: bare, it would be a boolean to whoever removes the "#".
+  expect(valuesYaml(CHART_VALUES)).toContain('#   schedulerTls: "off"\n');
   expect(valuesTable(CHART_VALUES)).toContain('| `agent.config.probePeriodMs` | `1000` |');
 });
 
@@ -34,6 +36,18 @@ test('templates of policies name no setting outright', () => {
     expect(template).not.toMatch(/ns_default|agentpool|'accelerators\/'|namespace: rollcall|serviceaccount:rollcall/);
     expect(template.match(/{{-? (if|end)\b/g)).toHaveLength(2);
   }
+});
+
+test('templates of what is for Prometheus, Grafana and kube-scheduler name no namespace outright, and hold their braces as text', () => {
+  const names = Object.keys(chartTemplates()).filter((name) => /^(monitoring\/|scheduler)/.test(name));
+  expect(names).toHaveLength(4);
+  for (const name of names) {
+    const template = chartTemplates()[name];
+    expect(template).not.toMatch(/amespace: rollcall|\.rollcall\.svc/);
+    expect(template).not.toMatch(/{{ ?(\$(labels|value)|[a-z]+}})/);
+  }
+  expect(chartTemplates()['monitoring/prometheus-rule.yaml']).toContain('{{ "{{" }} $labels.namespace }}');
+  expect(chartTemplates()['monitoring/dashboard.yaml']).toContain('{{ "{{" }}state}}');
 });
 
 function defaultOf(node: ValueNode): unknown {

@@ -34,7 +34,13 @@ function optionsComment({ options }: Configuration, indent: string): string {
 }
 
 function yamlOf(value: object, inOneLine = false): string {
-  const options = { lineWidth: 0, collectionStyle: inOneLine ? 'flow' : 'any', indentSeq: true } as const;
+  // Helm reads YAML 1.1, where a bare "off" is a boolean.
+  const options = {
+    compat: 'yaml-1.1',
+    lineWidth: 0,
+    collectionStyle: inOneLine ? 'flow' : 'any',
+    indentSeq: true,
+  } as const;
   if (!inOneLine) return stringify(value, options);
   return Object.entries(value)
     .map(([key, each]) => `${key}: ${stringify(each, options)}`)

@@ -1,3 +1,5 @@
+import { DASHBOARD_LABELS } from '../monitoring/dashboard.ts';
+import { SCRAPE_INTERVAL } from '../monitoring/pod-monitors.ts';
 import { AGENT_VALUES } from './agent-values.ts';
 import { COORDINATOR_VALUES } from './coordinator-values.ts';
 import { ANY_OBJECT, NAMES, OBJECTS, STRING_MAP } from './kubernetes.ts';
@@ -74,10 +76,30 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   scheduler: section('The scheduler extender.', {
     enabled: flag('Listen for questions of a kube-scheduler.', false),
     port: count('Port of the coordinator and its Service for them.', 8888, 1, 65_535),
+    configMap: section('A configuration for a kube-scheduler of its own, in the ConfigMap rollcall-scheduler.', {
+      enabled: flag('Install it. Needs scheduler.enabled.', false),
+    }),
   }),
   networkPolicy: section('Who may reach the pods.', {
     enabled: flag('Install NetworkPolicies: agents to the coordinator, scrapers to the metrics.', false),
     scrapers: leaf('Who may read metrics, as a list of NetworkPolicyPeers; empty for everybody.', OBJECTS, []),
+  }),
+  monitoring: section('What watches the pods.', {
+    podMonitor: section('What Prometheus scrapes, for its operator.', {
+      enabled: flag('Install PodMonitors.', false),
+      interval: text('Time between two scrapes; the alerts are for a minute at most.', SCRAPE_INTERVAL, {
+        pattern: '^[1-9][0-9]*(ms|s|m)$',
+      }),
+      labels: leaf('Further labels, such as those that its Prometheus selects by.', STRING_MAP, {}),
+    }),
+    prometheusRule: section('Alerts, for the operator of Prometheus.', {
+      enabled: flag('Install a PrometheusRule.', false),
+      labels: leaf('Further labels, such as those that its Prometheus selects by.', STRING_MAP, {}),
+    }),
+    dashboard: section('The dashboard of Grafana.', {
+      enabled: flag('Install it in a ConfigMap.', false),
+      labels: leaf("Labels by which the sidecar of Grafana's chart finds it.", STRING_MAP, DASHBOARD_LABELS),
+    }),
   }),
   priorityClass: section('How important the pods are.', {
     create: flag('Make a PriorityClass for the pods that have none of their own.', true),

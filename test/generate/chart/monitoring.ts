@@ -1,0 +1,35 @@
+import { dashboardConfigMap } from '../monitoring/dashboard.ts';
+import { podMonitors } from '../monitoring/pod-monitors.ts';
+import { prometheusRule } from '../monitoring/rules.ts';
+import { generatedYaml, type MonitoringObject } from '../monitoring/text.ts';
+
+/** A template before the chart's own expressions are put in. */
+export type Draft = {
+  manifest: string;
+  /** When it is rendered. */
+  condition: string;
+  /** What the helper for labels is given. */
+  labels: string;
+};
+
+/** What watches the programs, by the name of its template. The arguments are what stands for values of the chart. */
+export function monitoringDrafts(namespace: string, interval: string): Record<string, Draft> {
+  return {
+    'monitoring/pod-monitors.yaml': draft('podMonitor', 'What is scraped.', podMonitors({ namespace }, interval)),
+    'monitoring/prometheus-rule.yaml': draft('prometheusRule', 'The alerts.', [prometheusRule({ namespace })]),
+    'monitoring/dashboard.yaml': draft('dashboard', 'The dashboard.', [dashboardConfigMap({ namespace })]),
+  };
+}
+
+function draft(value: string, about: string, objects: readonly MonitoringObject[]): Draft {
+  return {
+    manifest: generatedYaml(about, ...objects.map(unlabelled)),
+    condition: `.Values.monitoring.${value}.enabled`,
+    labels: `list . "monitoring" .Values.monitoring.${value}.labels`,
+  };
+}
+
+/** Labels come from the chart, those of Grafana from its values. */
+function unlabelled({ apiVersion, kind, metadata: { labels: _, ...metadata }, ...rest }: MonitoringObject): object {
+  return { apiVersion, kind, metadata, ...rest };
+}
