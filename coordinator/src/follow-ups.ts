@@ -48,7 +48,9 @@ export type FollowUps = {
 };
 
 export function createFollowUps({ config, fleet, ...options }: FollowUpOptions): FollowUps {
-  const urls = config.notifyUrl.flatMap((text) => {
+  // A dry run is for looking on: whoever leads beside it tells.
+  const told = config.dryRun ? [] : config.notifyUrl;
+  const urls = told.flatMap((text) => {
     const parsed = notifyUrl(text);
     return 'url' in parsed ? [parsed.url] : [];
   });
