@@ -7,7 +7,7 @@ const readEveryMs = 200;
 export const revisionLabel = 'example.com/revision';
 
 /** What became of reports, as the metrics of every pod tell that ran in the time; counters of those that went, included. */
-export interface Reports {
+interface Reports {
   readonly accepted: number;
   /** Answered with an error. */
   readonly refused: number;

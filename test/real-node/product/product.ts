@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CHART, MANIFESTS } from '../../chart/render.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import type { NodeObject, PodObject } from '../../control-plane/cluster.ts';
 import { sumSamples } from '../../control-plane/metrics-text.ts';
 import { type WaitOptions, waitFor } from '../../control-plane/wait-for.ts';
+import { watchNodes } from '../../control-plane/watch.ts';
 import { ensureHelm, type Helm } from '../../helm/helm.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import { LabelHistory } from '../../rig/label-history.ts';
@@ -14,8 +14,6 @@ import { buildProductImage, type ProductImage, repository } from './product-imag
 
 export const namespace = 'rollcall';
 export const release = ['rollcall', CHART, '--namespace', namespace, '--values', '-'];
-/** Both are of the same content. */
-export const tags = { first: '0.1.0', next: '0.1.1' } as const;
 /** On a busy machine. */
 export const soon: WaitOptions = { timeoutMs: 90_000, everyMs: 100 };
 
@@ -31,23 +29,40 @@ const workloads = [
   ['deployment', 'rollcall-coordinator'],
 ] as const;
 
+export interface ProductOptions extends RealClusterOptions {
+  /** Where the build of the image keeps its downloads. */
+  readonly imageCacheDir: string;
+  /** Of the image; it has the same content under each. */
+  readonly tags: readonly [string, ...string[]];
+}
+
 /**
- * Starts a cluster, builds the image and gives it to the nodes, and makes the namespace; stand-ins of Gitpod's components
- * run on every node. Everything is there but the product.
+ * Builds the image, starts a cluster whose nodes have it, and makes the namespace; stand-ins of Gitpod's components run
+ * on every node. Everything is there but the product.
+ * @throws {MissingInput} when the image cannot be built on this machine.
  */
-export async function startProduct(options: RealClusterOptions): Promise<Product> {
+export async function startProduct(options: ProductOptions): Promise<Product> {
+  const { tags } = options;
   const helm = await ensureHelm();
+  const image = await buildProductImage(options.imageCacheDir);
   const cluster = await startRealCluster(options);
   try {
-    const image = await buildProductImage(path.join(cluster.dir, 'built'));
-    for (const tag of Object.values(tags)) await cluster.importImage(image.archive, `${repository}:${tag}`);
+    const archive = await image.write(path.join(cluster.dir, 'built'));
+    for (const tag of tags) await cluster.importImage(archive, `${repository}:${tag}`);
     await cluster.kubectl(['apply', '-f', path.join(MANIFESTS, 'namespace.yaml')]);
-    await applyGitpodPods(cluster, `${repository}:${tags.first}`);
+    await applyGitpodPods(cluster, `${repository}:${tags[0]}`);
     return new Product(cluster, helm, image);
   } catch (error) {
     await cluster.stop();
     throw error;
   }
+}
+
+/** A Node, and when it was so. */
+interface SeenNode {
+  /** Monotonic milliseconds (`performance.now`). */
+  readonly atMs: number;
+  readonly node: NodeObject;
 }
 
 /** The product on a cluster of real nodes. */
@@ -56,16 +71,23 @@ export class Product {
   readonly helm: Helm;
   readonly image: ProductImage;
   readonly history: LabelHistory;
+  /** Every version of every Node, as the API server told it. */
+  readonly seen: SeenNode[] = [];
+  readonly #stopWatching: () => void;
 
   constructor(cluster: RealCluster, helm: Helm, image: ProductImage) {
     this.cluster = cluster;
     this.helm = helm;
     this.image = image;
     this.history = new LabelHistory(cluster.api);
+    this.#stopWatching = watchNodes(cluster.api, ({ object }) => {
+      this.seen.push({ atMs: performance.now(), node: object as NodeObject });
+    });
   }
 
   async stop(): Promise<void> {
     this.history.stop();
+    this.#stopWatching();
     await this.cluster.stop();
   }
 
@@ -169,7 +191,3 @@ export function poolLabelSet(pool: string, labels: Readonly<Record<string, strin
 }
 
 export const poolLabelSets = `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${namespace}/nodepoollabelsets`;
-
-export async function crd(): Promise<string> {
-  return readFile(path.join(CHART, 'crds/nodepoollabelsets.yaml'), 'utf8');
-}
