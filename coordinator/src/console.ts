@@ -95,8 +95,12 @@ function consoleSource({
   }
 }
 
+/** What namespaces and pods are named like. Anything else could mean more to a selector, or in a path, than a name. */
+const NAME = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
+
 /** By a list, as its rights to pods are to list and to watch them. */
 async function readPod(client: KubeClient, namespace: string, name: string): Promise<KubeObject | undefined> {
+  if (!NAME.test(namespace) || !NAME.test(name)) return undefined;
   const { items } = await client.request<{ items: KubeObject[] }>({
     method: 'GET',
     path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,

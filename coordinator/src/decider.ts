@@ -1,7 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
-import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import {
   IMPLIED_LABELS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
@@ -140,7 +139,8 @@ export class Decider {
 
   /** Has a node changed in a way that lets kube-scheduler try again there. */
   hint(name: string): void {
-    this.#hints.set(name, rfc3339(this.#options.clock.now()));
+    // With its milliseconds: two in one second differ.
+    this.#hints.set(name, new Date(this.#options.clock.now()).toISOString());
     this.reconciler.add(name);
   }
 

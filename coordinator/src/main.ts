@@ -8,6 +8,7 @@ import { startCoordinator } from './coordinator.ts';
 import { loadKubeConfig } from './kube/kube-config.ts';
 import { startPrune } from './prune.ts';
 import { openRules } from './rule-labels.ts';
+import { readClientCas } from './scheduling.ts';
 import { CertificateHolder } from './tls/certificate-holder.ts';
 import { FileCertificates } from './tls/file-certificates.ts';
 
@@ -28,7 +29,9 @@ const logger = createLogger({ json: jsonLog, verbose, component: 'coordinator' }
 await runProgram(logger, (life) => (prune ? startPrune(setup, logger, life) : startCoordinator(setup, logger, life)));
 
 /** Throws CONFIG_INVALID when the files are named and no good. */
-async function checkCertificateFiles({ tlsCertFile: certFile, tlsKeyFile: keyFile }: CoordinatorConfig): Promise<void> {
+async function checkCertificateFiles(config: CoordinatorConfig): Promise<void> {
+  const { tlsCertFile: certFile, tlsKeyFile: keyFile } = config;
+  readClientCas(config);
   if (certFile === undefined || keyFile === undefined) return;
   const certificates = new CertificateHolder();
   await new FileCertificates({ certFile, keyFile, certificates, clock: systemClock, logger: silentLogger() }).load();

@@ -18,6 +18,7 @@ import { SchedulingDesk } from './scheduler/desk.ts';
 import { countWorkspaces, type ObservedWorkspacePod } from './scheduler/workspace-pods.ts';
 import { parseScoreWeights } from './score-weights.ts';
 import type { CertificateHolder } from './tls/certificate-holder.ts';
+import { parseCertificate } from './tls/certificate-info.ts';
 
 const CLOSE_GRACE_MS = 500;
 
@@ -59,9 +60,13 @@ export class Scheduling {
       onReplace: (pods: ObservedWorkspacePod[]) => {
         this.#podsKnown = true;
         this.#pods.replace(pods);
-        this.desk.clear();
+        this.desk.allChanged();
+        for (const pod of pods) this.#settle(pod);
       },
-      onUpsert: (pod: ObservedWorkspacePod) => this.#pods.upsert(pod),
+      onUpsert: (pod: ObservedWorkspacePod) => {
+        this.#pods.upsert(pod);
+        this.#settle(pod);
+      },
       onDelete: (pod: ObservedWorkspacePod) => {
         this.#pods.remove(pod);
         this.desk.settled(pod.uid);
@@ -76,9 +81,12 @@ export class Scheduling {
   }
 
   #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {
-    // In this order: the pod counts on its node before it is no longer counted as on its way.
     for (const pod of [previous, next]) if (pod) this.changed(pod.node);
-    if (next) this.desk.settled(next.uid);
+  }
+
+  /** Only when the pod counts on its node: it is no longer counted as on its way. */
+  #settle(pod: ObservedWorkspacePod): void {
+    if (!pod.waiting) this.desk.settled(pod.uid);
   }
 }
 
@@ -141,11 +149,26 @@ export async function openExtender(
   return bound;
 }
 
-function readClientCas({ schedulerClientCaFile: file }: CoordinatorConfig): string[] | undefined {
+/**
+ * Whose certificates are good for clients, PEM, one by one; `undefined` where clients need none. Throws CONFIG_INVALID
+ * for a file that cannot be read, holds none, or one that is damaged.
+ */
+export function readClientCas({
+  schedulerClientCaFile: file,
+}: Pick<CoordinatorConfig, 'schedulerClientCaFile'>): string[] | undefined {
   if (file === undefined) return undefined;
+  const flag = '--scheduler-client-ca-file';
+  let text: string;
   try {
-    return [readFileSync(file, 'utf8')];
+    text = readFileSync(file, 'utf8');
   } catch (cause) {
-    throw configInvalid('--scheduler-client-ca-file', `cannot read ${file}`, cause);
+    throw configInvalid(flag, `cannot read ${file}`, cause);
+  }
+  const blocks = text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '));
+  if (blocks.length === 0) throw configInvalid(flag, `${file} holds no certificate in PEM`);
+  try {
+    return blocks.map((block) => parseCertificate(block).pem);
+  } catch (cause) {
+    throw configInvalid(flag, `${file} holds something that is not a certificate in PEM`, cause);
   }
 }

@@ -5,13 +5,21 @@ import { join, resolve } from 'node:path';
 import { killChild, lastLines, removeDirOnExit, spawnChild } from '../control-plane/child.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { dashboardQueries } from '../generate/monitoring/dashboard.ts';
 import { scrapeConfig } from '../generate/monitoring/scrape-config.ts';
 import { httpGet } from '../rig/http-get.ts';
 
 const MONITORING = resolve(import.meta.dirname, '../../deploy/monitoring');
 
 /** A port of a pod, as the discovery of Kubernetes would find it. */
-export type DiscoveredPort = { address: string; port: string; pod: string; node: string };
+export type DiscoveredPort = {
+  address: string;
+  port: string;
+  /** The label app.kubernetes.io/name of its pod. */
+  app: string;
+  pod: string;
+  node: string;
+};
 
 /** One series of an instant query. */
 export type Sample = { metric: Record<string, string>; value: [number, string] };
@@ -75,6 +83,27 @@ export class Prometheus {
     return groups.flatMap(({ rules }) => rules);
   }
 
+  /** Every rule, once all are evaluated; what cannot be has another health than `ok`. */
+  evaluatedRules(): Promise<Rule[]> {
+    const evaluated = async () => {
+      const rules = await this.rules();
+      return rules.length > 0 && rules.every(({ health }) => health !== 'unknown') ? rules : undefined;
+    };
+    return waitFor('the rules to be evaluated', evaluated, { everyMs: 200 });
+  }
+
+  /** The dashboard's queries to which there is no answer now. */
+  async unanswered(): Promise<{ panel: string; expr: string }[]> {
+    const found = await Promise.all(
+      dashboardQueries().map(async ({ panel, expr }) => {
+        const filled = expr.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', '2m');
+        const samples = await this.query(filled);
+        return samples.some(({ value }) => value[1] !== 'NaN') ? [] : [{ panel, expr: filled }];
+      }),
+    );
+    return found.flat();
+  }
+
   async stop(): Promise<void> {
     await killChild(this.#child);
     await rm(this.#dir, { recursive: true, force: true });
@@ -96,11 +125,11 @@ function configuration(ports: readonly DiscoveredPort[]): object {
     rule_files: rule_files.map((file) => join(MONITORING, file)),
     scrape_configs: scrape_configs.map(({ kubernetes_sd_configs: _, ...job }) => ({
       ...job,
-      static_configs: ports.map(({ address, port, pod, node }) => ({
+      static_configs: ports.map(({ address, port, app, pod, node }) => ({
         targets: [address],
         labels: {
           __meta_kubernetes_namespace: namespace,
-          __meta_kubernetes_pod_label_app_kubernetes_io_name: 'rollcall',
+          __meta_kubernetes_pod_label_app_kubernetes_io_name: app,
           __meta_kubernetes_pod_container_port_name: port,
           __meta_kubernetes_pod_name: pod,
           __meta_kubernetes_pod_node_name: node,

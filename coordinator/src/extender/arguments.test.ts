@@ -96,6 +96,40 @@ describe('a question', () => {
     await expect(read(`{"Pod":{"a":"${'x'.repeat(5_000_000)}"}}`)).rejects.toThrow(/more than 4194304 bytes/);
   });
 
+  test('with the same member twice, or with more than there can be reason for, is none', async () => {
+    await expect(read('{"Pod":{},"pod":{}}')).rejects.toThrow(/pod is there twice/);
+    await expect(read('{"Pod":{},"Nodes":{"items":[],"Items":[]}}')).rejects.toThrow(/Items is there twice/);
+    const others = Array.from({ length: 40 }, (_, index) => `"x${index}":0`).join(',');
+    await expect(read(`{"Pod":{},${others}}`)).rejects.toThrow(/more than 32 members/);
+    await expect(read(`{"Pod":{},"Other":"${'x'.repeat(70_000)}"}`)).rejects.toThrow(/more than 65536 bytes/);
+  });
+
+  test('that is endless in depth or in nothing is none', async () => {
+    const deep = `${'['.repeat(1_001)}${']'.repeat(1_001)}`;
+    await expect(read(`{"Pod":{"a":${deep}}}`)).rejects.toThrow(/deep/);
+    await expect(read(`{"Pod":${' '.repeat(70_000)}{}}`)).rejects.toThrow(/nothing but space/);
+  });
+
+  test('that has more than may be is not read to its end', () => {
+    const bytes = Buffer.alloc(64 * 1024 * 1024, 0x61);
+    bytes[0] = 0x22;
+    const fromMs = performance.now();
+    expect(() => new JsonCursor(bytes).value(10)).toThrow(/more than 10 bytes/);
+    expect(performance.now() - fromMs).toBeLessThan(10);
+  });
+
+  test('lets others have their turn after each member, and in a long list of names', async () => {
+    let breaths = 0;
+    const breathed = async () => {
+      breaths += 1;
+    };
+    await readArguments(Buffer.from('{"Pod":{},"a":1,"b":2,"Nodes":{"kind":"NodeList","metadata":{}}}'), breathed);
+    expect(breaths).toBe(6);
+    const names = JSON.stringify(Array.from({ length: 50_000 }, () => ''));
+    await readArguments(Buffer.from(`{"Pod":{},"NodeNames":${names}}`), breathed);
+    expect(breaths).toBeGreaterThanOrEqual(12);
+  });
+
   test('that is long lets others have their turn, and what they throw ends it', async () => {
     const node = JSON.stringify({ metadata: { name: 'n' }, text: 'x'.repeat(100_000) });
     const text = `{"Pod":{},"Nodes":{"items":[${Array.from({ length: 40 }, () => node).join(',')}]}}`;

@@ -16,38 +16,47 @@ export type ExtenderArguments = {
 const NODES_MAX = 100_000;
 /** No object in a cluster is larger than etcd lets it be: 1.5 MiB, unless told otherwise. */
 const OBJECT_BYTES_MAX = 4 * 1024 * 1024;
-const NAMES_BYTES_MAX = 32 * 1024 * 1024;
+/** Names of nodes have at most 253 characters. */
+const NAME_BYTES_MAX = 4 * 1024;
+/** Nobody sends members that are not of the API; a later one may have a few. */
+const OTHER_BYTES_MAX = 64 * 1024;
+const MEMBERS_MAX = 32;
 /** So much is read in one go; it takes some milliseconds. */
 const STRETCH_BYTES = 1024 * 1024;
+/** Of small elements, each takes longer than its bytes say. */
+const STRETCH_ELEMENTS = 10_000;
+
+type Breathe = () => Promise<void>;
 
 /**
  * Reads a question. Whole Nodes are parsed one at a time, and of each no more is kept than its name, its labels and
- * where it is: thousands of them take little memory beside their text. `breathe` is waited for now and then, so that
- * other work gets its turn; what it throws is thrown.
+ * where it is: thousands of them take little memory beside their text. `breathe` is waited for after every member, and
+ * now and then in a list, so that other work gets its turn; what it throws is thrown.
  *
- * Keys are taken in any case, as Go takes them, and of two alike the last counts. Throws SyntaxError, whose message says what is wrong.
+ * Keys are taken in any case, as Go takes them. Throws SyntaxError, whose message says what is wrong.
  */
-export async function readArguments(body: Buffer, breathe: () => Promise<void>): Promise<ExtenderArguments> {
+export async function readArguments(body: Buffer, breathe: Breathe): Promise<ExtenderArguments> {
   const cursor = new JsonCursor(body);
   const read: { -readonly [K in keyof ExtenderArguments]: ExtenderArguments[K] } = {
     pod: undefined,
     names: undefined,
     items: undefined,
   };
-  for (const key of cursor.members()) {
-    switch (key.toLowerCase()) {
+  for (const key of distinctMembers(cursor)) {
+    switch (key) {
       case 'pod':
         read.pod = cursor.value(OBJECT_BYTES_MAX);
         break;
       case 'nodenames':
-        read.names = namesOf(cursor.value(NAMES_BYTES_MAX));
+        read.names = await readNames(cursor, breathe);
         break;
       case 'nodes':
         read.items = await readNodeList(cursor, breathe);
         break;
       default:
-        cursor.value(OBJECT_BYTES_MAX);
+        cursor.value(OTHER_BYTES_MAX);
     }
+    await breathe();
   }
   cursor.end();
   if (typeof read.pod !== 'object' || read.pod === null || Array.isArray(read.pod)) {
@@ -56,44 +65,70 @@ export async function readArguments(body: Buffer, breathe: () => Promise<void>):
   return read;
 }
 
-function namesOf(value: unknown): string[] | undefined {
-  if (value === null) return undefined;
-  if (!Array.isArray(value) || !value.every((name) => typeof name === 'string')) {
-    throw new SyntaxError('NodeNames is not a list of names');
+/** Keys in lower case. Throws SyntaxError for one that was there before, and for more than there can be reason for. */
+function* distinctMembers(cursor: JsonCursor): Generator<string> {
+  const seen = new Set<string>();
+  for (const key of cursor.members()) {
+    const name = key.toLowerCase();
+    if (seen.has(name)) throw new SyntaxError(`${key} is there twice`);
+    if (seen.size >= MEMBERS_MAX) throw new SyntaxError(`An object has more than ${MEMBERS_MAX} members`);
+    seen.add(name);
+    yield name;
   }
-  if (value.length > NODES_MAX) throw new SyntaxError(`NodeNames has more than ${NODES_MAX} names`);
-  return value;
 }
 
 /** `undefined` for null. */
-async function readNodeList(cursor: JsonCursor, breathe: () => Promise<void>): Promise<NodeItem[] | undefined> {
+async function readNames(cursor: JsonCursor, breathe: Breathe): Promise<string[] | undefined> {
+  if (!cursor.isArray()) {
+    if (cursor.value(OTHER_BYTES_MAX) !== null) throw new SyntaxError('NodeNames is not a list of names');
+    return undefined;
+  }
+  const names: string[] = [];
+  await eachElement(cursor, 'NodeNames', breathe, () => {
+    const name = cursor.value(NAME_BYTES_MAX);
+    if (typeof name !== 'string') throw new SyntaxError('NodeNames is not a list of names');
+    names.push(name);
+  });
+  return names;
+}
+
+/** `undefined` for null. */
+async function readNodeList(cursor: JsonCursor, breathe: Breathe): Promise<NodeItem[] | undefined> {
   if (!cursor.isObject()) {
-    if (cursor.value(OBJECT_BYTES_MAX) !== null) throw new SyntaxError('Nodes is not a list of nodes');
+    if (cursor.value(OTHER_BYTES_MAX) !== null) throw new SyntaxError('Nodes is not a list of nodes');
     return undefined;
   }
   let items: NodeItem[] = [];
-  for (const key of cursor.members()) {
-    if (key.toLowerCase() === 'items') items = await readItems(cursor, breathe);
-    else cursor.value(OBJECT_BYTES_MAX);
+  for (const key of distinctMembers(cursor)) {
+    if (key === 'items') items = await readItems(cursor, breathe);
+    else cursor.value(OTHER_BYTES_MAX);
+    await breathe();
   }
   return items;
 }
 
-async function readItems(cursor: JsonCursor, breathe: () => Promise<void>): Promise<NodeItem[]> {
+async function readItems(cursor: JsonCursor, breathe: Breathe): Promise<NodeItem[]> {
   if (!cursor.isArray()) {
-    if (cursor.value(OBJECT_BYTES_MAX) !== null) throw new SyntaxError('Nodes.items is not a list of nodes');
+    if (cursor.value(OTHER_BYTES_MAX) !== null) throw new SyntaxError('Nodes.items is not a list of nodes');
     return [];
   }
   const items: NodeItem[] = [];
+  await eachElement(cursor, 'Nodes.items', breathe, () => items.push(readItem(cursor)));
+  return items;
+}
+
+/** Calls `read` for each element of a list that is named `list`. */
+async function eachElement(cursor: JsonCursor, list: string, breathe: Breathe, read: () => void): Promise<void> {
+  let count = 0;
   let breathedAt = cursor.position();
   for (const _element of cursor.elements()) {
-    if (items.length >= NODES_MAX) throw new SyntaxError(`Nodes.items has more than ${NODES_MAX} nodes`);
-    items.push(readItem(cursor));
-    if (cursor.position() - breathedAt < STRETCH_BYTES) continue;
+    if (count >= NODES_MAX) throw new SyntaxError(`${list} has more than ${NODES_MAX} elements`);
+    read();
+    count += 1;
+    if (cursor.position() - breathedAt < STRETCH_BYTES && count % STRETCH_ELEMENTS !== 0) continue;
     breathedAt = cursor.position();
     await breathe();
   }
-  return items;
 }
 
 function readItem(cursor: JsonCursor): NodeItem {

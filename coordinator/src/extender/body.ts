@@ -27,8 +27,8 @@ export class BodyBudget {
 
 /**
  * The whole body of a question, or the refusal that it gets: 415 for what is not plain JSON, 413 for too much, 503 while
- * others take up the budget, 408 when time is up. What it takes of the budget is given back when the question is closed,
- * as the answer may consist of parts of the body.
+ * others take up the budget, 408 when time is up. What has come counts, and not what was said to come. It is given back
+ * when the question is closed, as the answer may consist of parts of the body.
  */
 export function readBody(question: Question, budget: BodyBudget): Promise<Buffer | Answer> {
   const { request, signal } = question;
@@ -46,7 +46,6 @@ export function readBody(question: Question, budget: BodyBudget): Promise<Buffer
     taken += bytes;
     return true;
   };
-  if (declared !== undefined && !take(declared)) return refused(503, BUSY);
   return new Promise((resolve) => {
     const collected = new Collector(declared);
     const finish = (result: Buffer | Answer) => {
@@ -55,7 +54,7 @@ export function readBody(question: Question, budget: BodyBudget): Promise<Buffer
     };
     const onData = (chunk: Buffer) => {
       if (collected.bytes + chunk.length > budget.bytesMax) finish(refuse(413, tooLarge(budget)));
-      else if (declared === undefined && !take(chunk.length)) finish(refuse(503, BUSY));
+      else if (!take(chunk.length)) finish(refuse(503, BUSY));
       else collected.add(chunk);
     };
     const giveUp = () => finish(refuse(408, 'The question did not come in time'));
@@ -73,24 +72,36 @@ function tooLarge({ bytesMax }: BodyBudget): string {
   return `A question has at most ${bytesMax} bytes`;
 }
 
-function refused(status: 413 | 415 | 503, detail: string): Promise<Answer> {
+function refused(status: 413 | 415, detail: string): Promise<Answer> {
   return Promise.resolve(refuse(status, detail));
 }
 
-/** Puts chunks together; into one piece from the start where the size is known, so that nothing large exists twice. */
+/** So much has to come before memory is set aside for what is said to come. */
+const EARNEST_BYTES = 1024 * 1024;
+
+/** Puts chunks together; what is large and of known size early on, so that it does not exist twice. */
 class Collector {
   bytes = 0;
-  readonly #whole: Buffer | undefined;
-  readonly #chunks: Buffer[] = [];
+  readonly #declared: number | undefined;
+  #whole: Buffer | undefined;
+  #chunks: Buffer[] = [];
 
   constructor(declared: number | undefined) {
-    this.#whole = declared === undefined ? undefined : Buffer.allocUnsafe(declared);
+    this.#declared = declared;
   }
 
   add(chunk: Buffer): void {
     if (this.#whole) chunk.copy(this.#whole, this.bytes);
     else this.#chunks.push(chunk);
     this.bytes += chunk.length;
+    if (!this.#whole && this.#declared !== undefined && this.bytes >= EARNEST_BYTES) this.#setAside(this.#declared);
+  }
+
+  #setAside(declared: number): void {
+    this.#whole = Buffer.allocUnsafe(declared);
+    let at = 0;
+    for (const chunk of this.#chunks) at += chunk.copy(this.#whole, at);
+    this.#chunks = [];
   }
 
   whole(): Buffer {

@@ -271,15 +271,74 @@ test('questions that are more than memory is meant for are turned away, and thei
   const clock = new FakeClock();
   const small = await startExtender(KNOWN, { clock, bodyBytesMax: 1000 });
   const first = connect(small.port, '127.0.0.1');
-  first.write(head(FILTER, 1000));
+  first.write(head(FILTER, 1000) + 'x'.repeat(950));
   await until(() => clock.pendingTimers === 1);
   const body = JSON.stringify({ Pod: {}, NodeNames: ['x'.repeat(600)] });
-  expect((await ask(small.port, FILTER, body)).status).toBe(503);
+  await until(async () => (await ask(small.port, FILTER, body)).status === 503);
   first.destroy();
   await until(() => clock.pendingTimers === 0);
   expect((await ask(small.port, FILTER, body)).status).toBe(200);
   await small.stop();
 });
+
+test('what is only said to come takes nothing from others', async () => {
+  const clock = new FakeClock();
+  const small = await startExtender(KNOWN, { clock, bodyBytesMax: 1000 });
+  const sockets = [1, 2, 3].map(() => connect(small.port, '127.0.0.1'));
+  for (const socket of sockets) socket.write(`${head(FILTER, 1000)}{`);
+  await until(() => clock.pendingTimers === sockets.length);
+  expect((await ask(small.port, FILTER, { Pod: {}, NodeNames: ['x'.repeat(600)] })).status).toBe(200);
+  for (const socket of sockets) socket.destroy();
+  await small.stop();
+});
+
+test('a large body arrives whole, in however many pieces', async () => {
+  const names = Array.from({ length: 50_000 }, (_, index) => `node-${index}-${'x'.repeat(30)}`);
+  const body = JSON.stringify({ Pod: {}, NodeNames: names });
+  const headers = { 'content-type': 'application/json', 'content-length': body.length };
+  const reply = await ask(extender.port, FILTER, body, { headers });
+  expect(JSON.parse(reply.body).NodeNames).toEqual(names);
+});
+
+describe('a connection', () => {
+  test('is kept for who asks questions, and for nobody else', async () => {
+    expect((await ask(extender.port, FILTER, { Pod: {} }, keepAlive())).headers.connection).toBe('keep-alive');
+    expect((await ask(extender.port, FILTER, 'x', keepAlive())).headers.connection).toBe('close');
+    expect((await ask(extender.port, '/status', '', keepAlive())).headers.connection).toBe('close');
+  });
+
+  test('is soon closed when its question was refused before it had all come', async () => {
+    const small = await startExtender(KNOWN, { bodyBytesMax: 10 });
+    const socket = connect(small.port, '127.0.0.1');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(head(FILTER, 1000));
+    await new Promise((resolve) => socket.once('data', resolve));
+    socket.write('x'.repeat(1000));
+    await closed;
+    await small.stop();
+  }, 10_000);
+
+  test('finds a place soon after others have taken all, when those ask nothing', async () => {
+    const agents: Agent[] = [];
+    extender.server.maxConnections = 20;
+    for (let index = 0; index < 20; index += 1) {
+      const options = keepAlive();
+      agents.push(options.agent);
+      await ask(extender.port, FILTER, { Pod: {} }, options);
+    }
+    await until(() =>
+      ask(extender.port, FILTER, { Pod: {} }).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    for (const agent of agents) agent.destroy();
+  });
+});
+
+function keepAlive() {
+  return { agent: new Agent({ keepAlive: true, maxSockets: 1 }) };
+}
 
 test('a handler that fails is an answer with status 500, and not the end', async () => {
   const fail = () => {

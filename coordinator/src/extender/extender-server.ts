@@ -1,10 +1,12 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { nodeHttp } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { CertificateHolder, KeyPair } from '../tls/certificate-holder.ts';
+import { parseCertificate } from '../tls/certificate-info.ts';
 import { TLS_VERSION_MIN } from '../tls/secure-context.ts';
 import { type Answer, type RefusalStatus, type Responder, refuse, titleOf, type Verb } from './answer.ts';
 import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
@@ -14,7 +16,7 @@ export type ExtenderServerOptions = {
   respond: Responder;
   /** Serves HTTPS with whatever certificate is current; plain HTTP without. */
   certificates?: CertificateHolder;
-  /** PEM: only clients with a certificate of one of these are let in. */
+  /** PEM: only clients with a certificate of one of these are let in, and replicas, which have the served one. */
   clientCas?: readonly string[];
   metrics: ExtenderMetrics;
   clock: Clock;
@@ -24,6 +26,8 @@ export type ExtenderServerOptions = {
 };
 
 const TOTAL_MS = 4_000;
+/** Between a refusal and the end of its connection, unless something else is asked. */
+const REFUSED_KEEP_ALIVE_MS = 2_000;
 const STATUS_PATH = '/status';
 const VERBS: ReadonlyMap<string, Verb> = new Map([
   ['/scheduler/filter', 'filter'],
@@ -36,6 +40,8 @@ export function createExtenderServer(options: ExtenderServerOptions): Server {
   const server = createServer(options, (request, response) => void serve(request, response, options));
   server.maxConnections = 256;
   server.maxHeadersCount = 100;
+  // Whoever comes next finds a place.
+  server.on('drop', () => server.closeIdleConnections());
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket, options.metrics));
   return server;
 }
@@ -51,19 +57,29 @@ function createServer({ certificates, clientCas, totalMs }: ExtenderServerOption
     noDelay: true,
   };
   if (!certificates) return nodeHttp().createServer(limits, listener);
-  const clients = clientCas ? { requestCert: true, rejectUnauthorized: true } : {};
+  const clients = clientCas ? { requestCert: true, rejectUnauthorized: false } : {};
   const server = process
     .getBuiltinModule('node:https')
     .createServer({ ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN }, listener);
-  const present = ({ cert, key, authority }: KeyPair) => {
-    // The CAs go with every change: without them, clients would be measured by those of the machine. Replicas that pass
-    // questions on show the certificate that they all have: it, or a file with its chain, says who signed it.
-    const trusted = clientCas ? { ca: [...clientCas, authority ?? cert] } : {};
+  const own: string[] = [];
+  const present = ({ cert, key }: KeyPair) => {
+    // A replica may learn of a new certificate a little later than the others.
+    own.splice(0, own.length, ...own.slice(-1), parseCertificate(cert).fingerprint);
+    // The CAs go with every change: without them, clients would be measured by those of the machine.
+    const trusted = clientCas ? { ca: [...clientCas] } : {};
     server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...trusted });
   };
+  if (clientCas) server.on('secureConnection', (socket) => void (isLetIn(socket, own) || socket.destroy()));
   if (certificates.current) present(certificates.current);
   server.once('close', certificates.onChange(present));
   return server;
+}
+
+/** Who signed the certificate of replicas is not asked: a CA may sign those of many others. */
+function isLetIn(socket: TLSSocket, ownFingerprints: readonly string[]): boolean {
+  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
+  // Whatever is thought of a session that is resumed: a certificate has to have been shown.
+  return fingerprint !== undefined && (socket.authorized || ownFingerprints.includes(fingerprint));
 }
 
 /** Answers one request, whatever it holds. Never rejects. */
@@ -91,9 +107,18 @@ async function serve(
     if (!overdue.signal.aborted) logger.error({ err, path }, 'Failed to answer the scheduler');
     return refuse(500, 'The question could not be answered');
   });
-  send(response, await Promise.race([answer, late]), overdue.signal);
+  const given = await Promise.race([answer, late]);
+  if (given.status !== 200 || path === STATUS_PATH) letGo(request, response);
+  send(response, given, overdue.signal);
   // What is left of the body is read and thrown away, so that the connection can go on.
   request.resume();
+}
+
+/** Connections are few: only who asks questions keeps one for later. */
+function letGo(request: IncomingMessage, response: ServerResponse): void {
+  // A client that is still sending would find the connection closed, and not its answer.
+  if (request.complete) response.setHeader('connection', 'close');
+  else response.once('finish', () => request.socket.setTimeout(REFUSED_KEEP_ALIVE_MS));
 }
 
 type Asked = Omit<Parameters<Responder>[0], 'verb'>;

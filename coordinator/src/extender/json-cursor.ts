@@ -8,9 +8,16 @@ const BRACE_CLOSE = 0x7d;
 const BRACKET_OPEN = 0x5b;
 const BRACKET_CLOSE = 0x5d;
 
+const SPACES_MAX = 64 * 1024;
+const KEY_BYTES_MAX = 64 * 1024;
+const PLAIN_BYTES_MAX = 512;
+/** Objects of Kubernetes are a dozen deep. */
+const DEPTH_MAX = 1_000;
+
 /**
  * Walks through JSON text without making it into objects: what is looked at is parsed piece by piece, and each piece is
- * garbage as soon as it is done with. Every method throws SyntaxError for what is not JSON in UTF-8.
+ * garbage as soon as it is done with. Every method throws SyntaxError for what is not JSON in UTF-8, and for what would
+ * take long: endless space between values, or a depth of more than a thousand.
  */
 export class JsonCursor {
   readonly #bytes: Buffer;
@@ -27,7 +34,11 @@ export class JsonCursor {
 
   /** Where the next value, or what follows the last, begins. */
   position(): number {
-    while (isSpace(this.#bytes[this.#at])) this.#at += 1;
+    const start = this.#at;
+    while (isSpace(this.#bytes[this.#at])) {
+      this.#at += 1;
+      if (this.#at - start > SPACES_MAX) throw new SyntaxError(`There is nothing but space after byte ${start}`);
+    }
     return this.#at;
   }
 
@@ -47,7 +58,7 @@ export class JsonCursor {
     if (this.#take('}')) return;
     do {
       if (this.#bytes[this.position()] !== QUOTE) throw new SyntaxError(`There is no key at byte ${this.#at}`);
-      const key = String(this.value());
+      const key = String(this.value(KEY_BYTES_MAX));
       this.#expect(':');
       yield key;
     } while (this.#take(','));
@@ -66,7 +77,13 @@ export class JsonCursor {
   /** Parses the next value. Throws SyntaxError also for one of more than `bytesMax`. */
   value(bytesMax = Number.POSITIVE_INFINITY): unknown {
     const start = this.position();
-    const end = endOfValue(this.#bytes, start);
+    const plainEnd = endOfPlainString(this.#bytes, start, bytesMax);
+    if (plainEnd !== undefined) {
+      this.#at = plainEnd;
+      return this.#bytes.toString('latin1', start + 1, plainEnd - 1);
+    }
+    // One byte more shows that there is more; what comes then is not looked at.
+    const end = endOfValue(this.#bytes, start, Math.min(this.#bytes.length, start + bytesMax + 1));
     if (end - start > bytesMax) throw new SyntaxError(`What begins at byte ${start} has more than ${bytesMax} bytes`);
     this.#at = end;
     const piece = this.#bytes.subarray(start, end);
@@ -96,36 +113,48 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Where a value ends, if it is one: brackets are only counted. */
-function endOfValue(bytes: Buffer, start: number): number {
-  const { length } = bytes;
+/** Where a value ends, if it is one, or `limit`: brackets are only counted. */
+function endOfValue(bytes: Buffer, start: number, limit: number): number {
   let depth = 0;
   let at = start;
-  while (at < length) {
+  while (at < limit) {
     const byte = bytes[at];
     if (byte === QUOTE) {
-      at = endOfString(bytes, at);
+      at = endOfString(bytes, at, limit);
       if (depth === 0) return at;
       continue;
     }
-    if (byte === BRACE_OPEN || byte === BRACKET_OPEN) depth += 1;
-    else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
+    if (byte === BRACE_OPEN || byte === BRACKET_OPEN) {
+      depth += 1;
+      if (depth > DEPTH_MAX) throw new SyntaxError(`What begins at byte ${start} is more than ${DEPTH_MAX} deep`);
+    } else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
       if (depth === 0) return at;
       depth -= 1;
       if (depth === 0) return at + 1;
     } else if (depth === 0 && (byte === COMMA || isSpace(byte))) return at;
     at += 1;
   }
-  return length;
+  return limit;
 }
 
-function endOfString(bytes: Buffer, start: number): number {
-  const { length } = bytes;
+/** Where a string ends that is short and reads as it is written, as thousands of names do; `undefined` for all else. */
+function endOfPlainString(bytes: Buffer, start: number, bytesMax: number): number | undefined {
+  if (bytes[start] !== QUOTE) return undefined;
+  const limit = start + Math.min(bytesMax, PLAIN_BYTES_MAX);
+  for (let at = start + 1; at < limit; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === QUOTE) return at + 1;
+    if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return undefined;
+  }
+  return undefined;
+}
+
+function endOfString(bytes: Buffer, start: number, limit: number): number {
   let at = start + 1;
-  while (at < length) {
+  while (at < limit) {
     const byte = bytes[at];
     if (byte === QUOTE) return at + 1;
     at += byte === BACKSLASH ? 2 : 1;
   }
-  return length;
+  return limit;
 }

@@ -1,5 +1,6 @@
-import { webcrypto } from 'node:crypto';
+import { randomBytes, webcrypto } from 'node:crypto';
 import { type RequestOptions, request } from 'node:https';
+import { connect, type Server as TlsServer } from 'node:tls';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { afterEach, expect, test } from 'vitest';
 import { node } from '../scheduler/scheduler.test-fixtures.ts';
@@ -16,15 +17,20 @@ afterEach(async () => {
   for (const stop of stops.splice(0).toReversed()) await stop();
 });
 
-async function newServer(options: { clientCas?: string[] } = {}) {
+/** `file`: what its certificate file holds; without, the coordinator looks after its certificate itself. */
+async function newServer({ file, clientCas }: { clientCas?: string[]; file?: 'leaf' | 'chain' } = {}) {
   const authority = await createAuthority({ nowMs: systemClock.now() });
   const certificates = new CertificateHolder();
-  const rotate = async () =>
-    certificates.set(await issueLeaf(authority, { names: [SERVER_NAME], nowMs: systemClock.now() }));
+  const issue = () => issueLeaf(authority, { names: [SERVER_NAME], nowMs: systemClock.now() });
+  const rotate = async () => {
+    const pair = await issue();
+    if (!file) return certificates.set(pair);
+    return certificates.set({ cert: file === 'chain' ? pair.cert + authority.cert : pair.cert, key: pair.key });
+  };
   await rotate();
-  const extender = await startExtender(KNOWN, { certificates, ...options });
+  const extender = await startExtender(KNOWN, { certificates, ...(clientCas ? { clientCas } : {}) });
   stops.push(extender.stop);
-  return { ...extender, ca: authority.cert, rotate };
+  return { ...extender, ca: authority.cert, rotate, issue, certificates };
 }
 
 /** The status of an answer; rejects where the server, or the client, does not accept the other. */
@@ -80,6 +86,57 @@ test('lets in only clients with a certificate of a CA that it was given, also wh
     await expect(status(port, { ca, cert: stranger.cert, key: stranger.key })).rejects.toThrow();
     await server.rotate();
   }
+});
+
+test.each([['leaf'], ['chain'], [undefined]] as const)(
+  'lets in replicas, by the certificate that they all have, and nobody else whose certificate is of the same CA (%s)',
+  async (file) => {
+    const { signedBy } = await newClient();
+    const { port, ca, rotate, issue, certificates } = await newServer({
+      clientCas: [signedBy],
+      ...(file ? { file } : {}),
+    });
+    const { cert, key } = certificates.current ?? { cert: '', key: '' };
+    expect(await status(port, { ca, cert, key })).toBe(200);
+    const other = await issue();
+    await expect(status(port, { ca, cert: other.cert, key: other.key })).rejects.toThrow();
+    await expect(status(port, { ca, cert: other.cert + cert, key: other.key })).rejects.toThrow();
+    await rotate();
+    expect(await status(port, { ca, cert, key })).toBe(200);
+    await rotate();
+    await expect(status(port, { ca, cert, key })).rejects.toThrow();
+  },
+);
+
+test('lets nobody in who goes on with a session in which no certificate was ever shown', async () => {
+  const client = await newClient();
+  const [open, closed] = [await newServer(), await newServer({ clientCas: [client.signedBy] })];
+  const keys = randomBytes(48);
+  for (const { server } of [open, closed]) (server as unknown as TlsServer).setTicketKeys(keys);
+  const options = { host: '127.0.0.1', servername: SERVER_NAME, rejectUnauthorized: false };
+  const session = await new Promise<Buffer>((resolve) => {
+    const socket = connect({ ...options, port: open.port });
+    socket.once('session', (ticket: Buffer) => {
+      socket.destroy();
+      resolve(ticket);
+    });
+  });
+  const { reused, text } = await new Promise<{ reused: boolean; text: string }>((resolve) => {
+    let heard = '';
+    const socket = connect({ ...options, port: closed.port, session });
+    socket.on('data', (chunk: Buffer) => {
+      heard += chunk.toString();
+      socket.end();
+    });
+    let isReused = false;
+    socket.once('secureConnect', () => {
+      isReused = socket.isSessionReused();
+    });
+    socket.on('error', () => {});
+    socket.once('close', () => resolve({ reused: isReused, text: heard }));
+    socket.write('GET /status HTTP/1.1\r\nhost: x\r\n\r\n');
+  });
+  expect({ reused, text }).toEqual({ reused: true, text: '' });
 });
 
 test('a standby passes questions on over HTTPS, and only to the leader that it was told of', async () => {

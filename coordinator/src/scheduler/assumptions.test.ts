@@ -21,11 +21,11 @@ test('a pod counts on one node only, the last', () => {
   expect([...assumptions.counts()]).toEqual([['b', 1]]);
 });
 
-test('a pod counts for ten seconds and no longer', async () => {
+test('a pod counts for as long as kube-scheduler may take to bind it, and no longer', async () => {
   const clock = new FakeClock();
   const assumptions = new Assumptions(clock);
   assumptions.assume('p', 'n');
-  await clock.advance(9_999);
+  await clock.advance(599_999);
   expect(assumptions.counts().get('n')).toBe(1);
   await clock.advance(1);
   expect(assumptions.counts().get('n')).toBeUndefined();
@@ -41,7 +41,7 @@ test('counts agree with the pods, whatever happens in whatever order', async () 
   const step = fc.record({
     pod: fc.constantFrom('p', 'q', 'r'),
     node: fc.constantFrom('a', 'b', undefined),
-    waitMs: fc.nat({ max: 6_000 }),
+    waitMs: fc.nat({ max: 360_000 }),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
@@ -58,7 +58,7 @@ test('counts agree with the pods, whatever happens in whatever order', async () 
           model.set(pod, { node, atMs: clock.monotonic() });
         }
         for (const name of ['a', 'b']) {
-          const live = [...model.values()].filter((one) => clock.monotonic() - one.atMs < 10_000);
+          const live = [...model.values()].filter((one) => clock.monotonic() - one.atMs < 600_000);
           expect(assumptions.counts().get(name) ?? 0).toBe(live.filter((one) => one.node === name).length);
         }
       }

@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 
-/** An answer that led to no binding within this time was not followed. */
-const ASSUMED_MS = 10_000;
+/** As long as kube-scheduler waits for what a binding needs, such as a volume, unless told otherwise (`bindTimeout`). */
+const ASSUMED_MS = 600_000;
 const PODS_MAX = 10_000;
 
 type Assumption = { node: string; untilMs: number };
@@ -9,6 +9,9 @@ type Assumption = { node: string; untilMs: number };
 /**
  * Where pods will be that were given a node a moment ago and are not yet seen there. Without it, all pods of a burst are
  * sent to the node that was best before the first of them.
+ *
+ * That a pod is not scheduled, as its condition `PodScheduled` says, does not end it: this may be said of an earlier
+ * attempt, and stands there until the pod has a node.
  */
 export class Assumptions {
   readonly #clock: Clock;

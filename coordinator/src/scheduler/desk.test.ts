@@ -88,11 +88,21 @@ describe('what was answered and is not yet seen', () => {
     expect(rules(['a'], workspacePod({ id: 'q' }))).toEqual([undefined]);
   });
 
-  test('is dropped after ten seconds', async () => {
+  test('holds while binding takes its time, but not for ever', async () => {
     change('a', busy(0, 2));
     rules(['a']);
-    await clock.advance(10_000);
+    await clock.advance(599_000);
+    expect(rules(['a'], workspacePod({ id: 'q' }))).toEqual(['starting']);
+    await clock.advance(1_000);
     expect(rules(['a'], workspacePod({ id: 'q' }))).toEqual([undefined]);
+  });
+
+  test('holds when everything that is known of nodes may have changed', () => {
+    change('a', busy(0, 2));
+    rules(['a']);
+    known.set('b', node({ name: 'b', deleting: true }));
+    desk.allChanged();
+    expect(rules(['a', 'b'], workspacePod({ id: 'q' }))).toEqual(['starting', 'deleting']);
   });
 
   test('is made of the filter where only one node passes, as kube-scheduler then asks for no scores', () => {
@@ -140,14 +150,14 @@ describe('a pod that found no node', () => {
     expect(desk.hintDue('a')).toBe(false);
   });
 
-  test('is told of when nothing but time has passed', async () => {
+  test('is told of when those are gone that were on their way', () => {
     for (const name of ['a', 'b']) change(name, busy(0, 2));
     rules(['a'], workspacePod({ id: 'earlier' }));
     rules(['b'], workspacePod({ id: 'earlier too' }));
     expect(rules(['a', 'b'])).toEqual(['starting', 'starting']);
-    await clock.advance(9_000);
     expect(desk.hintsDue()).toEqual([]);
-    await clock.advance(1_000);
+    desk.settled('earlier');
+    desk.settled('earlier too');
     expect(desk.hintsDue()).toEqual(['a', 'b']);
   });
 

@@ -89,6 +89,11 @@ export class SchedulingDesk {
     this.#nodes.delete(node);
   }
 
+  /** Anything may differ of any node from now on; what was answered holds. */
+  allChanged(): void {
+    this.#nodes.clear();
+  }
+
   /** The pod has a node, or is gone. To be called when `node` tells of it. */
   settled(podId: string): void {
     this.#assumptions.drop(podId);

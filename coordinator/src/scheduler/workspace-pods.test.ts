@@ -25,6 +25,13 @@ test('a pod whose containers have ended takes no room', () => {
   expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'x' } })).toMatchObject({ node: '', images: '' });
 });
 
+test('a pod waits for a node until it has one, or has ended', () => {
+  expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'x' } }).waiting).toBe(true);
+  expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'x' }, status: { phase: 'Failed' } }).waiting).toBe(false);
+  expect(observed({ phase: 'Pending' }).waiting).toBe(false);
+  expect(observed({ phase: 'Succeeded' }).waiting).toBe(false);
+});
+
 test('the workspaces of a node are counted with their images', () => {
   const { running, starting, images } = countWorkspaces([observed(READY), observed({ phase: 'Pending' })]);
   expect([running, starting, [...images]]).toEqual([1, 1, ['a', 'b']]);

@@ -7,6 +7,8 @@ export type ObservedWorkspacePod = {
   name: string;
   /** Empty before it has one, and when its containers have ended for good: it takes no room any more. */
   node: string;
+  /** It has no node yet, and may get one. */
+  waiting: boolean;
   starting: boolean;
   /** Of its containers, separated by spaces, which no image name has: compared as one. */
   images: string;
@@ -25,11 +27,13 @@ const ENDED: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
 export function observeWorkspacePod({ metadata, spec, status }: WorkspacePod): ObservedWorkspacePod {
   const ready = status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
   const containers = spec?.containers ?? [];
+  const ended = ENDED.has(status?.phase);
   return {
     uid: metadata.uid,
     namespace: metadata.namespace ?? '',
     name: metadata.name,
-    node: ENDED.has(status?.phase) ? '' : (spec?.nodeName ?? ''),
+    node: ended ? '' : (spec?.nodeName ?? ''),
+    waiting: !ended && !spec?.nodeName,
     starting: !ready && metadata.deletionTimestamp === undefined,
     images: containers.flatMap(({ image }) => image ?? []).join(' '),
   };

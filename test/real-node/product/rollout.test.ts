@@ -2,6 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { imageCacheDir, MissingInput } from '../../../deploy/image/cached-input.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { ALERTS } from '../../generate/monitoring/alerts.ts';
+import { run } from '../../helm/run.ts';
+import { findPrometheus } from '../../monitoring/tools.ts';
 import type { RealNode } from '../node.ts';
 import { describeOnRealNodes } from '../on-real-nodes.ts';
 import { gitpodNamespace, readyLabels } from './gitpod-pods.ts';
@@ -18,9 +21,11 @@ import {
   startProduct,
 } from './product.ts';
 import { registry, repository } from './product-image.ts';
+import { panelOfStarts, queriesWithoutData, replaceWsDaemons, startPrometheus } from './scraping.ts';
 
 const pool = 'pool1';
 const member = { labels: { agentpool: pool, 'gitpod.io/workload_workspace_regular': 'true' } };
+const [wsDaemonReady = ''] = readyLabels;
 const tags = { first: '0.1.0', next: '0.1.1' } as const;
 /** One that hangs is killed when it has not ended in this time. */
 const graceSeconds = 8;
@@ -196,6 +201,45 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
       expect(JSON.stringify(pod.spec)).toContain(`"image":"${repository}:${tags.next}"`);
     }
     await expectNoRestarts();
+  });
+
+  test('is scraped by Prometheus, which has nothing to alert about and fills the dashboard', async (context) => {
+    const tools = await findPrometheus();
+    if ('missing' in tools) return context.skip(tools.missing);
+    const pods = [...(await product.pods('agent')), ...(await product.pods('coordinator'))];
+    const startedMs = performance.now();
+    const prometheus = await startPrometheus(product, tools.prometheus);
+    try {
+      const addresses = pods.map(({ status }) => `${status.podIP}:8086`).toSorted();
+      const areUp = async () => (await prometheus.targets('up')).toSorted().join() === addresses.join();
+      await waitFor('every pod to be scraped', areUp, soon);
+      const figures = [`${pods.length} pods scraped after ${secondsSince(startedMs)} s`];
+      expect((await prometheus.targets()).toSorted()).toEqual(addresses);
+      const programs = await prometheus.query('{__name__=~"rollcall_(agent|coordinator)_build_info"}');
+      expect(
+        programs.map(({ metric }) => `${metric['namespace']} ${metric['pod']} ${metric['node']}`).toSorted(),
+      ).toEqual(pods.map(({ metadata, spec }) => `${namespace} ${metadata.name} ${spec.nodeName}`).toSorted());
+
+      await underLoad(product, pool, async () => {
+        expect(await queriesWithoutData(prometheus, panelOfStarts)).toEqual([]);
+      });
+      figures.push(`what needs no outage on the dashboard after ${secondsSince(startedMs)} s`);
+      const rules = await prometheus.evaluatedRules();
+      expect(rules.map(({ name }) => name).toSorted()).toEqual(ALERTS.map(({ name }) => name).toSorted());
+      expect(rules.filter(({ state, health }) => state !== 'inactive' || health !== 'ok')).toEqual([]);
+
+      await replaceWsDaemons(product, names, wsDaemonReady);
+      expect(await queriesWithoutData(prometheus)).toEqual([]);
+      figures.push(`all after ${secondsSince(startedMs)} s`);
+      await context.annotate(figures.join(', '), 'figure');
+    } finally {
+      await prometheus.stop();
+    }
+    for (const pod of pods) {
+      const { body } = await product.ask(pod, '/metrics');
+      const { code, out, err } = await run(tools.promtool, ['check', 'metrics'], process.env, { stdin: body });
+      expect([pod.metadata.name, code, out, err]).toEqual([pod.metadata.name, 0, '', '']);
+    }
   });
 
   test('is small', async ({ annotate }) => {
