@@ -8,8 +8,8 @@ type DeclaredPod = PodObject & { spec: { containers: { ports?: { name: string; c
 
 /** Panels about what the chart has off by default: evictions, URLs that are told, and the scheduler extender. */
 const panelsOfOptions = ['Evictions', 'Notifications', 'Time to answer', 'Questions', 'Verdicts'];
-/** It has data once a service became ready, anew, while it was scraped. */
-export const panelOfStarts = 'From the start of a pod to ready';
+/** They have data once the leader saw a service go, and a pod of it start. */
+export const panelsOfOutages: readonly string[] = ['From the start of a pod to ready', 'Events'];
 
 /** A Prometheus on the host, outside of the cluster, for all that is in the product's namespace now. */
 export async function startPrometheus(product: Product, command: string): Promise<Prometheus> {
@@ -35,7 +35,7 @@ async function discoverPorts({ cluster }: Product): Promise<DiscoveredPort[]> {
 }
 
 /** Waits until the dashboard has data, but for these panels and those of options; returns the queries without. */
-export async function queriesWithoutData(prometheus: Prometheus, ...but: string[]): Promise<object[]> {
+export async function queriesWithoutData(prometheus: Prometheus, but: readonly string[] = []): Promise<object[]> {
   const excused = new Set([...panelsOfOptions, ...but]);
   let without: object[] = [];
   const isFilled = async () => {
