@@ -19,8 +19,10 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   const loaded = await loadConfig({ argv: process.argv.slice(2), env, readFile }, environment);
   if (loaded.action === 'print') return loaded;
   const config = loaded.values;
-  await checkCertificateFiles(config);
-  if (!config.prune) await openRules(config, { clock: systemClock, logger: silentLogger() });
+  if (!config.prune) {
+    await checkCertificateFiles(config);
+    await openRules(config, { clock: systemClock, logger: silentLogger() });
+  }
   const kubeConfig = loadKubeConfig({ kubeconfig: config.kubeconfig ?? '', master: config.master ?? '', env });
   return { action: 'run', values: { config, kubeConfig, environment } };
 });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
-import { CHART, EVERYTHING, MANIFESTS, objectsIn, renderChart, renderObjects } from './render.ts';
+import { CHART, EVERYTHING, fileOf, MANIFESTS, objectsIn, renderChart, renderObjects } from './render.ts';
 
 const POLICIES = path.resolve(import.meta.dirname, '../../deploy/policies');
 const NOTICE = '# Rendered from deploy/chart with its defaults: vitest run --project e2e test/chart -u\n';
@@ -53,9 +53,32 @@ describe('the chart renders', () => {
     };
     const text = await renderChart(helm, values, ['--namespace', 'elsewhere']);
     expect(text).toMatch(/serviceaccount:elsewhere:rollcall-coordinator/);
-    const others = text.match(/^.*namespace: (?!elsewhere$|metadata\.)(?!elsewhere }).*$/gm) ?? [];
+    const others = text.match(/^.*namespace: (?!"elsewhere"( }|$)|metadata\.).*$/gm) ?? [];
     expect(others).toEqual([]);
-    expect(text).not.toMatch(/serviceaccount:rollcall|rollcall\.svc|amespace: rollcall/);
+    expect(text).not.toMatch(/serviceaccount:rollcall|rollcall\.svc|amespace: "?rollcall/);
+  });
+
+  test.each(['456', 'on', 'true', 'null'])('into a namespace and as a release called %s, as text', async (name) => {
+    const values = {
+      agent: { priorityClassName: name },
+      coordinator: { priorityClassName: name, config: { services: [{ name: 'other', port: 1, taint: name }] } },
+      gitpod: { namespace: name },
+      tls: { secretName: name, caConfigMapName: name },
+      rules: { configMaps: { [name]: name }, files: { [`${name}1`]: { [name]: name } } },
+      scheduler: { enabled: true, configMap: { enabled: true } },
+      networkPolicy: { enabled: true },
+      monitoring: { podMonitor: { enabled: true }, prometheusRule: { enabled: true }, dashboard: { enabled: true } },
+    };
+    const args = ['template', name, CHART, '--namespace', name, '--kube-version', '1.36.0', '--values', '-'];
+    const objects = objectsIn11(await helm(args, { stdin: JSON.stringify(values) }));
+    const isName = /^(.*[nN]amespace|app\.kubernetes\.io\/instance|priorityClassName|secretName|name|key)$/;
+    const wrong = objects.flatMap((object) => leavesOf(object, '')).filter(([key]) => isName.test(key));
+    expect(wrong.filter(([, value]) => typeof value !== 'string')).toEqual([]);
+    expect(wrong.filter(([key, value]) => key === 'namespace' && value !== name)).toEqual([]);
+    const scheduler = parse(fileOf(objects, 'rollcall-scheduler', 'config.yaml'), { version: '1.1' }) as {
+      leaderElection: object;
+    };
+    expect(scheduler.leaderElection).toMatchObject({ resourceNamespace: name });
   });
 
   test('no mutating policy before Kubernetes 1.36', async () => {
@@ -83,6 +106,20 @@ test('values.yaml holds what the schema allows, and its comments say what each o
   const inResources = /^\s+(requests|limits|cpu|memory|matchLabels|kubernetes\.io\/os|grafana_dashboard):/;
   expect(bare.map((index) => lines[index]).filter((line) => !inResources.test(line ?? ''))).toEqual([]);
 });
+
+/** As kubectl reads it: YAML 1.1, where `on` is a boolean. */
+function objectsIn11(yaml: string): KubeObject[] {
+  return parseAllDocuments(yaml, { version: '1.1' })
+    .map((document) => document.toJS() as KubeObject | null)
+    .filter((object) => object !== null);
+}
+
+/** What is no object and no list, with its key. */
+function leavesOf(value: unknown, key: string): [string, unknown][] {
+  if (typeof value !== 'object' || value === null) return [[key, value]];
+  if (Array.isArray(value)) return value.flatMap((each) => leavesOf(each, ''));
+  return Object.entries(value).flatMap(([name, each]) => leavesOf(each, name));
+}
 
 function withoutLabels({ metadata, ...object }: KubeObject): KubeObject {
   const { labels: _, ...rest } = metadata;

@@ -41,6 +41,22 @@ describe('values are refused', () => {
       },
       /schedulerClientCaFile/,
     ],
+    ['of no label that names a pool', { coordinator: { config: { poolLabels: [] } } }, /poolLabels/],
+    [
+      'of agents that are replaced in both ways at once',
+      { agent: { rollingUpdate: { maxSurge: 1, maxUnavailable: '10%' } } },
+      /agent\.rollingUpdate: of maxSurge \(1\) and maxUnavailable \(10%\)/,
+    ],
+    [
+      'of agents that are never replaced',
+      { agent: { rollingUpdate: { maxSurge: '0%', maxUnavailable: 0 } } },
+      /agent\.rollingUpdate: .* both 0/,
+    ],
+    [
+      'of two agents in the network of a node',
+      { agent: { hostNetwork: true, rollingUpdate: { maxSurge: '10%' } } },
+      /agent\.rollingUpdate\.maxSurge: .*hostNetwork/,
+    ],
     ['of what watches it', { monitoring: { podMonitor: { interval: '30' } } }, /interval/],
     ['that nobody knows of what watches it', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
     ['of two places for the same rules', { rules: { configMaps: { accelerators: 'mine' } } }, /already/],
@@ -117,6 +133,14 @@ describe('the configuration files', () => {
       expect(pruning[key]).toEqual(running[key]);
     }
     expect(pruning['tlsCertFile']).toBeUndefined();
+  });
+
+  test('tell the coordinator, and not --prune, of a CA of schedulers that is in no volume of the Job', async () => {
+    const config = { schedulerTls: 'on', schedulerClientCaFile: '/etc/schedulers/ca.crt' };
+    const objects = await renderObjects(helm, { coordinator: { config }, scheduler: { enabled: true } });
+    expect(await effective(loadCoordinator, objects, containerOf(objects, 'Deployment').args)).toMatchObject(config);
+    const pruning = await effective(loadCoordinator, objects, containerOf(objects, 'Job').args);
+    expect([pruning['schedulerTls'], pruning['schedulerClientCaFile']]).toEqual(['off', undefined]);
   });
 });
 

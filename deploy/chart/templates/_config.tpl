@@ -1,12 +1,13 @@
 {{- /* The configuration files, made from the values. */}}
 
-{{- /* What every run of the coordinator has to be told, --prune included. */}}
-{{- define "rollcall.coordinator.knowledge" -}}
-{{- toYaml (merge (dict) .Values.coordinator.config .Values.gitpod) -}}
+{{- /* What --prune has to be told: it listens to nobody, and its pod has no files but this one. */}}
+{{- define "rollcall.prune.config" -}}
+{{- $config := merge (dict) .Values.coordinator.config .Values.gitpod -}}
+{{- toYaml (omit $config "schedulerTls" "schedulerClientCaFile") -}}
 {{- end }}
 
 {{- define "rollcall.coordinator.config" -}}
-{{- $config := include "rollcall.coordinator.knowledge" . | fromYaml -}}
+{{- $config := merge (dict) .Values.coordinator.config .Values.gitpod -}}
 {{- $_ := set $config "reportsListen" (include "rollcall.listen" (list . 8443)) -}}
 {{- $_ := set $config "listen" (include "rollcall.listen" (list . 8086)) -}}
 {{- $scheduler := "off" -}}

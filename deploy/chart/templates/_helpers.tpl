@@ -4,7 +4,7 @@
 {{- define "rollcall.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: rollcall
-app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
@@ -56,6 +56,19 @@ capabilities:
 {{- define "rollcall.priorityClassName" -}}
 {{- $root := index . 0 -}}
 {{- index . 1 | default (ternary "rollcall" "" $root.Values.priorityClass.create) -}}
+{{- end }}
+
+{{- /* What rollcall itself sets on nodes, or takes off them, must not keep its own pods away. */}}
+{{- define "rollcall.tolerations" -}}
+- { key: {{ include "rollcall.source.startupTaint" . | quote }}, operator: Exists }
+{{- range include "rollcall.services" . | fromJsonArray }}
+- { key: {{ .taint | quote }}, operator: Exists }
+{{- end }}
+{{- end }}
+
+{{- /* Annotations of a pod; (list "text of its configuration" (dict)). */}}
+{{- define "rollcall.podAnnotations" -}}
+{{- toYaml (merge (dict "checksum/config" (index . 0 | sha256sum)) (index . 1 | default dict)) -}}
 {{- end }}
 
 {{- /* Environment of every pod that says who and where it is. */}}

@@ -30,19 +30,24 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     false,
   ),
   tokenExpirationSeconds: count('Lifetime of the token that goes with reports.', 3600, 600, 86_400),
-  rollingUpdate: section('How many agents are replaced at once; empty: one, the new one first unless hostNetwork.', {
-    maxSurge: leaf('How many nodes may have two, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
-    maxUnavailable: leaf('How many nodes may have none, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
-  }),
+  rollingUpdate: section(
+    'How many agents are replaced at once; empty: one, the new one first unless hostNetwork. One of the two has to be 0, which an empty one is beside the other.',
+    {
+      maxSurge: leaf('How many nodes may have two, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
+      maxUnavailable: leaf('How many nodes may have none, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
+    },
+  ),
   resources: leaf('Resources of its container.', RESOURCES, {
     requests: { cpu: '10m', memory: '64Mi' },
     limits: { cpu: '500m', memory: '160Mi' },
   }),
   priorityClassName: text('A PriorityClass that is there already; empty: the one of priorityClass.', ''),
   nodeSelector: leaf('Nodes that get an agent.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
-  tolerations: leaf('Taints that keep no agent off; by default none does, so that gated nodes have one.', TOLERATIONS, [
-    { operator: 'Exists' },
-  ]),
+  tolerations: leaf(
+    'Taints that keep no agent off, besides those that rollcall itself sets or removes; by default none does.',
+    TOLERATIONS,
+    [{ operator: 'Exists' }],
+  ),
   affinity: leaf('Affinity of the pods.', ANY_OBJECT, {}),
   podLabels: leaf('Further labels of the pods.', STRING_MAP, {}),
   podAnnotations: leaf('Annotations of the pods.', STRING_MAP, {}),

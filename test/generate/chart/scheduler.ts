@@ -5,7 +5,7 @@ const SOURCE = path.resolve(import.meta.dirname, '../../../deploy/scheduler/seco
 
 /** What in the file depends on where the chart is installed and on its values, and the template for it. */
 const REPLACED: readonly [string, string][] = [
-  ['resourceNamespace: rollcall\n', 'resourceNamespace: {{ .Release.Namespace }}\n'],
+  ['resourceNamespace: rollcall\n', 'resourceNamespace: {{ toYaml .Release.Namespace }}\n'],
   [
     'http://rollcall-coordinator.rollcall.svc:8888/scheduler\n',
     'http{{ if $tls }}s{{ end }}://rollcall-coordinator.{{ .Release.Namespace }}.svc:{{ .Values.scheduler.port }}/scheduler\n' +
@@ -34,7 +34,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata:
   name: rollcall-scheduler
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   labels:
     {{- include "rollcall.labels" (list . "scheduler") | nindent 4 }}
 data:

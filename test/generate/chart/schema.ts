@@ -19,6 +19,9 @@ const PATTERNS: Readonly<Record<string, string>> = {
   taint: LABEL_KEY,
 };
 
+/** Lists that mean nothing to a program when they are empty; leaving them out gives the default. */
+const NEVER_EMPTY = ['poolLabels'];
+
 /** The values.schema.json of the chart: every object is closed, but for those that Kubernetes itself looks into. */
 export function valuesSchema(root: ValueNode): string {
   const schema = { $schema: 'http://json-schema.org/draft-07/schema#', ...schemaOf(root) };
@@ -53,8 +56,10 @@ function valueSchema(name: string, value: Value): Schema {
       const type = value.integer === false ? 'number' : 'integer';
       return { description, type, minimum: value.min, maximum: value.max };
     }
-    case 'list':
-      return { description, type: 'array', items: { type: 'string', ...pattern } };
+    case 'list': {
+      const some = NEVER_EMPTY.includes(name) ? { minItems: 1 } : {};
+      return { description, type: 'array', ...some, items: { type: 'string', ...pattern } };
+    }
   }
 }
 

@@ -8,10 +8,14 @@ import { acceleratorRulesConfigMap } from '../rules/files.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
 import { schedulerTemplate } from './scheduler.ts';
 
-/** What stands in a manifest where the chart puts something: a word that no manifest has, and the template for it. */
+/**
+ * What stands in a manifest where the chart puts something: a word that no manifest has, and the template for it. The
+ * name of a namespace may be a number to YAML, so as a value it is quoted.
+ */
 const PLACEHOLDERS = {
+  ofNamespace: ['namespace: xx-namespace-xx', 'namespace: {{ .Release.Namespace | quote }}'],
   namespace: ['xx-namespace-xx', '{{ .Release.Namespace }}'],
-  poolNamespace: ['xx-pool-namespace-xx', '{{ include "rollcall.poolNamespace" . }}'],
+  poolNamespace: ['xx-pool-namespace-xx', '{{ include "rollcall.poolNamespace" . | quote }}'],
   label: ["'xx-label-xx'", '{{ include "rollcall.cel.labels" . }}'],
   taint: ["'xx-taint-xx'", '{{ include "rollcall.cel.taints" . }}'],
   poolLabels: ["'xx-pool-labels-xx'", '{{ include "rollcall.cel.poolLabels" . }}'],

@@ -103,7 +103,12 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   }),
   priorityClass: section('How important the pods are.', {
     create: flag('Make a PriorityClass for the pods that have none of their own.', true),
-    value: count('Its value; the largest that is not kept for Kubernetes itself.', 1_000_000_000, 0, 1_000_000_000),
+    value: count(
+      'Its value; the largest that is not kept for Kubernetes itself. No upgrade changes it: delete the PriorityClass before.',
+      1_000_000_000,
+      0,
+      1_000_000_000,
+    ),
   }),
   uninstall: section('What helm uninstall does besides.', {
     prune: flag('Take everything that rollcall has set off the nodes.', true),
