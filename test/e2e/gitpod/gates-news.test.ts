@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { setPodReady } from '../../control-plane/cluster.ts';
@@ -52,6 +53,23 @@ const counts = async (leader: Coordinator, component: string) => ({
   observed: await leader.metric('gitpod_node_labeler_ready_seconds_count', { component }),
 });
 
+/** The counts, once what happened before is in them. */
+async function settledCounts(leader: Coordinator, component: string): ReturnType<typeof counts> {
+  let last = await counts(leader, component);
+  let same = 0;
+  await waitFor(
+    'the counts to stand still',
+    async () => {
+      const next = await counts(leader, component);
+      same = isDeepStrictEqual(next, last) ? same + 1 : 0;
+      last = next;
+      return same === 5;
+    },
+    { everyMs: 50 },
+  );
+  return last;
+}
+
 describe.each(['label', 'taint', 'both'] as const)('with the gate %s', (gate) => {
   let leader: Coordinator;
   let node: SimulatedNode;
@@ -101,8 +119,8 @@ describe.each(['label', 'taint', 'both'] as const)('with the gate %s', (gate) =>
   });
 
   test('P18: each time that ws-daemon becomes ready is counted and measured once, and nothing else is', async () => {
-    const before = await counts(leader, 'ws-daemon');
-    const other = await counts(leader, 'registry-facade');
+    const before = await settledCounts(leader, 'ws-daemon');
+    const other = await settledCounts(leader, 'registry-facade');
     await setPodReady(api(), 'default', firstPod(node, 'ws-daemon'), false);
     await untilShown(node, false);
     expect(await counts(leader, 'ws-daemon')).toEqual(before);
