@@ -24,6 +24,9 @@ export default defineConfig({
           globalSetup: ['test/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
+          // A control plane and all that talks to it share the cores with the clock of the test: what fails is tried once
+          // more, and told ("retry x1").
+          retry: 1,
           // Each file starts a control plane of its own; two cores are not for two of them at once.
           fileParallelism: false,
           sequence: { groupOrder: 2 },
@@ -36,6 +39,7 @@ export default defineConfig({
           globalSetup: ['test/real-node/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
+          retry: 1,
           fileParallelism: false,
           sequence: { groupOrder: 3 },
         },

@@ -61,6 +61,18 @@ describeOnRealNodes('the product, in a cluster in which every node is gated from
 
   afterAll(() => product?.stop());
 
+  /** Sees to it that the coordinators are on two nodes: when they were placed, there may have been but one. */
+  async function spread(): Promise<void> {
+    const nodesOf = async () => new Set((await product.pods('coordinator')).map(({ spec }) => spec.nodeName));
+    if ((await nodesOf()).size < 2) {
+      const leads = (await product.leader()).metadata.name;
+      const standby = (await product.pods('coordinator')).find(({ metadata }) => metadata.name !== leads);
+      await product.cluster.kubectl(['delete', 'pod', '-n', namespace, standby?.metadata.name ?? '']);
+    }
+    await waitFor('the coordinators to be on two nodes', async () => (await nodesOf()).size === 2, soon);
+    await product.rolledOut();
+  }
+
   function apply(objects: string): Promise<string> {
     return product.cluster.kubectl(['apply', '--server-side', '-f', '-'], { stdin: objects });
   }
@@ -146,6 +158,7 @@ describeOnRealNodes('the product, in a cluster in which every node is gated from
   });
 
   test('notices that the node is lost on which the coordinator leads, and has it back', async ({ annotate }) => {
+    await spread();
     const leader = (await product.leader()).spec.nodeName ?? '';
     const [lost, other] = leader === nodeAt(0).name ? [nodeAt(0), nodeAt(1)] : [nodeAt(1), nodeAt(0)];
     const lostMs = performance.now();
