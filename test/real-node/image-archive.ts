@@ -38,8 +38,9 @@ export async function renameImage(archive: string, reference: string, dir: strin
   return copy;
 }
 
+/** containerd 1.6 starts no container from an image that it also knows by a short name. Throws for such a name. */
 function fullReference(reference: string): string {
   const [host = '', ...rest] = reference.split('/');
-  if (rest.length === 0) return `docker.io/library/${reference}`;
-  return /[.:]|^localhost$/.test(host) ? reference : `docker.io/${reference}`;
+  if (rest.length > 0 && /[.:]|^localhost$/.test(host)) return reference;
+  throw new Error(`${reference} is no full name of an image: it has to begin with a host, such as localhost/`);
 }

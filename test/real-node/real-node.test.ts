@@ -44,7 +44,7 @@ const web = {
         containers: [
           {
             name: 'web',
-            image: 'rollcall-pod:1.2.3',
+            image: 'localhost/rollcall-pod:1.2.3',
             ports: [{ containerPort: 8080, hostPort }],
             env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
             securityContext: {
@@ -94,7 +94,7 @@ describeOnRealNodes('a cluster of real nodes', () => {
     cluster = await startRealCluster({ nodes: 2 });
     const archive = path.join(cluster.dir, 'pod.tar');
     await writeProgramImage(archive, 'any/name:1', cluster.binaries.pod, 'pod');
-    await cluster.importImage(archive, 'rollcall-pod:1.2.3');
+    await cluster.importImage(archive, 'localhost/rollcall-pod:1.2.3');
     await cluster.api.post('/api/v1/namespaces/default/services', service);
     await cluster.api.post('/apis/apps/v1/namespaces/default/daemonsets', web);
   });
