@@ -2,11 +2,6 @@ import { sleep, systemClock } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import {
-  IMPLIED_LABELS_ANNOTATION,
-  MANAGED_LABELS_ANNOTATION,
-  WITHDRAWN_LABELS_ANNOTATION,
-} from '@rollcall/common/well-known.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
@@ -14,15 +9,10 @@ import { kubeClient, type Setup } from './coordinator.ts';
 import { joinElection } from './election.ts';
 import { NodeStore } from './fleet/node-store.ts';
 import { createIntern, observeNode } from './fleet/observed-node.ts';
-import { prunePlan } from './intent/prune.ts';
+import { PRUNED_ANNOTATIONS, prunePlan } from './intent/prune.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
 import { createReflector } from './kube/reflector.ts';
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  MANAGED_LABELS_ANNOTATION,
-  IMPLIED_LABELS_ANNOTATION,
-  WITHDRAWN_LABELS_ANNOTATION,
-]);
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
 
@@ -62,7 +52,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const reconciler: Reconciler = new Reconciler({
     plan,
     observed: (name) => nodes.get(name),
-    onWritten: (node) => nodes.written(observeNode(node, intern, ANNOTATIONS)),
+    onWritten: (node) => nodes.written(observeNode(node, intern, PRUNED_ANNOTATIONS)),
     writer: new NodeWriter(client),
     setAside: new SetAside(clock),
     dryRun: config.dryRun,
@@ -80,7 +70,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     signal,
     logger,
     metrics,
-    trim: (raw) => observeNode(raw, intern, ANNOTATIONS),
+    trim: (raw) => observeNode(raw, intern, PRUNED_ANNOTATIONS),
     handlers: {
       onReplace: (all) => nodes.replace(all),
       onUpsert: (node) => nodes.upsert(node),

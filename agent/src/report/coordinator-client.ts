@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { retryAfterMs } from '@rollcall/common/retry-after.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import { CaFile } from './ca-file.ts';
@@ -9,8 +10,10 @@ import { type HttpAnswer, post } from './http-post.ts';
 import { KeptConnection } from './kept-connection.ts';
 import type { ReportMetrics, ReportResult } from './metrics.ts';
 import { parseReply, problemDetail, type Reply } from './reply.ts';
-import { retryAfterMs } from './retry-after.ts';
 import { readToken } from './token-file.ts';
+
+/** A coordinator that asks for more would lose the node to silence. */
+const RETRY_AFTER_MS_MAX = 60_000;
 
 const REDIRECTS_MAX = 3;
 
@@ -120,7 +123,7 @@ export class CoordinatorClient {
         coordinator: origin,
         status,
         ...said,
-        retryAfterMs: retryAfterMs(headers['retry-after'], this.#options.clock.now()),
+        retryAfterMs: retryAfterMs(headers['retry-after'], this.#options.clock.now(), RETRY_AFTER_MS_MAX),
       },
     });
   }

@@ -12,6 +12,13 @@ import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';
 
+/** Annotations that go whoever wrote them last. */
+export const PRUNED_ANNOTATIONS: ReadonlySet<string> = new Set([
+  MANAGED_LABELS_ANNOTATION,
+  IMPLIED_LABELS_ANNOTATION,
+  WITHDRAWN_LABELS_ANNOTATION,
+]);
+
 /**
  * The plan that removes everything that rollcall owns on a node: labels and taints of services and labels of its pool,
  * whoever set them, and what it applied; what others applied as well stays.
@@ -39,9 +46,7 @@ export function prunePlan(
   const nothing: NodeIntent = new Map([
     ...services.flatMap(({ label, taint }) => [gone('label', label), gone('taint', taint)]),
     ...[...managed].filter((key) => !isUntouchable(key, reserved)).map((key) => gone('label', key)),
-    ...[MANAGED_LABELS_ANNOTATION, IMPLIED_LABELS_ANNOTATION, WITHDRAWN_LABELS_ANNOTATION].map((key) =>
-      gone('annotation', key),
-    ),
+    ...[...PRUNED_ANNOTATIONS].map((key) => gone('annotation', key)),
     gone('taint', STARTUP_TAINT),
   ]);
   return planNode(node, nothing, () => undefined);

@@ -2,6 +2,7 @@ import { IMPLIED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelsAfter } from './labels-after.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
+import { ownNote } from './own-note.ts';
 
 /** What the rules say, given the labels of a node and, where they are known, its allocatable resources. */
 export type Rules = {
@@ -19,7 +20,7 @@ export type Rules = {
 };
 
 const VALUE = 'true';
-const LIST = { kind: 'annotation', key: IMPLIED_LABELS_ANNOTATION } as const;
+const LIST = IMPLIED_LABELS_ANNOTATION;
 
 /**
  * Labels that the rules imply. An annotation lists those that are ours: they are restored when somebody changes them,
@@ -31,7 +32,7 @@ export function impliedLabels(rules: () => Rules): Consequence {
     name: 'implied-labels',
     claims: (node, wishes) => {
       const all = rules();
-      const text = node.annotations[LIST.key];
+      const text = node.annotations[LIST];
       // Where the list was deleted, or garbled, there is only what rollcall applied to go by.
       const known = text === undefined ? undefined : parseManagedLabels(text);
       const listed = known ?? NO_KEYS;
@@ -98,13 +99,8 @@ function farewell(key: string): Claim {
   return { kind: 'label', key, value: VALUE, stance: 'withhold', ownership: 'forced', reason };
 }
 
-function list(keys: readonly string[], { annotations, ownedAnnotations }: JudgedNode): Claim[] {
-  if (keys.length > 0) {
-    const reason = 'lists the labels that the node has because of rules';
-    return [{ ...LIST, value: formatManagedLabels(keys), stance: 'want', ownership: 'forced', reason }];
-  }
-  if (annotations[LIST.key] === undefined) return [];
-  // Where it is ours, it goes in the same request as the labels.
-  const ownership = ownedAnnotations.has(LIST.key) ? 'forced' : 'exclusive';
-  return [{ ...LIST, value: '', stance: 'withhold', ownership, reason: 'no label is there because of a rule' }];
+function list(keys: readonly string[], node: JudgedNode): Claim[] {
+  const reason =
+    keys.length > 0 ? 'lists the labels that the node has because of rules' : 'no label is there because of a rule';
+  return ownNote(node, LIST, { value: keys.length > 0 ? formatManagedLabels(keys) : undefined, reason });
 }

@@ -1,6 +1,7 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelAfter } from './labels-after.ts';
+import { ownNote } from './own-note.ts';
 
 /** Far more than a node loses at a time. Of more, those that went last are kept. */
 const ENTRIES_MAX = 50;
@@ -11,22 +12,13 @@ const ENTRIES_MAX = 50;
  * evicted for.
  */
 export function withdrawnLabels(ignored: ReadonlySet<string>): Consequence {
-  const annotation = { kind: 'annotation', key: WITHDRAWN_LABELS_ANNOTATION } as const;
   return {
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
-      const before = node.annotations[annotation.key];
       const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => !ignored.has(key)).slice(-ENTRIES_MAX);
-      if (entries.length > 0) {
-        const value = JSON.stringify(Object.fromEntries(entries));
-        const reason = 'lists the labels that rollcall took from the node';
-        return [{ ...annotation, value, stance: 'want', ownership: 'forced', reason }];
-      }
-      if (before === undefined) return [];
-      const ownership = node.ownedAnnotations.has(annotation.key) ? 'forced' : 'exclusive';
-      return [
-        { ...annotation, value: '', stance: 'withhold', ownership, reason: 'every label that was taken is back' },
-      ];
+      const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
+      const reason = value ? 'lists the labels that rollcall took from the node' : 'every label that was taken is back';
+      return ownNote(node, WITHDRAWN_LABELS_ANNOTATION, { value, reason });
     },
   };
 }

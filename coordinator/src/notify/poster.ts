@@ -1,8 +1,11 @@
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import type { Clock } from '@rollcall/common/clock.ts';
+import { retryAfterMs } from '@rollcall/common/retry-after.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import { retryAfterMs } from './retry-after.ts';
+
+/** A date far ahead is rather a clock that is wrong. */
+const RETRY_AFTER_MS_MAX = 3_600_000;
 
 /**
  * What became of a message. `maybe`: it failed, but the receiver may have taken it. `retryAfterMs` is how long the
@@ -103,7 +106,7 @@ function judge({ statusCode: status = 0, headers }: IncomingMessage, nowMs: numb
   return {
     taken: GATEWAY_STATUSES.has(status) ? 'maybe' : 'no',
     error: new Error(`The receiver answered ${status}`),
-    retryAfterMs: THROTTLE_STATUSES.has(status) ? retryAfterMs(headers['retry-after'], nowMs) : 0,
+    retryAfterMs: THROTTLE_STATUSES.has(status) ? retryAfterMs(headers['retry-after'], nowMs, RETRY_AFTER_MS_MAX) : 0,
   };
 }
 
