@@ -1,10 +1,24 @@
 import { defineConfig } from 'vitest/config';
+import { ALONE } from './test/alone.ts';
+import { LongestFirst } from './test/longest-first.ts';
 import SummaryReporter from './test/summary-reporter.ts';
+
+const e2e = {
+  globalSetup: ['test/global-setup.ts'],
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  // One second unless told.
+  expect: { poll: { timeout: 10_000 } },
+};
+
+/** Tests in rooms that start programs. */
+const PROCESSES = '{agent,coordinator,packages/*}/src/**/*.process.test.ts';
 
 export default defineConfig({
   test: {
     reporters: ['default', new SummaryReporter()],
-    // One after the other, by their groupOrder: the tests with processes need the machine for themselves.
+    sequence: { sequencer: LongestFirst },
+    // One after the other, by their groupOrder.
     projects: [
       {
         test: {
@@ -12,24 +26,48 @@ export default defineConfig({
           include: [
             '{agent,coordinator,packages/*}/src/**/*.test.ts',
             'deploy/**/*.test.ts',
-            'test/{tidy,generate,fixtures}/**/*.test.ts',
+            'test/{tidy,generate,fixtures,model,mutants,release}/**/*.test.ts',
           ],
+          exclude: [PROCESSES],
+          // A worker of its own for each of two hundred files takes longer than what they test.
+          isolate: false,
+          maxWorkers: 4,
+          // No test is about this: it ends one that hangs, and a busy machine takes its time.
+          testTimeout: 30_000,
+          expect: { poll: { timeout: 10_000 } },
           sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
+          ...e2e,
           name: 'e2e',
-          include: ['test/{control-plane,stand-ins,demo,chart,monitoring,e2e}/**/*.test.ts'],
-          globalSetup: ['test/global-setup.ts'],
+          include: [PROCESSES, 'test/{control-plane,stand-ins,demo,chart,monitoring,e2e}/**/*.test.ts'],
+          exclude: Object.keys(ALONE),
+          // Each waits most of the time.
+          maxWorkers: 3,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...e2e,
+          name: 'e2e-alone',
+          include: Object.keys(ALONE),
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          globalSetup: ['test/global-setup.ts', 'test/browser/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // A control plane and all that talks to it share the cores with the clock of the test: what fails is tried once
-          // more, and told ("retry x1").
-          retry: 1,
-          // Each file starts a control plane of its own; two cores are not for two of them at once.
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          expect: { poll: { timeout: 10_000 } },
+          maxWorkers: 1,
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -39,9 +77,8 @@ export default defineConfig({
           globalSetup: ['test/real-node/global-setup.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
-          retry: 1,
-          fileParallelism: false,
-          sequence: { groupOrder: 3 },
+          maxWorkers: 1,
+          sequence: { groupOrder: 5 },
         },
       },
     ],

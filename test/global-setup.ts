@@ -1,11 +1,17 @@
 import { buildBundles } from '../build.ts';
 import { ensureBinaries } from './control-plane/binaries.ts';
+import { ensureHelm, HELM_VERSIONS } from './helm/helm.ts';
+import { ensureKarpenter } from './karpenter/karpenter.ts';
 
 /**
- * What every end-to-end test needs: the two programs as they ship, and the binaries of a control plane.
+ * What end-to-end tests need: the two programs as they ship, the binaries of a control plane, Helm, and Karpenter. What is
+ * built with Go the first time takes longer than a hook of a test may. Where Helm or Karpenter is not to be had, the
+ * tests of it say why.
  * @public vitest calls it.
  */
 export async function setup(): Promise<void> {
   await buildBundles();
   await ensureBinaries();
+  for (const major of HELM_VERSIONS) await ensureHelm(major).catch(() => {});
+  await ensureKarpenter().catch(() => {});
 }

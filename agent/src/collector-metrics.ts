@@ -1,12 +1,11 @@
 import { Gauge, type Registry } from '@rollcall/common/metrics.ts';
-
-type CollectorName = 'usb' | 'pci' | 'device-tree' | 'facts';
+import type { Unread } from '@rollcall/common/report.ts';
 
 /** How a reading went. `absent`: the machine has no such bus, which is no failure. */
 type CollectorOutcome = 'read' | 'absent' | 'failed';
 
 export type CollectorMetrics = {
-  observeReading(collector: CollectorName, outcome: CollectorOutcome, durationMs: number): void;
+  observeReading(collector: Unread, outcome: CollectorOutcome, durationMs: number): void;
 };
 
 /** The same three series for each collector, after its first reading. */

@@ -2,13 +2,14 @@ import { identityOf } from '@rollcall/common/accelerators.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { AgentConfig } from './config.ts';
+import { openBuses } from './devices/buses.ts';
 import { DeviceScanner } from './devices/device-scanner.ts';
-import { createDeviceTreeCollector } from './devices/device-tree/device-tree-collector.ts';
 import { openHostFiles } from './devices/host-files.ts';
-import { createPciCollector } from './devices/pci/pci-collector.ts';
+import { canHearHotplug } from './devices/usb/hotplug-gate.ts';
 import { HotplugHints } from './devices/usb/hotplug-hints.ts';
-import { createUsbCollector } from './devices/usb/usb-collector.ts';
 import { FactsCollector } from './facts/facts-collector.ts';
+import { KernelAnswers } from './facts/kernel-answers.ts';
+import { openKernelFiles } from './facts/kernel-files.ts';
 import type { AgentMetrics } from './metrics.ts';
 import type { Observations } from './report/report-builder.ts';
 
@@ -16,7 +17,7 @@ import type { Observations } from './report/report-builder.ts';
 type MachineObservations = Omit<Observations, 'services'>;
 
 export type MachineCollectorsOptions = {
-  config: Pick<AgentConfig, 'sysfsRoot' | 'procfsRoot' | 'deviceRemovalGraceSeconds'>;
+  config: Pick<AgentConfig, 'hostIp' | 'sysfsRoot' | 'procfsRoot' | 'deviceRemovalGraceSeconds'>;
   clock: Clock;
   logger: Logger;
   metrics: Pick<AgentMetrics, 'collectors' | 'devices'>;
@@ -25,29 +26,37 @@ export type MachineCollectorsOptions = {
   onChange: () => void;
 };
 
-/** All that looks at the machine itself: its devices, hints that one was just plugged, and its facts. */
+/** All that looks at the machine itself: its devices, hints that one was just plugged, its facts, and what is asked. */
 export class MachineCollectors {
   readonly #scanner: DeviceScanner;
   readonly #hints: HotplugHints;
   readonly #facts: FactsCollector;
+  readonly #kernel: KernelAnswers;
 
   constructor({ config, metrics, ...options }: MachineCollectorsOptions) {
     const { sysfsRoot, procfsRoot } = config;
     const files = openHostFiles();
     this.#scanner = new DeviceScanner({
       ...options,
-      collectors: [
-        createUsbCollector(sysfsRoot, files, () => this.#scanner.scanSoon()),
-        createPciCollector(sysfsRoot, files),
-        createDeviceTreeCollector(procfsRoot, sysfsRoot, files),
-      ],
+      collectors: openBuses({
+        sysfsRoot,
+        procfsRoot,
+        files,
+        isAccelerator: (device) => identityOf(device) !== undefined,
+        onLateNews: () => this.#scanner.scanSoon(),
+      }),
       collectorMetrics: metrics.collectors,
       deviceMetrics: metrics.devices,
       graceMs: config.deviceRemovalGraceSeconds * 1000,
       identityOf,
     });
-    this.#hints = new HotplugHints({ ...options, sysfsRoot, scanSoon: () => this.#scanner.scanSoon() });
+    this.#hints = new HotplugHints({
+      ...options,
+      gate: () => canHearHotplug(config),
+      scanSoon: () => this.#scanner.scanSoon(),
+    });
     this.#facts = new FactsCollector({ ...options, metrics: metrics.collectors });
+    this.#kernel = new KernelAnswers({ ...options, files: openKernelFiles(config) });
   }
 
   /** Returns when the devices are known; the facts come later. */
@@ -55,11 +64,18 @@ export class MachineCollectors {
     this.#scanner.start();
     this.#hints.start();
     this.#facts.start();
+    void this.#kernel.run();
+  }
+
+  /** What every report is to answer from now on, as the coordinator says. */
+  ask(questions: readonly string[]): void {
+    this.#kernel.ask(questions);
   }
 
   observe(): MachineObservations {
     const { devices, unread } = this.#scanner.scanned();
     const facts = this.#facts.facts();
-    return { devices, unread: facts ? unread : [...unread, 'facts'], facts: facts ?? {} };
+    const answers = this.#kernel.answers();
+    return { devices, unread: facts ? unread : [...unread, 'facts'], facts: facts ?? {}, answers };
   }
 }

@@ -1,11 +1,12 @@
+import { SERVICES_GONE } from '@rollcall/common/config/checks.ts';
 import { type ConfigSources, configInvalid, type Loaded, loadConfiguration } from '@rollcall/common/config/load.ts';
 import type { OptionValues } from '@rollcall/common/config/option.ts';
 import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { COORDINATOR_SERVICE_NAME, coordinatorServerName } from '@rollcall/common/well-known.ts';
 import { AGENT_OPTIONS } from './options.ts';
-import type { ServiceSettings } from './probes/services.ts';
+import type { ServiceSettings } from './probes/service-settings.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
-import { resolveServices } from './services.ts';
+import { gitpodSettings } from './services.ts';
 
 export const PROGRAM_NAME = 'rollcall-agent';
 
@@ -13,8 +14,7 @@ const DEFAULT_REPORTS_PORT = 8443;
 
 export type AgentConfig = OptionValues<typeof AGENT_OPTIONS> & {
   nodeName: string;
-  /** All of them. */
-  /** Those of Gitpod and those of the file. */
+  /** Those of Gitpod, as the flags say. */
   watchedServices: ServiceSettings[];
   coordinatorUrl: string[];
   coordinatorServerName: string;
@@ -27,6 +27,7 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
     summary: 'probes the services of its node and reports what it sees to the coordinator',
     kind: 'AgentConfiguration',
     options: AGENT_OPTIONS,
+    gone: { services: SERVICES_GONE },
   };
   return loadConfiguration(program, sources, (values) => {
     if (values.nodeName === undefined) throw configInvalid('--node-name', 'is required (environment: NODE_NAME)');
@@ -34,7 +35,7 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
     return {
       ...values,
       nodeName: values.nodeName,
-      watchedServices: resolveServices(values),
+      watchedServices: gitpodSettings(values),
       coordinatorUrl: values.coordinatorUrl ?? defaultUrls(serverName, sources.env),
       coordinatorServerName: values.coordinatorServerName ?? serverName,
     };

@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { systemClock as clock } from '@rollcall/common/clock.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
-import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
+import { HealthChecks, latched, Watchdog } from '@rollcall/common/health.ts';
 import { type Lifecycle, runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, type Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
 import { VERSION } from '@rollcall/common/version.ts';
+import { Assignment } from './assignment.ts';
 import { MachineCollectors } from './collectors.ts';
 import { type AgentConfig, loadConfig, PROGRAM_NAME } from './config.ts';
 import { registerAgentMetrics } from './metrics.ts';
-import { defineServices } from './probes/services.ts';
+import { ProbePaths } from './probes/probe-paths.ts';
 import { CoordinatorClient } from './report/coordinator-client.ts';
 import { buildContent } from './report/report-builder.ts';
 import { ReportSender } from './report/report-sender.ts';
@@ -37,18 +38,11 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   const random = Math.random;
   const boot = randomUUID();
   const registry = createRegistry('rollcall_agent');
-  const metrics = registerAgentMetrics(
-    registry,
-    config.watchedServices.map(({ name }) => name),
-  );
+  const metrics = registerAgentMetrics(registry);
   const health = new HealthChecks();
   const readiness = new HealthChecks();
 
   const services = new ServicesWatch({
-    definitions: defineServices(config.watchedServices, config.hostIp, {
-      clock,
-      caFrom: (path, service) => serviceCa(path, service, logger),
-    }),
     clock,
     random,
     logger,
@@ -57,10 +51,16 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
     signal,
     onChange: () => reporter.changed(),
   });
-  readiness.add('first-probe-round', () => {
-    const unseen = services.unseen();
-    return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
-  });
+  // Latched, so that an outage of the coordinator, or a service that comes later, never looks like a restart.
+  readiness.add(
+    'first-probe-round',
+    latched(() => {
+      if (!services.told) return 'no coordinator has said yet what to probe';
+      const unseen = services.unseen();
+      return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
+    }),
+  );
+  readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has taken a report yet'));
 
   const machine = new MachineCollectors({
     config,
@@ -81,14 +81,19 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   });
   const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
   health.add('reporter', watchdog.check);
+  const sender = new ReportSender({ node: config.nodeName, boot, urls: config.coordinatorUrl, client });
   const reporter = new Reporter({
-    sender: new ReportSender({ node: config.nodeName, boot, urls: config.coordinatorUrl, client }),
+    sender,
     heartbeatSeconds: config.heartbeatSeconds,
-    content: () => {
-      const states = services.states();
-      return states && buildContent({ services: states, ...machine.observe() });
+    content: () =>
+      buildContent(
+        { services: services.states(), ...machine.observe() },
+        { version: VERSION, servicesDigest: services.digest },
+      ),
+    onReply: (reply) => {
+      assignment.take(reply);
+      machine.ask(reply.questions ?? []);
     },
-    onTargets: (targets) => services.retarget(targets),
     onRound: () => watchdog.beat(),
     clock,
     random,
@@ -98,10 +103,19 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   });
 
   const bound = await openObservability(config.listen, { health, readiness, registry }, life);
+  const assignment = new Assignment({
+    services,
+    settings: config.watchedServices,
+    hostIp: config.hostIp,
+    ownPort: Number(bound.slice(bound.lastIndexOf(':') + 1)),
+    clock,
+    caFrom: (path, service) => serviceCa(path, service, logger),
+    paths: new ProbePaths(config.probePaths),
+  });
   life.onStop('coordinator connection', () => client.close());
   life.onStop('reporter', () => reporter.stop());
   machine.start();
-  services.start();
+  assignment.start();
   reporter.start();
   const { nodeName: node, namespace, coordinatorUrl: coordinators } = config;
   logger.info({ version: VERSION, node, boot, namespace, listen: bound, coordinators }, 'Started');

@@ -11,13 +11,10 @@ export type AgentMetrics = {
   devices: DeviceMetrics;
 };
 
-/**
- * Registers every metric of the agent but those that any process has (see `createRegistry`). `services` are the names
- * of those that are probed.
- */
-export function registerAgentMetrics(registry: Registry, services: readonly string[]): AgentMetrics {
+/** Registers every metric of the agent but those that any process has (see `createRegistry`). */
+export function registerAgentMetrics(registry: Registry): AgentMetrics {
   return {
-    probes: registerProbeMetrics(registry, services),
+    probes: registerProbeMetrics(registry),
     report: registerReportMetrics(registry),
     collectors: registerCollectorMetrics(registry),
     devices: registerDeviceMetrics(registry),

@@ -26,9 +26,8 @@ function checkDirectory(text: string): string | undefined {
   return text.startsWith('/') ? undefined : 'must be an absolute path';
 }
 
-/** As it goes into the first line of a request: what is not ASCII or a blank has to be percent-encoded. */
-function checkUrlPath(text: string): string | undefined {
-  return /^\/[!-"$-~]*$/.test(text) ? undefined : 'must begin with "/" and have no blanks, no "#" and ASCII only';
+function checkDirectories(paths: string[]): string | undefined {
+  return paths.every((path) => path.startsWith('/')) ? undefined : 'must be absolute paths';
 }
 
 /** Every setting of the agent. README.md and `--help` are made from this table. */
@@ -75,51 +74,13 @@ export const AGENT_OPTIONS = {
     help: 'Failed probes in a row until a service is not ready; proof (connection refused) needs no second one.',
   },
   successThreshold: { ...THRESHOLD, default: 1, help: 'Successful probes in a row until a service is ready.' },
-  services: {
-    type: 'records',
+  probePaths: {
+    type: 'list',
+    env: ['ROLLCALL_PROBE_PATHS'],
     default: [],
-    key: 'name',
-    // With those of Gitpod, as many as the coordinator takes in a report.
-    max: 62,
-    help: 'Services to probe besides ws-daemon and registry-facade, or what is different about these two.',
-    fields: {
-      name: {
-        type: 'string',
-        required: true,
-        check: checkLabel,
-        help: 'Name of the service, as on the coordinator; ws-daemon and registry-facade are known already.',
-      },
-      port: { ...PORT, defaultText: 'none, required for a new service', help: 'Port where the service is probed.' },
-      probe: {
-        type: 'string',
-        choices: ['tcp', 'tls', 'http2', 'http', 'https'],
-        defaultText: 'tcp',
-        help: 'What counts as an answer: a connection, a TLS ServerHello, an HTTP/2 SETTINGS frame, or an HTTP status.',
-      },
-      path: {
-        type: 'string',
-        check: checkUrlPath,
-        defaultText: '/',
-        help: 'What http and https ask for, by GET; redirects are not followed.',
-      },
-      expectedStatus: {
-        type: 'number',
-        min: 200,
-        max: 599,
-        defaultText: '200',
-        help: 'The only HTTP status that is healthy.',
-      },
-      caFile: {
-        type: 'string',
-        check: checkPath,
-        defaultText: 'not verified',
-        help: 'CA certificates (PEM) by which the certificate is verified, for https and registry-facade; its names are not compared.',
-      },
-      periodMs: { ...PERIOD_MS, defaultText: 'the flag', help: 'As --probe-period-ms, for this service.' },
-      timeoutMs: { ...PERIOD_MS, defaultText: 'the flag', help: 'As --probe-timeout-ms, for this service.' },
-      failureThreshold: { ...THRESHOLD, defaultText: 'the flag', help: 'As --failure-threshold, for this service.' },
-      successThreshold: { ...THRESHOLD, defaultText: 'the flag', help: 'As --success-threshold, for this service.' },
-    },
+    check: checkDirectories,
+    defaultText: 'none',
+    help: 'Directories below which the coordinator may have Unix sockets and files probed, separated by commas.',
   },
   coordinatorUrl: {
     type: 'list',
@@ -176,7 +137,7 @@ export const AGENT_OPTIONS = {
   },
   listen: {
     type: 'string',
-    default: '0.0.0.0:8086',
+    default: '[::]:8086',
     check: checkListen,
     help: 'Address of /healthz, /readyz and /metrics; port 0 takes any free one, off opens none.',
   },

@@ -1,37 +1,44 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { HealthChecks } from '@rollcall/common/health.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { idleLine } from './probes/idle-line.ts';
 import { registerProbeMetrics } from './probes/metrics.ts';
-import type { Probe, ProbeResult, ServiceDefinition } from './probes/types.ts';
+import type { WatchedService } from './probes/service-list.ts';
+import type { Probe, ProbeAddress, ProbeResult } from './probes/types.ts';
 import { ServicesWatch } from './services-watch.ts';
 
-const DEFAULT: ProbeTarget = { host: '127.0.0.1', port: 1 };
+const HERE: ProbeTarget = { host: '127.0.0.1', port: 1 };
+const ELSEWHERE: ProbeTarget = { host: '127.0.0.2', port: 2 };
 
 let clock: FakeClock;
 let lifetime: AbortController;
 let health: HealthChecks;
+let registry: Registry;
 let changes: number;
+let logged: { msg: string; fields: Record<string, unknown> }[];
 /** Answers of the probes in wait, by service. */
 let pending: Map<string, (result: ProbeResult) => void>;
-let probed: Map<string, ProbeTarget>;
+let probed: Map<string, ProbeAddress>;
 let watch: ServicesWatch;
 
 beforeEach(() => {
   clock = new FakeClock();
   lifetime = new AbortController();
   health = new HealthChecks();
+  registry = new Registry();
   changes = 0;
   pending = new Map();
   probed = new Map();
+  logged = [];
+  const keep = (fields: Record<string, unknown>, msg: string) => logged.push({ msg, fields });
   watch = new ServicesWatch({
-    definitions: [define('a'), define('b')],
     clock,
     random: () => 0,
-    logger: silentLogger(),
-    metrics: registerProbeMetrics(new Registry(), ['a', 'b']),
+    logger: { info: keep, warn: keep } as unknown as Logger,
+    metrics: registerProbeMetrics(registry),
     health,
     signal: lifetime.signal,
     onChange: () => {
@@ -42,55 +49,148 @@ beforeEach(() => {
 
 afterEach(() => lifetime.abort());
 
-function define(name: string): ServiceDefinition {
-  const probe: Probe = (target) => {
+function define(name: string, change: Partial<{ target: ProbeTarget; how: string; successThreshold: number }> = {}) {
+  const probe: Probe = (target, signal) => {
     probed.set(name, target);
-    return new Promise((resolve) => pending.set(name, resolve));
+    return new Promise((resolve) => {
+      pending.set(name, resolve);
+      signal.addEventListener('abort', () => resolve({ verdict: 'soft', evidence: 'given up' }));
+    });
   };
-  const thresholds = { failureThreshold: 3, successThreshold: 1 };
-  return { name, defaultTarget: DEFAULT, probe, periodMs: 1000, timeoutMs: 1000, ...thresholds };
+  const rest = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 1, successThreshold: 1, how: 'by asking' };
+  return { name, target: HERE, openLine: idleLine(probe), ...rest, ...change } satisfies WatchedService;
 }
 
-async function answer(name: string, verdict: ProbeResult['verdict']) {
-  pending.get(name)?.({ verdict, evidence: verdict, latencyMs: 1 });
+async function begin(services: WatchedService[], told = true) {
+  watch.watch(services, told);
   await clock.advance(0);
 }
 
-test('there is no state before every service was looked at', async () => {
-  watch.start();
+async function answer(name: string, verdict: ProbeResult['verdict'], evidence: string = verdict) {
+  pending.get(name)?.({ verdict, evidence, latencyMs: 1 });
   await clock.advance(0);
-  expect(watch.unseen()).toEqual(['a', 'b']);
-  await answer('a', 'hard');
-  expect(watch.unseen()).toEqual(['b']);
-  expect(watch.states()).toBeUndefined();
-  await answer('b', 'hard');
-  expect(watch.unseen()).toEqual([]);
-  expect(watch.states()).toMatchObject([
-    { name: 'a', ready: false },
-    { name: 'b', ready: false },
-  ]);
-  expect(changes).toBe(2);
+}
+
+const UNKNOWN = { ready: false, unknown: true, evidence: expect.stringMatching(/^not known yet: /) };
+
+describe('what is known of a service', () => {
+  test('is nothing until it was probed often enough, and that is said', async () => {
+    await begin([define('a'), define('b', { successThreshold: 2 })]);
+    expect(watch.unseen()).toEqual(['a', 'b']);
+    expect(watch.states()).toMatchObject([
+      { name: 'a', ...UNKNOWN },
+      { name: 'b', ...UNKNOWN },
+    ]);
+    await answer('a', 'hard');
+    await answer('b', 'healthy');
+    expect(watch.unseen()).toEqual([]);
+    expect(watch.states()).toMatchObject([{ name: 'a', ready: false, evidence: 'hard' }, UNKNOWN]);
+    expect(watch.states()[0]).not.toHaveProperty('unknown');
+    await clock.advance(1000);
+    await answer('b', 'healthy');
+    expect(watch.states()[1]).toMatchObject({ ready: true, evidence: 'healthy' });
+  });
+
+  test('is nothing while the coordinator has not said that it is there', async () => {
+    await begin([define('a')], false);
+    await answer('a', 'hard');
+    expect(watch.told).toBe(false);
+    expect(watch.states()).toMatchObject([UNKNOWN]);
+    await begin([define('a')]);
+    expect(watch.told).toBe(true);
+    expect(watch.states()).toMatchObject([{ ready: false, evidence: 'hard' }]);
+  });
+
+  test('is nothing yet where it turns out to be elsewhere than it was looked for', async () => {
+    await begin([define('a')], false);
+    await answer('a', 'hard');
+    await begin([define('a', { target: ELSEWHERE })]);
+    expect(watch.states()).toMatchObject([UNKNOWN]);
+    expect(probed.get('a')).toEqual(ELSEWHERE);
+    await answer('a', 'healthy');
+    expect(watch.states()).toMatchObject([{ ready: true }]);
+  });
+
+  test('is that it is not ready where it may not be probed, with the reason', async () => {
+    await begin([{ name: 'a', how: '', refusal: 'it was not said where' }]);
+    expect(watch.unseen()).toEqual([]);
+    expect(watch.states()).toMatchObject([{ ready: false, evidence: 'not probed: it was not said where' }]);
+    expect(watch.states()[0]).not.toHaveProperty('unknown');
+    expect(logged.map(({ msg }) => msg)).toEqual(['Refused to probe a service']);
+  });
 });
 
-test('a service is probed where it is said to be, and at its default when nothing is said about it', async () => {
-  const elsewhere = { host: '10.0.0.1', port: 2 };
-  watch.start();
-  await clock.advance(0);
-  watch.retarget(new Map([['a', elsewhere]]));
-  await clock.advance(1000);
-  expect(probed).toEqual(
-    new Map([
-      ['a', elsewhere],
-      ['b', DEFAULT],
-    ]),
-  );
-  watch.retarget(new Map());
-  await clock.advance(0);
-  expect(probed.get('a')).toEqual(DEFAULT);
+describe('the list', () => {
+  test('moves a service to another address, with what is known of it', async () => {
+    await begin([define('a'), define('b')]);
+    await answer('a', 'healthy');
+    await begin([define('a', { target: ELSEWHERE }), define('b')]);
+    expect(Object.fromEntries(probed)).toEqual({ a: ELSEWHERE, b: HERE });
+    expect(watch.states()[0]).toMatchObject({ ready: true });
+  });
+
+  test('changes how a service is probed, without a restart', async () => {
+    await begin([define('a')]);
+    await answer('a', 'healthy');
+    const { digest } = watch;
+    await begin([define('a', { how: 'otherwise' })]);
+    expect(watch.digest).not.toBe(digest);
+    expect(watch.states()).toMatchObject([UNKNOWN]);
+    await answer('a', 'healthy');
+    expect(watch.states()).toMatchObject([{ ready: true }]);
+  });
+
+  test('has the same digest wherever the services are, in whatever order', async () => {
+    await begin([define('a'), define('b')]);
+    const { digest } = watch;
+    await begin([define('b', { target: ELSEWHERE }), define('a')]);
+    expect(watch.digest).toBe(digest);
+  });
+
+  test('ends what is no longer in it, and begins what is new', async () => {
+    await begin([define('a')]);
+    await answer('a', 'healthy');
+    await begin([define('b')]);
+    expect(watch.states()).toMatchObject([{ name: 'b', ...UNKNOWN }]);
+    expect(health.evaluate('probe-a')).toBeUndefined();
+    expect(health.evaluate('probe-b')).toBeDefined();
+    expect(await registry.metrics()).not.toContain('service="a"');
+    probed.clear();
+    await clock.advance(5000);
+    expect([...probed.keys()]).toEqual(['b']);
+  });
+
+  test('is over with the agent', async () => {
+    await begin([define('a')]);
+    lifetime.abort();
+    probed.clear();
+    await begin([define('b')]);
+    await clock.advance(5000);
+    expect([probed.size, clock.pendingTimers]).toEqual([0, 0]);
+  });
+});
+
+describe('a change', () => {
+  test('of what is ready is news; one of the evidence alone is not, and is logged once a minute', async () => {
+    await begin([define('a')]);
+    await answer('a', 'hard', 'answered 500');
+    const before = changes;
+    for (let second = 1; second < 120; second += 1) {
+      await clock.advance(1000);
+      await answer('a', 'hard', `answered ${500 + (second % 3)}`);
+    }
+    expect(changes).toBe(before);
+    expect(logged.map(({ msg }) => msg)).toEqual(['Saw a change of a service', 'Saw a change of a service']);
+    await clock.advance(1000);
+    await answer('a', 'healthy');
+    expect(changes).toBe(before + 1);
+    expect(logged.at(-1)?.fields).toMatchObject({ service: 'a', ready: true });
+  });
 });
 
 test('a service whose probes never come back makes the agent unhealthy, by name', async () => {
-  watch.start();
+  const stuck = { ...define('b'), timeoutMs: 3_000 };
+  await begin([define('a'), { ...stuck, openLine: idleLine(() => new Promise(() => {})) }]);
   for (let second = 0; second < 60; second += 1) {
     await clock.advance(1000);
     await answer('a', 'hard');

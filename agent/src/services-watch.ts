@@ -1,80 +1,163 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { type HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
 import type { ProbeMetrics } from './probes/metrics.ts';
+import { formatTarget } from './probes/probe.ts';
+import { digestOfServices, type WatchedService } from './probes/service-list.ts';
 import { createServiceMonitor, type ServiceMonitor } from './probes/service-monitor.ts';
 import type { ServiceDefinition, ServiceState } from './probes/types.ts';
+import { ShownState } from './shown-state.ts';
 
 /** A round that is this often overdue will not come any more. */
 const ROUNDS_OVERDUE_MAX = 10;
 /** Never less: a machine under load must not have its agents restarted. */
 const STALLED_MS_MIN = 30_000;
+/** While only the evidence changes, a line is logged this often at most. */
+const EVIDENCE_LOG_MS = 60_000;
 
 export type ServicesWatchOptions = {
-  definitions: readonly ServiceDefinition[];
   clock: Clock;
   random: () => number;
   logger: Logger;
   metrics: ProbeMetrics;
   health: HealthChecks;
   signal: AbortSignal;
-  /** Called when there is something else to report. */
+  /** Called when there is something else to report that does not wait: a change of the list, or of what is ready. */
   onChange: () => void;
 };
 
-/** All services of the node together, each watched by a monitor of its own. */
+type Watched = {
+  service: WatchedService;
+  /** The coordinator has said that the service is to be probed there. */
+  told: boolean;
+  /** Absent where the service is refused. */
+  monitor: ServiceMonitor | undefined;
+  stop: AbortController;
+  sinceMs: number;
+  shown: ShownState;
+};
+
+/** All services of the node together, each watched by a monitor of its own. The list may change at any time. */
 export class ServicesWatch {
-  readonly #monitors: readonly ServiceMonitor[];
+  readonly #options: ServicesWatchOptions;
+  #watched = new Map<string, Watched>();
+  #told = false;
+  #digest = digestOfServices([]);
 
   constructor(options: ServicesWatchOptions) {
-    this.#monitors = options.definitions.map((definition) => monitorService(definition, options));
+    this.#options = options;
+    options.signal.addEventListener('abort', () => {
+      for (const { stop } of this.#watched.values()) stop.abort();
+    });
   }
 
-  start(): void {
-    for (const monitor of this.#monitors) monitor.start();
+  /**
+   * From now on these are watched and no others. What is as before goes on as before. What is watched without the
+   * coordinator having `told` so is probed, and counts for nothing yet.
+   */
+  watch(services: readonly WatchedService[], told: boolean): void {
+    if (this.#options.signal.aborted) return;
+    const before = this.#watched;
+    this.#watched = new Map(
+      services.map((service) => [service.name, this.#goOn(before.get(service.name), service, told)]),
+    );
+    for (const [name, watched] of before) {
+      if (this.#watched.get(name)?.stop !== watched.stop) this.#end(name, watched, this.#watched.has(name));
+    }
+    for (const [name, watched] of this.#watched) if (before.get(name)?.stop !== watched.stop) watched.monitor?.start();
+    this.#told = told;
+    this.#digest = digestOfServices(services);
+    this.#options.onChange();
   }
 
   /** Names of the services that were not probed yet. */
   unseen(): string[] {
-    return this.#monitors.filter((monitor) => monitor.rounds() === 0).map(({ name }) => name);
+    return [...this.#watched].filter(([, { monitor }]) => monitor?.rounds() === 0).map(([name]) => name);
   }
 
-  /** `undefined` until there is a verdict on every service. */
-  states(): ServiceState[] | undefined {
-    const states: ServiceState[] = [];
-    for (const monitor of this.#monitors) {
-      const state = monitor.state();
-      if (!state) return undefined;
-      states.push(state);
+  /** Whether the coordinator has said what is to be probed. */
+  get told(): boolean {
+    return this.#told;
+  }
+
+  /** Of how the services are probed. */
+  get digest(): string {
+    return this.#digest;
+  }
+
+  states(): ServiceState[] {
+    return [...this.#watched.values()].map((watched) => watched.shown.show(stateOf(watched)));
+  }
+
+  #goOn(before: Watched | undefined, service: WatchedService, told: boolean): Watched {
+    if (!before || 'refusal' in before.service || 'refusal' in service || before.service.how !== service.how) {
+      return this.#begin(service, told);
     }
-    return states;
+    // What was seen where nobody had said that the service is says nothing about where it is.
+    if (!before.told && told && formatTarget(before.service.target) !== formatTarget(service.target))
+      return this.#begin(service, told);
+    before.monitor?.setTarget(service.target);
+    return { ...before, service, told };
   }
 
-  /** Probes each service where `targets` says, or at its default where it says nothing. */
-  retarget(targets: ReadonlyMap<string, ProbeTarget>): void {
-    for (const monitor of this.#monitors) monitor.setTarget(targets.get(monitor.name));
+  #begin(service: WatchedService, told: boolean): Watched {
+    const { clock, metrics, health, logger } = this.#options;
+    const stop = new AbortController();
+    const watched = { service, told, stop, sinceMs: clock.now(), shown: new ShownState(clock) };
+    metrics.begin(service.name);
+    if (!('refusal' in service)) return { ...watched, monitor: this.#monitor(service, stop.signal) };
+    health.remove(`probe-${service.name}`);
+    logger.warn({ service: service.name, reason: service.refusal }, 'Refused to probe a service');
+    return { ...watched, monitor: undefined };
+  }
+
+  #end(name: string, { stop }: Watched, isReplaced: boolean): void {
+    stop.abort();
+    if (isReplaced) return;
+    this.#options.health.remove(`probe-${name}`);
+    this.#options.metrics.end(name);
+  }
+
+  #monitor(definition: ServiceDefinition, signal: AbortSignal): ServiceMonitor {
+    const { name, periodMs, timeoutMs } = definition;
+    const { clock, random, metrics, health, logger, onChange } = this.#options;
+    const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(periodMs, timeoutMs));
+    const watchdog = new Watchdog({ clock, limitMs, signal });
+    health.add(`probe-${name}`, watchdog.check);
+    let logged: { ready: boolean; atMs: number } | undefined;
+    return createServiceMonitor(definition, {
+      clock,
+      signal,
+      random,
+      onRound: (result) => {
+        watchdog.beat();
+        metrics.observeProbe(name, result);
+      },
+      onSentinelClosed: () => metrics.countSentinelClose(name),
+      onChange: (state) => {
+        metrics.observeState(state);
+        const { ready, evidence } = state;
+        const atMs = clock.monotonic();
+        const isNews = logged?.ready !== ready;
+        if (isNews || atMs - (logged?.atMs ?? 0) >= EVIDENCE_LOG_MS) {
+          logged = { ready, atMs };
+          logger.info({ service: name, ready, evidence }, 'Saw a change of a service');
+        }
+        if (isNews) onChange();
+      },
+    });
   }
 }
 
-function monitorService(definition: ServiceDefinition, options: ServicesWatchOptions): ServiceMonitor {
-  const { clock, signal, random, metrics, health, logger, onChange } = options;
-  const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(definition.periodMs, definition.timeoutMs));
-  const watchdog = new Watchdog({ clock, limitMs, signal });
-  health.add(`probe-${definition.name}`, watchdog.check);
-  return createServiceMonitor(definition, {
-    clock,
-    signal,
-    random,
-    onRound: (result) => {
-      watchdog.beat();
-      metrics.observeProbe(definition.name, result);
-    },
-    onSentinelClosed: () => metrics.countSentinelClose(definition.name),
-    onChange: (state) => {
-      metrics.observeState(state);
-      logger.info({ service: state.name, ready: state.ready, evidence: state.evidence }, 'Saw a change of a service');
-      onChange();
-    },
-  });
+function stateOf({ service, told, monitor, sinceMs }: Watched): ServiceState {
+  const { name } = service;
+  if (!told) return unknown(name, sinceMs, 'the coordinator has not said yet where it is to be probed');
+  if ('refusal' in service) return { name, ready: false, sinceMs, evidence: `not probed: ${service.refusal}` };
+  const state = monitor?.state();
+  if (state) return state;
+  return unknown(name, sinceMs, monitor?.rounds() === 0 ? 'not probed yet' : 'not probed often enough yet');
+}
+
+function unknown(name: string, sinceMs: number, evidence: string): ServiceState {
+  return { name, ready: false, unknown: true, sinceMs, evidence: `not known yet: ${evidence}` };
 }

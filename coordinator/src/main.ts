@@ -3,12 +3,13 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
 import { runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, silentLogger } from '@rollcall/common/logging.ts';
-import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './config.ts';
+import { readClientCas } from './answer/scheduling.ts';
 import { startCoordinator } from './coordinator.ts';
-import { loadKubeConfig } from './kube/kube-config.ts';
+import { openRules } from './decide/rules/files/open-rules.ts';
+import { openApiAccess } from './kube/open-api-access.ts';
 import { startPrune } from './prune.ts';
-import { openRules } from './rule-labels.ts';
-import { readClientCas } from './scheduling.ts';
+import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './setup/config.ts';
+import { KeyRegistry } from './setup/keys/key-registry.ts';
 import { CertificateHolder } from './tls/certificate-holder.ts';
 import { FileCertificates } from './tls/file-certificates.ts';
 
@@ -21,10 +22,10 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   const config = loaded.values;
   if (!config.prune) {
     await checkCertificateFiles(config);
-    await openRules(config, { clock: systemClock, logger: silentLogger() });
+    await openRules(config, { keys: new KeyRegistry(config), clock: systemClock, logger: silentLogger() });
   }
-  const kubeConfig = loadKubeConfig({ kubeconfig: config.kubeconfig ?? '', master: config.master ?? '', env });
-  return { action: 'run', values: { config, kubeConfig, environment } };
+  const access = await openApiAccess({ kubeconfig: config.kubeconfig ?? '', master: config.master ?? '', env });
+  return { action: 'run', values: { config, access, environment } };
 });
 const { jsonLog, verbose, prune } = setup.config;
 const logger = createLogger({ json: jsonLog, verbose, component: 'coordinator' });

@@ -1,13 +1,14 @@
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { createExtenderMetrics } from './answer/extender/metrics.ts';
 import { createApplyMetrics } from './apply/metrics.ts';
-import { createEventMetrics } from './events/metrics.ts';
-import { createEvictionMetrics } from './eviction/metrics.ts';
-import { createExtenderMetrics } from './extender/metrics.ts';
-import { registerFleetMetrics, registerGateMetric } from './fleet-metrics.ts';
-import { GitpodMetrics } from './gitpod-metrics.ts';
+import { registerFleetMetrics, registerGateMetric } from './fleet/metrics.ts';
+import { createEventMetrics } from './follow/events/metrics.ts';
+import { createEvictionMetrics } from './follow/eviction/metrics.ts';
+import { GitpodMetrics } from './follow/gitpod-metrics.ts';
+import { registerLedgerMetric } from './follow/ledger/metrics.ts';
+import { createNotifyMetrics } from './follow/notify/metrics.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
-import { createNotifyMetrics } from './notify/metrics.ts';
 import { CertificateMetrics } from './tls/metrics.ts';
 
 /** Registers every metric of the coordinator without starting anything: for the reference in the README. */
@@ -17,15 +18,18 @@ export function registerCoordinatorMetrics(registry: Registry): void {
     queueDepth: () => 0,
     writeConcurrency: () => 0,
     setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
+    contestedKeys: () => 0,
   });
   createEventMetrics(registry);
   registerFleetMetrics(registry, {
     countByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 }),
     activeGuards: () => [],
     heldBack: () => 0,
+    heldWithdrawals: () => [],
     refusedPoolKeys: () => 0,
     ruleProblems: () => 0,
   });
+  registerLedgerMetric(registry, () => []);
   registerGateMetric(registry);
   createEvictionMetrics(registry, () => 0);
   createNotifyMetrics(registry, () => []);

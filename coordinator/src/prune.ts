@@ -2,16 +2,18 @@ import { sleep, systemClock } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
+import { ContestedKeys } from './apply/contested-keys.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
-import { kubeClient, type Setup } from './coordinator.ts';
-import { joinElection } from './election.ts';
+import { kubeClient, type Setup } from './base.ts';
+import { prunePlan } from './decide/intent/prune.ts';
 import { NodeStore } from './fleet/node-store.ts';
 import { createIntern, observeNode } from './fleet/observed-node.ts';
-import { PRUNED_ANNOTATIONS, prunePlan } from './intent/prune.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
 import { createReflector } from './kube/reflector.ts';
+import { KeyRegistry } from './setup/keys/key-registry.ts';
+import { joinElection } from './term/election.ts';
 
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
@@ -27,19 +29,21 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const random = Math.random;
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
-  const client = kubeClient(setup.kubeConfig, clock, metrics);
-  const services = config.watchedServices;
+  const client = kubeClient(setup.access, clock, metrics, logger);
+  const keys = new KeyRegistry(config);
+  const annotations = keys.names('annotation');
   const intern = createIntern();
   const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
   const plan = (name: string) => {
     const node = nodes.get(name);
-    return node && prunePlan(node, services, config.poolLabels);
+    return node && prunePlan(node, keys);
   };
   const election = joinElection({
     ...setup,
     // It takes no reports: agents that are sent here go on to try the others.
     leaderUrl: '',
     schedulerUrl: '',
+    consoleUrl: '',
     clock,
     random,
     logger,
@@ -52,9 +56,12 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const reconciler: Reconciler = new Reconciler({
     plan,
     observed: (name) => nodes.get(name),
-    onWritten: (node) => nodes.written(observeNode(node, intern, PRUNED_ANNOTATIONS)),
+    onWritten: (node) => nodes.written(observeNode(node, intern, annotations)),
     writer: new NodeWriter(client),
+    onContested: () => {},
+    onForeign: () => {},
     setAside: new SetAside(clock),
+    contested: new ContestedKeys(clock),
     dryRun: config.dryRun,
     fence: election,
     registry,
@@ -70,7 +77,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     signal,
     logger,
     metrics,
-    trim: (raw) => observeNode(raw, intern, PRUNED_ANNOTATIONS),
+    trim: (raw) => observeNode(raw, intern, annotations),
     handlers: {
       onReplace: (all) => nodes.replace(all),
       onUpsert: (node) => nodes.upsert(node),

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { appLayer, bundledPrograms, type Programs, ROOT } from './app-layer.ts';
 import { BASE_FILES, baseLayer, isBaseFile, USER_ID } from './base-layer.ts';
+import { hexOf } from './cached-input.ts';
 import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
 import { compressOnce } from './kept-layer.ts';
 import { type NpmPin, npmPackage, readPin } from './npm-packages.ts';
@@ -25,8 +26,8 @@ export type ImageOptions = {
   /** RFC 3339, in UTC, without a fraction: when the source was made, as the image must not say when it was built. */
   created: string;
   /** For the labels of the image. */
-  revision?: string;
-  source?: string;
+  revision?: string | undefined;
+  source?: string | undefined;
 };
 
 export type BuiltImage = { platform: Platform; image: Image; layers: Layer[]; sbom: string };
@@ -90,9 +91,10 @@ async function buildImage(platform: Platform, build: Build): Promise<BuiltImage>
   const debian = build.debian.packages.filter((pin) => pin.architecture === architecture || pin.architecture === 'all');
   const node = readPin(build.lockFile, platform.nodePackage);
   const native = nativePins(platform, build.lockFile);
+  const released = hexOf(await nodeBinary(node, npmCache(build)));
   const sbom = spdxDocument(
     { name: 'rollcall', version: VERSION, license: LICENSE, architecture },
-    components({ debian, release: build.debian.release, node, native, programs }),
+    components({ debian, release: build.debian.release, node, released, native, programs }),
     created,
   );
   const app = await appLayer(programs, native, npmCache(build));
@@ -123,25 +125,38 @@ async function baseTree(debian: readonly DebianPin[], { cacheDir, mirrors }: Bui
 }
 
 async function nodeTree(pin: NpmPin, cacheDir: string): Promise<Tree> {
-  const files = await npmPackage(pin, cacheDir);
-  const [binary, license] = [files.get('bin/node'), files.get('LICENSE')];
-  if (binary?.type !== 'file' || license?.type !== 'file') throw new Error(`${pin.name} has no bin/node or no LICENSE`);
+  const license = (await npmPackage(pin, cacheDir)).get('LICENSE');
+  if (license?.type !== 'file') throw new Error(`${pin.name} has no LICENSE`);
   const tree: Tree = new Map();
-  addFile(tree, NODE, stripElf(binary.content), 0o755);
+  addFile(tree, NODE, stripElf(await nodeBinary(pin, cacheDir)), 0o755);
   addFile(tree, 'nodejs/LICENSE', license.content);
   return tree;
+}
+
+/** As it was released. */
+async function nodeBinary(pin: NpmPin, cacheDir: string): Promise<Buffer> {
+  const binary = (await npmPackage(pin, cacheDir)).get('bin/node');
+  if (binary?.type !== 'file') throw new Error(`${pin.name} has no bin/node`);
+  return binary.content;
 }
 
 function components(parts: {
   debian: readonly DebianPin[];
   release: string;
   node: NpmPin;
+  /** SHA-256 of its binary before anything was taken off. */
+  released: string;
   native: readonly NpmPin[];
   programs: Programs;
 }): Component[] {
   return [
     // The npm package only carries the binary; scanners know it by its own name.
-    { ...npmComponent(parts.node), kind: 'generic', name: 'node' },
+    {
+      ...npmComponent(parts.node),
+      kind: 'generic',
+      name: 'node',
+      comment: `SHA-256 of bin/node as released, before symbols for debuggers were taken off: ${parts.released}`,
+    },
     ...parts.native.map(npmComponent),
     ...parts.programs.packages.map(
       ({ name, version, license }): Component => ({ kind: 'npm', name, version, license }),

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../packages/common/src/coded-error.ts';
 import { VERSION } from '../../packages/common/src/version.ts';
-import { imageCacheDir, MissingInput, outputOf } from './cached-input.ts';
+import { imageCacheDir } from './cached-input.ts';
+import { commit } from './commit.ts';
 import { debianMirrors } from './debian-packages.ts';
 import { buildApps, buildImages, DEBIAN_LOCK_FILE } from './image.ts';
 import { writeImages, writeTree } from './output.ts';
@@ -77,8 +78,8 @@ async function writeImage(settings: Settings): Promise<void> {
   const built = await buildImages({
     ...chosen(settings),
     ...(mirrors ? { mirrors } : {}),
-    ...(settings.source === undefined ? {} : { source: settings.source }),
-    ...(revision ? { revision } : {}),
+    source: settings.source,
+    revision,
     created,
   });
   const { digest, images } = await writeImages(built, settings.reference, settings.out);
@@ -89,26 +90,6 @@ async function writeImage(settings: Settings): Promise<void> {
     say(`${platform} ${imageDigest} ${megabytes(compressed)} to pull, ${megabytes(unpacked)} unpacked\n  ${archive}\n`);
   }
   say(`${settings.reference} ${digest}\n  ${path.join(settings.out, 'oci')}\n`);
-}
-
-/** Of which commit the source is; without git or a repository, of none, at the begin of time. */
-async function commit(): Promise<{ created: string; revision: string | undefined }> {
-  const git = async (...args: string[]) => `${await outputOf('git', args, import.meta.dirname)}`.trim();
-  try {
-    const [revision, seconds, changes] = await Promise.all([
-      git('rev-parse', 'HEAD'),
-      git('log', '-1', '--format=%ct'),
-      git('status', '--porcelain'),
-    ]);
-    return { created: isoSeconds(Number(seconds)), revision: changes === '' ? revision : `${revision}-dirty` };
-  } catch (error) {
-    if (error instanceof MissingInput) return { created: isoSeconds(0), revision: undefined };
-    throw error;
-  }
-}
-
-function isoSeconds(epochSeconds: number): string {
-  return new Date(epochSeconds * 1000).toISOString().replace(/\.\d+/, '');
 }
 
 function megabytes(bytes: number): string {

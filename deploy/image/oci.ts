@@ -8,7 +8,7 @@ const OCI = 'application/vnd.oci.image';
 const GZIP_SYSTEM_BYTE = 9;
 const NO_SYSTEM = 255;
 
-type Descriptor = { mediaType: string; digest: string; size: number };
+export type Descriptor = { mediaType: string; digest: string; size: number };
 
 export type Layer = {
   descriptor: Descriptor;
@@ -57,7 +57,7 @@ export function imageOf(
   layers: readonly Layer[],
   { architecture, created, config, annotations }: ImageSettings,
 ): Image {
-  const configBlob = json({
+  const blob = json({
     created,
     architecture,
     os: 'linux',
@@ -65,24 +65,12 @@ export function imageOf(
     rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
     history: layers.map(({ createdBy }) => ({ created, created_by: createdBy })),
   });
-  const configDescriptor = describe(`${OCI}.config.v1+json`, configBlob);
-  const manifestBlob = json({
-    schemaVersion: 2,
-    mediaType: `${OCI}.manifest.v1+json`,
-    config: configDescriptor,
-    layers: layers.map(({ descriptor }) => descriptor),
-    annotations,
-  });
-  const manifest = describe(`${OCI}.manifest.v1+json`, manifestBlob);
+  const { manifest, blobs } = manifestArtifact({ mediaType: `${OCI}.config.v1+json`, blob }, layers, annotations);
   return {
     manifest: { ...manifest, platform: { architecture, os: 'linux' } },
-    blobs: new Map([
-      [manifest.digest, manifestBlob],
-      [configDescriptor.digest, configBlob],
-      ...layers.map(({ descriptor, blob }): [string, Buffer] => [descriptor.digest, blob]),
-    ]),
+    blobs,
     layers: layers.map(({ descriptor }) => descriptor.digest),
-    configDigest: configDescriptor.digest,
+    configDigest: `sha256:${hexOf(blob)}`,
   };
 }
 
@@ -103,6 +91,38 @@ export function archiveLayout(image: Image, reference: string): Tree {
   return tree;
 }
 
+/** A manifest that is no image, such as that of a chart, and its blobs. */
+export type Artifact = { manifest: Descriptor; blobs: Map<string, Buffer> };
+
+export function manifestArtifact(
+  config: { mediaType: string; blob: Buffer },
+  layers: readonly { descriptor: Descriptor; blob: Buffer }[],
+  annotations: Readonly<Record<string, string>>,
+): Artifact {
+  const configDescriptor = describe(config.mediaType, config.blob);
+  const blob = json({
+    schemaVersion: 2,
+    mediaType: `${OCI}.manifest.v1+json`,
+    config: configDescriptor,
+    layers: layers.map(({ descriptor }) => descriptor),
+    annotations,
+  });
+  const manifest = describe(`${OCI}.manifest.v1+json`, blob);
+  return {
+    manifest,
+    blobs: new Map([
+      [manifest.digest, blob],
+      [configDescriptor.digest, config.blob],
+      ...layers.map((layer): [string, Buffer] => [layer.descriptor.digest, layer.blob]),
+    ]),
+  };
+}
+
+/** An image layout of one artifact. */
+export function artifactLayout({ blobs, manifest }: Artifact, reference: string): Tree {
+  return layout(blobs, manifest, reference);
+}
+
 function layout(blobs: ReadonlyMap<string, Buffer>, entry: Descriptor, reference: string): Tree {
   const tree: Tree = new Map();
   for (const [digest, blob] of blobs) tree.set(blobPath(digest), { type: 'file', mode: 0o644, content: blob });
@@ -115,7 +135,7 @@ function layout(blobs: ReadonlyMap<string, Buffer>, entry: Descriptor, reference
   return tree;
 }
 
-function describe(mediaType: string, blob: Buffer): Descriptor {
+export function describe(mediaType: string, blob: Buffer): Descriptor {
   return { mediaType, digest: `sha256:${hexOf(blob)}`, size: blob.length };
 }
 
@@ -123,6 +143,6 @@ function blobPath(digest: string): string {
   return `blobs/${digest.replace(':', '/')}`;
 }
 
-function json(value: unknown): Buffer {
+export function json(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }

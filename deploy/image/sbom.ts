@@ -8,6 +8,8 @@ export type Component = {
   version: string;
   license?: string | undefined;
   checksum?: { algorithm: 'SHA256' | 'SHA512'; value: string };
+  /** For people. */
+  comment?: string;
   /** Qualifiers of the package URL, such as `arch=arm64`. */
   qualifiers?: string;
 };
@@ -38,7 +40,7 @@ export function spdxDocument(subject: SbomSubject, components: readonly Componen
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
-function spdxPackage({ kind, name, version, license, checksum, qualifiers }: Component) {
+function spdxPackage({ kind, name, version, license, checksum, comment, qualifiers }: Component) {
   const path = { npm: name.replace('@', '%40'), deb: `debian/${name.replaceAll('+', '%2B')}`, generic: name }[kind];
   const url = `pkg:${kind}/${path}@${encodeURIComponent(version)}${qualifiers ? `?${qualifiers}` : ''}`;
   return {
@@ -51,6 +53,7 @@ function spdxPackage({ kind, name, version, license, checksum, qualifiers }: Com
     licenseDeclared: license ?? 'NOASSERTION',
     copyrightText: 'NOASSERTION',
     ...(checksum ? { checksums: [{ algorithm: checksum.algorithm, checksumValue: checksum.value }] } : {}),
+    ...(comment ? { comment } : {}),
     externalRefs: [{ referenceCategory: 'PACKAGE-MANAGER', referenceType: 'purl', referenceLocator: url }],
   };
 }

@@ -12,13 +12,13 @@ beforeAll(async () => {
 
 describe('a change of one of the two numbers of a rolling update settles the other', () => {
   const cases: [string, Values, unknown, unknown][] = [
-    ['none told', {}, 1, 0],
+    ['none told', {}, '10%', 0],
     ['none told, in the network of the node', { hostNetwork: true }, 0, 1],
     ['a share of surge', { rollingUpdate: { maxSurge: '10%' } }, '10%', 0],
     ['no surge', { rollingUpdate: { maxSurge: 0 } }, 0, 1],
     ['no share of surge', { rollingUpdate: { maxSurge: '0%' } }, '0%', 1],
     ['a share away', { rollingUpdate: { maxUnavailable: '10%' } }, 0, '10%'],
-    ['none away', { rollingUpdate: { maxUnavailable: 0 } }, 1, 0],
+    ['none away', { rollingUpdate: { maxUnavailable: 0 } }, '10%', 0],
     [
       'all away, in the network of the node',
       { hostNetwork: true, rollingUpdate: { maxUnavailable: '100%' } },
@@ -36,18 +36,13 @@ describe('a change of one of the two numbers of a rolling update settles the oth
   });
 });
 
-describe('the taints of rollcall itself', () => {
-  const OWN = [
-    'startup-taint.cluster-autoscaler.kubernetes.io/rollcall',
-    'gitpod.io/ws-daemon-not-ready',
-    'example.com/registry-not-ready',
-  ];
-  const services = [{ name: 'registry-facade', taint: 'example.com/registry-not-ready' }];
+describe('the taints of services, whatever their keys,', () => {
+  const own = { effect: 'NoSchedule', operator: 'Exists' };
   const mine = { key: 'mine', operator: 'Exists' };
 
   async function tolerated(kind: string, tolerations?: object[]): Promise<Tolerations> {
     const told = tolerations ? { tolerations } : {};
-    const objects = await renderObjects(helm, { agent: told, coordinator: { ...told, config: { services } } });
+    const objects = await renderObjects(helm, { agent: told, coordinator: told });
     const pod = workloads(objects).find((each) => each.kind === kind)?.template.spec;
     return pod?.['tolerations'] as Tolerations;
   }
@@ -55,16 +50,32 @@ describe('the taints of rollcall itself', () => {
   test.each(['DaemonSet', 'Deployment', 'Job'])(
     'keep no pod of the %s off, whatever else it tolerates',
     async (kind) => {
-      const own = OWN.map((key) => ({ key, operator: 'Exists' }));
-      expect(await tolerated(kind, [mine])).toEqual([...own, mine]);
-      expect(await tolerated(kind, [])).toEqual(own);
+      expect(await tolerated(kind, [mine])).toEqual([own, mine]);
+      expect(await tolerated(kind, [])).toEqual([own]);
     },
   );
+
+  test('that evict take no pod of ours away, but where a node is lost', async () => {
+    const config = { allowNoExecute: true };
+    const objects = await renderObjects(helm, { coordinator: { config }, agent: { tolerations: [] } });
+    for (const { kind, template } of workloads(objects)) {
+      const lost = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 });
+      expect([kind, template.spec['tolerations']]).toEqual([
+        kind,
+        [
+          own,
+          lost('node.kubernetes.io/not-ready'),
+          lost('node.kubernetes.io/unreachable'),
+          { operator: 'Exists', effect: 'NoExecute' },
+        ],
+      ]);
+    }
+  });
 
   test('are not said again where agents tolerate everything, but where that is of one effect', async () => {
     expect(await tolerated('DaemonSet')).toEqual([{ operator: 'Exists' }]);
     expect(await tolerated('DaemonSet', [mine, { operator: 'Exists' }])).toEqual([mine, { operator: 'Exists' }]);
-    expect(await tolerated('DaemonSet', [{ operator: 'Exists', effect: 'NoExecute' }])).toHaveLength(OWN.length + 1);
+    expect(await tolerated('DaemonSet', [{ operator: 'Exists', effect: 'NoExecute' }])).toHaveLength(2);
   });
 });
 

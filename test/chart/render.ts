@@ -37,7 +37,8 @@ export function objectsIn(yaml: string): KubeObject[] {
       if (document.errors[0]) throw document.errors[0];
       return document.toJS() as KubeObject | null;
     })
-    .filter((object) => object !== null);
+    .filter((object) => object !== null)
+    .flatMap((object) => (object.kind === 'List' ? (object['items'] as KubeObject[]) : [object]));
 }
 
 /** The one object of this kind and name. @throws where there is none. */

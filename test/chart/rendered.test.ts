@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
-import { CHART, EVERYTHING, fileOf, MANIFESTS, objectsIn, renderChart, renderObjects } from './render.ts';
+import { CHART, EVERYTHING, fileOf, MANIFESTS, objectsIn, renderChart, renderObjects, type Values } from './render.ts';
 
 const POLICIES = path.resolve(import.meta.dirname, '../../deploy/policies');
+const CRDS = path.resolve(import.meta.dirname, '../../deploy/crds');
 const NOTICE = '# Rendered from deploy/chart with its defaults: vitest run --project e2e test/chart -u\n';
-const UNINSTALL = ['access', 'job'].flatMap((name) => ['--show-only', `templates/uninstall/${name}.yaml`]);
+const UNINSTALL = ['--show-only', 'templates/uninstall/job.yaml'];
 
 let helm: Helm;
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
 
 describe('the chart renders', () => {
   test('with its defaults what is committed for kubectl', async () => {
-    const installed = await renderChart(helm, {}, ['--no-hooks']);
+    const installed = await renderChart(helm, {}, ['--no-hooks', '--set', 'crds.install=false']);
     await expect(`${NOTICE}${installed}`).toMatchFileSnapshot(path.join(MANIFESTS, 'install.yaml'));
     const uninstalling = await renderChart(helm, {}, UNINSTALL);
     await expect(`${NOTICE}${uninstalling}`).toMatchFileSnapshot(path.join(MANIFESTS, 'uninstall.yaml'));
@@ -29,22 +30,30 @@ describe('the chart renders', () => {
     await expect(all).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden/everything.yaml'));
   });
 
+  test('the same with Helm 4', async () => {
+    const helm4 = await ensureHelm(4);
+    for (const args of [[], ['--values', EVERYTHING]]) {
+      expect(await renderObjects(helm4, {}, args)).toEqual(await renderObjects(helm, {}, args));
+    }
+  }, 600_000);
+
   test('the policies as they are in deploy/policies', async () => {
     const values = {
-      policies: { startupTaint: { enabled: true } },
+      policies: { poolLabels: { enabled: true }, startupTaint: { enabled: true } },
       coordinator: { config: { startupGateRequires: ['example.com/ready'] } },
     };
     const ofChart = (await renderObjects(helm, values)).filter(({ kind }) => /AdmissionPolicy/.test(kind ?? ''));
     const plain = ['fence', 'pool-labels', 'startup-taint'].flatMap((name) =>
       objectsIn(readFileSync(path.join(POLICIES, `${name}.yaml`), 'utf8')),
     );
-    expect(plain).toHaveLength(8);
+    expect(plain).toHaveLength(6);
     expect(sorted(ofChart.map(withoutLabels))).toEqual(sorted(plain));
   });
 
   test('into any namespace, and names no other', async () => {
     const values = {
-      scheduler: { enabled: true, configMap: { enabled: true } },
+      gitpod: { enabled: false },
+      scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
       monitoring: {
         podMonitor: { enabled: true },
         prometheusRule: { enabled: true },
@@ -61,11 +70,11 @@ describe('the chart renders', () => {
   test.each(['456', 'on', 'true', 'null'])('into a namespace and as a release called %s, as text', async (name) => {
     const values = {
       agent: { priorityClassName: name },
-      coordinator: { priorityClassName: name, config: { services: [{ name: 'other', port: 1, taint: name }] } },
+      coordinator: { priorityClassName: name },
       gitpod: { namespace: name },
       tls: { secretName: name, caConfigMapName: name },
       rules: { configMaps: { [name]: name }, files: { [`${name}1`]: { [name]: name } } },
-      scheduler: { enabled: true, configMap: { enabled: true } },
+      scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
       networkPolicy: { enabled: true },
       monitoring: { podMonitor: { enabled: true }, prometheusRule: { enabled: true }, dashboard: { enabled: true } },
     };
@@ -81,12 +90,38 @@ describe('the chart renders', () => {
     expect(scheduler.leaderElection).toMatchObject({ resourceNamespace: name });
   });
 
-  test('no mutating policy before Kubernetes 1.36', async () => {
-    const kinds = (version: string) =>
-      renderObjects(helm, {}, ['--kube-version', version]).then((all) => all.map(({ kind }) => kind));
-    expect(await kinds('1.35.9')).not.toContain('MutatingAdmissionPolicy');
-    expect(await kinds('1.36.1-eks-1')).toContain('MutatingAdmissionPolicy');
+  test('its defaults for every supported version, and no policy that the API server does not know', async () => {
+    const kinds = (version: string, values = {}) =>
+      renderObjects(helm, values, ['--kube-version', version]).then((all) => all.map(({ kind }) => kind));
+    expect(await kinds('1.32.0')).toEqual(await kinds('1.36.0'));
     await expect(kinds('1.31.0')).rejects.toThrow(/kubeVersion/);
+    const poolLabels = { policies: { poolLabels: { enabled: true } } };
+    const startupTaint = {
+      policies: { startupTaint: { enabled: true } },
+      coordinator: { config: { startupGateRequires: ['example.com/ready'] } },
+    };
+    for (const [name, values] of Object.entries({ poolLabels, startupTaint })) {
+      expect(await kinds('1.36.1-eks-1', values)).toContain('MutatingAdmissionPolicy');
+      const refusal = new RegExp(
+        `policies\\.${name}: .* 1\\.36 .* v1\\.35\\.9: set policies\\.${name}\\.enabled=false`,
+      );
+      await expect(kinds('1.35.9', values)).rejects.toThrow(refusal);
+    }
+  });
+
+  test('the CRDs as they are in deploy/crds, to keep unless told otherwise, and only where they are wanted', async () => {
+    const crds = async (values: Values) =>
+      (await renderObjects(helm, values)).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const plain = readdirSync(CRDS)
+      .filter((name) => name.endsWith('.yaml'))
+      .flatMap((name) => objectsIn(readFileSync(path.join(CRDS, name), 'utf8')));
+    const kept = await crds({});
+    expect(kept.map(({ metadata }) => metadata['annotations'])).toEqual(
+      plain.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
+    );
+    const notKept = (await crds({ crds: { keep: false } })).map(withoutLabels);
+    expect(sorted(notKept)).toEqual(sorted(plain));
+    expect(await crds({ crds: { install: false } })).toEqual([]);
   });
 
   test('what helm lint has nothing to say about', async () => {
@@ -103,7 +138,8 @@ test('values.yaml holds what the schema allows, and its comments say what each o
   const values = lines.flatMap((line, index) => (/^\s*[a-zA-Z]+:/.test(line) ? [index] : []));
   const bare = values.filter((index) => !/^\s*#/.test(lines[index - 1] ?? ''));
   // Within what is handed on to Kubernetes no key has a comment of its own.
-  const inResources = /^\s+(requests|limits|cpu|memory|matchLabels|kubernetes\.io\/os|grafana_dashboard):/;
+  const inResources =
+    /^\s+(requests|limits|cpu|memory|matchLabels|kubernetes\.io\/os|grafana_dashboard|\w*Affinity|nodeSelector(Terms)?|requiredDuring\w+|operator|values):/;
   expect(bare.map((index) => lines[index]).filter((line) => !inResources.test(line ?? ''))).toEqual([]);
 });
 

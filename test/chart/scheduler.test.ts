@@ -13,7 +13,8 @@ type Extender = { urlPrefix: string; enableHTTPS?: boolean; tlsConfig?: Record<s
 type Configuration = { extenders: Extender[]; leaderElection: { resourceNamespace: string } };
 
 const SHIPPED = path.join(CHART, '../scheduler/second-scheduler.yaml');
-const ON = { scheduler: { enabled: true, configMap: { enabled: true } } };
+/** As it is in deploy/scheduler: without certificates. */
+const ON = { scheduler: { enabled: true, clientCertificates: false, configMap: { enabled: true } } };
 
 let helm: Helm;
 
@@ -41,6 +42,16 @@ describe('the configuration of a kube-scheduler', () => {
       leaderElection: { ...shipped.leaderElection, resourceNamespace: 'elsewhere' },
       extenders: [{ ...extender, urlPrefix: 'http://rollcall-coordinator.elsewhere.svc:9999/scheduler' }],
     });
+  });
+
+  test('shows a certificate, and is asked for one, unless told', async () => {
+    const scheduler = { enabled: true, configMap: { enabled: true }, clientCaConfigMapName: 'schedulers' };
+    const objects = await renderObjects(helm, { scheduler });
+    const { extenders } = parse(fileOf(objects, 'rollcall-scheduler', 'config.yaml')) as Configuration;
+    expect(extenders[0]?.enableHTTPS).toBe(true);
+    expect(Object.keys(extenders[0]?.tlsConfig ?? {})).toEqual(['caFile', 'serverName', 'certFile', 'keyFile']);
+    const config = parse(fileOf(objects, 'rollcall-coordinator', 'coordinator.yaml')) as Record<string, unknown>;
+    expect(config).toMatchObject({ schedulerTls: 'on', schedulerClientCaFile: '/etc/rollcall/scheduler-ca/ca.crt' });
   });
 
   test('verifies whom it asks where the coordinator speaks TLS', async () => {
@@ -78,8 +89,8 @@ describe('a port for kube-scheduler', () => {
   });
 
   test('is listened on, in the Service, and open to pods and nodes alike', async () => {
-    expect(await told({ scheduler: { enabled: true, port: 9999 } })).toEqual({
-      listens: '0.0.0.0:9999',
+    expect(await told({ scheduler: { enabled: true, clientCertificates: false, port: 9999 } })).toEqual({
+      listens: '[::]:9999',
       container: [{ name: 'scheduler', containerPort: 9999, protocol: 'TCP' }],
       service: [{ name: 'scheduler', port: 9999, targetPort: 'scheduler', protocol: 'TCP' }],
       letIn: [{ ports: [{ port: 'scheduler', protocol: 'TCP' }] }],

@@ -2,7 +2,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, type KubeObject } from '../control-plane/api-client.ts';
 import { createNode, type NodeObject, requestToken } from '../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
@@ -18,145 +18,169 @@ const SECRET = '/api/v1/namespaces/rollcall/secrets/rollcall-coordinator-tls';
 const CA = '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator-ca';
 const VALUES = { coordinator: { config: { startupGateRequires: ['gold'] } } };
 
-let helm: Helm;
-let controlPlane: ControlPlane;
-let dir: string;
-const programs: Program[] = [];
+describe.each([3, 4] as const)('a release of Helm %d', (major) => {
+  let helm: Helm;
+  let controlPlane: ControlPlane;
+  let dir: string;
+  const programs: Program[] = [];
 
-beforeAll(async () => {
-  [helm, controlPlane] = await Promise.all([ensureHelm(), startControlPlane()]);
-  await controlPlane.kubectl(['apply', '-f', OPERATOR]);
-  await controlPlane.kubectl(['wait', '--for=condition=Established', '-f', OPERATOR]);
-  dir = await mkdtemp(path.join(tmpdir(), 'rollcall-chart-'));
-}, 600_000);
+  beforeAll(async () => {
+    [helm, controlPlane] = await Promise.all([ensureHelm(major), startControlPlane()]);
+    await controlPlane.kubectl(['apply', '-f', OPERATOR]);
+    await controlPlane.kubectl(['wait', '--for=condition=Established', '-f', OPERATOR]);
+    dir = await mkdtemp(path.join(tmpdir(), 'rollcall-chart-'));
+  }, 600_000);
 
-afterAll(async () => {
-  for (const program of programs) await program.destroy();
-  await controlPlane?.stop();
-  if (dir) await rm(dir, { recursive: true, force: true });
-});
-
-/** Runs what the pod of `account` would run, with its ConfigMap, its token, and ports of this machine. */
-async function runCoordinator(account: string, args: readonly string[]): Promise<Program> {
-  const { api } = controlPlane;
-  const configMap = await api.get(`/api/v1/namespaces/rollcall/configmaps/${account}`);
-  const file = path.join(dir, `${account}.yaml`);
-  await writeFile(file, fileOf([{ ...configMap, kind: 'ConfigMap' }], account, 'coordinator.yaml'));
-  const token = await requestToken(api, { namespace: 'rollcall', serviceAccount: account });
-  const ports = ['--listen=127.0.0.1:0', '--reports-listen=127.0.0.1:0', '--console-listen=off'];
-  const program = new Program('coordinator', {
-    args: [`--config=${file}`, `--kubeconfig=${await controlPlane.kubeconfigFor(token)}`, ...ports, ...args],
-    env: { POD_NAMESPACE: 'rollcall', POD_NAME: account, POD_IP: '127.0.0.1' },
-  });
-  programs.push(program);
-  return program;
-}
-
-async function exists(object: string): Promise<boolean> {
-  return controlPlane.api.get(object).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof ApiError && error.status === 404) return false;
-      throw error;
-    },
-  );
-}
-
-async function nodeNow(): Promise<NodeObject> {
-  return controlPlane.api.get<NodeObject>('/api/v1/nodes/node-1');
-}
-
-/** What the API server says that an account may do in the namespace. */
-function rightsOf(account: string): Promise<string> {
-  const as = `--as=system:serviceaccount:rollcall:${account}`;
-  return controlPlane.kubectl(['auth', 'can-i', '--list', '--namespace', 'rollcall', as]);
-}
-
-/** Says of the Job what the kubelet and the controller of Jobs would say. */
-async function completeJob(): Promise<void> {
-  const now = new Date().toISOString();
-  const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: now });
-  await controlPlane.api.patch(`${JOB}/status`, {
-    status: {
-      startTime: now,
-      completionTime: now,
-      succeeded: 1,
-      conditions: [condition('SuccessCriteriaMet'), condition('Complete')],
-    },
-  });
-}
-
-test('a release works with the rights that it has, and leaves no trace on nodes', async () => {
-  const { api, kubeconfig } = controlPlane;
-  const release = ['rollcall', '--namespace', 'rollcall'];
-  const install = ['install', ...release, CHART, '--create-namespace', '--values', '-'];
-  await helm(install, { kubeconfig, stdin: JSON.stringify(VALUES) });
-  await helm(['upgrade', ...release, CHART, '--values', EVERYTHING], { kubeconfig });
-  await helm(['rollback', ...release, '1'], { kubeconfig });
-  expect(await rightsOf('rollcall-agent')).toBe(await rightsOf('anybody'));
-  expect(await rightsOf('rollcall-coordinator')).not.toBe(await rightsOf('anybody'));
-  await waitFor('the CRD', () => exists(POOL));
-  await api.post(POOL, {
-    apiVersion: 'labels.banzaicloud.io/v1alpha1',
-    kind: 'NodePoolLabelSet',
-    metadata: { name: 'pool1', namespace: 'rollcall' },
-    spec: { labels: { tier: 'gold' } },
+  afterAll(async () => {
+    for (const program of programs) await program.destroy();
+    await controlPlane?.stop();
+    if (dir) await rm(dir, { recursive: true, force: true });
   });
 
-  const labelDir = path.join(dir, 'rules');
-  await cp(path.join(CHART, '../rules/accelerators'), path.join(labelDir, 'accelerators'), { recursive: true });
-  const coordinator = await runCoordinator('rollcall-coordinator', [`--label-dir=${labelDir}`]);
-  await waitFor('its certificate and the CA', async () => (await exists(SECRET)) && (await exists(CA)), {
-    timeoutMs: 30_000,
-  });
-  await createNode(api, 'node-1', {
-    labels: { agentpool: 'pool1', mine: 'stays', 'feature.node.kubernetes.io/usb-ff_18d1_9302.present': 'true' },
-    taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' }],
-  });
-  await waitFor('the labels of the pool and of a rule', async () => {
-    const { labels = {}, annotations = {} } = (await nodeNow()).metadata;
-    return (
-      labels['tier'] === 'gold' && labels['accelerators/edgetpu'] === 'true' && annotations[MANAGED_LABELS_ANNOTATION]
+  /** Runs what the pod of `account` would run, with its ConfigMap, its token, and ports of this machine. */
+  async function runCoordinator(account: string, args: readonly string[]): Promise<Program> {
+    const { api } = controlPlane;
+    const configMap = await api.get(`/api/v1/namespaces/rollcall/configmaps/${account}`);
+    const file = path.join(dir, `${account}.yaml`);
+    await writeFile(file, fileOf([{ ...configMap, kind: 'ConfigMap' }], account, 'coordinator.yaml'));
+    const token = await requestToken(api, { namespace: 'rollcall', serviceAccount: account });
+    const ports = ['--listen=127.0.0.1:0', '--reports-listen=127.0.0.1:0', '--console-listen=off'];
+    const program = new Program('coordinator', {
+      args: [`--config=${file}`, `--kubeconfig=${await controlPlane.kubeconfigFor(token)}`, ...ports, ...args],
+      env: { POD_NAMESPACE: 'rollcall', POD_NAME: account, POD_IP: '127.0.0.1' },
+    });
+    programs.push(program);
+    return program;
+  }
+
+  async function exists(object: string): Promise<boolean> {
+    return controlPlane.api.get(object).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ApiError && error.status === 404) return false;
+        throw error;
+      },
     );
-  }).catch((error: unknown) => {
-    throw new Error(coordinator.tail(), { cause: error });
-  });
+  }
 
-  const uninstalled = helm(['uninstall', ...release, '--timeout', '60s'], { kubeconfig });
-  await waitFor('the Deployment to go', async () => !(await exists(DEPLOYMENT)));
-  expect(await coordinator.kill('SIGTERM')).toBe(0);
-  await waitFor('the Job', () => exists(JOB));
-  // It listens to nobody, so files for that may be missing.
-  const listening = ['--scheduler-tls=on', '--scheduler-client-ca-file=/not/there', '--tls-cert-file=/not/there'];
-  const prune = await runCoordinator('rollcall-uninstall', ['--prune', ...listening, '--tls-key-file=/not/there']);
-  expect(await prune.exited(), prune.tail()).toBe(0);
-  await completeJob();
-  await uninstalled;
+  async function nodeNow(): Promise<NodeObject> {
+    return controlPlane.api.get<NodeObject>('/api/v1/nodes/node-1');
+  }
 
-  const { metadata, spec } = await nodeNow();
-  expect(Object.keys(metadata.labels ?? {}).toSorted()).toEqual([
-    'agentpool',
-    'feature.node.kubernetes.io/usb-ff_18d1_9302.present',
-    'kubernetes.io/hostname',
-    'kubernetes.io/os',
-    'mine',
-  ]);
-  expect(metadata.annotations ?? {}).toEqual({});
-  expect(spec.taints ?? []).toEqual([]);
-  await expectNothingLeft();
-}, 120_000);
+  /** What the API server says that an account may do in the namespace. */
+  function rightsOf(account: string): Promise<string> {
+    const as = `--as=system:serviceaccount:rollcall:${account}`;
+    return controlPlane.kubectl(['auth', 'can-i', '--list', '--namespace', 'rollcall', as]);
+  }
 
-/** Nothing of the release, but what is the user's: the CRD and the NodePoolLabelSets. */
-async function expectNothingLeft(): Promise<void> {
-  const kinds = [
-    ...['deployments', 'daemonsets', 'services', 'jobs', 'poddisruptionbudgets', 'rolebindings', 'roles'],
-    ...['clusterroles', 'clusterrolebindings', 'priorityclasses', 'configmaps', 'serviceaccounts'],
-    ...['podmonitors', 'prometheusrules'],
-    ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'],
-    ...['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
-  ];
-  const selected = ['get', kinds.join(','), '-A', '-l', 'app.kubernetes.io/name=rollcall', '-o', 'json'];
-  const { items } = JSON.parse(await controlPlane.kubectl(selected)) as { items: KubeObject[] };
-  expect(items.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
-  expect(await exists(`${POOL}/pool1`)).toBe(true);
-}
+  /** Says of the Job what the kubelet and the controller of Jobs would say. */
+  async function completeJob(): Promise<void> {
+    const now = new Date().toISOString();
+    const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: now });
+    await controlPlane.api.patch(`${JOB}/status`, {
+      status: {
+        startTime: now,
+        completionTime: now,
+        succeeded: 1,
+        conditions: [condition('SuccessCriteriaMet'), condition('Complete')],
+      },
+    });
+  }
+
+  test('works with the rights that it has, and leaves no trace on nodes', async () => {
+    const { api, kubeconfig } = controlPlane;
+    const release = ['rollcall', '--namespace', 'rollcall'];
+    const install = ['install', ...release, CHART, '--create-namespace', '--values', '-'];
+    await helm(install, { kubeconfig, stdin: JSON.stringify(VALUES) });
+    await helm(['upgrade', ...release, CHART, '--values', EVERYTHING], { kubeconfig });
+    await helm(['rollback', ...release, '1'], { kubeconfig });
+    expect(await rightsOf('rollcall-agent')).toBe(await rightsOf('anybody'));
+    expect(await rightsOf('rollcall-coordinator')).not.toBe(await rightsOf('anybody'));
+    await waitFor('the CRD', () => exists(POOL));
+    await api.post(POOL, {
+      apiVersion: 'labels.banzaicloud.io/v1alpha1',
+      kind: 'NodePoolLabelSet',
+      metadata: { name: 'pool1', namespace: 'rollcall' },
+      spec: { labels: { tier: 'gold' } },
+    });
+
+    const labelDir = path.join(dir, 'rules');
+    await cp(path.join(CHART, '../rules/accelerators'), path.join(labelDir, 'accelerators'), { recursive: true });
+    const coordinator = await runCoordinator('rollcall-coordinator', [`--label-dir=${labelDir}`]);
+    await waitFor('its certificate and the CA', async () => (await exists(SECRET)) && (await exists(CA)), {
+      timeoutMs: 30_000,
+    });
+    await createNode(api, 'node-1', {
+      labels: { agentpool: 'pool1', mine: 'stays', 'feature.node.kubernetes.io/usb-ff_18d1_9302.present': 'true' },
+      taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' }],
+    });
+    await waitFor('the labels of the pool and of a rule', async () => {
+      const { labels = {}, annotations = {} } = (await nodeNow()).metadata;
+      return (
+        labels['tier'] === 'gold' && labels['accelerators/edgetpu'] === 'true' && annotations[MANAGED_LABELS_ANNOTATION]
+      );
+    }).catch((error: unknown) => {
+      throw new Error(coordinator.tail(), { cause: error });
+    });
+
+    const uninstalled = helm(['uninstall', ...release, '--timeout', '60s'], { kubeconfig });
+    await waitFor('the Deployment to go', async () => !(await exists(DEPLOYMENT)));
+    expect(await coordinator.kill('SIGTERM')).toBe(0);
+    await waitFor('the Job', () => exists(JOB));
+    // It listens to nobody, so files for that may be missing.
+    const listening = ['--scheduler-tls=on', '--scheduler-client-ca-file=/not/there', '--tls-cert-file=/not/there'];
+    const prune = await runCoordinator('rollcall-uninstall', ['--prune', ...listening, '--tls-key-file=/not/there']);
+    expect(await prune.exited(), prune.tail()).toBe(0);
+    await completeJob();
+    await uninstalled;
+
+    const { metadata, spec } = await nodeNow();
+    expect(Object.keys(metadata.labels ?? {}).toSorted()).toEqual([
+      'agentpool',
+      'feature.node.kubernetes.io/usb-ff_18d1_9302.present',
+      'kubernetes.io/hostname',
+      'kubernetes.io/os',
+      'mine',
+    ]);
+    expect(metadata.annotations ?? {}).toEqual({});
+    expect(spec.taints ?? []).toEqual([]);
+    await expectNothingLeft();
+  }, 120_000);
+
+  /** Nothing of the release, but what is the user's: the CRD and the NodePoolLabelSets. */
+  async function expectNothingLeft(): Promise<void> {
+    const kinds = [
+      ...['deployments', 'daemonsets', 'services', 'jobs', 'poddisruptionbudgets', 'rolebindings', 'roles'],
+      ...['clusterroles', 'clusterrolebindings', 'priorityclasses', 'configmaps', 'serviceaccounts'],
+      ...['podmonitors', 'prometheusrules'],
+      ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'],
+      ...['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+    ];
+    const selected = ['get', kinds.join(','), '-A', '-l', 'app.kubernetes.io/name=rollcall', '-o', 'json'];
+    const { items } = JSON.parse(await controlPlane.kubectl(selected)) as { items: KubeObject[] };
+    expect(items.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
+    expect(await exists(`${POOL}/pool1`)).toBe(true);
+  }
+
+  test('keeps the rights of the Job when it gives up waiting for it, and the Job that comes after has its own', async () => {
+    const { kubeconfig } = controlPlane;
+    const release = ['rollcall', '--namespace', 'rollcall'];
+    await helm(['install', ...release, CHART, '--create-namespace'], { kubeconfig });
+    // Nobody runs the pods of the Job here, so that it never ends.
+    await expect(helm(['uninstall', ...release, '--timeout', '3s'], { kubeconfig })).rejects.toThrow(
+      /timed out|deadline/,
+    );
+    const needed = ['serviceaccount/rollcall-uninstall', 'configmap/rollcall-uninstall', 'role/rollcall-uninstall'];
+    const more = ['clusterrolebinding/rollcall-uninstall', 'job/rollcall-uninstall'];
+    await controlPlane.kubectl(['get', '--namespace', 'rollcall', ...needed, ...more]);
+    const jobUid = async () => (await controlPlane.api.get(JOB)).metadata.uid;
+    const abandoned = await jobUid();
+    // The same names are free again, and nothing is left in the end.
+    await helm(['install', ...release, CHART], { kubeconfig });
+    const uninstalled = helm(['uninstall', ...release, '--timeout', '60s'], { kubeconfig });
+    await waitFor('the Job of this time', async () => (await exists(JOB)) && (await jobUid()) !== abandoned);
+    await completeJob();
+    await uninstalled;
+    await expectNothingLeft();
+  }, 120_000);
+});

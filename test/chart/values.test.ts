@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { loadConfig as loadAgent } from '@rollcall/agent/config.ts';
-import { loadConfig as loadCoordinator } from '@rollcall/coordinator/config.ts';
+import { loadConfig as loadCoordinator } from '@rollcall/coordinator/setup/config.ts';
+import type { Service } from '@rollcall/coordinator/setup/services.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../control-plane/api-client.ts';
@@ -9,6 +10,8 @@ import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { CHART, EVERYTHING, fileOf, find, renderChart, renderObjects, type Values, workloads } from './render.ts';
 
 type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; items?: Schema; type?: unknown };
+
+const MIRROR = { probe: { tcp: { port: 5000 } } };
 
 let helm: Helm;
 let everything: KubeObject[];
@@ -27,11 +30,13 @@ describe('values are refused', () => {
     ['of the wrong type in an option', { agent: { config: { probePeriodMs: '1000' } } }, /probePeriodMs/],
     ['out of range', { agent: { config: { probePeriodMs: 1 } } }, /probePeriodMs/],
     ['that are none of the choices', { coordinator: { config: { readinessGate: 'none' } } }, /readinessGate/],
-    ['in a record', { agent: { config: { services: [{ name: 'a', prot: 1 }] } } }, /prot/],
     ['in a toleration', { agent: { tolerations: [{ operator: 'Exist' }] } }, /operator/],
     ['that would end a string of CEL', { coordinator: { config: { poolLabels: ["a', 'b"] } } }, /poolLabels/],
+    ['of a Lease that no object can be called', { leaseName: 'My_Lease' }, /leaseName/],
+    ['of alerts that nobody knows', { monitoring: { prometheusRule: { thresholds: { Mine: 1 } } } }, /Mine/],
     ['that leave nodes gated for ever', { policies: { startupTaint: { enabled: true } } }, /startupGateRequires/],
     ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
+    ['of schedulers without a CA for their certificates', { scheduler: { enabled: true } }, /clientCaConfigMapName/],
     ['of a scheduler that nobody answers', { scheduler: { configMap: { enabled: true } } }, /scheduler\.enabled/],
     [
       'of a scheduler without the certificate that it needs',
@@ -59,6 +64,47 @@ describe('values are refused', () => {
     ],
     ['of what watches it', { monitoring: { podMonitor: { interval: '30' } } }, /interval/],
     ['that nobody knows of what watches it', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
+    ['of a service whose name is none', { services: { My_Mirror: MIRROR } }, /My_Mirror/],
+    ['of a service that nobody knows', { services: { mirror: { prob: {} } } }, /services\/mirror.*prob/],
+    ['of a kind of probe that nobody knows', { services: { mirror: { probe: { quic: {} } } } }, /probe.*quic/],
+    [
+      'of a label that services may not have',
+      { services: { mirror: { ...MIRROR, publish: { label: 'example.com/mirror' } } } },
+      /services\.mirror\.publish\.label: .* services\.allowedPrefixes .*: add example\.com\/ to them/,
+    ],
+    [
+      'of a taint that services may not have',
+      { services: { mirror: { ...MIRROR, publish: { taint: { key: 'mine', effect: 'NoSchedule' } } } } },
+      /services\.mirror\.publish\.taint\.key: .*: add mine to them/,
+    ],
+    [
+      'of a condition that services may not have',
+      { services: { mirror: { ...MIRROR, publish: { condition: 'example.com/Mirror' } } } },
+      /services\.mirror\.publish\.condition: .*: add example\.com\/ to them/,
+    ],
+    [
+      'of a taint that evicts',
+      { services: { mirror: { ...MIRROR, publish: { taint: { key: 'readiness.k8s.io/a', effect: 'NoExecute' } } } } },
+      /services\.mirror\.publish\.taint\.effect: .*coordinator\.config\.allowNoExecute/,
+    ],
+    [
+      'of a socket that agents do not see',
+      { services: { csi: { probe: { csi: { socket: '/run/a/csi.sock' } } } }, agent: { probePaths: ['/run/ab'] } },
+      /services\.csi\.probe\.csi\.socket: .* agent\.probePaths: add \/run\/a to them/,
+    ],
+    [
+      'of a file that agents do not see',
+      { services: { log: { probe: { file: { path: '/run/log' } } } } },
+      /services\.log\.probe\.file\.path: .*agent\.probePaths/,
+    ],
+    [
+      "of the agent's own loopback",
+      { services: { mirror: { probe: { tcp: { port: 1 }, host: 'Loopback' } } } },
+      /services\.mirror\.probe\.host: .*agent\.hostNetwork/,
+    ],
+    ['of a path that is none', { agent: { probePaths: ['run'] } }, /probePaths/],
+    ['of a namespace that is none', { watchNamespaces: ['a b'] }, /watchNamespaces/],
+    ['of a hold without pods', { holds: { builds: {} } }, /holds\/builds/],
     ['of two places for the same rules', { rules: { configMaps: { accelerators: 'mine' } } }, /already/],
   ];
 
@@ -84,7 +130,7 @@ describe('the configuration files', () => {
     const { command, args } = containerOf(objects, 'DaemonSet');
     const agent = await effective(loadAgent, objects, args);
     expect(agent).toMatchObject({
-      listen: '0.0.0.0:8086',
+      listen: '[::]:8086',
       sysfsRoot: '/sys',
       coordinatorCaFile: '/etc/rollcall/ca/ca.crt',
     });
@@ -94,7 +140,7 @@ describe('the configuration files', () => {
     const coordinator = await effective(loadCoordinator, objects, containerOf(objects, 'Deployment').args);
     expect(coordinator).toMatchObject({
       agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
-      reportsListen: '0.0.0.0:8443',
+      reportsListen: '[::]:8443',
       rulesAllowedPrefixes: ['accelerators/'],
       schedulerListen: 'off',
       leaseName: 'rollcall-coordinator',
@@ -104,7 +150,12 @@ describe('the configuration files', () => {
 
   test('of an agent hold what is only for a file, and no parser is needed without', async () => {
     const { args } = containerOf(await renderObjects(helm, { gitpod: { wsDaemonPort: 8081 } }), 'DaemonSet');
-    expect(args).toEqual(['--listen=0.0.0.0:8086', '--ws-daemon-port=8081']);
+    expect(args).toEqual([
+      '--listen=[::]:8086',
+      '--namespace=default',
+      '--registry-facade-port=31750',
+      '--ws-daemon-port=8081',
+    ]);
   });
 
   test('of all values are what the programs take', async () => {
@@ -114,15 +165,24 @@ describe('the configuration files', () => {
       ...values.agent.config,
       namespace: 'gitpod',
       wsDaemonPort: 8081,
-      listen: '[::]:18086',
+      listen: '0.0.0.0:18086',
     });
     const coordinator = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
     expect(coordinator).toMatchObject({
       ...values.coordinator.config,
       namespace: 'gitpod',
-      schedulerListen: '[::]:8889',
+      schedulerListen: '0.0.0.0:8889',
     });
     expect(coordinator).toMatchObject({ tlsCertFile: '/etc/rollcall/tls/tls.crt' });
+  });
+
+  test('without Gitpod tell of nothing of it, whatever else is said', async () => {
+    const objects = await renderObjects(helm, { gitpod: { enabled: false, namespace: 'gitpod' } });
+    expect(containerOf(objects, 'DaemonSet').args).toEqual(['--listen=[::]:8086']);
+    for (const kind of ['Deployment', 'Job']) {
+      const config = await effective(loadCoordinator, objects, containerOf(objects, kind).args);
+      expect(config).toMatchObject({ gitpod: false, namespace: 'default', watchedServices: [] });
+    }
   });
 
   test('tell --prune of the same keys, and of no files that it does not need', async () => {
@@ -137,7 +197,10 @@ describe('the configuration files', () => {
 
   test('tell the coordinator, and not --prune, of a CA of schedulers that is in no volume of the Job', async () => {
     const config = { schedulerTls: 'on', schedulerClientCaFile: '/etc/schedulers/ca.crt' };
-    const objects = await renderObjects(helm, { coordinator: { config }, scheduler: { enabled: true } });
+    const objects = await renderObjects(helm, {
+      coordinator: { config },
+      scheduler: { enabled: true, clientCertificates: false },
+    });
     expect(await effective(loadCoordinator, objects, containerOf(objects, 'Deployment').args)).toMatchObject(config);
     const pruning = await effective(loadCoordinator, objects, containerOf(objects, 'Job').args);
     expect([pruning['schedulerTls'], pruning['schedulerClientCaFile']]).toEqual(['off', undefined]);
@@ -147,15 +210,57 @@ describe('the configuration files', () => {
 describe('the policies and the coordinator agree', () => {
   test('on labels and taints of services, pools, domains and prefixes of rules', async () => {
     const config = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
-    const services = config['watchedServices'] as { label: string; taint: string }[];
+    const services = config['watchedServices'] as Service[];
     const fence = variablesOf(find(everything, 'ValidatingAdmissionPolicy', 'rollcall-fence'));
-    expect(fence.get('ownLabels')).toEqual(services.map(({ label }) => label));
-    expect(fence.get('ownTaints')).toEqual(services.map(({ taint }) => taint));
-    expect(fence.get('nobodysLabels')).toEqual(expect.arrayContaining(config['poolLabels'] as string[]));
+    expect(fence.get('ownLabels')).toEqual(services.map(({ publish }) => publish.label));
+    expect(fence.get('ownTaints')).toEqual(services.map(({ publish }) => publish.taint?.key));
+    expect(fence.get('poolLabels')).toEqual(config['poolLabels']);
+    expect(fence.get('poolPrefixes')).toEqual(config['poolsAllowedPrefixes']);
     expect(fence.get('reservedDomains')).toEqual(['k8s.io', 'kubernetes.io', 'example.org']);
+    expect(fence.get('servicePrefixes')).toEqual(config['servicesAllowedPrefixes']);
     expect(fence.get('ownPrefixes')).toEqual(expect.arrayContaining(config['rulesAllowedPrefixes'] as string[]));
     const binding = find(everything, 'MutatingAdmissionPolicyBinding', 'rollcall-pool-labels');
     expect(binding['spec']).toMatchObject({ paramRef: { namespace: config['poolNamespace'] } });
+  });
+});
+
+describe('services', () => {
+  const pods = { namespace: 'ci', selector: { matchLabels: { app: 'runner' } } };
+
+  test('are NodeServices as they are written', async () => {
+    const { services } = parse(readFileSync(EVERYTHING, 'utf8')) as { services: Record<string, object> };
+    for (const name of ['registry-mirror', 'ebs-csi']) {
+      expect(find(everything, 'NodeService', name)['spec']).toEqual(services[name]);
+    }
+    expect((await renderObjects(helm)).filter(({ kind }) => kind === 'NodeService')).toEqual([]);
+  });
+
+  test('that hold nodes are NodeHolds', async () => {
+    const objects = await renderObjects(helm, { holds: { builds: { pods } } });
+    expect(find(objects, 'NodeHold', 'builds')).toMatchObject({
+      apiVersion: 'rollcall.dev/v1alpha1',
+      spec: { pods },
+    });
+  });
+
+  test('are probed at sockets where agents see them and may use them', () => {
+    const agent = workloads(everything).find(({ kind }) => kind === 'DaemonSet')?.template.spec;
+    expect(agent?.containers[0]?.args).toContain('--probe-paths=/var/lib/kubelet/plugins,/run/mirror');
+    expect(agent?.['securityContext']).toEqual({
+      runAsUser: 0,
+      runAsGroup: 0,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(agent?.volumes).toContainEqual({
+      name: 'probe-0',
+      hostPath: { path: '/var/lib/kubelet/plugins', type: 'DirectoryOrCreate' },
+    });
+    expect(agent?.containers[0]?.['volumeMounts']).toContainEqual({
+      name: 'probe-0',
+      mountPath: '/var/lib/kubelet/plugins',
+      readOnly: true,
+      mountPropagation: 'HostToContainer',
+    });
   });
 });
 

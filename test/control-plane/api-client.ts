@@ -43,7 +43,8 @@ export type PatchType =
 export interface ApiClientOptions {
   readonly url: string;
   readonly ca: string;
-  readonly token?: string;
+  /** Asked for each request where it is a function: one that is renewed meanwhile counts. */
+  readonly token?: string | (() => string);
   readonly clientCert?: KeyPairPem;
   /** For one request, watches excepted; 30 s unless told. */
   readonly timeoutMs?: number;
@@ -55,7 +56,7 @@ export class ApiClient {
   /** PEM. */
   readonly ca: string;
   readonly #agent: Agent;
-  readonly #headers: Record<string, string>;
+  readonly #token: () => string | undefined;
   readonly #timeoutMs: number;
 
   constructor(options: ApiClientOptions) {
@@ -67,10 +68,8 @@ export class ApiClient {
       ca: options.ca,
       ...(options.clientCert === undefined ? {} : { cert: options.clientCert.cert, key: options.clientCert.key }),
     });
-    this.#headers = {
-      'User-Agent': 'rollcall-test',
-      ...(options.token === undefined ? {} : { Authorization: `Bearer ${options.token}` }),
-    };
+    const { token } = options;
+    this.#token = typeof token === 'function' ? token : () => token;
   }
 
   async get<T extends KubeObject = KubeObject>(path: string): Promise<T> {
@@ -145,7 +144,10 @@ export class ApiClient {
 
   /** What a request of this client is sent with, for those who need the raw stream (watches). */
   requestOptions(method: string): RequestOptions & { headers: Record<string, string> } {
-    return { method, agent: this.#agent, headers: { Accept: 'application/json', ...this.#headers } };
+    const token = this.#token();
+    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    const headers = { Accept: 'application/json', 'User-Agent': 'rollcall-test', ...authorization };
+    return { method, agent: this.#agent, headers };
   }
 
   /** Closes idle and busy connections. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { waitFor } from './wait-for.ts';
 
 export interface ChildOptions {
   readonly args: readonly string[];
@@ -58,6 +59,22 @@ export function exitOf(child: ChildProcess): Promise<void> {
 
 export function hasExited(child: ChildProcess): boolean {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+/** Sends a signal, and waits until it has done what it does: that the process stands still, or that it is gone. */
+export async function signalChild(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  child.kill(signal);
+  if (signal === 'SIGSTOP') await waitFor('the process to stand still', () => standsStill(child), { everyMs: 1 });
+  else if (signal !== 'SIGCONT') await exitOf(child);
+}
+
+/** Its threads stop one by one, and the last may answer after the signal was sent. Only Linux tells. */
+async function standsStill(child: ChildProcess): Promise<boolean> {
+  if (process.platform !== 'linux' || hasExited(child)) return true;
+  const tasks = `/proc/${child.pid}/task`;
+  const stats = await Promise.all((await readdir(tasks)).map((task) => readFile(`${tasks}/${task}/stat`, 'utf8')));
+  // The name before the state is in parentheses, and may hold any.
+  return stats.every((stat) => stat.slice(stat.lastIndexOf(')') + 2).startsWith('T'));
 }
 
 /** Kills without grace (also a process that was stopped) and waits until it is gone. */

@@ -60,7 +60,7 @@ export async function createNode(client: ApiClient, name: string, options: NodeO
 }
 
 /** The one that the API server put there; what others have added or removed by now stays so. */
-async function removeNotReadyTaint(client: ApiClient, node: NodeObject): Promise<void> {
+export async function removeNotReadyTaint(client: ApiClient, node: NodeObject): Promise<void> {
   const index = node.spec.taints?.findIndex(({ key }) => key === 'node.kubernetes.io/not-ready') ?? -1;
   if (index < 0) return;
   const path = `/api/v1/nodes/${node.metadata.name}`;
@@ -127,6 +127,8 @@ export interface PodOptions {
   readonly hostIP?: string;
   /** More fields of the spec, such as tolerations, schedulerName or nodeSelector. */
   readonly spec?: Record<string, unknown>;
+  /** Its ownerReferences. */
+  readonly owners?: readonly object[];
 }
 
 /** Creates a pod with one container that no kubelet ever runs; its status is what the options say. */
@@ -135,7 +137,7 @@ export async function createPod(client: ApiClient, options: PodOptions): Promise
   const pod = await client.post<PodObject>(`/api/v1/namespaces/${namespace}/pods`, {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace, labels: { ...options.labels } },
+    metadata: { name, namespace, labels: { ...options.labels }, ownerReferences: options.owners ?? [] },
     spec: {
       containers: [{ name: 'main', image: 'none' }],
       automountServiceAccountToken: false,
@@ -185,13 +187,15 @@ export interface TokenRequest {
   readonly audiences?: readonly string[];
   /** Binds the token to the pod, and through it to the pod's node. */
   readonly boundPod?: { readonly name: string; readonly uid: string };
+  /** Binds it to another object, such as a Node. */
+  readonly boundObject?: { readonly kind: string; readonly name: string; readonly uid: string };
   /** At least 600, which the API server insists on; 3600 unless told. */
   readonly expirationSeconds?: number;
 }
 
 /** A token of a service account from the TokenRequest subresource, as a kubelet gets it for a pod. */
 export async function requestToken(client: ApiClient, request: TokenRequest): Promise<string> {
-  const { boundPod } = request;
+  const { boundPod, boundObject = boundPod && { kind: 'Pod', ...boundPod } } = request;
   const path = `/api/v1/namespaces/${request.namespace}/serviceaccounts/${request.serviceAccount}/token`;
   const answer = await client.post<KubeObject & { status: { token: string } }>(path, {
     apiVersion: 'authentication.k8s.io/v1',
@@ -199,7 +203,7 @@ export async function requestToken(client: ApiClient, request: TokenRequest): Pr
     spec: {
       expirationSeconds: request.expirationSeconds ?? 3600,
       ...(request.audiences === undefined ? {} : { audiences: request.audiences }),
-      ...(boundPod === undefined ? {} : { boundObjectRef: { apiVersion: 'v1', kind: 'Pod', ...boundPod } }),
+      ...(boundObject === undefined ? {} : { boundObjectRef: { apiVersion: 'v1', ...boundObject } }),
     },
   });
   return answer.status.token;

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -35,6 +36,7 @@ describe('Component', () => {
     const first = sleeper.pid ?? 0;
     await sleeper.kill('SIGSTOP');
     expect(sleeper.pid).toBe(first);
+    if (process.platform === 'linux') expect(await readFile(`/proc/${first}/stat`, 'utf8')).toContain(') T ');
     await sleeper.restart();
     expect(isAlive(first)).toBe(false);
     expect(sleeper.pid).not.toBe(first);

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exitOf, hasExited, lastLines, spawnChild } from './child.ts';
+import { hasExited, lastLines, signalChild, spawnChild } from './child.ts';
 
 export interface ComponentSpec {
   readonly name: string;
@@ -9,6 +9,8 @@ export interface ComponentSpec {
   readonly args: readonly string[];
   readonly logFile: string;
   readonly cwd: string;
+  /** This process's unless told. */
+  readonly env?: NodeJS.ProcessEnv;
   /** Asked again and again after the start; what it throws counts as no. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -36,8 +38,8 @@ export class Component {
   /** Starts it and waits until it is ready. @throws with the last lines of its log when it ends or takes over 90 s. */
   async start(): Promise<void> {
     if (this.pid !== undefined) throw new Error(`${this.spec.name} is running already`);
-    const { name, command, args, logFile, cwd, isReady } = this.spec;
-    const child = spawnChild(command, { args, logFile, cwd });
+    const { name, command, args, logFile, cwd, env, isReady } = this.spec;
+    const child = spawnChild(command, { args, logFile, cwd, ...(env === undefined ? {} : { env }) });
     this.#child = child;
     const deadline = Date.now() + readyWithinMs;
     while (!(await isReady().catch(() => false))) {
@@ -56,13 +58,11 @@ export class Component {
     if (hasExited(child)) throw new Error(`${name} ended as soon as it was ready`);
   }
 
-  /** Sends the signal and, unless it only stops or continues the process, waits until it is gone. */
+  /** Sends the signal, and waits until the process stands still (SIGSTOP), goes on (SIGCONT), or is gone. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined || hasExited(child)) return;
-    child.kill(signal);
-    if (signal === 'SIGSTOP' || signal === 'SIGCONT') return;
-    await exitOf(child);
+    await signalChild(child, signal);
   }
 
   /** Kills it, should it run, and starts it again. */

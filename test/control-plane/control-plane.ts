@@ -51,7 +51,7 @@ export interface ControlPlane {
   kubeconfigFor(identity: Identity, path?: string): Promise<string>;
   /** Runs kubectl as admin and returns its standard output. @throws with its standard error. */
   kubectl(args: readonly string[], options?: { stdin?: string }): Promise<string>;
-  /** `SIGKILL` unless told; waits until it is gone, except for SIGSTOP and SIGCONT. */
+  /** `SIGKILL` unless told; waits until it is gone, or stands still (SIGSTOP). */
   killApiServer(signal?: NodeJS.Signals): Promise<void>;
   /** Also when it does not run; waits until it is ready. */
   restartApiServer(): Promise<void>;

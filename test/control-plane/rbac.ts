@@ -21,12 +21,17 @@ const coordinatorClusterRole: KubeObject = {
   metadata: { name },
   rules: [
     { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'] },
+    { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
     // For --evict.
     { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
     { apiGroups: ['workspace.gitpod.io'], resources: ['workspaces'], verbs: ['list', 'watch'] },
     { apiGroups: ['labels.banzaicloud.io'], resources: ['nodepoollabelsets'], verbs: ['list', 'watch'] },
     { apiGroups: ['labels.banzaicloud.io'], resources: ['nodepoollabelsets/status'], verbs: ['patch'] },
+    { apiGroups: ['rollcall.dev'], resources: ['nodeservices', 'nodeholds'], verbs: ['list', 'watch'] },
+    { apiGroups: ['rollcall.dev'], resources: ['nodeservices/status', 'nodeholds/status'], verbs: ['patch'] },
+    { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['list', 'watch'] },
+    { apiGroups: ['resource.k8s.io'], resources: ['resourceslices'], verbs: ['list', 'watch'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   ],

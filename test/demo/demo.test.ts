@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { exitOf, killChild, spawnChild } from '../control-plane/child.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { httpGet } from '../rig/http-get.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 
@@ -60,6 +61,15 @@ test('the tour sees every label come and go, and exits with 0', { timeout: 180_0
   expect(text()).not.toContain('FAIL');
   expect(text().match(/ ok {3}\d\/7 /g)).toHaveLength(7);
   expect(demo.exitCode).toBe(0);
+});
+
+test('the address of the page that it prints is that of its own cluster', { timeout: 90_000 }, async () => {
+  const { text } = startDemo();
+  const find = () => /watch it in a browser: (http:\S+)/.exec(text())?.[1];
+  const url = await waitFor('the address', find, { timeoutMs: 60_000 });
+  expect(await httpGet(url)).toMatchObject({ status: 200, body: expect.stringContaining('<!doctype html>') });
+  const nodes = async () => (await httpGet(`${url}v1/nodes`)).body;
+  await waitFor('the nodes of the demo', async () => (await nodes()).includes('"name":"node-4"'));
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

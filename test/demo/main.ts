@@ -54,7 +54,9 @@ async function play({ once, kubeconfig }: Options, stopped: Promise<string>): Pr
     const stage = await Promise.race([setting, stopped]);
     if (typeof stage === 'string') return STOPPED_EARLY;
     screen.log(`look around with: ${opened.lookAround}`);
-    stage.footer = KEYS;
+    const { consoleUrl } = await stage.rig.leader();
+    screen.log(`watch it in a browser: ${consoleUrl}`);
+    stage.footer = `${consoleUrl}  ${KEYS}`;
     try {
       if (once) return (await Promise.race([runTour(stage, screen), stopped])) === true ? 0 : 1;
       screen.log(`stopping: ${await runShow(stage, screen, process.stdin, stopped)}`);

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import { ApiClient, ApiError } from '../control-plane/api-client.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
@@ -18,8 +18,11 @@ export const NODE_PREFIX = 'rollcall-demo-';
  * already run, and removes what it made when it is stopped.
  */
 export async function outsideCluster(kubeconfig: string, screen: Screen): Promise<RigCluster> {
-  const api = connect(kubeconfig);
-  await refuseWhereInstalled(api);
+  const { api, close } = await connect(kubeconfig);
+  await refuseWhereInstalled(api).catch((error: unknown) => {
+    close();
+    throw error;
+  });
   screen.log(`using the cluster at ${api.url} (${kubeconfig}), not an embedded one`);
   screen.log(
     `it gets, until the end: the namespace ${ownNamespace} with roles of the same name, and five Nodes ${NODE_PREFIX}*`,
@@ -35,7 +38,7 @@ export async function outsideCluster(kubeconfig: string, screen: Screen): Promis
     await removeNodes(api);
     await removeAccess(api);
     await rm(dir, { recursive: true, force: true });
-    api.close();
+    close();
   };
   try {
     const { coordinatorKubeconfig } = await installAccess({ api, kubeconfigFor });
@@ -47,29 +50,41 @@ export async function outsideCluster(kubeconfig: string, screen: Screen): Promis
   }
 }
 
-/** Connects as the kubeconfig's current context says, by token or client certificate; the demo can use no other way. */
-function connect(path: string): ApiClient {
-  const config = new KubeConfig();
-  config.loadFromFile(path);
-  const cluster = config.getCurrentCluster();
-  const user = config.getCurrentUser();
-  if (!cluster || !user) throw new Error(`--kubeconfig: ${path} has no current context with a cluster and a user`);
-  const cert = readPem(user.certData, user.certFile);
-  const key = readPem(user.keyData, user.keyFile);
-  if (!user.token && !(cert && key)) {
-    throw new Error(`--kubeconfig: user ${user.name} has neither a token nor a client certificate`);
-  }
-  return new ApiClient({
-    url: cluster.server,
-    ca: readPem(cluster.caData, cluster.caFile) ?? '',
-    ...(user.token ? { token: user.token } : {}),
-    ...(cert && key ? { clientCert: { cert, key } } : {}),
-  });
-}
+/** How often it is seen to that the token is one that counts; a plugin is asked when its own has expired. */
+const RENEW_EVERY_MS = 30_000;
 
-function readPem(base64: string | undefined, file: string | undefined): string | undefined {
-  if (base64) return Buffer.from(base64, 'base64').toString();
-  return file ? readFileSync(file, 'utf8') : undefined;
+type Connection = { api: ApiClient; close: () => void };
+
+/**
+ * Connects as the kubeconfig's current context has it, in every way that kubectl knows: plugins for credentials (`exec`)
+ * included, as those of EKS, GKE and AKS.
+ */
+async function connect(path: string): Promise<Connection> {
+  const access = fileAccess({ kubeconfig: path, master: '' });
+  const ask = async () => (await access.options()) as RequestOptions & { headers: Record<string, string> };
+  const { ca, cert, key, headers } = await ask();
+  const tokenIn = (header: string | undefined) => header?.replace(/^Bearer /, '');
+  let token = tokenIn(headers['Authorization']);
+  const renewing = setInterval(() => {
+    ask().then(
+      (options) => {
+        token = tokenIn(options.headers['Authorization']);
+      },
+      // The token that is there may be good for a while.
+      () => {},
+    );
+  }, RENEW_EVERY_MS);
+  const api = new ApiClient({
+    url: access.server,
+    ca: String(ca ?? ''),
+    ...(token === undefined ? {} : { token: () => token ?? '' }),
+    ...(cert && key ? { clientCert: { cert: String(cert), key: String(key) } } : {}),
+  });
+  const close = () => {
+    clearInterval(renewing);
+    api.close();
+  };
+  return { api, close };
 }
 
 async function refuseWhereInstalled(api: ApiClient): Promise<void> {

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { VERSION } from '@rollcall/common/version.ts';
 import { fillBlock } from './blocks.ts';
 import { chartBlocks, chartFiles } from './chart/files.ts';
 import { manifestFiles } from './manifests/files.ts';
@@ -36,6 +37,11 @@ for (const block of [...(await referenceBlocks()), ...chartBlocks(), ...monitori
 }
 for (const { file, content } of [...manifestFiles(), ...ruleFiles(), ...chartFiles(), ...monitoringFiles()])
   bring(file, file, () => content);
+
+// Published to a package registry, which wants it there.
+bring('packages/kubectl-rollcall/package.json', 'packages/kubectl-rollcall/package.json: version', (before = '') =>
+  before.replace(/^ {2}"version": ".*"/m, `  "version": "${VERSION}"`),
+);
 
 if (stale.length > 0) {
   const lines = stale.map((entry) => `  ${entry}\n`).join('');

@@ -1,59 +1,67 @@
-import { mkdir, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { indentLastLines } from '../control-plane/child.ts';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Environment, readEnvironment } from '../control-plane/environment.ts';
-import { withFileLock } from '../control-plane/file-lock.ts';
-import { showProgress } from '../control-plane/progress.ts';
-import { readToolsModule } from './module.ts';
-import { type Outcome, run } from './run.ts';
+import { type Outcome, run } from '../control-plane/run.ts';
+import { ensureGoTool, type GoTool, goToolDir } from '../go-tools/go-tool.ts';
 
 /** Runs Helm and returns what it printed. @throws with what it said on standard error. */
-export type Helm = (args: readonly string[], options?: { kubeconfig?: string; stdin?: string }) => Promise<string>;
+export type Helm = (args: readonly string[], options?: HelmOptions) => Promise<string>;
+
+type HelmOptions = {
+  kubeconfig?: string;
+  stdin?: string;
+  /** What it printed on standard error comes as well, such as logs of hooks. */
+  withErrors?: boolean;
+};
+
+/** Major versions that the chart is for; each has a Go module that says which version is tested. */
+export const HELM_VERSIONS = [3, 4] as const;
+type Major = (typeof HELM_VERSIONS)[number];
+
+const MODULES: Readonly<Record<Major, string>> = { 3: import.meta.dirname, 4: join(import.meta.dirname, 'v4') };
 
 /**
- * Finds Helm at the first place that has the version that the module in this folder requires: KUBEBUILDER_ASSETS, the
- * PATH, the cache; else builds it into the cache, which takes a minute or two the first time.
+ * Finds Helm at the first place that has the version that the module requires: KUBEBUILDER_ASSETS, the PATH, the cache;
+ * else builds it into the cache, which takes a minute or two the first time.
  */
-export async function ensureHelm(environment: Environment = readEnvironment()): Promise<Helm> {
-  const module = await readToolsModule(import.meta.dirname);
-  const cacheDir = join(
-    dirname(environment.cacheRoot),
-    'helm',
-    `${module.version}-${environment.os}-${environment.arch}-${module.hash}`,
-  );
-  const cached = join(cacheDir, 'helm');
-  const isIt = async (command: string) => {
-    const { code, out } = await run(command, ['version', '--template', '{{.Version}}'], environment.variables);
-    return code === 0 && out.trim() === `v${module.version}`;
-  };
-  const places = [...(environment.assetsDir ? [join(environment.assetsDir, 'helm')] : []), 'helm', cached];
-  for (const place of places) if (await isIt(place)) return helmAt(place, cacheDir, environment);
+export async function ensureHelm(major: Major = 3, environment: Environment = readEnvironment()): Promise<Helm> {
+  const { tool, version } = await helmModule(major);
+  const dir = await goToolDir(tool, environment);
+  const places = [...(environment.assetsDir ? [join(environment.assetsDir, 'helm')] : []), 'helm'];
+  for (const place of places) {
+    const { code, out } = await run(place, ['version', '--template', '{{.Version}}'], environment.variables);
+    if (code === 0 && out.trim() === `v${version}`) return helmAt(place, dir, environment);
+  }
+  return helmAt(await ensureGoTool(tool, environment), dir, environment);
+}
 
-  await mkdir(cacheDir, { recursive: true });
-  const progress = showProgress(process.stderr, 'helm: building with Go, which takes a minute or two the first time');
-  await withFileLock(join(cacheDir, 'lock'), async () => {
-    if (await isIt(cached)) return;
-    const temporary = `${cached}-${process.pid}`;
-    const args = ['build', '-trimpath', '-ldflags', module.linkerFlags, '-o', temporary, module.package];
-    const env = { ...environment.variables, CGO_ENABLED: '0' };
-    const { code, err } = await run(environment.goCommand, args, env, { cwd: module.dir });
-    if (code !== 0) {
-      await rm(temporary, { force: true });
-      throw new Error(
-        `helm ${module.version} is not to be had, and go build ended with ${code}:\n${indentLastLines(err)}`,
-      );
-    }
-    await rename(temporary, cached);
-  }).finally(() => progress.end());
-  return helmAt(cached, cacheDir, environment);
+/** @throws when its go.mod does not require Helm and its Kubernetes client. */
+async function helmModule(major: Major): Promise<{ tool: GoTool; version: string }> {
+  const dir = MODULES[major];
+  const goMod = await readFile(join(dir, 'go.mod'), 'utf8');
+  const versionOf = (module: string) => {
+    const found = new RegExp(`^\\s*${module.replaceAll('.', '\\.')} v(\\S+)`, 'm').exec(goMod)?.[1];
+    if (found === undefined) throw new Error(`${join(dir, 'go.mod')} does not require ${module}`);
+    return found;
+  };
+  const module = `helm.sh/helm/v${major}`;
+  const version = versionOf(module);
+  const [, minor] = versionOf('k8s.io/client-go').split('.');
+  // Without a cluster, Helm 3 takes the version of Kubernetes from these, as its own build sets them; Helm 4 has its own way.
+  const kubernetes = [`${module}/pkg/chartutil`, `${module}/pkg/lint/rules`].flatMap((place) => [
+    `-X ${place}.k8sVersionMajor=1`,
+    `-X ${place}.k8sVersionMinor=${minor}`,
+  ]);
+  const linkerFlags = [`-X ${module}/internal/version.version=v${version}`, ...(major === 3 ? kubernetes : [])];
+  return { tool: { name: 'helm', package: `${module}/cmd/helm`, dir, linkerFlags }, version };
 }
 
 function helmAt(command: string, dir: string, { variables }: Environment): Helm {
-  return async (args, { kubeconfig, stdin } = {}) => {
+  return async (args, { kubeconfig, stdin, withErrors } = {}) => {
     const folders = { HELM_CACHE_HOME: dir, HELM_CONFIG_HOME: dir, HELM_DATA_HOME: dir };
     const env = { ...variables, ...folders, KUBECONFIG: kubeconfig ?? '/dev/null' };
     const outcome: Outcome = await run(command, args, env, stdin === undefined ? {} : { stdin });
-    if (outcome.code === 0) return outcome.out;
+    if (outcome.code === 0) return withErrors ? outcome.out + outcome.err : outcome.out;
     throw new Error(`helm ${args.join(' ')} ended with ${outcome.code}: ${outcome.err.trim()}`);
   };
 }

@@ -26,6 +26,9 @@ export type Sample = { metric: Record<string, string>; value: [number, string] }
 
 export type Rule = { name: string; state: string; health: string; lastError?: string };
 
+/** Panels that list what is wrong, and so are empty where nothing is. */
+export const PANELS_OF_FAULTS: readonly string[] = ['Not ready now', 'Agents that cannot report now'];
+
 /** A Prometheus of its own on a loopback port, which scrapes and evaluates every second. */
 export class Prometheus {
   readonly #url: string;
@@ -96,7 +99,7 @@ export class Prometheus {
   async unanswered(): Promise<{ panel: string; expr: string }[]> {
     const found = await Promise.all(
       dashboardQueries().map(async ({ panel, expr }) => {
-        const filled = expr.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', '2m');
+        const filled = expr.replaceAll(/\$(cluster|namespace)\b/g, '.*').replaceAll('$__rate_interval', '2m');
         const samples = await this.query(filled);
         return samples.some(({ value }) => value[1] !== 'NaN') ? [] : [{ panel, expr: filled }];
       }),

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Environment, readEnvironment } from '../control-plane/environment.ts';
 import { withFileLock } from '../control-plane/file-lock.ts';
 import { showProgress } from '../control-plane/progress.ts';
-import { run } from '../helm/run.ts';
+import { run } from '../control-plane/run.ts';
 
 /** Commands, as paths or as names to look up on PATH. */
 export type PrometheusTools = { prometheus: string; promtool: string };

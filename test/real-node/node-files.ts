@@ -13,6 +13,8 @@ export interface NodeSettings {
   /** Everything of the node is below it. */
   readonly dir: string;
   readonly pluginDir: string;
+  /** What containerd is told about registries, by host. */
+  readonly registriesDir: string;
   /** Paths. */
   readonly caFile: string;
   readonly certFile: string;
@@ -21,7 +23,7 @@ export interface NodeSettings {
 }
 
 /** Version 2 of the configuration is what containerd 1.6, 1.7 and 2 read. */
-export function containerdConfig({ dir, pluginDir }: NodeSettings): string {
+export function containerdConfig({ dir, pluginDir, registriesDir }: NodeSettings): string {
   const unused = ['snapshotter.v1.aufs', 'snapshotter.v1.btrfs', 'snapshotter.v1.devmapper', 'snapshotter.v1.zfs'];
   const disabled = [...unused, 'internal.v1.opt', 'internal.v1.tracing', 'tracing.processor.v1.otlp'];
   return `version = 2
@@ -44,6 +46,8 @@ disabled_plugins = [${disabled.map((name) => `"io.containerd.${name}"`).join(', 
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${pluginDir}"
     conf_dir = "${dir}/cni"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${registriesDir}"
 `;
 }
 

@@ -127,6 +127,11 @@ export class RealNode {
     return run('nsenter', [...this.#target(), command, ...args]);
   }
 
+  /** What runs a command that follows it as a process of the node's own system, with its files and its network. */
+  get within(): readonly string[] {
+    return ['nsenter', '--target', String(this.#running()), '--mount', '--net', '--'];
+  }
+
   /** Puts an image into the node's store, of the platform of this machine; the archive may hold several. */
   async importImage(archive: string): Promise<void> {
     await this.enter('ctr', ['--namespace=k8s.io', 'images', 'import', archive]);
@@ -269,7 +274,8 @@ export class RealNode {
   #settings(files: Pick<NodeSettings, 'caFile' | 'certFile' | 'keyFile' | 'proxyKubeconfig'>): NodeSettings {
     const { name, ip, podCidr, dir } = this;
     const { place, pluginDir } = this.#parts;
-    return { name, ip, podCidr, dir, pluginDir, clusterCidr: place.podCidr, cgroup: this.#cgroup, ...files };
+    const { podCidr: clusterCidr, registriesDir } = place;
+    return { name, ip, podCidr, dir, pluginDir, registriesDir, clusterCidr, cgroup: this.#cgroup, ...files };
   }
 
   #target(): string[] {

@@ -1,5 +1,6 @@
-import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
-import { findCommand, isExecutable, run } from './command.ts';
+import type { ProgressStream } from '../control-plane/progress.ts';
+import { installPackages } from './apt-get.ts';
+import { findCommand, isExecutable } from './command.ts';
 
 /** What a node is made of besides the binaries of Kubernetes: the Debian packages, and the commands for which each is there. */
 const commandsOf: Readonly<Record<string, readonly string[]>> = {
@@ -20,19 +21,7 @@ const plugins = ['bridge', 'host-local', 'loopback', 'portmap'];
 export async function ensurePackages(log: ProgressStream): Promise<void> {
   const missing = await missingPackages();
   if (missing.length === 0) return;
-  const list = missing.join(' ');
-  if ((await findCommand('apt-get')) === undefined) {
-    throw new Error(`${list} not found, and no apt-get that could install it`);
-  }
-  const progress = showProgress(log, `Installing ${list} with apt-get`);
-  try {
-    await aptGet('update');
-    await aptGet('install', '--yes', '--no-install-recommends', ...missing);
-    progress.end(`Installed ${list}`);
-  } catch (error) {
-    progress.end();
-    throw new Error(`${list} not found, and ${error instanceof Error ? error.message : error}`, { cause: error });
-  }
+  await installPackages(missing, log);
   const still = await missingPackages();
   if (still.length > 0) throw new Error(`${still.join(' ')} not found, although installed with apt-get`);
 }
@@ -54,9 +43,4 @@ async function missingPackages(): Promise<string[]> {
   }
   if ((await findPluginDir()) === undefined) missing.push(pluginsPackage);
   return missing;
-}
-
-function aptGet(...args: string[]): Promise<string> {
-  const settings = ['DEBIAN_FRONTEND=noninteractive', 'apt-get', '--quiet', '--option', 'DPkg::Lock::Timeout=300'];
-  return run('env', [...settings, ...args]);
 }

@@ -19,6 +19,8 @@ export const nodesMax = 4;
 /** What one run has for itself on this machine; all of it is named after its number. */
 export interface Place {
   readonly dir: string;
+  /** What the nodes' containerds are told about registries. */
+  readonly registriesDir: string;
   /** Name of the bridge, on which the host has `hostIp`. */
   readonly bridge: string;
   /** Path of the cgroup in which each node has one. */
@@ -63,8 +65,10 @@ export async function closePlace(place: Place): Promise<void> {
 
 function placeOf(number: number): Place {
   const cgroup = `/${dirPrefix}${number}`;
+  const dir = join(tmpdir(), `${dirPrefix}${number}`);
   return {
-    dir: join(tmpdir(), `${dirPrefix}${number}`),
+    dir,
+    registriesDir: join(dir, 'registries'),
     bridge: `${bridgePrefix}${number}`,
     cgroup,
     hostIp: `10.99.${number}.1`,

@@ -1,3 +1,4 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ApiClient } from '../control-plane/api-client.ts';
 import { ensureBinaries } from '../control-plane/binaries.ts';
@@ -39,6 +40,8 @@ export interface RealCluster {
   addNode(options?: NodeOptions): Promise<RealNode>;
   /** Gives every node that runs, or is added, an image from an OCI archive; pods ask for it by `reference`. */
   importImage(archive: string, reference: string): Promise<void>;
+  /** Has nodes pull from a registry, HOST:PORT, over HTTP. */
+  trustRegistry(name: string): Promise<void>;
   /** Kills every process and removes what the run had on this machine; may be called again. */
   stop(): Promise<void>;
 }
@@ -113,6 +116,11 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
       const image = await renameImage(archive, reference, join(place.dir, `image-${images.length}`));
       images.push(image);
       await Promise.all(nodes.filter(({ pid }) => pid !== undefined).map((node) => node.importImage(image)));
+    },
+    async trustRegistry(name) {
+      const dir = join(place.registriesDir, name);
+      await mkdir(dir, { recursive: true });
+      await writeFile(join(dir, 'hosts.toml'), `[host."http://${name}"]\n  capabilities = ["pull", "resolve"]\n`);
     },
     stop,
   };

@@ -237,7 +237,7 @@ describeOnRealNodes('a cluster of real nodes', () => {
 
     await nodeAt(0).plugUsb(coral);
     expect(await heard).toBe('attached');
-    expect(await ask(one, file)).toEqual({ status: 200, body: '1a6e\n' });
+    expect(await ask(one, file)).toMatchObject({ status: 200, body: '1a6e\n' });
     expect((await ask(other, file)).status).toBe(404);
     await nodeAt(0).unplugUsb(coral.port);
     expect((await ask(one, file)).status).toBe(404);

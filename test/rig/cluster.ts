@@ -29,7 +29,7 @@ export async function embeddedCluster(
   const { api, kubeconfig, binaries } = controlPlane;
   await createServiceAccount(api, 'default', 'default');
   const { coordinatorKubeconfig } = await installAccess(controlPlane);
-  if (fence !== 'no fence') await installFence(controlPlane, 'nodes', fence);
+  if (fence !== 'no fence') await installFence(controlPlane, fence);
   const lookAround = `${binaries.kubectl} --kubeconfig ${kubeconfig} get nodes --show-labels`;
   return { api, coordinatorKubeconfig, lookAround, controlPlane, stop: () => controlPlane.stop() };
 }

@@ -1,14 +1,11 @@
-import type { nodeDocument } from '../../coordinator/src/console/node-document.ts';
+import type { NodeDocument } from '@rollcall/common/console.ts';
 import { sumSamples } from '../control-plane/metrics-text.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { httpGet } from './http-get.ts';
 import { type LogLine, Program } from './program.ts';
 
-/** The page that explains a node. */
-export type NodeDocument = ReturnType<typeof nodeDocument>;
-
 /** Where a coordinator listens. One that replaces another takes over its ports, as a Service would see to. */
-export type CoordinatorPorts = { reports: number; listen: number };
+export type CoordinatorPorts = { reports: number; listen: number; console: number };
 
 export type CoordinatorOptions = {
   ports: CoordinatorPorts;
@@ -23,6 +20,8 @@ export class Coordinator extends Program {
   readonly name: string;
   readonly reportsUrl: string;
   readonly healthUrl: string;
+  /** Of the page, and of what it asks. */
+  readonly consoleUrl: string;
   readonly ports: CoordinatorPorts;
 
   constructor(options: CoordinatorOptions) {
@@ -33,7 +32,7 @@ export class Coordinator extends Program {
         `--reports-listen=127.0.0.1:${ports.reports}`,
         `--listen=127.0.0.1:${ports.listen}`,
         '--scheduler-listen=off',
-        '--console-listen=127.0.0.1:0',
+        `--console-listen=127.0.0.1:${ports.console}`,
         ...(options.args ?? []),
       ],
       env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name },
@@ -43,6 +42,7 @@ export class Coordinator extends Program {
     this.ports = ports;
     this.reportsUrl = `https://127.0.0.1:${ports.reports}`;
     this.healthUrl = `http://127.0.0.1:${ports.listen}`;
+    this.consoleUrl = `http://127.0.0.1:${ports.console}/`;
   }
 
   get(path: string): Promise<{ status: number; body: string }> {

@@ -1,7 +1,9 @@
-import { request } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
+
+export type Answer = { status: number; body: string; headers: IncomingHttpHeaders };
 
 /** A GET of a plain HTTP endpoint. Rejects when there is no answer within 5 s. */
-export function httpGet(url: string): Promise<{ status: number; body: string }> {
+export function httpGet(url: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { timeout: 5000, agent: false }, (response) => {
       let body = '';
@@ -9,7 +11,7 @@ export function httpGet(url: string): Promise<{ status: number; body: string }> 
       response.on('data', (chunk: string) => {
         body += chunk;
       });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }));
       response.on('error', reject);
     });
     outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer from ${url}`)));

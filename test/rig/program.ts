@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { exitOf, killChild, spawnChild } from '../control-plane/child.ts';
+import { killChild, signalChild, spawnChild } from '../control-plane/child.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -20,6 +20,7 @@ export class Program {
   readonly pid: number;
   readonly logs: LogLine[] = [];
   readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown>;
 
   constructor(name: 'agent' | 'coordinator', { args, env = {}, onLog }: ProgramOptions) {
     const file = path.join(ROOT, name, 'dist/main.js');
@@ -29,6 +30,7 @@ export class Program {
       env: { PATH: process.env['PATH'], ...env },
     });
     this.pid = this.#child.pid ?? 0;
+    this.#closed = new Promise((resolve) => this.#child.once('close', resolve));
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       if (!stream) continue;
       createInterface({ input: stream }).on('line', (text) => {
@@ -53,15 +55,15 @@ export class Program {
     return waitFor(`the log line "${msg}"`, check, { timeoutMs });
   }
 
-  /** Sends a signal and, unless the process survives it, waits until it is gone. Returns the exit code. */
+  /** Sends a signal, and waits until the process stands still (SIGSTOP) or is gone. Returns the exit code. */
   async kill(signal: NodeJS.Signals): Promise<number | null> {
-    this.#child.kill(signal);
-    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await exitOf(this.#child);
+    await signalChild(this.#child, signal);
     return this.#child.exitCode;
   }
 
+  /** Waits for its end, and until all is read that it printed. Returns the exit code. */
   async exited(): Promise<number | null> {
-    await exitOf(this.#child);
+    await this.#closed;
     return this.#child.exitCode;
   }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CA_CONFIG_MAP_NAME, readyLabel } from '@rollcall/common/well-known.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
-import { freePort } from '../control-plane/ports.ts';
+import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import type { StandInKind } from '../stand-ins/stand-in.ts';
@@ -26,7 +26,7 @@ export type RigOptions = {
   onCoordinatorLog?: (coordinator: string, line: LogLine) => void;
 };
 
-type Setting = { dir: string; wsDaemonPort: number; registryFacadePort: number };
+type Setting = { dir: string; network: string; wsDaemonPort: number; registryFacadePort: number };
 
 /** Coordinators and simulated nodes in a cluster, all real processes. */
 export class Rig {
@@ -36,7 +36,6 @@ export class Rig {
   readonly history: LabelHistory;
   readonly #options: RigOptions;
   readonly #setting: Setting;
-  readonly #network: string;
   readonly #freePorts: CoordinatorPorts[] = [];
   readonly #coordinatorUrls: string[] = [];
   #coordinatorsStarted = 0;
@@ -46,8 +45,6 @@ export class Rig {
     this.#options = options;
     this.#setting = setting;
     this.cluster = options.cluster;
-    // Rigs of several processes share the loopback network; the process id keeps them apart.
-    this.#network = `127.${64 + (process.pid % 128)}.${(process.pid >> 7) % 256}`;
     this.history = new LabelHistory(options.cluster.api);
   }
 
@@ -55,7 +52,13 @@ export class Rig {
   static async start(options: RigOptions): Promise<Rig> {
     const dir = await mkdtemp(join(tmpdir(), 'rollcall-rig-'));
     removeDirOnExit(dir);
-    const rig = new Rig(options, { dir, wsDaemonPort: await freePort(), registryFacadePort: await freePort() });
+    const network = await loopbackNetwork();
+    const rig = new Rig(options, {
+      dir,
+      network,
+      wsDaemonPort: await freePort(),
+      registryFacadePort: await freePort(),
+    });
     try {
       for (let index = 0; index < (options.coordinators ?? 1); index += 1) await rig.addCoordinator();
       await rig.leader();
@@ -99,7 +102,7 @@ export class Rig {
   }
 
   async #newPorts(): Promise<CoordinatorPorts> {
-    const ports = { reports: await freePort(), listen: await freePort() };
+    const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
     this.#coordinatorUrls.push(`https://127.0.0.1:${ports.reports}`);
     return ports;
   }
@@ -145,7 +148,8 @@ export class Rig {
     const node = await SimulatedNode.create({
       api: this.cluster.api,
       name: `node-${number}`,
-      address: `${this.#network}.${number}`,
+      address: `${this.#setting.network}.${number}`,
+      podAddress: `${this.#setting.network}.${number + 100}`,
       ...this.#setting,
       coordinatorUrls: this.#coordinatorUrls,
       caFile: this.caFile,

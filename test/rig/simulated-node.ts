@@ -12,6 +12,8 @@ export type SimulatedNodeOptions = {
   name: string;
   /** Loopback address of this node alone. */
   address: string;
+  /** Loopback address of its pods, as the pod network gives them one; ws-daemon listens there and nowhere else. */
+  podAddress: string;
   wsDaemonPort: number;
   registryFacadePort: number;
   coordinatorUrls: readonly string[];
@@ -31,23 +33,26 @@ export type SimulatedNodeOptions = {
 export class SimulatedNode {
   readonly name: string;
   readonly address: string;
+  readonly podAddress: string;
   readonly listenPort: number;
   readonly #options: SimulatedNodeOptions;
   readonly #standIns = new Map<StandInKind, StandIn>();
   agent: Program | undefined;
+  #secondAgent: Program | undefined;
   agentPod: { name: string; uid: string } | undefined;
 
   private constructor(options: SimulatedNodeOptions, listenPort: number) {
     this.#options = options;
     this.name = options.name;
     this.address = options.address;
+    this.podAddress = options.podAddress;
     this.listenPort = listenPort;
   }
 
   /** Creates the objects and starts the services, but not the agent. */
   static async create(options: SimulatedNodeOptions): Promise<SimulatedNode> {
     const node = new SimulatedNode(options, await freePort());
-    const { api, name, address, labels } = options;
+    const { api, name, address, podAddress, labels } = options;
     await mkdir(node.#emptySysfs, { recursive: true });
     await createNode(api, name, { internalIP: address, ...(labels ? { labels } : {}) });
     await Promise.all([node.revive('ws-daemon'), node.revive('registry-facade')]);
@@ -58,22 +63,28 @@ export class SimulatedNode {
         nodeName: name,
         labels: { component },
         ready: true,
-        podIP: address,
+        podIP: podAddress,
         hostIP: address,
       });
     }
-    const pod = await createPod(api, {
+    node.agentPod = await node.#createAgentPod(`rollcall-agent-${name}`, node.tokenFile);
+    return node;
+  }
+
+  async #createAgentPod(podName: string, tokenFile: string): Promise<{ name: string; uid: string }> {
+    const { api, address, podAddress } = this.#options;
+    const { metadata } = await createPod(api, {
       namespace: ownNamespace,
-      name: `rollcall-agent-${name}`,
-      nodeName: name,
+      name: podName,
+      nodeName: this.name,
       serviceAccount: agentServiceAccount,
       ready: true,
-      podIP: address,
+      podIP: podAddress,
       hostIP: address,
     });
-    node.agentPod = { name: pod.metadata.name, uid: pod.metadata.uid ?? '' };
-    await writeFile(node.tokenFile, await requestAgentToken(api, node.agentPod));
-    return node;
+    const pod = { name: metadata.name, uid: metadata.uid ?? '' };
+    await writeFile(tokenFile, await requestAgentToken(api, pod));
+    return pod;
   }
 
   /** Of a machine with no bus at all. */
@@ -90,15 +101,29 @@ export class SimulatedNode {
   }
 
   startAgent(args: readonly string[] = []): Program {
+    this.agent = this.#runAgent(this.tokenFile, this.listenPort, args);
+    return this.agent;
+  }
+
+  /** A second agent beside the first, of a pod of its own, as while a DaemonSet with surge is updated. */
+  async startSecondAgent(): Promise<{ agent: Program; podName: string }> {
+    const podName = `rollcall-agent-${this.name}-2`;
+    const tokenFile = `${this.tokenFile}-2`;
+    await this.#createAgentPod(podName, tokenFile);
+    this.#secondAgent = this.#runAgent(tokenFile, await freePort());
+    return { agent: this.#secondAgent, podName };
+  }
+
+  #runAgent(tokenFile: string, listenPort: number, args: readonly string[] = []): Program {
     const { coordinatorUrls, caFile, address, agentArgs = [], onAgentLog } = this.#options;
-    this.agent = new Program('agent', {
+    return new Program('agent', {
       args: [
         `--node-name=${this.name}`,
         `--host-ip=${address}`,
         `--coordinator-url=${coordinatorUrls.join(',')}`,
         `--coordinator-ca-file=${caFile}`,
-        `--token-file=${this.tokenFile}`,
-        `--listen=${address}:${this.listenPort}`,
+        `--token-file=${tokenFile}`,
+        `--listen=${address}:${listenPort}`,
         `--ws-daemon-port=${this.#options.wsDaemonPort}`,
         `--registry-facade-port=${this.#options.registryFacadePort}`,
         `--sysfs-root=${this.#options.sysfsRoot ?? dirname(this.#emptySysfs)}`,
@@ -108,7 +133,6 @@ export class SimulatedNode {
       env: { POD_NAMESPACE: ownNamespace },
       ...(onAgentLog ? { onLog: onAgentLog } : {}),
     });
-    return this.agent;
   }
 
   service(kind: StandInKind): StandIn {
@@ -130,12 +154,17 @@ export class SimulatedNode {
 
   async revive(kind: StandInKind): Promise<void> {
     if (this.runs(kind)) return;
-    const port = kind === 'ws-daemon' ? this.#options.wsDaemonPort : this.#options.registryFacadePort;
-    this.#standIns.set(kind, await startStandIn(kind, { host: this.address, port }));
+    const { wsDaemonPort, registryFacadePort } = this.#options;
+    const where =
+      kind === 'ws-daemon'
+        ? { host: this.podAddress, port: wsDaemonPort }
+        : { host: this.address, port: registryFacadePort };
+    this.#standIns.set(kind, await startStandIn(kind, where));
   }
 
   async stop(): Promise<void> {
     await this.agent?.destroy();
+    await this.#secondAgent?.destroy();
     await Promise.all([...this.#standIns.values()].map((standIn) => standIn.stop()));
   }
 }

@@ -14,6 +14,7 @@ type Round = Floors & {
   reportedMs: number;
   cpuMs: number;
   events: number;
+  reviews: number;
   goneMs: number;
   backMs: number;
   patches: number[];
@@ -62,6 +63,7 @@ export const benchCold: Bench = async (lab, { nodes, rounds }) => {
       unit: '×',
       atMost: 1.15,
     },
+    { what: 'TokenReviews, most', value: Math.max(...all.map(({ reviews }) => reviews)), unit: '', exactly: 0 },
     { what: 'PATCHes a node, fewest', value: Math.min(...patches), unit: '', exactly: 1 },
     { what: 'PATCHes a node, most', value: Math.max(...patches), unit: '', exactly: 1 },
   ];
@@ -74,13 +76,14 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   update('floor');
   const floors = await measureFloors(lab);
   const patches = [await lab.settledPatches()];
-  const eventsBefore = await lab.eventWrites();
+  const [eventsBefore, reviewsBefore] = [await lab.eventWrites(), await lab.tokenReviews()];
   update('start');
   const leadMs = await lab.lead();
   await fleet.report(fleet.names, { ready: true });
   const reportedMs = performance.now() - leadMs;
   const coldMs = (await lab.settled(2)) - leadMs;
   const events = (await lab.eventWrites()) - eventsBefore;
+  const reviews = (await lab.tokenReviews()) - reviewsBefore;
   const { cpuMs } = await processUsage(lab.coordinator.pid);
   patches.push(await lab.settledPatches());
   update('all services go');
@@ -90,7 +93,7 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   const backMs = await turn(lab, true);
   patches.push(await lab.settledPatches());
   const counts = patches.slice(1).map((count, index) => count - (patches[index] ?? 0));
-  return { ...floors, coldMs, reportedMs, cpuMs, events, goneMs, backMs, patches: counts };
+  return { ...floors, coldMs, reportedMs, cpuMs, events, reviews, goneMs, backMs, patches: counts };
 }
 
 async function measureFloors(lab: Lab): Promise<Floors> {

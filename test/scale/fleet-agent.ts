@@ -28,6 +28,10 @@ export class FleetAgent {
   readonly #options: AgentOptions;
   readonly #boot = randomUUID();
   #sequence = 0;
+  /** What the coordinator wants to know of. */
+  #services: readonly string[] = [REGISTRY_FACADE, WS_DAEMON];
+  #notReady: ReadonlySet<string> = new Set();
+  #version: string | undefined;
   #content: ReportContent;
   #digest: string;
   #timer: NodeJS.Timeout | undefined;
@@ -36,14 +40,30 @@ export class FleetAgent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#content = contentOf(true);
+    this.#content = contentOf(this.#services, this.#notReady);
     this.#digest = contentDigest(this.#content);
   }
 
-  /** What the probes of both services are to say from the next report on. */
-  see(ready: boolean): void {
-    this.#content = contentOf(ready);
+  /** What the probes of all services are to say from the next report on, or of these, of an agent of this version. */
+  see(ready: boolean, version?: string, services: readonly string[] = this.#services): void {
+    this.#notReady = new Set(ready ? [] : services);
+    this.#version = version;
+    this.#look();
+  }
+
+  #look(): void {
+    const version = this.#version === undefined ? {} : { version: this.#version };
+    this.#content = { ...contentOf(this.#services, this.#notReady), ...version };
     this.#digest = contentDigest(this.#content);
+  }
+
+  /** Whether the coordinator wants to know of other services than before. */
+  #isToldAnew(services: readonly { name: string }[] | undefined): boolean {
+    const names = services?.map(({ name }) => name).sort();
+    if (!names || names.join() === this.#services.join()) return false;
+    this.#services = names;
+    this.#look();
+    return true;
   }
 
   /** Sends all that it knows, again and again until that is taken, and heartbeats after that. */
@@ -71,7 +91,7 @@ export class FleetAgent {
     if (!reply) return false;
     onTaken(full, sentMs);
     if (era !== this.#era) return true;
-    if (reply.full && !full) return this.#send(true, era);
+    if (this.#isToldAnew(reply.services) || (reply.full && !full)) return this.#send(true, era);
     const delayMs = reply.nextReportSeconds * 1000 * (1 - HEARTBEAT_JITTER * Math.random());
     this.#timer = setTimeout(() => void this.#heartbeat(era), delayMs);
     return true;
@@ -84,9 +104,11 @@ export class FleetAgent {
   }
 }
 
-function contentOf(ready: boolean): ReportContent {
+function contentOf(names: readonly string[], notReady: ReadonlySet<string>): ReportContent {
   const since = new Date().toISOString();
-  const evidence = ready ? 'The service answered' : 'Connection refused';
-  const services = [REGISTRY_FACADE, WS_DAEMON].map((name) => ({ name, ready, since, evidence }));
+  const services = names.map((name) => {
+    const ready = !notReady.has(name);
+    return { name, ready, since, evidence: ready ? 'The service answered' : 'Connection refused' };
+  });
   return { services, devices: DEVICES, facts: { 'cpu.model': 'A processor of the fleet', 'cpu.count': '16' } };
 }

@@ -5,7 +5,11 @@ import { agentServiceAccount, ownNamespace } from '../control-plane/rbac.ts';
 /** Namespace of the services' pods. */
 export const SERVICES_NAMESPACE = 'default';
 
-const LABELS = 17;
+/** Nodes are in groups, one after the other. */
+export const GROUP_LABEL = 'scale.example.com/group';
+export const GROUPS = 10;
+
+const LABELS = 16;
 const IMAGES = 12;
 const CONDITIONS = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'];
 
@@ -24,6 +28,7 @@ export function nodeManifest(name: string, address: string): object {
         'kubernetes.io/hostname': name,
         'kubernetes.io/os': 'linux',
         'gitpod.io/workload_workspace_regular': 'true',
+        [GROUP_LABEL]: groupOf(name),
         ...numbered(LABELS, 'scale.example.com/label', 'a-value-of-usual-length'),
       },
       annotations: numbered(6, 'scale.example.com/annotation', 'a value of usual length for an annotation'),
@@ -53,6 +58,11 @@ export function nodeManifest(name: string, address: string): object {
       })),
     },
   };
+}
+
+/** Of the node of this name, which ends with its number. */
+export function groupOf(name: string): string {
+  return String(Number(/\d+$/.exec(name)?.[0] ?? 0) % GROUPS);
 }
 
 export function servicePodName(service: string, node: string): string {

@@ -29,6 +29,7 @@ export class Fleet {
   readonly #api: ApiClient;
   readonly #client: ReportClient;
   readonly #agents = new Map<string, FleetAgent>();
+  readonly #tokens = new Map<string, string>();
 
   constructor({ api, reportsUrls, ca }: FleetOptions) {
     this.#api = api;
@@ -45,6 +46,7 @@ export class Fleet {
         await createPod(this.#api, servicePod(service, name, address));
       const { metadata } = await createPod(this.#api, agentPod(name, address));
       const token = await requestAgentToken(this.#api, { name: metadata.name, uid: metadata.uid ?? '' });
+      this.#tokens.set(name, token);
       this.#agents.set(name, new FleetAgent({ node: name, token, client: this.#client, onTaken: this.#onTaken(name) }));
       onCreated(name, ++done);
     });
@@ -61,12 +63,29 @@ export class Fleet {
   }
 
   /** Full reports, of all nodes unless told; resolves when every one was taken. Heartbeats follow by themselves. */
-  async report(names: readonly string[] = this.names, see?: { ready: boolean }): Promise<void> {
+  async report(
+    names: readonly string[] = this.names,
+    see?: { ready: boolean; version?: string; services?: readonly string[] },
+  ): Promise<void> {
     await eachOf(names, REPORT_CONCURRENCY, async (name) => {
       const agent = this.#agents.get(name);
-      if (see) agent?.see(see.ready);
+      if (see) agent?.see(see.ready, see.version, see.services);
       await agent?.report();
     });
+  }
+
+  /** Bytes of the longest reply to a report so far. */
+  get replyBytesMax(): number {
+    return this.#client.replyBytesMax;
+  }
+
+  tokenOf(name: string): string {
+    return this.#tokens.get(name) ?? '';
+  }
+
+  /** Reports that were not taken when they were sent. */
+  get refused(): number {
+    return this.#client.notTaken.values().reduce((sum, each) => sum + each, 0);
   }
 
   /** As a kubelet does it: by the status of a service's pod on this node. */

@@ -38,7 +38,7 @@ export class Lab {
     const progress = showProgress(log, 'starting etcd and kube-apiserver');
     const cluster = await embeddedCluster();
     try {
-      const ports = { reports: await freePort(), listen: await freePort() };
+      const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
       // A first leader publishes the CA that all who follow use.
       const first = startCoordinator(cluster, ports);
       const path = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
@@ -139,9 +139,17 @@ export class Lab {
 
   /** PATCHes of Nodes that the API server has counted since its start, applies included, status not. */
   async nodePatches(): Promise<number> {
-    const count = (verb: string) =>
-      this.cluster.controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
-    return (await count('PATCH')) + (await count('APPLY'));
+    return (await this.nodeRequests('PATCH')) + (await this.nodeRequests('APPLY'));
+  }
+
+  /** Requests of one kind; `PATCH` is a merge patch or a JSON patch. */
+  nodeRequests(verb: 'PATCH' | 'APPLY'): Promise<number> {
+    return this.cluster.controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
+  }
+
+  /** TokenReviews, counted likewise. */
+  tokenReviews(): Promise<number> {
+    return this.cluster.controlPlane.requestTotals({ resource: 'tokenreviews' });
   }
 
   /** Events that were created or raised, counted likewise. */

@@ -4,12 +4,16 @@ import { parseArgs } from 'node:util';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { buildBundles } from '../../build.ts';
 import { untilStopped } from '../control-plane/until-stopped.ts';
+import { benchAdmission } from './admission.ts';
+import { benchAgent } from './agent.ts';
 import { benchBurst } from './burst.ts';
 import { benchCold } from './cold.ts';
+import { benchFlood } from './flood.ts';
 import { benchJoin } from './join.ts';
 import { Lab } from './lab.ts';
 import { machineFacts } from './machine.ts';
 import type { Bench, BenchOptions, Measure } from './result.ts';
+import { benchServices } from './services.ts';
 import { benchSteady } from './steady.ts';
 import { roundOf, tableOf } from './table.ts';
 
@@ -19,12 +23,19 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   cold: benchCold,
   burst: benchBurst,
   steady: benchSteady,
+  services: benchServices,
+  admission: benchAdmission,
+  flood: benchFlood,
 };
+
+/** What needs no cluster. */
+const AGENT = 'agent';
+const NAMES = [...Object.keys(BENCHES), AGENT];
 
 const USAGE = `pnpm bench [NAME…] [--nodes N] [--rounds N] [--idle-seconds N]
 
 Measures rollcall on a real control plane with a simulated fleet, and prints each result beside its budget. All of
-${Object.keys(BENCHES).join(', ')} unless told which.
+${NAMES.join(', ')} unless told which.
 
   --nodes N         size of the fleet; 1000 unless told
   --rounds N        how often what is compared with a floor is repeated; 3 unless told
@@ -48,7 +59,7 @@ function readOptions(): Options | undefined {
         help: { type: 'boolean', short: 'h' },
       },
     });
-    const unknown = positionals.filter((name) => !(name in BENCHES));
+    const unknown = positionals.filter((name) => !NAMES.includes(name));
     if (unknown.length > 0) throw new Error(`There is no bench ${unknown.join(', ')}`);
     const count = (text: string) => {
       if (!/^[1-9]\d*$/.test(text)) throw new Error(`${text} is not a positive whole number`);
@@ -59,7 +70,7 @@ function readOptions(): Options | undefined {
       rounds: count(values.rounds),
       idleSeconds: count(values['idle-seconds']),
     };
-    if (!values.help) return { ...options, names: positionals };
+    if (!values.help) return { ...options, names: positionals.length > 0 ? positionals : NAMES };
     process.stdout.write(USAGE);
   } catch (error) {
     process.stderr.write(`${describeError(error)}\n\n${USAGE}`);
@@ -71,32 +82,56 @@ function readOptions(): Options | undefined {
 /** Whatever was started and is not taken down in order, because a stop came early, dies with this process. */
 async function run({ names, ...options }: Options, stopped: Promise<string>): Promise<number> {
   await buildBundles();
+  const onCluster = Object.entries(BENCHES).filter(([name]) => names.includes(name));
+  if (onCluster.length > 0 && !(await runOnCluster(onCluster, options, stopped))) return STOPPED_EARLY;
+  if (!names.includes(AGENT)) return 0;
+  const machine = machineFacts();
+  const measures = await Promise.race([benchAgent(options), stopped]);
+  if (typeof measures === 'string') return STOPPED_EARLY;
+  process.stdout.write(`${tableOf(AGENT, measures)}\n\n`);
+  await keep(AGENT, AGENT, options, machine, measures);
+  return 0;
+}
+
+/** Returns whether it came to its end. */
+async function runOnCluster(
+  benches: readonly [string, Bench][],
+  options: BenchOptions,
+  stopped: Promise<string>,
+): Promise<boolean> {
   const lab = await Promise.race([Lab.open(process.stderr), stopped]);
-  if (typeof lab === 'string') return STOPPED_EARLY;
+  if (typeof lab === 'string') return false;
   try {
-    for (const [name, bench] of Object.entries(BENCHES)) {
-      if (names.length > 0 && !names.includes(name)) continue;
+    for (const [name, bench] of benches) {
       const machine = machineFacts();
       const measures = await Promise.race([bench(lab, options), stopped]);
-      if (typeof measures === 'string') return STOPPED_EARLY;
+      if (typeof measures === 'string') return false;
       process.stdout.write(`${tableOf(`${name}, ${options.nodes} nodes`, measures)}\n\n`);
-      await keep(name, options, machine, measures);
+      await keep(name, `${name}-${options.nodes}`, options, machine, measures);
     }
-    return 0;
+    return true;
   } finally {
     await lab.stop();
   }
 }
 
 /** The last result of each bench and size, so that the history of the file is the history of the speed. */
-async function keep(name: string, options: BenchOptions, machine: object, measures: readonly Measure[]): Promise<void> {
+async function keep(
+  name: string,
+  file: string,
+  options: BenchOptions,
+  machine: object,
+  measures: readonly Measure[],
+): Promise<void> {
   await mkdir(RESULTS, { recursive: true });
   const measured = Object.fromEntries(
     measures.map(({ what, value, unit }) => [unit === '' ? what : `${what}, ${unit}`, roundOf(value)]),
   );
-  const file = path.join(RESULTS, `${name}-${options.nodes}.json`);
   const at = new Date().toISOString();
-  await writeFile(file, `${JSON.stringify({ bench: name, at, ...options, machine, measured }, undefined, 2)}\n`);
+  await writeFile(
+    path.join(RESULTS, `${file}.json`),
+    `${JSON.stringify({ bench: name, at, ...options, machine, measured }, undefined, 2)}\n`,
+  );
 }
 
 const options = readOptions();

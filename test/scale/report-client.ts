@@ -15,28 +15,39 @@ type Answer = { status: number; location: string | undefined; body: string };
 export class ReportClient {
   readonly #agent: Agent;
   readonly #urls: readonly string[];
+  /** By token, how often it was not taken. */
+  readonly notTaken = new Map<string, number>();
   #current = 0;
   #leader: string | undefined;
+  /** Bytes of the longest reply so far. */
+  replyBytesMax = 0;
 
   constructor(urls: readonly string[], ca: string) {
     this.#urls = urls;
     this.#agent = new Agent({ keepAlive: true, ca, maxSockets: SOCKETS_MAX });
   }
 
-  /** `undefined` when it was not taken, for now. Throws when it never will be (4xx but 429). */
+  /**
+   * `undefined` when it was not taken, for now. Throws when it never will be: 4xx but 429, and 401, as its pod may not
+   * have been seen yet.
+   */
   async post(payload: string, token: string): Promise<ReportReply | undefined> {
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
       const origin = this.#leader ?? this.#urls[this.#current % this.#urls.length] ?? '';
       const answer = await this.#send(origin, payload, token).catch(() => undefined);
-      if (answer?.status === 200) return JSON.parse(answer.body) as ReportReply;
+      if (answer?.status === 200) {
+        this.replyBytesMax = Math.max(this.replyBytesMax, Buffer.byteLength(answer.body));
+        return JSON.parse(answer.body) as ReportReply;
+      }
       if (answer?.status === 307 && answer.location !== undefined) {
         this.#leader = new URL(answer.location).origin;
         continue;
       }
-      if (answer && answer.status >= 400 && answer.status < 500 && answer.status !== 429)
+      if (answer && answer.status >= 400 && answer.status < 500 && ![401, 429].includes(answer.status))
         throw new Error(`A report was refused: ${answer.status} ${answer.body}`);
       break;
     }
+    this.notTaken.set(token, (this.notTaken.get(token) ?? 0) + 1);
     this.#leader = undefined;
     this.#current += 1;
     return undefined;

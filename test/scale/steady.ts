@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exitOf, killChild, spawnChild } from '../control-plane/child.ts';
-import { type ProcessUsage, processUsage } from './process-usage.ts';
+import { emptyProcess } from './empty-process.ts';
+import { processUsage } from './process-usage.ts';
 import type { Bench } from './result.ts';
 
-const EMPTY_SETTLES_MS = 2000;
 const BYTES_A_NODE = 8000;
 const MIB = 1024 * 1024;
 
@@ -12,6 +11,7 @@ export const benchSteady: Bench = async (lab, { nodes, idleSeconds }) => {
   const empty = await emptyProcess();
   await lab.during('labelling the fleet', () => lab.labelled(nodes));
   const patchesBefore = await lab.settledPatches();
+  const reviewsBefore = await lab.tokenReviews();
   const { pid } = lab.coordinator;
   const heartbeatsBefore = lab.fleet.taken.heartbeat;
   const before = await processUsage(pid);
@@ -21,6 +21,7 @@ export const benchSteady: Bench = async (lab, { nodes, idleSeconds }) => {
   const budgetMiB = 2 * empty.rssMiB + (lab.fleet.names.length * BYTES_A_NODE) / MIB;
   return [
     { what: 'PATCHes', value: (await lab.nodePatches()) - patchesBefore, unit: '', exactly: 0 },
+    { what: 'TokenReviews', value: (await lab.tokenReviews()) - reviewsBefore, unit: '', exactly: 0 },
     { what: 'heartbeats a second', value: heartbeats / idleSeconds, unit: '' },
     { what: 'CPU of the coordinator, of one core', value: (after.cpuMs - before.cpuMs) / idleSeconds / 10, unit: '%' },
     { what: 'resident memory of the coordinator', value: after.rssMiB, unit: 'MiB', atMost: budgetMiB },
@@ -29,14 +30,3 @@ export const benchSteady: Bench = async (lab, { nodes, idleSeconds }) => {
     { what: 'private memory of an empty process', value: empty.privateMiB, unit: 'MiB' },
   ];
 };
-
-/** What the same Node takes that does nothing. */
-async function emptyProcess(): Promise<ProcessUsage> {
-  const child = spawnChild(process.execPath, { args: ['-e', 'setInterval(() => {}, 60_000)'], stdio: 'ignore' });
-  try {
-    await Promise.race([sleep(EMPTY_SETTLES_MS), exitOf(child)]);
-    return await processUsage(child.pid ?? 0);
-  } finally {
-    await killChild(child);
-  }
-}

@@ -20,7 +20,7 @@ async function main(): Promise<void> {
     await listener.untilNotHanging();
     const { fault } = listener;
     if (fault.kind === 'slow') await sleep(fault.delayMs);
-    const usual = request.url === '/healthz' ? 200 : 404;
+    const usual = request.url === '/healthz' || request.url === '/v2/' ? 200 : 404;
     response.writeHead(fault.kind === 'status' ? fault.status : usual).end();
   }
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { exitOf, hasExited, indentLastLines, killChild, spawnChild } from '../control-plane/child.ts';
+import { hasExited, indentLastLines, killChild, signalChild, spawnChild } from '../control-plane/child.ts';
 import { freePort } from '../control-plane/ports.ts';
 
 /** The services that a node of a Gitpod installation runs. */
 export type StandInKind = 'ws-daemon' | 'registry-facade';
-type AnyKind = StandInKind | 'http-service';
+type AnyKind = StandInKind | 'http-service' | 'csi-driver';
 
 export interface StandInOptions {
   /** `127.0.0.1` unless told. */
@@ -14,6 +14,8 @@ export interface StandInOptions {
   readonly port?: number;
   /** More flags, such as `--http2` or `--cert-file=…`. */
   readonly args?: readonly string[];
+  /** What runs it elsewhere, such as in the namespaces of a node: a command that becomes the one that it is given. */
+  readonly within?: readonly string[];
 }
 
 interface StandInStats {
@@ -33,7 +35,7 @@ export interface StandIn {
   /** Switches a fault, such as `refuse` or `slow 1500`; resolves when it is in force. @throws when there is none such. */
   fault(text: string): Promise<void>;
   stats(): Promise<StandInStats>;
-  /** Sends the signal and, unless it is SIGSTOP or SIGCONT, waits until the process is gone. */
+  /** Sends the signal, and waits until the process stands still (SIGSTOP) or is gone; SIGCONT is not waited for. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends the process; may be called again. */
   stop(): Promise<void>;
@@ -47,7 +49,8 @@ export async function startStandIn(kind: AnyKind, options: StandInOptions = {}):
   const port = options.port ?? (await freePort());
   const file = join(import.meta.dirname, `${kind}.ts`);
   const flags = ['--host', host, '--port', String(port), '--exit-with-input', ...(options.args ?? [])];
-  const child = spawnChild(process.execPath, { args: [file, ...flags], stdio: ['pipe', 'pipe', 'pipe'] });
+  const [command = '', ...args] = [...(options.within ?? []), process.execPath, file, ...flags];
+  const child = spawnChild(command, { args, stdio: ['pipe', 'pipe', 'pipe'] });
   const { stdin, stdout, stderr, pid } = child;
   if (stdin === null || stdout === null || stderr === null || pid === undefined) {
     await killChild(child);
@@ -99,10 +102,7 @@ export async function startStandIn(kind: AnyKind, options: StandInOptions = {}):
       async stats() {
         return JSON.parse((await ask('stats')).replace(/^stats /, '')) as StandInStats;
       },
-      async kill(signal) {
-        child.kill(signal);
-        if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await exitOf(child);
-      },
+      kill: (signal) => signalChild(child, signal),
       stop: () => killChild(child),
     };
   } catch (error) {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { ROOM_IMPORTS } from './rooms.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 
@@ -12,7 +13,7 @@ export function repositoryFiles(): SourceFile[] {
   return listed
     .toString()
     .split('\0')
-    .filter((name) => /\.(ts|md|json|ya?ml|mod)$|\/run$/.test(name))
+    .filter((name) => /\.(tsx?|css|html|md|json|ya?ml|mod)$|\/run$/.test(name))
     .flatMap((name) => {
       try {
         const text = readFileSync(path.join(ROOT, name), 'utf8');
@@ -24,17 +25,28 @@ export function repositoryFiles(): SourceFile[] {
     });
 }
 
+const TEST_CODE =
+  /^test\/|\.test\.ts$|\/testing\/|-fixtures?\.ts$|-simulation\.ts$|fake-clock\.ts$|^vitest\.config\.ts$/;
+
+/** Whether a repository path is of something that only tests use. */
+export function isTestCode(file: string): boolean {
+  return TEST_CODE.test(file);
+}
+
 export function importsOf({ text }: SourceFile): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
-/** The room of a repository path: `agent/probes`, `coordinator/fleet`, `coordinator` for its root, `common`, `test`. */
+/** The room of a repository path: `agent/probes`, `coordinator/decide/rules`, `coordinator` for its root, `common`. */
 export function roomOf(file: string): string {
-  const [top = '', second = '', third = '', fourth] = file.split('/');
+  const [top = '', second = '', ...rest] = file.split('/');
   if (top === 'packages') return second;
-  if ((top === 'agent' || top === 'coordinator') && second === 'src')
-    return fourth === undefined ? top : `${top}/${third}`;
-  return top;
+  if ((top !== 'agent' && top !== 'coordinator') || second !== 'src') return top;
+  for (let depth = rest.length - 1; depth > 0; depth -= 1) {
+    const room = [top, ...rest.slice(0, depth)].join('/');
+    if (room in ROOM_IMPORTS) return room;
+  }
+  return rest.length > 1 ? `${top}/${rest[0]}` : top;
 }
 
 /** Resolves an import to a repository path; packages from outside give `undefined`. */

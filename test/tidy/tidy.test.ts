@@ -1,14 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ALONE } from '../alone.ts';
 import { ENVIRONMENT_FILES, LARGE_FILES, LINES_MAX, PURE_ROOMS, ROOM_IMPORTS, SHARED_ROOT_FILES } from './rooms.ts';
-import { importsOf, ROOT, repositoryFiles, resolveImport, roomOf, type SourceFile } from './sources.ts';
+import { importsOf, isTestCode, ROOT, repositoryFiles, resolveImport, roomOf, type SourceFile } from './sources.ts';
 
 const files = repositoryFiles();
-const sources = files.filter(({ path: name }) => name.endsWith('.ts'));
-const TEST_CODE =
-  /^test\/|\.test\.ts$|\/testing\/|-fixtures?\.ts$|-simulation\.ts$|fake-clock\.ts$|^vitest\.config\.ts$/;
-const production = sources.filter(({ path: name }) => !TEST_CODE.test(name));
+const sources = files.filter(({ path: name }) => /\.tsx?$/.test(name));
+const production = sources.filter(({ path: name }) => !isTestCode(name));
 
 /** Lines of the files in which the pattern is found, as `file:line`. */
 function found(pattern: RegExp, within: readonly SourceFile[]): string[] {
@@ -26,9 +25,9 @@ describe('rooms', () => {
         const target = resolveImport(file.path, specifier);
         const other = target && roomOf(target);
         if (!target || other === undefined || other === room) return [];
-        const sharedRoot = other === 'agent' || other === 'coordinator' ? SHARED_ROOT_FILES.includes(target) : true;
-        const isRoot = room === 'agent' || room === 'coordinator' || room === 'test';
-        return allowed?.includes(other) && (isRoot || sharedRoot) ? [] : [`${file.path} imports ${target}`];
+        if (room === 'coordinator' || room === 'test') return [];
+        const isShared = other !== 'agent' || SHARED_ROOT_FILES.includes(target);
+        return allowed?.includes(other) && isShared ? [] : [`${file.path} imports ${target}`];
       });
     });
     expect(wrong).toEqual([]);
@@ -47,7 +46,9 @@ describe('rooms', () => {
         .filter((entry) => entry.isDirectory() && !/^(node_modules|e2e)$/.test(entry.name))
         .map((entry) => `${parent}/${entry.name}`),
     );
-    rooms.push('agent', 'coordinator', 'packages/common', 'test');
+    const nested = Object.keys(ROOM_IMPORTS).filter((room) => room.startsWith('coordinator/'));
+    rooms.push(...nested.map((room) => room.replace('coordinator/', 'coordinator/src/')));
+    rooms.push('agent', 'coordinator', 'packages/common', 'packages/console-page', 'test');
     expect(rooms.filter((room) => !existsSync(path.join(ROOT, room, 'README.md')))).toEqual([]);
   });
 });
@@ -94,6 +95,11 @@ describe('every file', () => {
   });
 });
 
+test('whatever is said to run alone is a test', () => {
+  const tests = sources.map(({ path: name }) => name).filter((name) => name.endsWith('.test.ts'));
+  expect(Object.keys(ALONE).filter((name) => !tests.includes(name))).toEqual([]);
+});
+
 describe('production code', () => {
   test('logs by the logger, and never to the console', () => {
     expect(found(/\bconsole\.(log|error|warn|info|debug)/, sources)).toEqual([]);
@@ -110,7 +116,7 @@ describe('production code', () => {
   });
 
   test('does nothing on import but in the entry points', () => {
-    const modules = production.filter(({ path: name }) => !/main\.ts$|^build\.ts$|vitest\.config/.test(name));
+    const modules = production.filter(({ path: name }) => !/main\.tsx?$|^build\.ts$|vitest\.config/.test(name));
     expect(found(/^(await |setTimeout|setInterval|process\.on)/, modules)).toEqual([]);
   });
 });

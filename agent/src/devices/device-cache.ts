@@ -3,7 +3,10 @@ import type { DevicesRead } from './types.ts';
 
 /** Far above what any machine has, virtual functions included. */
 const NAMES_MAX = 4096;
-/** How many known devices one scan compares with what they were. Beyond that they take turns, which keeps a scan cheap. */
+/**
+ * How many known devices one scan compares with what they were, and how many urgent ones besides. Beyond that they take
+ * turns, which keeps a scan cheap.
+ */
 const COMPARED_MAX = 64;
 /** How often a device may differ from one look to the next until it is no longer worth hurrying. */
 const HURRIED_LOOKS_MAX = 10;
@@ -13,6 +16,8 @@ export type DeviceLook = {
   signature(name: string): string | undefined;
   /** `undefined` while not all that makes a device can be read. */
   read(name: string): readonly DeviceReport[] | undefined;
+  /** Whether a device is one that does not wait for its turn. */
+  isUrgent?: (device: DeviceReport) => boolean;
 };
 
 type Entry = {
@@ -21,6 +26,7 @@ type Entry = {
   /** Two looks in a row saw the same. Attributes and interfaces may come a moment after the device. */
   settled: boolean;
   looks: number;
+  urgent: boolean;
 };
 
 /** Remembers the devices of a bus by name, so that only those that changed are read. */
@@ -34,10 +40,13 @@ export class DeviceCache {
     const names = listed.length > NAMES_MAX ? listed.toSorted().slice(0, NAMES_MAX) : listed;
     const entries = new Map<string, Entry>();
     let changed = false;
+    let urgent = 0;
     for (const [index, name] of names.entries()) {
       const known = this.#entries.get(name);
-      const entry =
-        known && !isHurried(known) && !this.#hasTurn(index, names.length) ? known : compared(name, known, look);
+      if (known?.urgent) urgent += 1;
+      const mayWait =
+        known && !isHurried(known) && !this.#hasTurn(index, names.length) && !(known.urgent && urgent <= COMPARED_MAX);
+      const entry = mayWait ? known : compared(name, known, look);
       if (entry) entries.set(name, entry);
       changed ||= entry !== known;
     }
@@ -70,7 +79,8 @@ function compared(name: string, known: Entry | undefined, look: DeviceLook): Ent
   // Nothing new about what was given up, say a device that nobody has authorized.
   if (isSameRead && devices === undefined && !isHurried(known)) return known;
   const settled = isSameRead && devices !== undefined;
-  return { signature, devices, settled, looks: isSame ? known.looks + 1 : 1 };
+  const urgent = devices?.some((device) => look.isUrgent?.(device)) === true;
+  return { signature, devices, settled, looks: isSame ? known.looks + 1 : 1, urgent };
 }
 
 function summarize(entries: ReadonlyMap<string, Entry>, notLookedAt: number): DevicesRead {

@@ -26,6 +26,36 @@ describe('distinctDevices', () => {
   });
 });
 
+describe('devices that are alike', () => {
+  const single = (index: number): DeviceReport => ({
+    ...pci('1', { class: '0302' }),
+    count: 1,
+    driver: 'nvidia',
+    address: `0000:${String(index).padStart(4, '0')}:00.0`,
+    iommuGroup: String(index),
+  });
+
+  test('are counted', () => {
+    const devices = [pci('1'), { ...pci('1'), count: 2 }, { ...pci('1'), driver: 'x', count: 1 }];
+    expect([...distinctDevices(devices).values()]).toEqual([
+      { ...pci('1'), count: 1, driver: 'x' },
+      { ...pci('1'), count: 3 },
+    ]);
+  });
+
+  test('are told of one by one, up to a limit, and counted beyond', () => {
+    const devices = Array.from({ length: 1000 }, (_, index) => single(index));
+    const distinct = [...distinctDevices(devices.toReversed()).values()];
+    expect(distinct).toHaveLength(65);
+    expect(distinct.filter(({ address }) => address !== undefined)).toEqual(devices.slice(0, 64));
+    expect(distinct.find(({ address }) => address === undefined)).toEqual({
+      ...pci('1', { class: '0302' }),
+      count: 936,
+      driver: 'nvidia',
+    });
+  });
+});
+
 describe('fitIntoReport', () => {
   test('keeps everything that the coordinator takes', () => {
     expect(DEVICES_MAX).toBe(REPORT_LIMITS.devices);

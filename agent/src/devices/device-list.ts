@@ -6,10 +6,39 @@ export const DEVICES_MAX = 512;
 /** Half of what the body of a report may have; in bytes of JSON. */
 const DEVICES_BYTES_MAX = 128 * 1024;
 
-/** Devices by what they are, each once, in an order that depends on nothing else. */
+/** How many are told of one by one, with all that is known of them. Beyond that, those that are alike are counted. */
+const SINGLES_MAX = 64;
+
+/** Devices by what they are, those that are alike counted, in an order that depends on nothing else. */
 export function distinctDevices(devices: Iterable<DeviceReport>): Map<string, DeviceReport> {
-  const keyed = [...devices].map((device) => [canonicalJson(device), device] as const);
-  return new Map(keyed.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+  const all = [...devices];
+  const singles = all.filter(isSingle).sort((a, b) => (addressOf(a) < addressOf(b) ? -1 : 1));
+  const alike = new Set(singles.slice(SINGLES_MAX));
+  const distinct = new Map<string, DeviceReport>();
+  for (const given of all) {
+    const { count = 1, ...device } = alike.has(given) ? withoutPlace(given) : given;
+    const key = canonicalJson(device);
+    distinct.set(key, { ...device, count: (distinct.get(key)?.count ?? 0) + count });
+  }
+  return new Map([...distinct].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}
+
+function isSingle({ address }: DeviceReport): boolean {
+  return address !== undefined;
+}
+
+function addressOf({ bus, address }: DeviceReport): string {
+  return `${bus} ${address}`;
+}
+
+function withoutPlace({ bus, attributes, count, driver, virtual }: DeviceReport): DeviceReport {
+  return {
+    bus,
+    attributes,
+    ...(count === undefined ? {} : { count }),
+    ...(driver === undefined ? {} : { driver }),
+    ...(virtual ? { virtual } : {}),
+  };
 }
 
 /** As many as a report may hold, those of an identity before all others, and what had to be left out. */
@@ -23,7 +52,8 @@ export function fitIntoReport(
   for (const wanted of [true, false]) {
     for (const [key, device] of entries) {
       if ((identityOf(device) !== undefined) !== wanted || kept.size >= DEVICES_MAX) continue;
-      bytes += Buffer.byteLength(key) + 1;
+      // The count is not part of the key.
+      bytes += Buffer.byteLength(key) + 20;
       if (bytes <= DEVICES_BYTES_MAX) kept.add(device);
     }
   }

@@ -6,13 +6,12 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { registerCollectorMetrics } from '../collector-metrics.ts';
+import { openBuses } from './buses.ts';
 import { deviceName } from './device-list.ts';
 import { DeviceScanner } from './device-scanner.ts';
-import { createDeviceTreeCollector } from './device-tree/device-tree-collector.ts';
 import { openHostFiles } from './host-files.ts';
 import { registerDeviceMetrics } from './metrics.ts';
-import { createPciCollector } from './pci/pci-collector.ts';
-import { CORAL, CORAL_USED, FakeSysfs } from './testing/fake-sysfs.ts';
+import { CORAL, CORAL_USED, FakeSysfs, hostOf } from './testing/fake-sysfs.ts';
 import type { BusCollector, BusReading } from './types.ts';
 import { createUsbCollector } from './usb/usb-collector.ts';
 
@@ -45,11 +44,7 @@ afterEach(() => {
 function start(collectors?: readonly BusCollector[], graceMs = 5000) {
   const files = openHostFiles();
   scanner = new DeviceScanner({
-    collectors: collectors ?? [
-      createUsbCollector(sysfs.root, files, () => scanner.scanSoon()),
-      createPciCollector(sysfs.root, files),
-      createDeviceTreeCollector(sysfs.procfs, sysfs.root, files),
-    ],
+    collectors: collectors ?? openBuses(hostOf(sysfs, files, () => scanner.scanSoon())),
     graceMs,
     identityOf,
     clock,
@@ -199,7 +194,7 @@ describe('a bus', () => {
   test('that fails keeps what was last seen on it, and disturbs no other', async () => {
     const pci = vi.fn(() => reading('1'));
     sysfs.usb('1-2', KEYBOARD);
-    start([createUsbCollector(sysfs.root, openHostFiles(), () => {}), scripted('pci', pci)]);
+    start([createUsbCollector(hostOf(sysfs)), scripted('pci', pci)]);
     await clock.advance(6000);
     pci.mockImplementation(fail);
     sysfs.remove('usb', '1-2');

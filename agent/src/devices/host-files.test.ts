@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
@@ -83,6 +92,12 @@ describe('signature', () => {
     writeFileSync(at('vendor.new'), '0x10de\n');
     writeFileSync(at('vendor'), '0x10de\n');
     expect(files.signature(at('vendor'))).not.toBe(before);
+  });
+
+  test('is the same when the kernel forgets an inode of sysfs and makes it anew with the time of that moment', () => {
+    const before = files.signature(at('vendor'));
+    utimesSync(at('vendor'), 1, 1);
+    expect(files.signature(at('vendor'))).toBe(before);
   });
 
   test.each(['missing', 'broken', 'loop-a', 'vendor/below'])('is none for %s', (name) => {

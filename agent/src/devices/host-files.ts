@@ -11,8 +11,16 @@ export type HostFiles = {
   list(directory: string): string[] | undefined;
   /** Names of the directories in a directory, links not included; none where they cannot be listed. */
   directories(directory: string): string[];
-  /** Tells one file from its successor under the same name; `undefined` where there is none. */
+  /**
+   * Tells one file from its successor under the same name; `undefined` where there is none. By its inode number and, in
+   * what stands in for sysfs, when it was made: the other times of a file in sysfs are those at which the kernel made the
+   * inode, which it forgets when it wants the memory. The number stays, and is not given again soon.
+   */
   signature(file: string): string | undefined;
+  /** Changes with the number of directories in a directory; `undefined` where it cannot be told. */
+  childCount(directory: string): number | undefined;
+  /** Where a symbolic link leads, as it is written; `undefined` where there is none. */
+  link(file: string): string | undefined;
   /** The first `FILE_BYTES_MAX` bytes of a regular file; `undefined` for whatever cannot be read like one. */
   text(file: string): string | undefined;
   /** The same for files that the kernel may keep a reader waiting for. Never rejects. */
@@ -52,7 +60,21 @@ export function openHostFiles(): HostFiles {
     signature(file) {
       try {
         const stats = fs.statSync(file, { throwIfNoEntry: false });
-        return stats && `${stats.ino} ${stats.mtimeMs} ${stats.ctimeMs}`;
+        return stats && `${stats.ino} ${stats.birthtimeMs}`;
+      } catch (err) {
+        return nothing(err);
+      }
+    },
+    childCount(directory) {
+      try {
+        return fs.statSync(directory, { throwIfNoEntry: false })?.nlink;
+      } catch (err) {
+        return nothing(err);
+      }
+    },
+    link(file) {
+      try {
+        return fs.readlinkSync(file);
       } catch (err) {
         return nothing(err);
       }

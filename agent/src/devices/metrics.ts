@@ -10,7 +10,7 @@ export function registerDeviceMetrics(registry: Registry): DeviceMetrics {
   const labelNames = ['bus'] as const;
   const reported = new Gauge({
     name: 'rollcall_agent_devices',
-    help: 'Devices in the report. Those that are alike in all attributes are one.',
+    help: 'Entries for devices in the report. Those that are alike are one, with their number.',
     labelNames,
     registers,
   });

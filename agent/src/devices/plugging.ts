@@ -13,8 +13,8 @@ export function pluggingBetween(before: Iterable<DeviceReport>, after: Iterable<
     const key = `${device.bus} ${deviceName(device)}`;
     changes.set(key, { device, change: (changes.get(key)?.change ?? 0) + change });
   };
-  for (const device of before) count(device, -1);
-  for (const device of after) count(device, 1);
+  for (const device of before) count(device, -(device.count ?? 1));
+  for (const device of after) count(device, device.count ?? 1);
   const pluggings = new Map<DeviceBus, Plugging>();
   for (const { device, change } of changes.values()) {
     if (change === 0) continue;

@@ -56,18 +56,37 @@ describe('a device of a known identity that vanished', () => {
     expect(at(11_000)).toEqual([]);
   });
 
-  test('goes at once while another of its kind is there, on whatever bus', () => {
+  test('on USB stays until one has come in its place, whatever else of its kind is there', () => {
     const { at } = start();
     at(0, usb('1a6e:089a', 'A'), usb('1a6e:089a', 'B'), CORAL_PCI);
-    expect(at(1000, usb('1a6e:089a', 'B'), CORAL_PCI)).toEqual(['1ac1:089a', '1a6e:089aB']);
-    expect(at(2000, CORAL_PCI)).toEqual(['1ac1:089a']);
+    expect(at(1000, usb('1a6e:089a', 'B'), CORAL_PCI)).toHaveLength(3);
+    expect(at(2000, usb('18d1:9302', 'A'), usb('1a6e:089a', 'B'), CORAL_PCI)).toEqual([
+      '1ac1:089a',
+      '1a6e:089aB',
+      '18d1:9302A',
+    ]);
   });
 
-  test('stays with those that vanished together with it', () => {
+  test('on PCI goes at once while another of its kind is there, so that the loss of one of eight shows', () => {
     const { at } = start();
-    at(0, usb('1a6e:089a', 'A'), usb('1a6e:089a', 'B'));
+    const gpu = (address: string): DeviceReport => ({ ...CORAL_PCI, address });
+    at(0, gpu('a'), gpu('b'));
+    expect(at(1000, gpu('a'))).toHaveLength(1);
+    expect(at(2000)).toHaveLength(1);
+    expect(at(7000)).toHaveLength(0);
+  });
+
+  test('stays with those that vanished together with it, each until one has come', () => {
+    const { at } = start();
+    const [a, b] = [usb('1a6e:089a', 'A'), usb('1a6e:089a', 'B')].map((one, index) => ({
+      ...one,
+      address: `1-${index}`,
+    }));
+    if (!a || !b) throw new Error('not two');
+    at(0, a, b);
     expect(at(1000)).toEqual(['1a6e:089aA', '1a6e:089aB']);
-    expect(at(2000, usb('18d1:9302', 'A'))).toEqual(['18d1:9302A']);
+    expect(at(2000, { ...usb('18d1:9302', 'B'), address: b.address })).toEqual(['18d1:9302B', '1a6e:089aA']);
+    expect(at(6000, { ...usb('18d1:9302', 'B'), address: b.address })).toEqual(['18d1:9302B']);
   });
 
   test('is not held by a device of another identity', () => {

@@ -11,7 +11,9 @@ type Known = { device: DeviceReport; identity: string };
 
 /**
  * Accelerators leave the bus and come back with another id when they are first used, which takes seconds. So one that
- * vanished stays in the report for a while, unless one of the same identity is there to stand for it.
+ * vanished stays in the report for a while, until another of its identity has come in its place. On USB that is one that
+ * has come since; elsewhere devices do not come back as others, and any of its identity will do, so that the loss of one
+ * of many shows at once.
  */
 export class RemovalGrace {
   readonly #options: RemovalGraceOptions;
@@ -28,10 +30,12 @@ export class RemovalGrace {
     for (const [key, known] of this.#seen) {
       if (!seen.has(key)) this.#held.set(key, { ...known, untilMs: nowMs + this.#options.graceMs });
     }
+    for (const [key, known] of seen) if (!this.#seen.has(key)) this.#release(known);
     this.#seen = seen;
     const identities = new Set([...seen.values()].map(({ identity }) => identity));
-    for (const [key, { identity, untilMs }] of this.#held) {
-      if (identities.has(identity) || nowMs >= untilMs) this.#held.delete(key);
+    for (const [key, { device, identity, untilMs }] of this.#held) {
+      const isReplaced = device.bus !== 'usb' && identities.has(identity);
+      if (isReplaced || nowMs >= untilMs) this.#held.delete(key);
     }
     return new Map([...present, ...[...this.#held].map(([key, { device }]) => [key, device] as const)]);
   }
@@ -40,6 +44,13 @@ export class RemovalGrace {
   get untilMs(): number | undefined {
     const ends = [...this.#held.values()].map(({ untilMs }) => untilMs);
     return ends.length === 0 ? undefined : Math.min(...ends);
+  }
+
+  /** One has come: the one that it stands for is at the same place, or else has waited longest. */
+  #release({ device, identity }: Known): void {
+    const alike = [...this.#held].filter(([, held]) => held.identity === identity);
+    const [key] = alike.find(([, held]) => held.device.address === device.address) ?? alike[0] ?? [];
+    if (key !== undefined) this.#held.delete(key);
   }
 
   #known(present: ReadonlyMap<string, DeviceReport>): Map<string, Known> {

@@ -1,6 +1,7 @@
+import type { DeviceBus } from '@rollcall/common/report.ts';
 import type { HostFiles } from './host-files.ts';
 
-export function busDirectory(sysfsRoot: string, bus: 'usb' | 'pci'): string {
+export function busDirectory(sysfsRoot: string, bus: DeviceBus): string {
   return `${sysfsRoot}/bus/${bus}/devices`;
 }
 
@@ -8,7 +9,7 @@ export function busDirectory(sysfsRoot: string, bus: 'usb' | 'pci'): string {
  * Names of what is on a bus; `undefined` when the machine has no such bus. Throws when that cannot be told: without a
  * sysfs, say because it is not mounted, nothing is known of any bus.
  */
-export function listBus(files: HostFiles, sysfsRoot: string, bus: 'usb' | 'pci'): string[] | undefined {
+export function listBus(files: HostFiles, sysfsRoot: string, bus: DeviceBus): string[] | undefined {
   const names = files.list(busDirectory(sysfsRoot, bus));
   if (names === undefined && files.list(`${sysfsRoot}/bus`) === undefined) {
     throw new Error(`there is no sysfs at ${sysfsRoot}`);

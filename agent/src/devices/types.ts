@@ -1,4 +1,5 @@
 import type { DeviceBus, DeviceReport } from '@rollcall/common/report.ts';
+import type { HostFiles } from './host-files.ts';
 
 /** What one reading of a bus found. The same object as before means that nothing changed. */
 export type DevicesRead = {
@@ -12,10 +13,21 @@ export type DevicesRead = {
 /** `absent`: the machine has no such bus, which is no failure. */
 export type BusReading = DevicesRead | 'absent';
 
+/** Where a collector looks. */
+export type BusHost = {
+  sysfsRoot: string;
+  procfsRoot: string;
+  files: HostFiles;
+  /** Whether more is to be told of a device than its ids. */
+  isAccelerator: (device: DeviceReport) => boolean;
+  /** To be called when something became known between two readings. */
+  onLateNews: () => void;
+};
+
 export type BusCollector = {
   bus: DeviceBus;
   /** How long a reading is good for, in milliseconds; 0: every scan reads anew. */
-  validMs: number;
+  readonly validMs: number;
   /** Throws when the bus is there, or may be there, and cannot be read. */
   read(): BusReading;
   /** Whether something about the devices of the last reading is still being read, outside of the event loop. */

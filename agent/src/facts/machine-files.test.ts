@@ -29,8 +29,36 @@ describe('readMachineFiles', () => {
       boardVendor: '',
       boardModel: '',
       cpuinfo: '',
+      cores: [],
+      sockets: [],
+      clockSources: '',
+      hypervisorType: '',
       osRelease: 'ID=debian\n',
     });
+  });
+
+  test('finds each core and each socket once, and passes over what is no processor, or is switched off', () => {
+    const siblings = ['0,2', '1,3', '0,2', '1,3'];
+    for (const [cpu, core] of siblings.entries()) {
+      put(`sys/devices/system/cpu/cpu${cpu}/topology/core_cpus_list`, `${core}\n`);
+      put(`sys/devices/system/cpu/cpu${cpu}/topology/package_cpus_list`, '0-3\n');
+    }
+    mkdirSync(path.join(root, 'sys/devices/system/cpu/cpu4'));
+    put('sys/devices/system/cpu/cpufreq/topology/core_cpus_list', '9\n');
+    expect(readMachineFiles(root)).toMatchObject({ cores: ['0,2', '1,3'], sockets: ['0-3'] });
+  });
+
+  test('knows the names of kernels before 5.2', () => {
+    put('sys/devices/system/cpu/cpu0/topology/thread_siblings_list', '0\n');
+    put('sys/devices/system/cpu/cpu0/topology/core_siblings_list', '0-1\n');
+    expect(readMachineFiles(root)).toMatchObject({ cores: ['0'], sockets: ['0-1'] });
+  });
+
+  test('knows no sockets where the firmware did not tell the kernel', () => {
+    put('sys/devices/system/cpu/cpu0/topology/physical_package_id', '-1\n');
+    put('sys/devices/system/cpu/cpu0/topology/core_cpus_list', '0\n');
+    put('sys/devices/system/cpu/cpu0/topology/package_cpus_list', '0-3\n');
+    expect(readMachineFiles(root)).toMatchObject({ cores: ['0'], sockets: [] });
   });
 
   test('reads no more than the beginning of a huge file', () => {

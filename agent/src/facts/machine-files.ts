@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 
 /** What the kernel and the distribution say in files that anyone may read; empty where there is no such file. */
@@ -9,11 +9,20 @@ export type MachineFiles = {
   boardModel: string;
   /** The beginning of /proc/cpuinfo: one processor, all of them are alike. */
   cpuinfo: string;
+  /** The processors of each core, and of each socket, as ranges such as `0-3,8`: once for each core or socket. */
+  cores: readonly string[];
+  sockets: readonly string[];
+  /** The clock sources that the kernel could use; those of a hypervisor have its name. */
+  clockSources: string;
+  /** `xen`, or nothing. */
+  hypervisorType: string;
   /** The os-release file of the machine; empty in a container, where it is that of the image. */
   osRelease: string;
 };
 
 const DMI = 'sys/class/dmi/id';
+const CPUS = 'sys/devices/system/cpu';
+const CLOCK_SOURCES = 'sys/devices/system/clocksource/clocksource0/available_clocksource';
 
 /** Files that Docker, Podman and every kubelet put into containers. */
 const CONTAINER_MARKS = ['.dockerenv', 'run/.containerenv', 'dev/termination-log'];
@@ -24,6 +33,12 @@ const CONTAINER_MARKS = ['.dockerenv', 'run/.containerenv', 'dev/termination-log
  */
 export function readMachineFiles(root: string): MachineFiles {
   const read = (name: string) => firstBytes(path.join(root, name), 16_384);
+  const topology = (...names: string[]) =>
+    distinct(
+      cpuNames(path.join(root, CPUS)).map((cpu) => firstText(names, (name) => read(`${CPUS}/${cpu}/topology/${name}`))),
+    );
+  // -1: the kernel was not told, and takes all processors for those of one socket.
+  const hasSockets = !read(`${CPUS}/cpu0/topology/physical_package_id`).startsWith('-');
   const contained = CONTAINER_MARKS.some((mark) => existsSync(path.join(root, mark)));
   return {
     systemVendor: read(`${DMI}/sys_vendor`),
@@ -31,8 +46,34 @@ export function readMachineFiles(root: string): MachineFiles {
     boardVendor: read(`${DMI}/board_vendor`),
     boardModel: read(`${DMI}/board_name`),
     cpuinfo: read('proc/cpuinfo'),
+    // The second name is what the file was called before Linux 5.2, and still is.
+    cores: topology('core_cpus_list', 'thread_siblings_list'),
+    sockets: hasSockets ? topology('package_cpus_list', 'core_siblings_list') : [],
+    clockSources: read(CLOCK_SOURCES),
+    hypervisorType: read('sys/hypervisor/type'),
     osRelease: contained ? '' : read('etc/os-release'),
   };
+}
+
+function cpuNames(directory: string): string[] {
+  try {
+    return readdirSync(directory).filter((name) => /^cpu\d+$/.test(name));
+  } catch {
+    return [];
+  }
+}
+
+function firstText(names: readonly string[], read: (name: string) => string): string {
+  for (const name of names) {
+    const text = read(name).trim();
+    if (text !== '') return text;
+  }
+  return '';
+}
+
+/** A processor that is switched off has no topology. */
+function distinct(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((text) => text !== '');
 }
 
 function firstBytes(file: string, bytesMax: number): string {

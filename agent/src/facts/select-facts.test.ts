@@ -3,7 +3,28 @@ import { describe, expect, test } from 'vitest';
 import { parseFacts } from './parse-facts.ts';
 import { type MachineReading, selectFacts } from './select-facts.ts';
 
-const NO_FILES = { systemVendor: '', systemModel: '', boardVendor: '', boardModel: '', cpuinfo: '', osRelease: '' };
+const NO_FILES = {
+  systemVendor: '',
+  systemModel: '',
+  boardVendor: '',
+  boardModel: '',
+  cpuinfo: '',
+  cores: [],
+  sockets: [],
+  clockSources: '',
+  hypervisorType: '',
+  osRelease: '',
+};
+
+/** The beginning of /proc/cpuinfo in a virtual machine. */
+const CPUINFO = `processor\t: 0
+vendor_id\t: GenuineIntel
+cpu family\t: 6
+model\t\t: 106
+model name\t: Intel(R) Xeon(R) Gold 6338 CPU @ 2.00GHz
+stepping\t: 6
+flags\t\t: fpu vme hypervisor lahf_lm
+`;
 
 /** What `systeminformation` and the files give on a server with everything in place. */
 const SERVER: MachineReading = {
@@ -81,6 +102,30 @@ describe('selectFacts', () => {
     });
   });
 
+  test('knows all of the processor without a shell', () => {
+    const files = {
+      ...NO_FILES,
+      cpuinfo: CPUINFO,
+      cores: ['0,4', '1,5', '2,6', '3,7'],
+      sockets: ['0-1,4-5', '2-3,6-7'],
+      clockSources: 'kvm-clock tsc acpi_pm\n',
+    };
+    expect(selectFacts({ ...DISTROLESS, files })).toMatchObject({
+      'cpu-family': '6',
+      'cpu-model': '106',
+      'cpu-stepping': '6',
+      'cpu-cores': '4',
+      'cpu-sockets': '2',
+      virtual: 'true',
+      hypervisor: 'KVM',
+    });
+  });
+
+  test('does not take what has the same name on another architecture for a model', () => {
+    const files = { ...NO_FILES, cpuinfo: 'processor : 0\nmodel : IBM,9009-22A\n' };
+    expect(selectFacts({ ...DISTROLESS, files })).not.toHaveProperty('cpu-model');
+  });
+
   test('takes vendor and model from the files, which need no shell', () => {
     const files = { ...NO_FILES, systemVendor: 'QEMU\n', systemModel: 'Standard PC\n', boardModel: 'Default string\n' };
     const facts = selectFacts({ ...DISTROLESS, files });
@@ -115,7 +160,14 @@ describe('selectFacts', () => {
       systemModel: text,
       boardVendor: text,
       boardModel: text,
-      cpuinfo: text,
+      cpuinfo: fc.oneof(
+        text,
+        text.map((value) => `cpu family: ${value}\nmodel: ${value}\nflags: ${value}`),
+      ),
+      cores: fc.array(text, { maxLength: 3 }),
+      sockets: fc.array(text, { maxLength: 3 }),
+      clockSources: text,
+      hypervisorType: text,
       osRelease: text.map((value) => `ID=${value}`),
     });
     fc.assert(

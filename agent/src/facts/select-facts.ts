@@ -1,4 +1,5 @@
 import type { Systeminformation } from 'systeminformation';
+import { hypervisorOf, isGuest } from './hypervisor.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { FACT_LIMITS } from './parse-facts.ts';
 
@@ -52,6 +53,7 @@ export function selectFacts(reading: MachineReading): Record<string, string> {
   const { cpu, memory, system, board, files } = reading;
   // Without lscpu, `systeminformation` makes up one socket with as many cores as there are threads.
   const lscpu = [cpu.vendor, cpu.family, cpu.model, cpu.stepping].some((text) => text !== '');
+  const hypervisor = hypervisorOf(files) ?? text(system.virtualHost);
   const facts: Record<string, string | undefined> = {
     architecture: text(reading.architecture),
     kernel: text(reading.kernel),
@@ -60,20 +62,20 @@ export function selectFacts(reading: MachineReading): Record<string, string> {
     'cpu-vendor': text(cpu.vendor) ?? (text(cpu.brand) && text(cpu.manufacturer)),
     // A name of one word, as Arm processors have, is taken for the manufacturer.
     'cpu-brand': text(cpu.brand) ?? text(cpu.manufacturer),
-    'cpu-family': text(cpu.family),
-    'cpu-model': text(cpu.model),
-    'cpu-stepping': text(cpu.stepping),
+    'cpu-family': x86('cpu family', files.cpuinfo) ?? text(cpu.family),
+    'cpu-model': x86('model', files.cpuinfo) ?? text(cpu.model),
+    'cpu-stepping': x86('stepping', files.cpuinfo) ?? text(cpu.stepping),
     'cpu-threads': amount(cpu.cores),
-    'cpu-cores': lscpu ? amount(cpu.physicalCores) : undefined,
-    'cpu-sockets': lscpu ? amount(cpu.processors) : undefined,
+    'cpu-cores': amount(files.cores.length) ?? (lscpu ? amount(cpu.physicalCores) : undefined),
+    'cpu-sockets': amount(files.sockets.length) ?? (lscpu ? amount(cpu.processors) : undefined),
     'cpu-max-mhz': amount(Math.round(cpu.speedMax * 1000)),
     'memory-total-bytes': amount(memory.total),
     'system-vendor': text(files.systemVendor) ?? text(system.manufacturer),
     'system-model': text(files.systemModel) ?? text(system.model),
     'board-vendor': text(files.boardVendor) ?? text(board.manufacturer),
     'board-model': text(files.boardModel) ?? text(board.model),
-    virtual: virtual(system, files.cpuinfo),
-    hypervisor: text(system.virtualHost),
+    virtual: system.virtual || hypervisor !== undefined ? 'true' : text(isGuest(files.cpuinfo)?.toString()),
+    hypervisor,
   };
   return Object.fromEntries(Object.entries(facts).filter((fact): fact is [string, string] => fact[1] !== undefined));
 }
@@ -93,9 +95,8 @@ function osRelease(file: string, key: 'ID' | 'VERSION_ID'): string | undefined {
   return text(new RegExp(`^${key}=(["']?)(.*)\\1\\s*$`, 'm').exec(file)?.[2]);
 }
 
-/** Every x86 hypervisor sets a CPU flag; elsewhere the absence of signs proves nothing. */
-function virtual(system: MachineReading['system'], cpuinfo: string): string | undefined {
-  if (system.virtual) return 'true';
-  const flags = /^flags\s*:(.*)$/m.exec(cpuinfo)?.[1];
-  return flags === undefined ? undefined : String(/\bhypervisor\b/.test(flags));
+/** A line of /proc/cpuinfo on x86; some of the names have another meaning, or none, elsewhere. */
+function x86(name: 'cpu family' | 'model' | 'stepping', cpuinfo: string): string | undefined {
+  if (!/^cpu family\s*:/m.test(cpuinfo)) return undefined;
+  return text(new RegExp(`^${name}\\s*:(.*)$`, 'm').exec(cpuinfo)?.[1]);
 }

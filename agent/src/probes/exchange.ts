@@ -1,15 +1,15 @@
 import { connect, type Socket } from 'node:net';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
+import type { ProbeAddress } from './types.ts';
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * Opens a TCP connection, sends `hello` and resolves to the first `replyBytes` bytes of what comes back; with 0 bytes,
+ * Opens a connection, sends `hello` and resolves to the first `replyBytes` bytes of what comes back; with 0 bytes,
  * resolves when connected. The connection is closed in any case. Rejects with the socket's error (a peer that hangs up
  * early is ECONNRESET without a syscall, as in node:https), or with the signal's reason.
  */
 export function exchange(
-  target: ProbeTarget,
+  target: ProbeAddress,
   signal: AbortSignal,
   hello: Uint8Array = NOTHING,
   replyBytes = 0,
@@ -20,7 +20,7 @@ export function exchange(
       return;
     }
     let reply: Buffer = Buffer.alloc(0);
-    const socket = connect({ host: target.host, port: target.port, noDelay: true });
+    const socket = connect({ ...socketAddress(target), noDelay: true });
     const onAbort = () => fail(signal.reason);
     const close = () => {
       signal.removeEventListener('abort', onAbort);
@@ -57,7 +57,13 @@ export function exchange(
  * connection would even keep the service from binding its port.
  */
 export function isConnectedToItself(socket: Socket): boolean {
+  if (socket.remotePort === undefined) return false;
   return socket.localPort === socket.remotePort && socket.localAddress === socket.remoteAddress;
+}
+
+/** An address as `connect` takes it, whatever else the object holds. */
+export function socketAddress(address: ProbeAddress): ProbeAddress {
+  return 'path' in address ? { path: address.path } : { host: address.host, port: address.port };
 }
 
 /** An error as a socket would give it. */

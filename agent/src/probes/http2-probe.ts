@@ -1,7 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { exchange } from './exchange.ts';
+import { idleLine } from './idle-line.ts';
 import { createProbe } from './probe.ts';
-import type { Probe } from './types.ts';
+import type { Probe, ProbeKind } from './types.ts';
 
 const FRAME_HEADER_BYTES = 9;
 const SETTINGS_FRAME = 4;
@@ -32,3 +33,8 @@ function isServerPreface(header: Buffer): boolean {
   // Settings are six bytes each.
   return isSettings && streamId === 0 && header.readUIntBE(0, 3) % 6 === 0;
 }
+
+export const http2: ProbeKind = {
+  kind: 'http2',
+  prepare: (_spec, { clock }) => idleLine(createHttp2Probe(clock)),
+};

@@ -1,13 +1,11 @@
 import type { Agent } from 'node:https';
+import { type CurrentAgent, KEPT } from './http-line.ts';
 
 /**
  * The CA certificates to verify against, in PEM, asked before every probe so that a rotated file takes effect at once;
  * `undefined` while there is none to be had.
  */
 export type CaProvider = () => Buffer | undefined;
-
-/** Gives the agent to ask with at the moment; `undefined` when there is no CA that could be verified against. */
-export type CurrentAgent = () => Agent | undefined;
 
 /**
  * Without `ca`, certificates are not verified. With it, a certificate must chain up to it, but its names are not
@@ -35,15 +33,15 @@ function verifyingAgent(ca: CaProvider): CurrentAgent {
 }
 
 /**
- * An agent of our own, because the global one may have been given a proxy or keeps connections. Its TLS context is made
- * once: the default is a new one for every connection.
+ * An agent of our own, because the global one may have been given a proxy. Its TLS context is made once: the default is
+ * a new one for every connection.
  */
 function createAgent(ca: Buffer | undefined): Agent {
   // By getBuiltinModule, because the TLS and HTTP modules cost 7 MB of resident memory as soon as they are loaded.
   const https = process.getBuiltinModule('node:https');
   const { createSecureContext } = process.getBuiltinModule('node:tls');
   return new https.Agent({
-    keepAlive: false,
+    ...KEPT,
     maxCachedSessions: 0,
     // What is in the file is trusted, be it a root or an intermediate CA, as Go programs have it.
     secureContext: createSecureContext({ ca: ca ?? [], allowPartialTrustChain: true }),

@@ -9,10 +9,14 @@ export type ProbeMetrics = {
   observeProbe(service: string, result: ProbeResult): void;
   observeState(state: ServiceState): void;
   countSentinelClose(service: string): void;
+  /** A service is probed from now on: its series start at zero, so that rates are right. */
+  begin(service: string): void;
+  /** It is no more. */
+  end(service: string): void;
 };
 
-/** Registers the metrics of the probes. The series of the services named start at zero, so that rates are right. */
-export function registerProbeMetrics(registry: Registry, services: readonly string[]): ProbeMetrics {
+/** Registers the metrics of the probes. */
+export function registerProbeMetrics(registry: Registry): ProbeMetrics {
   const registers = [registry];
   const probes = new Counter({
     name: 'rollcall_agent_probes_total',
@@ -39,22 +43,26 @@ export function registerProbeMetrics(registry: Registry, services: readonly stri
     labelNames: ['service'],
     registers,
   });
-  for (const service of services) {
-    for (const verdict of VERDICTS) probes.inc({ service, verdict }, 0);
-    duration.zero({ service });
-    ready.set({ service }, 0);
-    sentinelCloses.inc({ service }, 0);
-  }
   return {
     observeProbe(service, { verdict, latencyMs }) {
       probes.inc({ service, verdict });
-      duration.observe({ service }, latencyMs / 1000);
+      if (latencyMs !== undefined) duration.observe({ service }, latencyMs / 1000);
     },
     observeState(state) {
       ready.set({ service: state.name }, state.ready ? 1 : 0);
     },
     countSentinelClose(service) {
       sentinelCloses.inc({ service });
+    },
+    begin(service) {
+      for (const verdict of VERDICTS) probes.inc({ service, verdict }, 0);
+      duration.zero({ service });
+      ready.set({ service }, 0);
+      sentinelCloses.inc({ service }, 0);
+    },
+    end(service) {
+      for (const verdict of VERDICTS) probes.remove({ service, verdict });
+      for (const metric of [duration, ready, sentinelCloses]) metric.remove({ service });
     },
   };
 }

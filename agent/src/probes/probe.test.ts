@@ -2,7 +2,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import { type Answer, createProbe, formatTarget, ProbeTimeout } from './probe.ts';
-import type { ProbeResult } from './types.ts';
+import type { ProbeAddress, ProbeResult } from './types.ts';
 
 const TARGET = { host: '192.0.2.1', port: 80 };
 const HEALTHY: Answer = { healthy: true, says: 'is well' };
@@ -12,14 +12,17 @@ function failure(code: string, syscall?: string): Error {
 }
 
 /** Probes with attempts that end as listed, in order, and counts them. */
-async function probeWith(outcomes: (Answer | Error)[]): Promise<ProbeResult & { attempts: number }> {
+async function probeWith(
+  outcomes: (Answer | Error)[],
+  target: ProbeAddress = TARGET,
+): Promise<ProbeResult & { attempts: number }> {
   let attempts = 0;
   const probe = createProbe('test', systemClock, () => {
     const outcome = outcomes[attempts];
     attempts += 1;
     return outcome && !(outcome instanceof Error) ? Promise.resolve(outcome) : Promise.reject(outcome);
   });
-  return { ...(await probe(TARGET, new AbortController().signal)), attempts };
+  return { ...(await probe(target, new AbortController().signal)), attempts };
 }
 
 describe('createProbe', () => {
@@ -84,6 +87,30 @@ describe('createProbe', () => {
       });
     },
   );
+
+  it.each<[string, ProbeResult['verdict'], string, number]>([
+    ['ECONNREFUSED', 'hard', 'has no listener (ECONNREFUSED)', 2],
+    ['ENOENT', 'hard', 'is not there (ENOENT)', 2],
+    ['EACCES', 'soft', 'is not permitted to this agent (EACCES)', 1],
+    ['EPERM', 'soft', 'is not permitted to this agent (EPERM)', 1],
+    ['EAGAIN', 'soft', 'takes no more connections (EAGAIN)', 1],
+  ])('says of a socket file what %s means', async (code, verdict, says, attempts) => {
+    const errors = [failure(code, 'connect'), failure(code, 'connect')];
+    expect(await probeWith(errors, { path: '/run/x' })).toMatchObject({
+      verdict,
+      evidence: `test /run/x ${says}`,
+      attempts,
+    });
+  });
+
+  it('needs no second attempt where an answer is proof', async () => {
+    const answer: Answer = { healthy: false, isProof: true, says: 'is none' };
+    expect(await probeWith([answer])).toMatchObject({
+      verdict: 'hard',
+      evidence: 'test 192.0.2.1:80 is none',
+      attempts: 1,
+    });
+  });
 
   it('says how long it waited when its time was over, and does not ask again', async () => {
     const controller = new AbortController();

@@ -1,12 +1,14 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
-import type { Probe, ProbeResult } from './types.ts';
+import type { Probe, ProbeAddress, ProbeResult } from './types.ts';
 
-/** What the service answered, and whether that was the right answer; `says` goes on after the service's address. */
-export type Answer = { healthy: boolean; says: string };
+/**
+ * What the service answered, and whether that was the right answer; `says` goes on after the service's address.
+ * `isProof`: nobody can serve there, and it needs no second look.
+ */
+export type Answer = { healthy: boolean; isProof?: true; says: string };
 
 /** Asks once, over one connection. Rejects with the socket's error, or with the signal's reason when it aborts. */
-export type Attempt = (target: ProbeTarget, signal: AbortSignal) => Promise<Answer>;
+export type Attempt = (target: ProbeAddress, signal: AbortSignal) => Promise<Answer>;
 
 /** The reason with which a probe is aborted when its time is over. */
 export class ProbeTimeout extends Error {
@@ -36,29 +38,39 @@ export function createProbe(protocol: string, clock: Clock, attempt: Attempt): P
   };
 }
 
-/** `HOST:PORT`, IPv6 addresses in brackets. */
-export function formatTarget({ host, port }: ProbeTarget): string {
+/** `HOST:PORT`, IPv6 addresses in brackets, or the path. */
+export function formatTarget(target: ProbeAddress): string {
+  if ('path' in target) return target.path;
+  const { host, port } = target;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** `cut`: the connection was refused, reset or closed, which is worth a second attempt. */
 type Finding = { verdict: ProbeResult['verdict']; says: string; cut: boolean };
 
-async function ask(attempt: Attempt, target: ProbeTarget, signal: AbortSignal): Promise<Finding> {
+async function ask(attempt: Attempt, target: ProbeAddress, signal: AbortSignal): Promise<Finding> {
   try {
-    const { healthy, says } = await attempt(target, signal);
-    return { verdict: healthy ? 'healthy' : 'soft', says, cut: false };
+    const { healthy, isProof, says } = await attempt(target, signal);
+    return { verdict: healthy ? 'healthy' : isProof ? 'hard' : 'soft', says, cut: false };
   } catch (error) {
-    return explainFailure(error, signal);
+    return explainFailure(error, signal, 'path' in target);
   }
 }
 
 /** Tells failures apart by code alone: messages hold addresses, ports and pointers that differ from time to time. */
-function explainFailure(error: unknown, signal: AbortSignal): Finding {
+function explainFailure(error: unknown, signal: AbortSignal, isLocal: boolean): Finding {
   if (signal.aborted) return { verdict: 'soft', says: explainAbort(signal.reason), cut: false };
   const { code, syscall, name } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNREFUSED')
-    return { verdict: 'hard', says: 'refused the connection twice (ECONNREFUSED)', cut: true };
+  if (code === 'ECONNREFUSED') {
+    const says = isLocal ? 'has no listener' : 'refused the connection twice';
+    return { verdict: 'hard', says: `${says} (ECONNREFUSED)`, cut: true };
+  }
+  if (code === 'ENOENT') return { verdict: 'hard', says: 'is not there (ENOENT)', cut: true };
+  if (code === 'EACCES' || code === 'EPERM') {
+    return { verdict: 'soft', says: `is not permitted to this agent (${code})`, cut: false };
+  }
+  // From a socket file only: over the network, the kernel lets wait who finds the queue full.
+  if (code === 'EAGAIN') return { verdict: 'soft', says: 'takes no more connections (EAGAIN)', cut: false };
   if (code === 'ECONNRESET' && syscall !== undefined) {
     return { verdict: 'hard', says: 'reset the connection twice (ECONNRESET)', cut: true };
   }

@@ -1,6 +1,7 @@
-import type { Agent } from 'node:http';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
-import { codedError, isConnectedToItself } from './exchange.ts';
+import type { Agent, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { codedError, isConnectedToItself, socketAddress } from './exchange.ts';
+import type { ProbeAddress } from './types.ts';
 
 export type StatusRequest = {
   protocol: 'http' | 'https';
@@ -10,11 +11,22 @@ export type StatusRequest = {
   headers?: Readonly<Record<string, string>>;
 };
 
+export type StatusAnswer = {
+  status: number;
+  /** The connection, where the server keeps it. */
+  socket: Socket | undefined;
+  /** When the whole answer is there, and the connection is free to be used again. */
+  ended: Promise<void>;
+};
+
+/** Of an answer that is read to its end, for the sake of the connection. */
+const BODY_BYTES_MAX = 64 * 1024;
+
 /**
- * Sends a GET and resolves to the status of the response, whose body is not read. Redirects are not followed. The
- * connection is closed in any case. Rejects with the socket's error, or with the signal's reason.
+ * Sends a GET and resolves to the status of the response as soon as that is there; its body is thrown away. Redirects
+ * are not followed. Rejects with the socket's error, or with the signal's reason, and has closed the connection then.
  */
-export function requestStatus(target: ProbeTarget, signal: AbortSignal, asked: StatusRequest): Promise<number> {
+export function requestStatus(target: ProbeAddress, signal: AbortSignal, asked: StatusRequest): Promise<StatusAnswer> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason);
@@ -26,33 +38,52 @@ export function requestStatus(target: ProbeTarget, signal: AbortSignal, asked: S
       protocol === 'https' ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http');
     const request = send({
       agent,
-      host: target.host,
-      port: target.port,
+      ...('path' in target ? { socketPath: target.path } : socketAddress(target)),
       path,
       headers: { ...headers, 'user-agent': 'rollcall-agent' },
     });
-    const onAbort = () => fail(signal.reason);
-    const close = () => {
-      signal.removeEventListener('abort', onAbort);
-      request.destroy();
-    };
+    const stopListening = () => signal.removeEventListener('abort', onAbort);
     const fail = (error: unknown) => {
-      close();
+      stopListening();
+      request.destroy();
       reject(error);
     };
+    const onAbort = () => fail(signal.reason);
     signal.addEventListener('abort', onAbort);
     request.on('socket', (socket) => {
-      socket.on('connect', () => {
+      if (!socket.connecting) return;
+      socket.once('connect', () => {
         if (isConnectedToItself(socket)) fail(codedError('ECONNREFUSED'));
       });
     });
     // Stays on after the end: destroying the request may report an error of its own.
     request.on('error', fail);
     request.on('response', (response) => {
-      response.on('error', () => {});
-      close();
-      resolve(response.statusCode ?? 0);
+      stopListening();
+      const { socket } = response;
+      const ended = drain(response);
+      const isKept = keepsConnection(response);
+      if (!isKept) request.destroy();
+      resolve({ status: response.statusCode ?? 0, socket: isKept ? socket : undefined, ended });
     });
     request.end();
+  });
+}
+
+/** RFC 9112, section 9.3. */
+function keepsConnection({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && !/\bclose\b/i.test(headers.connection ?? '');
+}
+
+/** Resolves at the end of the answer; never for one that is cut short. */
+function drain(response: IncomingMessage): Promise<void> {
+  let bytes = 0;
+  return new Promise((resolve) => {
+    response.on('error', () => {});
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > BODY_BYTES_MAX) response.destroy();
+    });
+    response.on('end', () => resolve());
   });
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
-import { isConnectedToItself } from './exchange.ts';
+import { isConnectedToItself, socketAddress } from './exchange.ts';
+import type { ProbeAddress } from './types.ts';
 
 /** So that a peer that vanished without a word is noticed in minutes, by the kernel. */
 const KEEP_ALIVE_MS = 15_000;
@@ -8,7 +8,7 @@ const KEEP_ALIVE_MS = 15_000;
 const RECEIVED_BYTES_MAX = 64 * 1024;
 
 /**
- * Holds one idle TCP connection to a service, because the kernel closes it the moment that the process dies. It does
+ * Holds one idle connection to a service, because the kernel closes it the moment that the process dies. It does
  * not judge: a close can also mean that the server tidies up, so whoever is called back has to probe.
  */
 export class Sentinel {
@@ -20,15 +20,15 @@ export class Sentinel {
     this.#onClosed = onClosed;
   }
 
+  /** Whether a connection stands. */
+  get connected(): boolean {
+    return this.#socket?.readyState === 'open';
+  }
+
   /** Connects, unless a connection is held or under way. */
-  hold(target: ProbeTarget): void {
+  hold(target: ProbeAddress): void {
     if (this.#socket) return;
-    const socket = connect({
-      host: target.host,
-      port: target.port,
-      keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_MS,
-    });
+    const socket = connect({ ...socketAddress(target), keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
     this.#socket = socket;
     const lose = () => {
       socket.destroy();

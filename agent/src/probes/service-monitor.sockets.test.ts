@@ -1,9 +1,12 @@
+import { join } from 'node:path';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServiceMonitor, type ServiceMonitor } from './service-monitor.ts';
-import { defineServices, type ProbeKind } from './services.ts';
+import { REGISTRY_FACADE_PROBE } from './service-settings.ts';
+import { openLineFor } from './testing/ask-once.ts';
 import { startChildService } from './testing/child-service.ts';
 import { eventually } from './testing/limits.ts';
+import { temporaryDirectory } from './testing/local-files.ts';
 import { createRawServer, listenOnLoopback } from './testing/servers.ts';
 import type { ServiceDefinition, ServiceState } from './types.ts';
 
@@ -11,12 +14,10 @@ type Times = { periodMs: number; timeoutMs: number };
 /** So long that only the idle connection can notice anything. */
 const ONE_ROUND_ONLY: Times = { periodMs: 3_600_000, timeoutMs: 2000 };
 
-function defineAt(port: number, name: string, times: Times, probe: ProbeKind = 'tcp'): ServiceDefinition {
-  const how = name === 'registry-facade' ? {} : { probe };
-  const service = { name, port, failureThreshold: 3, successThreshold: 1, ...times, ...how };
-  const [definition] = defineServices([service], '127.0.0.1', { clock: systemClock, caFrom: () => () => undefined });
-  if (!definition) throw new Error(`There is no service ${name}`);
-  return definition;
+function defineAt(port: number, name: string, times: Times, kind: 'tcp' | 'tls' | 'http2' = 'tcp'): ServiceDefinition {
+  const timing = { failureThreshold: 3, successThreshold: 1, ...times };
+  const openLine = openLineFor(name === 'registry-facade' ? REGISTRY_FACADE_PROBE : { kind });
+  return { name, openLine, target: { host: '127.0.0.1', port }, ...timing };
 }
 
 type Watched = { monitor: ServiceMonitor; changes: ServiceState[]; probes: () => number };
@@ -56,6 +57,22 @@ describe('a service that is killed', () => {
       { ready: true },
       { ready: false, evidence: `${kind} 127.0.0.1:${service.port} refused the connection twice (ECONNREFUSED)` },
     ]);
+    expect(monitor.rounds()).toBe(1);
+  });
+
+  it.each([
+    ['tcp', { kind: 'unix' }],
+    ['grpc', { kind: 'grpc' }],
+  ] as const)('is known not to be ready without waiting for a round: at a socket, by %s', async (kind, spec) => {
+    const path = join(temporaryDirectory(), 'socket');
+    const service = await startChildService(kind, 511, path);
+    onTestFinished(service.end);
+    const timing = { failureThreshold: 3, successThreshold: 1, ...ONE_ROUND_ONLY };
+    const { monitor, changes } = watch({ name: 'x', openLine: openLineFor(spec), target: { path }, ...timing });
+    await eventually(() => expect(monitor.state()?.ready).toBe(true));
+    service.signal('SIGKILL');
+    await eventually(() => expect(monitor.state()?.ready).toBe(false));
+    expect(changes.at(-1)?.evidence).toBe(`${spec.kind} ${path} has no listener (ECONNREFUSED)`);
     expect(monitor.rounds()).toBe(1);
   });
 });

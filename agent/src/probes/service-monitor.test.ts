@@ -1,109 +1,18 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { ProbeTimeout } from './probe.ts';
-import { createServiceMonitor, type ServiceMonitor } from './service-monitor.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { formatTarget, ProbeTimeout } from './probe.ts';
 import { eventually } from './testing/limits.ts';
-import { createRawServer, listenOnLoopback, type RunningServer } from './testing/servers.ts';
-import type { ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
-
-/** A probe that was asked and has not answered yet. */
-type Question = { target: ProbeTarget; signal: AbortSignal; askedAtMs: number; answer: (result: ProbeResult) => void };
-
-function result(verdict: ProbeResult['verdict'], evidence: string = verdict): ProbeResult {
-  return { verdict, evidence, latencyMs: 1 };
-}
-
-/** A monitor whose clock stands still and whose probe the test answers; the idle connections are real. */
-class Bench {
-  readonly clock = new FakeClock();
-  readonly stop = new AbortController();
-  readonly questions: Question[] = [];
-  readonly changes: ServiceState[] = [];
-  readonly results: ProbeResult[] = [];
-  sentinelCloses = 0;
-  /** Answers every probe at once with this, when set. */
-  automatic: ProbeResult | undefined;
-  readonly monitor: ServiceMonitor;
-
-  constructor(target: ProbeTarget, definition: Partial<ServiceDefinition> = {}, random = 0) {
-    this.monitor = createServiceMonitor(
-      {
-        name: 'ws-daemon',
-        defaultTarget: { host: target.host, port: target.port },
-        probe: (asked, signal) => this.#probe(asked, signal),
-        periodMs: 1000,
-        timeoutMs: 800,
-        failureThreshold: 3,
-        successThreshold: 1,
-        ...definition,
-      },
-      {
-        clock: this.clock,
-        signal: this.stop.signal,
-        random: () => random,
-        onChange: (state) => this.changes.push(state),
-        onRound: (each) => this.results.push(each),
-        onSentinelClosed: () => {
-          this.sentinelCloses += 1;
-        },
-      },
-    );
-  }
-
-  #probe(target: ProbeTarget, signal: AbortSignal): Promise<ProbeResult> {
-    return new Promise((resolve) => {
-      const { promise, resolve: answer } = Promise.withResolvers<ProbeResult>();
-      this.questions.push({ target, signal, askedAtMs: this.clock.monotonic(), answer });
-      signal.addEventListener('abort', () => answer(result('soft', String(signal.reason))));
-      if (this.automatic) answer(this.automatic);
-      void promise.then(resolve);
-    });
-  }
-
-  /** Starts with `random` 0: the first probe is asked at once. */
-  async start(): Promise<void> {
-    this.monitor.start();
-    await this.clock.advance(0);
-  }
-
-  /** Answers the newest question and lets that take effect. */
-  async answer(verdict: ProbeResult['verdict'], evidence?: string): Promise<void> {
-    this.questions.at(-1)?.answer(result(verdict, evidence));
-    await this.clock.advance(0);
-  }
-
-  get askedAtMs(): number[] {
-    return this.questions.map((question) => question.askedAtMs);
-  }
-}
+import { type Bench, createBenchAt, result, serveSilently } from './testing/monitor-bench.ts';
+import type { RunningServer } from './testing/servers.ts';
+import type { ServiceDefinition } from './types.ts';
 
 let server: RunningServer;
 
 beforeEach(async () => {
-  server = await serve();
+  server = await serveSilently();
 });
 
-async function serve(): Promise<RunningServer> {
-  const running = await listenOnLoopback(createRawServer((socket) => socket.resume()));
-  onTestFinished(running.close);
-  return running;
-}
-
 function createBench(definition: Partial<ServiceDefinition> = {}, random = 0): Bench {
-  const bench = new Bench(server, definition, random);
-  onTestFinished(() => bench.stop.abort());
-  return bench;
-}
-
-/** Closes the idle connection from the side of the service and waits until the monitor knows. */
-async function closeIdleConnection(bench: Bench): Promise<void> {
-  await eventually(() => expect(server.connections.size).toBe(1));
-  const before = bench.sentinelCloses;
-  const [connection] = server.connections;
-  connection?.end();
-  await eventually(() => expect(bench.sentinelCloses).toBe(before + 1));
-  await eventually(() => expect([...server.connections]).not.toContain(connection));
+  return createBenchAt(server, definition, random);
 }
 
 describe('rounds', () => {
@@ -203,83 +112,9 @@ describe('the state', () => {
   });
 });
 
-describe('the idle connection', () => {
-  it('is held while the service is ready, and let go when it is not', async () => {
-    const bench = createBench();
-    await bench.start();
-    expect(server.accepted()).toBe(0);
-    await bench.answer('healthy');
-    await eventually(() => expect(server.connections.size).toBe(1));
-    await bench.clock.advance(1000);
-    await bench.answer('soft');
-    await bench.clock.advance(1000);
-    await bench.answer('hard');
-    await eventually(() => expect([server.accepted(), server.connections.size]).toEqual([1, 0]));
-  });
-
-  it('causes a probe at once when it is closed, which can withdraw', async () => {
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    await closeIdleConnection(bench);
-    expect(bench.askedAtMs).toEqual([0, 0]);
-    await bench.answer('hard');
-    expect(bench.monitor.state()?.ready).toBe(false);
-    expect(bench.monitor.rounds()).toBe(1);
-  });
-
-  it('is held again as soon as the service proved to be there', async () => {
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    await closeIdleConnection(bench);
-    await bench.answer('healthy');
-    await eventually(() => expect([server.accepted(), server.connections.size]).toEqual([2, 1]));
-  });
-
-  it('causes another probe when it is closed while one is under way', async () => {
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    await bench.clock.advance(1000);
-    await closeIdleConnection(bench);
-    expect(bench.questions).toHaveLength(2);
-    await bench.answer('healthy');
-    expect(bench.askedAtMs).toEqual([0, 1000, 1000]);
-  });
-
-  it('does not use up the failure threshold, which counts rounds', async () => {
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    for (let extra = 0; extra < 4; extra += 1) {
-      await closeIdleConnection(bench);
-      await bench.answer('soft');
-    }
-    expect(bench.questions).toHaveLength(5);
-    expect(bench.monitor.state()?.ready).toBe(true);
-  });
-
-  it('causes five probes in a burst and then no more than one a period', async () => {
-    const bench = createBench();
-    bench.automatic = result('healthy');
-    await bench.start();
-    for (let close = 0; close < 5; close += 1) await closeIdleConnection(bench);
-    await eventually(() => expect(bench.questions).toHaveLength(6));
-    await closeIdleConnection(bench);
-    expect(bench.questions).toHaveLength(6);
-    await bench.clock.advance(1000);
-    expect(bench.questions).toHaveLength(7);
-    await closeIdleConnection(bench);
-    await eventually(() => expect(bench.questions).toHaveLength(8));
-    await closeIdleConnection(bench);
-    expect(bench.questions).toHaveLength(8);
-  });
-});
-
 describe('a new target', () => {
   it('is probed at once, and then once a period', async () => {
-    const other = await serve();
+    const other = await serveSilently();
     const bench = createBench();
     await bench.start();
     await bench.answer('healthy');
@@ -288,11 +123,12 @@ describe('a new target', () => {
     await bench.answer('healthy');
     await bench.clock.advance(1000);
     expect(bench.askedAtMs).toEqual([0, 400, 1400]);
-    expect(bench.questions.map((question) => question.target.port)).toEqual([server.port, other.port, other.port]);
+    const [at, elsewhere] = [formatTarget(server), formatTarget(other)];
+    expect(bench.questions.map((question) => formatTarget(question.target))).toEqual([at, elsewhere, elsewhere]);
   });
 
   it('takes over the idle connection', async () => {
-    const other = await serve();
+    const other = await serveSilently();
     const bench = createBench();
     await bench.start();
     await bench.answer('healthy');
@@ -318,14 +154,6 @@ describe('a new target', () => {
     expect(bench.monitor.state()?.ready).toBe(false);
   });
 
-  it('is forgotten for the default when there is none', async () => {
-    const bench = createBench();
-    await bench.start();
-    bench.monitor.setTarget({ host: '127.0.0.1', port: 1 });
-    bench.monitor.setTarget(undefined);
-    expect(bench.questions.map((question) => question.target.port)).toEqual([server.port, 1, server.port]);
-  });
-
   it('that is the old one changes nothing', async () => {
     const bench = createBench();
     await bench.start();
@@ -339,7 +167,7 @@ describe('a new target', () => {
     bench.monitor.setTarget({ host: '127.0.0.1', port: 1 });
     expect(bench.questions).toHaveLength(0);
     await bench.start();
-    expect(bench.questions.map((question) => question.target.port)).toEqual([1]);
+    expect(bench.questions.map((question) => formatTarget(question.target))).toEqual(['127.0.0.1:1']);
   });
 });
 

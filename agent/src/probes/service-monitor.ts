@@ -1,9 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { ProbeTarget } from '@rollcall/common/report.ts';
-import { ProbeTimeout } from './probe.ts';
-import { Sentinel } from './sentinel.ts';
+import { formatTarget, ProbeTimeout } from './probe.ts';
 import { TokenBucket } from './token-bucket.ts';
-import type { ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
+import type { Line, ProbeAddress, ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
 import { foldFinding, NOTHING_KNOWN, type Tally } from './verdict.ts';
 
 /** Probes besides the rounds that closed connections may cause in a burst; after that, one a period. */
@@ -35,10 +33,10 @@ export type ServiceMonitor = {
   /** How many rounds were completed: 0 means that nothing is known yet, and it grows for as long as all is well. */
   rounds(): number;
   /**
-   * Where to probe from now on; `undefined` goes back to the service's default. A new address is probed at once. The
-   * verdict so far, and what counts towards the next one, stays until findings at the new address change it.
+   * Where to probe from now on. A new address is probed at once. The verdict so far, and what counts towards the next
+   * one, stays until findings at the new address change it.
    */
-  setTarget(target: ProbeTarget | undefined): void;
+  setTarget(target: ProbeAddress): void;
 };
 
 export function createServiceMonitor(definition: ServiceDefinition, options: ServiceMonitorOptions): ServiceMonitor {
@@ -54,11 +52,13 @@ class Monitor implements ServiceMonitor {
   readonly name: string;
   readonly #definition: ServiceDefinition;
   readonly #options: ServiceMonitorOptions;
-  readonly #sentinel = new Sentinel(() => this.#onSentinelClosed());
+  readonly #line: Line;
   readonly #extraProbes: TokenBucket;
-  #target: ProbeTarget;
+  #target: ProbeAddress;
   #tally: Tally = NOTHING_KNOWN;
   #rounds = 0;
+  /** Rounds since a new connection was made and found the service healthy; then it is time for another. */
+  #roundsSinceFresh = Number.POSITIVE_INFINITY;
   #cancelNextRound: (() => void) | undefined;
   #running: RunningProbe | undefined;
   /** What could not be probed for yet, because a probe was under way. */
@@ -68,7 +68,8 @@ class Monitor implements ServiceMonitor {
     this.name = definition.name;
     this.#definition = definition;
     this.#options = options;
-    this.#target = definition.defaultTarget;
+    this.#target = definition.target;
+    this.#line = definition.openLine(() => this.#onSentinelClosed());
     this.#extraProbes = new TokenBucket({
       clock: options.clock,
       capacity: EXTRA_PROBES_BURST,
@@ -91,8 +92,8 @@ class Monitor implements ServiceMonitor {
     return this.#rounds;
   }
 
-  setTarget(target: ProbeTarget = this.#definition.defaultTarget): void {
-    if (target.host === this.#target.host && target.port === this.#target.port) return;
+  setTarget(target: ProbeAddress): void {
+    if (formatTarget(target) === formatTarget(this.#target)) return;
     this.#target = target;
     const started = this.#cancelNextRound !== undefined;
     if (!started || this.#options.signal.aborted) return;
@@ -118,18 +119,26 @@ class Monitor implements ServiceMonitor {
   }
 
   #startProbe(cause: Cause): void {
-    const { probe, timeoutMs } = this.#definition;
+    const { timeoutMs } = this.#definition;
     const controller = new AbortController();
     const cancelTimeout = this.#options.clock.after(timeoutMs, () => controller.abort(new ProbeTimeout(timeoutMs)));
     const running = { controller, cancelTimeout };
     this.#running = running;
     this.#missed.clear();
-    void probe(this.#target, controller.signal).then((result) => {
+    const fresh = cause === 'extra' || this.#roundsSinceFresh + 1 >= this.#line.freshEveryRounds;
+    void this.#line.ask(this.#target, controller.signal, fresh).then((result) => {
       if (this.#running !== running) return;
       this.#running = undefined;
       cancelTimeout();
+      this.#countRounds(fresh, result);
       this.#finishProbe(cause, result);
     });
+  }
+
+  /** What is not healthy is looked at anew each time, until it is healthy again. */
+  #countRounds(fresh: boolean, { verdict }: ProbeResult): void {
+    if (verdict !== 'healthy') this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
+    else this.#roundsSinceFresh = fresh ? 0 : this.#roundsSinceFresh + 1;
   }
 
   #finishProbe(cause: Cause, result: ProbeResult): void {
@@ -144,8 +153,8 @@ class Monitor implements ServiceMonitor {
     const { state } = this.#tally;
     // At once, and after a healthy finding in any case: a process that is being killed may close its connections before
     // its port. A probe in between still finds a port, but the new idle connection is refused, or reset with the port.
-    if (state?.ready === false) this.#sentinel.release();
-    else this.#sentinel.hold(this.#target);
+    if (state?.ready === false) this.#line.release();
+    else this.#line.hold(this.#target);
 
     if (this.#missed.has('round')) this.#startRound();
     else if (this.#missed.has('extra') && result.verdict !== 'hard') this.#startExtraProbe();
@@ -167,6 +176,7 @@ class Monitor implements ServiceMonitor {
     this.#running?.cancelTimeout();
     this.#running?.controller.abort();
     this.#running = undefined;
-    this.#sentinel.release();
+    this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
+    this.#line.release();
   }
 }

@@ -1,7 +1,11 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { exchange } from './exchange.ts';
+import { idleLine } from './idle-line.ts';
 import { createProbe } from './probe.ts';
-import type { Probe } from './types.ts';
+import type { Probe, ProbeKind } from './types.ts';
+
+/** As long as the idle connection stands, so does the port; a full queue of connections shows in a new one alone. */
+const FRESH_EVERY_ROUNDS = 5;
 
 /**
  * Healthy when the port takes a TCP connection. The kernel completes the handshake also for a process that hangs: use
@@ -13,3 +17,8 @@ export function createTcpProbe(clock: Clock): Probe {
     return { healthy: true, says: 'accepted the connection' };
   });
 }
+
+export const tcp: ProbeKind = {
+  kind: 'tcp',
+  prepare: (_spec, { clock }) => idleLine(createTcpProbe(clock), FRESH_EVERY_ROUNDS),
+};

@@ -1,8 +1,9 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { exchange } from './exchange.ts';
+import { idleLine } from './idle-line.ts';
 import { createProbe } from './probe.ts';
 import { CLIENT_HELLO } from './tls-client-hello.ts';
-import type { Probe } from './types.ts';
+import type { Probe, ProbeKind } from './types.ts';
 
 /** The record header (content type, version, length) and the first byte of what it carries. */
 const REPLY_BYTES = 6;
@@ -26,3 +27,8 @@ export function createTlsProbe(clock: Clock): Probe {
     return { healthy: false, says: 'did not answer in TLS' };
   });
 }
+
+export const tls: ProbeKind = {
+  kind: 'tls',
+  prepare: (_spec, { clock }) => idleLine(createTlsProbe(clock)),
+};

@@ -1,4 +1,7 @@
-import type { ProbeTarget } from '@rollcall/common/report.ts';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
+import type { CaProvider } from './https-agent.ts';
+import type { ProbePaths } from './probe-paths.ts';
 
 /**
  * What one probe saw.
@@ -11,18 +14,53 @@ export type ProbeResult = {
   verdict: 'healthy' | 'hard' | 'soft';
   /** One sentence for people, the same for the same finding: no latencies, no counters. */
   evidence: string;
-  latencyMs: number;
+  /** Absent where nothing was asked, because a held connection says enough. */
+  latencyMs?: number;
 };
 
-/** Asks a service once. Never rejects: what goes wrong is a finding. Gives up when `signal` aborts. */
-export type Probe = (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeResult>;
+/** Where a service is asked: over the network, or at a socket or file of this machine. */
+export type ProbeAddress = ProbeTarget | { path: string };
 
-/** A service of this node, and how to tell whether it is ready. */
-export type ServiceDefinition = {
-  name: string;
-  /** Probed until the coordinator names a better address. */
-  defaultTarget: ProbeTarget;
-  probe: Probe;
+/** Asks a service once. Never rejects: what goes wrong is a finding. Gives up when `signal` aborts. */
+export type Probe = (target: ProbeAddress, signal: AbortSignal) => Promise<ProbeResult>;
+
+/**
+ * The way to one service, with the connection that is held to it: the kernel closes that the moment that the process
+ * dies. A held connection does not judge: a close can also mean that the server tidies up.
+ */
+export type Line = {
+  /** In every so many rounds a new connection has to be made; between them, the held one may serve. */
+  readonly freshEveryRounds: number;
+  /** Asks once; over a new connection if `fresh`. Never rejects. */
+  ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult>;
+  /** Holds a connection, unless one is held or under way. */
+  hold(target: ProbeAddress): void;
+  /** Closes what is held, without calling back. */
+  release(): void;
+};
+
+/** `onLost` is called once for each held connection that the other side closed, reset or did not take. */
+export type OpenLine = (onLost: () => void) => Line;
+
+export type ProbeTools = {
+  clock: Clock;
+  /** The CA certificates to verify against; without it, certificates are not verified. */
+  ca?: CaProvider | undefined;
+  /** The sockets and files that may be looked at. */
+  paths: ProbePaths;
+};
+
+/** A kind of probe. */
+export type ProbeKind = {
+  /** Its name on the wire and in configuration files. */
+  kind: string;
+  /** The path of the socket or file that is asked, as the settings have it; `undefined`: it is asked over the network. */
+  pathOf?(spec: ProbeSpec): unknown;
+  /** Reads the other settings that go with it; a string says what is wrong with them. */
+  prepare(spec: ProbeSpec, tools: ProbeTools): OpenLine | string;
+};
+
+export type Timing = {
   periodMs: number;
   timeoutMs: number;
   /** Consecutive soft findings before a ready service counts as not ready. */
@@ -31,10 +69,20 @@ export type ServiceDefinition = {
   successThreshold: number;
 };
 
+/** A service of this node, and how to tell whether it is ready. */
+export type ServiceDefinition = Timing & {
+  name: string;
+  openLine: OpenLine;
+  /** Where it is probed until that changes. */
+  target: ProbeAddress;
+};
+
 /** The verdict on a service, as it is reported. */
 export type ServiceState = {
   name: string;
   ready: boolean;
+  /** Nothing is known of it yet, so that `ready` says nothing. */
+  unknown?: true;
   /** Wall clock, milliseconds since the epoch; when `ready` took its present value. */
   sinceMs: number;
   evidence: string;

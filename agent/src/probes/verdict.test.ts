@@ -31,16 +31,18 @@ function readyAfter(verdicts: Verdict[], thresholds: Partial<Thresholds> = {}): 
 }
 
 describe('foldFinding', () => {
-  it('goes by the first finding when nothing is known', () => {
+  it('goes by the first finding when nothing is known, but for one that is soft', () => {
     expect(readyAfter(['healthy'])).toBe(true);
-    expect(readyAfter(['soft'])).toBe(false);
+    expect(readyAfter(['soft', 'soft'])).toBeUndefined();
+    expect(readyAfter(['soft', 'soft', 'soft'])).toBe(false);
+    expect(readyAfter(['soft', 'healthy'])).toBe(true);
     expect(readyAfter(['hard'])).toBe(false);
   });
 
   it('has no verdict while the first healthy findings are fewer than the success threshold', () => {
     expect(readyAfter(['healthy'], { successThreshold: 2 })).toBeUndefined();
     expect(readyAfter(['healthy', 'healthy'], { successThreshold: 2 })).toBe(true);
-    expect(readyAfter(['healthy', 'soft'], { successThreshold: 2 })).toBe(false);
+    expect(readyAfter(['healthy', 'soft'], { successThreshold: 2 })).toBeUndefined();
   });
 
   it('withdraws on the third soft finding in a row, not before, and not when they are interrupted', () => {

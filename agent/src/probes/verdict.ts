@@ -19,7 +19,8 @@ export const NOTHING_KNOWN: Tally = { state: undefined, softRun: 0, healthyRun: 
  *
  * - `hard` withdraws at once, `soft` when it is the `failureThreshold`-th in a row, `healthy` readmits when it is the
  *   `successThreshold`-th in a row.
- * - Before the first verdict there is nothing to keep: any finding that is not healthy means not ready.
+ * - Before the first verdict soft findings count no less: an agent that has just started is slow itself, and must not take
+ *   from a node what the agent before it saw.
  * - `sinceMs` changes with `ready` alone; the evidence is that of the newest finding that supports the verdict.
  *
  * Returns the same `state` object when nothing about it changed.
@@ -38,8 +39,8 @@ type Count = { softRun: number; healthyRun: number; finding: ProbeResult; thresh
 
 function decide({ state }: Tally, { softRun, healthyRun, finding, thresholds }: Count): boolean | undefined {
   if (finding.verdict === 'healthy') return healthyRun >= thresholds.successThreshold ? true : state?.ready;
-  if (finding.verdict === 'hard' || !state?.ready) return false;
-  return softRun < thresholds.failureThreshold;
+  if (finding.verdict === 'hard' || softRun >= thresholds.failureThreshold) return false;
+  return state?.ready;
 }
 
 function nextState(

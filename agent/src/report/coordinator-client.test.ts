@@ -13,6 +13,8 @@ import { registerReportMetrics } from './metrics.ts';
 import { FIRST, SECOND, SERVER_NAME, STRANGER, type TestIdentity } from './testing/certificates.ts';
 import { redirectTo, TestCoordinator } from './testing/coordinator.ts';
 
+const LIMIT = { timeout: 10_000 };
+
 const TIMEOUT_MS = 5000;
 
 let directory: string;
@@ -109,10 +111,10 @@ describe('a report that is delivered', () => {
     await deliver(former);
     expect(former.open).toBe(1);
     await deliver(present);
-    await vi.waitFor(() => expect(former.open).toBe(0));
+    await vi.waitFor(() => expect(former.open).toBe(0), LIMIT);
     expect(present.open).toBe(1);
     client.close();
-    await vi.waitFor(() => expect(present.open).toBe(0));
+    await vi.waitFor(() => expect(present.open).toBe(0), LIMIT);
   });
 
   test('needs no TLS on this machine', async () => {
@@ -196,7 +198,7 @@ describe('the CA', () => {
     put('ca.crt', `${SECOND.ca}${FIRST.ca}`);
     await deliver(coordinator);
     expect(coordinator.connections).toBe(2);
-    await vi.waitFor(() => expect(coordinator.open).toBe(1));
+    await vi.waitFor(() => expect(coordinator.open).toBe(1), LIMIT);
   });
 
   test('that is not there yet is waited for', async () => {
@@ -262,7 +264,7 @@ describe('a coordinator that cannot be talked to', () => {
 
   test('is given up on when it does not stop talking', async () => {
     const coordinator = await start(FIRST);
-    coordinator.answer = () => ({ body: 'x'.repeat(100_000) });
+    coordinator.answer = () => ({ body: 'x'.repeat(300_000) });
     await expect(deliver(coordinator)).rejects.toThrow(failing('COORDINATOR_UNREACHABLE'));
   });
 

@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, Agent as PlainAgent } from 'node:http';
+import { createLookup } from './host-lookup.ts';
 
 export type HttpAnswer = { status: number; headers: IncomingHttpHeaders; body: string };
 
@@ -13,8 +14,8 @@ export type HttpPost = {
   signal: AbortSignal;
 };
 
-/** A reply holds an address for each service; an error a sentence. */
-const ANSWER_BYTES_MAX = 64 * 1024;
+/** A reply says of each service how and where it is probed; an error holds a sentence. */
+const ANSWER_BYTES_MAX = 256 * 1024;
 
 /** A kept connection turned out to be closed by the other side: nothing is known to be wrong with the other side. */
 class StaleConnection extends Error {}
@@ -38,6 +39,7 @@ function transmit({ url, agent, tls, headers, body, signal }: HttpPost): Promise
       method: 'POST',
       agent,
       signal,
+      lookup: createLookup(signal),
       ...tls,
       headers: { ...headers, 'content-length': payload.length },
     });

@@ -1,18 +1,25 @@
 import type { ProbeTarget } from '@rollcall/common/report.ts';
+import type { ToldService } from '../probes/service-list.ts';
+import { isObject, isTarget, readServices } from './told-services.ts';
 
 /** What the coordinator answered to a report that it took. */
 export type Reply = {
   /** Absent when the coordinator leaves the interval to the agent. */
   nextReportSeconds?: number;
   full: boolean;
-  /** Absent when the reply says nothing about targets. */
+  /** What to answer in each report. */
+  questions?: readonly string[];
+  /** What to probe; absent when the coordinator does not say so. */
+  services?: readonly ToldService[];
+  /** What a coordinator that does not say it has instead: where to probe. */
   targets?: ReadonlyMap<string, ProbeTarget>;
 };
 
+/** As many as the coordinator takes answers to. */
+const QUESTIONS_MAX = 64;
+
 export const NEXT_REPORT_SECONDS_MIN = 0.2;
 export const NEXT_REPORT_SECONDS_MAX = 600;
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a reply: unknown fields are ignored, since a newer coordinator may send more; a field of a wrong type is a
@@ -21,13 +28,21 @@ type JsonObject = Readonly<Record<string, unknown>>;
 export function parseReply(text: string): { reply: Reply } | { problem: string } {
   const body = parseObject(text);
   if (!body) return { problem: 'the reply is not a JSON object' };
-  const { nextReportSeconds, full = false, targets } = body;
+  const { nextReportSeconds, full = false, questions, services, targets } = body;
   if (nextReportSeconds !== undefined && typeof nextReportSeconds !== 'number') {
     return { problem: 'nextReportSeconds of the reply is not a number' };
   }
   if (typeof full !== 'boolean') return { problem: 'full of the reply is not true or false' };
   const reply: Reply = { full };
   if (nextReportSeconds !== undefined) reply.nextReportSeconds = clampSeconds(nextReportSeconds);
+  if (questions !== undefined) {
+    if (!Array.isArray(questions)) return { problem: 'questions of the reply is not a list' };
+    reply.questions = questions.filter((each) => typeof each === 'string').slice(0, QUESTIONS_MAX);
+  }
+  if (services !== undefined) {
+    if (!Array.isArray(services)) return { problem: 'services of the reply is not a list' };
+    return { reply: { ...reply, services: readServices(services) } };
+  }
   if (targets === undefined) return { reply };
   if (!isObject(targets)) return { problem: 'targets of the reply is not an object' };
   const parsed = new Map<string, ProbeTarget>();
@@ -53,22 +68,11 @@ function clampSeconds(seconds: number): number {
   return Math.min(NEXT_REPORT_SECONDS_MAX, Math.max(NEXT_REPORT_SECONDS_MIN, seconds));
 }
 
-function parseObject(text: string): JsonObject | undefined {
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
-
-function isTarget(value: unknown): value is ProbeTarget {
-  if (!isObject(value)) return false;
-  const { host, port } = value;
-  if (typeof host !== 'string' || host === '' || host.length > 253) return false;
-  return typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535;
 }

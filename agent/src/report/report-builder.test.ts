@@ -8,6 +8,7 @@ const state = fc.record({
   sinceMs: fc.date({ noInvalidDate: true, min: new Date(0) }).map((date) => date.getTime()),
   evidence: fc.string(),
 });
+const LOOK = { version: '1', servicesDigest: 'd' };
 const identity = { node: 'n', boot: 'b', sequence: 7, leaving: false };
 
 describe('buildContent', () => {
@@ -17,9 +18,9 @@ describe('buildContent', () => {
       fc.property(distinct, fc.infiniteStream(fc.nat()), (services, order) => {
         const keyed = services.map((service) => ({ service, key: order.next().value ?? 0 }));
         const shuffled = keyed.sort((a, b) => a.key - b.key).map(({ service }) => service);
-        const rest = { devices: [], unread: [], facts: {} };
-        const digest = digestContent(buildContent({ services, ...rest })).digest;
-        expect(digestContent(buildContent({ services: shuffled, ...rest })).digest).toBe(digest);
+        const rest = { devices: [], unread: [], facts: {}, answers: {} };
+        const digest = digestContent(buildContent({ services, ...rest }, LOOK)).digest;
+        expect(digestContent(buildContent({ services: shuffled, ...rest }, LOOK)).digest).toBe(digest);
       }),
     );
   });
@@ -27,15 +28,24 @@ describe('buildContent', () => {
   test('has another digest when anything about a service changes', () => {
     const digestOf = (changes: object) => {
       const services = [{ name: 'a', ready: true, sinceMs: 0, evidence: 'e', ...changes }];
-      return digestContent(buildContent({ services, devices: [], unread: [], facts: {} })).digest;
+      return digestContent(buildContent({ services, devices: [], unread: [], facts: {}, answers: {} }, LOOK)).digest;
     };
-    const digests = [{}, { name: 'b' }, { ready: false }, { sinceMs: 1 }, { evidence: 'f' }].map(digestOf);
+    const changes = [{}, { name: 'b' }, { ready: false }, { unknown: true }, { sinceMs: 1 }, { evidence: 'f' }];
+    const digests = changes.map(digestOf);
     expect(new Set(digests).size).toBe(digests.length);
+  });
+
+  test('has another digest when it is looked at in another way', () => {
+    const digests = [LOOK, { ...LOOK, version: '2' }, { ...LOOK, servicesDigest: 'e' }].map(
+      (look) =>
+        digestContent(buildContent({ services: [], devices: [], unread: [], facts: {}, answers: {} }, look)).digest,
+    );
+    expect(new Set(digests).size).toBe(3);
   });
 
   test('writes times as RFC 3339 in UTC', () => {
     const services = [{ name: 'a', ready: true, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7), evidence: 'e' }];
-    const content = buildContent({ services, devices: [], unread: [], facts: {} });
+    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {} }, LOOK);
     expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
   });
 });

@@ -16,20 +16,26 @@ export type Observations = {
   devices: readonly DeviceReport[];
   unread: readonly Unread[];
   facts: Readonly<Record<string, string>>;
+  answers: Readonly<Record<string, boolean>>;
 };
 
+/** Who looks, and how; see `ReportContent`. */
+export type Look = { version: string; servicesDigest: string };
+
 /** Services come out sorted by name, so that the order in which probes answer does not show in the digest. */
-export function buildContent({ services, devices, unread, facts }: Observations): ReportContent {
+export function buildContent({ services, devices, unread, facts, answers }: Observations, look: Look): ReportContent {
   return {
     services: services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
     devices: [...devices],
     ...(unread.length > 0 ? { unread: [...unread] } : {}),
     facts: { ...facts },
+    ...(Object.keys(answers).length > 0 ? { answers: { ...answers } } : {}),
+    ...look,
   };
 }
 
-function toServiceReport({ name, ready, sinceMs, evidence }: ServiceState): ServiceReport {
-  return { name, ready, since: new Date(sinceMs).toISOString(), evidence };
+function toServiceReport({ sinceMs, ...state }: ServiceState): ServiceReport {
+  return { ...state, since: new Date(sinceMs).toISOString() };
 }
 
 /** The content with its digest: computed once, compared often. */

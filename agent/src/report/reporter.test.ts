@@ -2,9 +2,10 @@ import { CodedError } from '@rollcall/common/coded-error.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import type { ProbeTarget, ReportContent } from '@rollcall/common/report.ts';
+import type { ReportContent } from '@rollcall/common/report.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { registerReportMetrics } from './metrics.ts';
+import type { Reply } from './reply.ts';
 import type { DigestedContent } from './report-builder.ts';
 import type { SendOptions, Sent } from './report-sender.ts';
 import { Reporter } from './reporter.ts';
@@ -19,7 +20,7 @@ let onLook: () => void;
 /** How each attempt ends; the last one goes for all that follow. */
 let outcomes: (() => Outcome | Promise<Outcome>)[];
 let attempts: { atMs: number; facts: Record<string, string>; leaving: boolean }[];
-let targets: ReadonlyMap<string, ProbeTarget>[];
+let replies: Reply[];
 let rounds: number;
 let introduced: boolean;
 let registry: Registry;
@@ -32,7 +33,7 @@ beforeEach(() => {
   onLook = () => {};
   outcomes = [() => ({})];
   attempts = [];
-  targets = [];
+  replies = [];
   rounds = 0;
   introduced = false;
   registry = new Registry();
@@ -51,7 +52,7 @@ beforeEach(() => {
       onLook = () => {};
       return seen;
     },
-    onTargets: (named) => targets.push(named),
+    onReply: (reply) => replies.push(reply),
     onRound: () => {
       rounds += 1;
     },
@@ -170,12 +171,21 @@ describe('while reports are accepted', () => {
     expect(times()).toEqual([0, 10_000, 10_000]);
   });
 
-  test('targets are handed on when a reply names them, and only then', async () => {
-    const named = new Map([['ws-daemon', { host: 'h', port: 1 }]]);
-    outcomes = [() => ({}), () => ({ reply: { targets: named } }), () => ({})];
+  test('every reply is handed on', async () => {
+    const services = [{ name: 'ws-daemon' }];
+    outcomes = [() => ({}), fail(), () => ({ reply: { services } })];
     await begin('a');
-    await clock.advance(20_000);
-    expect(targets).toEqual([named]);
+    await clock.advance(11_000);
+    expect(replies).toEqual([{ full: false }, { full: false, services }]);
+  });
+
+  test('a change of which nobody was told goes with the next heartbeat', async () => {
+    await begin('a');
+    content = { services: [], devices: [], facts: { what: 'b' } };
+    await clock.advance(9999);
+    expect(attempts).toHaveLength(1);
+    await clock.advance(1);
+    expect(attempts).toMatchObject([{ atMs: 0 }, { atMs: 10_000, facts: { what: 'b' } }]);
   });
 
   test('the metrics say so', async () => {

@@ -1,9 +1,10 @@
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { ProbeTarget, ReportContent } from '@rollcall/common/report.ts';
+import type { ReportContent } from '@rollcall/common/report.ts';
 import { DeliveryLog } from './delivery-log.ts';
 import type { ReportMetrics } from './metrics.ts';
+import type { Reply } from './reply.ts';
 import { type DigestedContent, digestContent } from './report-builder.ts';
 import { isThrottled, type ReportSender, type Sent } from './report-sender.ts';
 import { Schedule } from './schedule.ts';
@@ -23,8 +24,8 @@ export type ReporterOptions = {
   heartbeatSeconds: number;
   /** What there is to report now; `undefined` until the agent has looked at everything once. */
   content: () => ReportContent | undefined;
-  /** Called with the addresses that a reply names. A service that is not among them has none. */
-  onTargets: (targets: ReadonlyMap<string, ProbeTarget>) => void;
+  /** Called with every reply to a report that was taken. */
+  onReply: (reply: Reply) => void;
   /** Called each time the loop comes round, every few seconds. */
   onRound: () => void;
   clock: Clock;
@@ -45,6 +46,8 @@ export class Reporter {
   #wake = new AbortController();
   /** Digest of what was last sent, whether it arrived or not. */
   #attempted: string | undefined;
+  /** Something changed that does not wait for the next heartbeat. */
+  #hasNews = false;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
@@ -58,8 +61,12 @@ export class Reporter {
     this.#loop = this.#run();
   }
 
-  /** The content may have changed. What changes within one tick goes out in one report. */
+  /**
+   * The content may have changed in what does not wait for the next heartbeat. What changes within one tick goes out in
+   * one report. Other changes need no call.
+   */
   changed(): void {
+    this.#hasNews = true;
     const wake = this.#wake;
     this.#options.clock.after(0, () => wake.abort());
   }
@@ -86,17 +93,28 @@ export class Reporter {
   async #reportWhenDue(): Promise<number> {
     const content = this.#options.content();
     if (!content) return Number.POSITIVE_INFINITY;
+    const waitMs = this.#waitMs();
+    if (waitMs > 0) return waitMs;
     const report = digestContent(content);
-    const hasNews = report.digest !== this.#attempted;
-    const waitMs = this.#schedule.dueMs(hasNews) - this.#options.clock.monotonic();
-    if (waitMs <= 0) await this.#attempt(report);
+    if (this.#hasNews && report.digest === this.#attempted) {
+      // It came back to what it was.
+      this.#hasNews = false;
+      const untilHeartbeatMs = this.#waitMs();
+      if (untilHeartbeatMs > 0) return untilHeartbeatMs;
+    }
+    await this.#attempt(report);
     return waitMs;
+  }
+
+  #waitMs(): number {
+    return this.#schedule.dueMs(this.#hasNews) - this.#options.clock.monotonic();
   }
 
   async #attempt(report: DigestedContent): Promise<void> {
     const { sender, clock, signal } = this.#options;
     const startMs = clock.monotonic();
     this.#attempted = report.digest;
+    this.#hasNews = false;
     let sent: Sent;
     try {
       sent = await sender.send(report, { leaving: false, timeoutMs: DELIVERY_TIMEOUT_MS, signal });
@@ -108,7 +126,7 @@ export class Reporter {
   }
 
   #onAccepted({ origin, reply, contentWanted }: Sent, startMs: number): void {
-    const { clock, metrics, onTargets } = this.#options;
+    const { clock, metrics, onReply } = this.#options;
     const nowMs = clock.monotonic();
     metrics.durationSeconds.observe((nowMs - startMs) / 1000);
     metrics.lastAccepted.set(clock.now() / 1000);
@@ -116,7 +134,7 @@ export class Reporter {
     this.#log.accepted(origin);
     this.#schedule.accepted(nowMs, reply.nextReportSeconds);
     if (contentWanted) this.#schedule.contentWanted(nowMs);
-    if (reply.targets) onTargets(reply.targets);
+    onReply(reply);
   }
 
   #onFailed(error: unknown, startMs: number): void {

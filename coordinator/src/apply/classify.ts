@@ -1,6 +1,6 @@
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { isAnnotationKey, isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
-import type { KeyRef } from '../intent/plan.ts';
+import type { ConditionRef, KeyRef } from '../decide/intent/plan.ts';
 import { KubeStatusError } from '../kube/client.ts';
 import type { KubeStatus } from '../kube/objects.ts';
 import type { ForeignKey, WriteOutcome } from './write-outcome.ts';
@@ -9,8 +9,6 @@ import type { ForeignKey, WriteOutcome } from './write-outcome.ts';
 export type SentMetadata = {
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
-  /** Whether the request was good for one resource version only. */
-  pinned: boolean;
 };
 
 type Cause = { reason?: string; message?: string; field?: string };
@@ -33,7 +31,7 @@ export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOut
     case 404:
       return { kind: 'gone' };
     case 409:
-      return classifyConflict(error, sent);
+      return classifyConflict(error);
     case 422:
       return classifyUnprocessable(error, sent);
     case 403:
@@ -48,15 +46,15 @@ export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOut
   return { kind: 'failed', error };
 }
 
-function classifyConflict(error: KubeStatusError, sent: SentMetadata): WriteOutcome {
+function classifyConflict(error: KubeStatusError): WriteOutcome {
   const conflicts = causesOf(error.details).filter(({ reason }) => reason === 'FieldManagerConflict');
   const foreign = foreignKeys(conflicts);
   const aboutMap = conflicts.some(({ field }) => FIELDS.some(({ path }) => field === `.${path}`));
   if (foreign.length > 0 || aboutMap) return { kind: 'conflict', foreign };
   if (conflicts.length > 0) return { kind: 'failed', error };
-  // Without a resource version in the request the API server patches whatever is there, and the one conflict that is
-  // left is a uid without an object. With one, an absent Node cannot be told from a changed one but by the message.
-  return sent.pinned ? { kind: 'stale' } : { kind: 'gone' };
+  // Of the rest nothing but the message tells what it is: a resource version that has passed, a uid without an object, or
+  // a conflict that lasted through the API server's own tries (of admission, say). The watch tells, and soon.
+  return { kind: 'stale' };
 }
 
 function foreignKeys(conflicts: readonly Cause[]): ForeignKey[] {
@@ -65,15 +63,21 @@ function foreignKeys(conflicts: readonly Cause[]): ForeignKey[] {
     const ref = refOf(field);
     if (!ref) continue;
     const owner = managerIn(message);
-    const known = found.get(field);
-    if (!known) found.set(field, { ref, owner });
+    // Of a condition each field is named.
+    const id = `${ref.kind}:${ref.key}`;
+    const known = found.get(id);
+    if (!known) found.set(id, { ref, owner });
     else if (!known.owner.split(', ').includes(owner)) known.owner = `${known.owner}, ${owner}`;
   }
   return [...found.values()];
 }
 
-/** Out of `.metadata.labels.example.com/key`. */
-function refOf(field: string): KeyRef | undefined {
+const CONDITION = /^\.status\.conditions\[type="(.+)"\]/;
+
+/** Out of `.metadata.labels.example.com/key`, or `.status.conditions[type="example.com/Key"].status`. */
+function refOf(field: string): KeyRef | ConditionRef | undefined {
+  const condition = CONDITION.exec(field)?.[1];
+  if (condition !== undefined) return { kind: 'condition', key: condition };
   for (const { path, kind } of FIELDS) {
     const prefix = `.${path}.`;
     if (field.startsWith(prefix)) return { kind, key: field.slice(prefix.length) };

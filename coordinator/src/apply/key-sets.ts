@@ -1,5 +1,6 @@
-import { entryKey } from '../intent/intent.ts';
-import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../intent/plan.ts';
+import { entryKey } from '../decide/intent/intent.ts';
+import { isList, listedThere, shortenList } from '../decide/intent/lists.ts';
+import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../decide/intent/plan.ts';
 import type { SeenNode } from './set-aside.ts';
 
 type Values = { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> };
@@ -17,13 +18,23 @@ export function valueIn(values: Values, { kind, key }: KeyRef): string | undefin
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** The same set with these keys only. Of the others, those that are ours stay as they are on the Node. */
+/**
+ * The same set with these keys only. Of the others, those that are ours stay as they are on the Node. What lists labels
+ * names none that is left out, unless it did before: a label that is not ours is not listed.
+ */
 export function restrictSet(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode | undefined): NodeSet {
   const restricted: NodeSet = { labels: {}, annotations: {}, force: set.force };
   const picked = new Set(refs.map(entryKey));
   for (const ref of keysOfSet(set)) {
     const value = picked.has(entryKey(ref)) ? valueIn(set, ref) : ownValue(seen, ref);
     if (value !== undefined) restricted[ref.kind === 'label' ? 'labels' : 'annotations'][ref.key] = value;
+  }
+  for (const ref of keysOfSet(restricted).filter((each) => isList(each) && picked.has(entryKey(each)))) {
+    const before = seen && listedThere(seen, ref.key);
+    const isSet = (key: string) => before?.has(key) || Object.hasOwn(restricted.labels, key);
+    const value = shortenList(restricted.annotations[ref.key] ?? '', isSet) ?? ownValue(seen, ref);
+    if (value === undefined) delete restricted.annotations[ref.key];
+    else restricted.annotations[ref.key] = value;
   }
   return restricted;
 }

@@ -1,14 +1,15 @@
 import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
-import type { SetAsideKey } from '../intent/plan.ts';
+import type { SetAsideKey } from '../decide/intent/plan.ts';
 
 /** `probe` is a rehearsed write that looks for the key that is refused; it changes nothing. */
-export type WriteKind = 'set' | 'withdraw' | 'taints' | 'probe';
+export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
 
 /** Where the gauges look when they are read. */
 export type ApplySources = {
   queueDepth: () => number;
   writeConcurrency: () => number;
   setAsideKeys: () => Readonly<Record<SetAsideKey['cause'], number>>;
+  contestedKeys: () => number;
 };
 
 export type ApplyMetrics = {
@@ -82,6 +83,14 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
     registers,
     collect() {
       for (const [cause, count] of Object.entries(sources.setAsideKeys())) this.set({ cause }, count);
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_contested_keys',
+    help: 'Keys of Nodes that somebody else changes back, and that are written less and less often.',
+    registers,
+    collect() {
+      this.set(sources.contestedKeys());
     },
   });
 }

@@ -1,7 +1,9 @@
-import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
+import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import { entryKey } from '../intent/intent.ts';
+import { entryKey } from '../decide/intent/intent.ts';
 import {
+  type ConditionChange,
+  type ConditionRef,
   type KeyRef,
   type NodePlan,
   type NodeRef,
@@ -10,45 +12,39 @@ import {
   type SetAsideKey,
   type TaintChange,
   withdrawalOf,
-} from '../intent/plan.ts';
+} from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
+import type { ContestedKey, ContestedKeys } from './contested-keys.ts';
 import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
-import { type RefusedKeys, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import { type RefusedKeys, refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
 import type { RefusedWithdrawals } from './refused-withdrawals.ts';
 import type { SeenNode, SetAside } from './set-aside.ts';
+import { endOf, type TurnEnd } from './turn-end.ts';
 import type { Priority } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
+import { releasedKeys, triedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
 
 export type TurnDependencies = {
   plan: (nodeName: string) => NodePlan | undefined;
   observed: (nodeName: string) => SeenNode | undefined;
   onWritten: (node: Node, plan: NodePlan) => void;
+  onContested: (nodeName: string, keys: readonly ContestedKey[]) => void;
+  /** Conditions are left to somebody else who owns them, as it says. */
+  onForeign: (nodeName: string, keys: readonly SetAsideKey[]) => void;
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
   setAside: SetAside;
+  contested: ContestedKeys;
   refusedWithdrawals: RefusedWithdrawals;
   metrics: ApplyMetrics;
   logger: Logger;
   /** Says what would be written instead of writing it. */
   dryRun: boolean;
 };
-
-/** How a turn ended, and so when the Node is looked at again. */
-export type TurnEnd =
-  /** There is nothing left to write. */
-  | { kind: 'holds' }
-  /** At once, with what is left. */
-  | { kind: 'again'; priority: Priority }
-  /** After the Node's own backoff. */
-  | { kind: 'retry'; error: unknown }
-  /** The watch will tell that the Node is gone. Should the plan still know it by then, it is looked at again. */
-  | { kind: 'gone' }
-  /** Not by this replica. */
-  | { kind: 'dropped' };
 
 /** A round that does not end the turn has set something aside, or met a refusal that was over a moment later. */
 const ROUNDS_MAX = 16;
@@ -58,9 +54,10 @@ const WITHDRAWAL_MAX = 250;
 
 type Withdraw = { write: 'withdraw'; urgent: boolean; keys: NodeWithdrawal };
 type SetStep = { write: 'set'; urgent: false; set: NodeSet };
+type ConditionStep = { write: 'conditions'; urgent: boolean; conditions: ConditionChange };
 /** One request. What is urgent keeps pods away, and waits for nothing that is not. */
-type Step = Withdraw | { write: 'taints'; urgent: boolean; taints: TaintChange } | SetStep;
-type Attempt = Step & { plan: NodePlan; outcome: GateOutcome };
+type Step = Withdraw | { write: 'taints'; urgent: boolean; taints: TaintChange } | SetStep | ConditionStep;
+type Attempt<S = Step> = S & { plan: NodePlan; seen: SeenNode | undefined; outcome: GateOutcome };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
 export class NodeTurn {
@@ -69,8 +66,9 @@ export class NodeTurn {
   readonly #deps: TurnDependencies;
   /** Not again in this turn, even if the plan does not know of it yet. */
   readonly #withdrawn = new Set<string>();
-  /** What the API server said when it refused a change of taints; the rest of the plan does not wait for it. */
+  /** What the API server said when it refused a change of taints, or of conditions; the rest of the plan does not wait for it. */
   #taintsRefused: string | undefined;
+  #conditionsRefused: string | undefined;
   #wrote = false;
 
   constructor(name: string, priority: Priority, deps: TurnDependencies) {
@@ -85,6 +83,12 @@ export class NodeTurn {
   }
 
   async run(): Promise<TurnEnd> {
+    const end = await this.#goRound();
+    await this.#tellOfContests();
+    return end;
+  }
+
+  async #goRound(): Promise<TurnEnd> {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       // The plan is made with the slot in hand, so that nothing that waited for one is written out of date.
       const attempt = await this.#deps.limiter.run(this.#priority, (slot) => this.#writeNext(slot));
@@ -100,13 +104,14 @@ export class NodeTurn {
     const { plan: planOf, gate, dryRun } = this.#deps;
     // Asked before the plan is made too: a standby is told of every change as well.
     if (!gate.open) return 'fenced';
-    const plan = planOf(this.#name);
+    const plan = this.#withoutForeign(planOf(this.#name));
     if (!plan) return 'nothing';
     if (dryRun) return this.#pretend(plan);
     const step = this.#stepOf(plan);
     if (!step) return 'nothing';
+    const seen = this.#deps.observed(this.#name);
     const outcome = await this.#write(plan.node, step, slot);
-    return { ...step, plan, outcome };
+    return { ...step, plan, seen, outcome };
   }
 
   #write(node: NodeRef, step: Step, slot: Slot): Promise<GateOutcome> {
@@ -119,31 +124,53 @@ export class NodeTurn {
           return writer.taints(node, step.taints, { timeoutMs });
         case 'set':
           return writer.set(node, step.set, { timeoutMs });
+        case 'conditions':
+          return writer.conditions(node, step.conditions, { timeoutMs });
       }
     });
   }
 
   /** What is to be written next. */
-  #stepOf({ node, withdrawal, ahead = [], taints, set }: NodePlan): Step | undefined {
-    const left = this.#deps.refusedWithdrawals.without(node, withdrawal);
-    const keys = left ? keysOfWithdrawal(left).filter((ref) => !this.#withdrawn.has(entryKey(ref))) : [];
+  #stepOf(plan: NodePlan): Step | undefined {
+    const { node, withdrawal, ahead = [], taints, set } = plan;
+    const { refusedWithdrawals, contested } = this.#deps;
+    const left = refusedWithdrawals.without(node, withdrawal);
+    const keys = (left ? keysOfWithdrawal(left) : []).filter(
+      (ref) => !this.#withdrawn.has(entryKey(ref)) && !contested.mustWait(node, ref, undefined),
+    );
     const first = keys.filter(({ kind, key }) => kind === 'label' && ahead.includes(key));
     if (first.length > 0) return { write: 'withdraw', urgent: true, keys: withdrawalOf(first) };
-    const change = this.#taintsRefused === undefined ? taints : undefined;
+    const change = this.#taintsRefused === undefined ? uncontestedTaints(node, taints, contested) : undefined;
     if (change && change.add.length > 0) return { write: 'taints', urgent: true, taints: change };
+    const status = this.#conditionStepOf(plan);
+    if (status?.urgent) return status;
     // Annotations come last: they say which labels may go.
     const part = keys.slice(0, WITHDRAWAL_MAX);
     if (part.length > 0) return { write: 'withdraw', urgent: false, keys: withdrawalOf(part) };
     if (set) return { write: 'set', urgent: false, set };
-    return change && { write: 'taints', urgent: false, taints: change };
+    return change ? { write: 'taints', urgent: false, taints: change } : status;
   }
 
-  #pretend({ withdrawal, set, taints }: NodePlan): 'nothing' {
+  #conditionStepOf({ node, conditions: change }: NodePlan): ConditionStep | undefined {
+    if (!change || this.#conditionsRefused !== undefined) return undefined;
+    if (change.write === 'apply') {
+      return change.due ? { write: 'conditions', urgent: change.keepsAway, conditions: change } : undefined;
+    }
+    if (change.write === 'disown') return { write: 'conditions', urgent: false, conditions: change };
+    const mustWait = (key: string) => this.#deps.contested.mustWait(node, { kind: 'condition', key }, undefined);
+    const conditions = change.conditions.filter(({ type }) => !mustWait(type));
+    if (conditions.length === 0) return undefined;
+    return { write: 'conditions', urgent: false, conditions: { write: 'remove', conditions } };
+  }
+
+  #pretend({ withdrawal, set, taints, conditions }: NodePlan): 'nothing' {
     const { logger, metrics } = this.#deps;
+    if (!withdrawal && !set && !taints && !conditions) return 'nothing';
     if (withdrawal) metrics.countPatch('withdraw', 'dry-run');
     if (set) metrics.countPatch('set', 'dry-run');
     if (taints) metrics.countPatch('taints', 'dry-run');
-    logger.info({ node: this.#name, withdrawal, set, taints }, 'Left a write out for the dry run');
+    if (conditions) metrics.countPatch('conditions', 'dry-run');
+    logger.info({ node: this.#name, withdrawal, set, taints, conditions }, 'Left a write out for the dry run');
     return 'nothing';
   }
 
@@ -152,16 +179,20 @@ export class NodeTurn {
     const { outcome } = attempt;
     switch (outcome.kind) {
       case 'applied':
-        return this.#applied(attempt, attempt.plan, outcome.node);
+        return this.#applied(attempt, attempt.plan, outcome.node, attempt.seen);
       case 'conflict':
-        if (attempt.write !== 'set') break;
-        if (outcome.foreign.length === 0) return this.#takeMap(attempt);
+        if (attempt.write !== 'set' && attempt.write !== 'conditions') break;
+        if (attempt.write === 'set') {
+          if (outcome.foreign.length === 0) return this.#takeMap(attempt);
+          this.#deps.contested.wrote(attempt.plan.node, triedKeys(attempt.set, outcome.foreign));
+        }
         return this.#leaveOut(
           attempt,
           outcome.foreign.map(({ ref, owner }) => ({ ...ref, cause: 'foreign', message: `owned by ${owner}` })),
         );
       case 'invalid':
         if (attempt.write === 'taints') return this.#leaveTaints(outcome.message);
+        if (attempt.write === 'conditions') return this.#findRefusedConditions(attempt);
         if (attempt.write === 'withdraw' || outcome.keys.length === 0) return this.#findRefused(attempt, 'invalid');
         return this.#leaveOut(
           attempt,
@@ -169,6 +200,7 @@ export class NodeTurn {
         );
       case 'denied':
         if (attempt.write === 'taints') return this.#leaveTaints(outcome.message);
+        if (attempt.write === 'conditions') return this.#findRefusedConditions(attempt);
         return this.#findRefused(attempt, 'denied');
     }
     return endOf(outcome, this.#priority);
@@ -176,46 +208,79 @@ export class NodeTurn {
 
   /** Nothing is left to write but what was refused. */
   #done(): TurnEnd {
-    if (this.#taintsRefused === undefined) return { kind: 'holds' };
-    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', this.#taintsRefused) };
+    const refused = this.#taintsRefused ?? this.#conditionsRefused;
+    if (refused === undefined) return { kind: 'holds' };
+    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', refused) };
   }
 
   #leaveTaints(message: string): undefined {
     this.#taintsRefused = message;
   }
 
-  #applied(step: Step, plan: NodePlan, node: Node): TurnEnd | undefined {
+  #applied(step: Step, plan: NodePlan, node: Node, seen: SeenNode | undefined): TurnEnd | undefined {
+    this.#deps.contested.wrote(plan.node, writtenKeys(step, seen, node));
+    for (const ref of step.write === 'set' && seen ? releasedKeys(step.set, seen) : []) {
+      this.#deps.contested.released(this.#name, ref);
+    }
     this.#deps.onWritten(node, plan);
     this.#wrote = true;
-    if (step.write === 'set') return plan.taints ? undefined : this.#done();
+    if (step.write === 'set') return plan.taints || plan.conditions ? undefined : this.#done();
     if (step.write === 'withdraw') for (const ref of keysOfWithdrawal(step.keys)) this.#withdrawn.add(entryKey(ref));
     // A taint to add keeps pods away as a withdrawal does, and is as urgent.
     if (step.write === 'withdraw' && plan.taints?.add.length) return undefined;
+    // So does a condition.
+    const { conditions } = plan;
+    if (step.write !== 'conditions' && conditions?.write === 'apply' && conditions.keepsAway) return undefined;
     // What is left is not urgent: other Nodes' withdrawals go before it.
     return this.#priority === 'urgent' ? { kind: 'again', priority: 'normal' } : undefined;
   }
 
   #leaveOut(
-    { plan, set }: { plan: NodePlan; set: NodeSet },
-    keys: readonly Omit<SetAsideKey, 'wanted'>[],
+    attempt: Attempt<SetStep | ConditionStep>,
+    keys: readonly ((KeyRef | ConditionRef) & Pick<SetAsideKey, 'cause' | 'message'>)[],
   ): TurnEnd | undefined {
-    const { setAside, logger } = this.#deps;
     const wanted = keys.flatMap((key) => {
-      const value = valueIn(set, key);
+      const value = wantedIn(attempt, key);
       return value === undefined ? [] : [{ ...key, wanted: value }];
     });
-    const added = setAside.add(plan.node, wanted);
-    if (added.length > 0) {
-      logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
-      return undefined;
-    }
+    if (this.#setAside(attempt.plan.node, wanted)) return undefined;
     return { kind: 'retry', error: new CodedError('WRITE_REFUSED', 'Refused for keys that are set aside already') };
   }
 
-  async #findRefused(
-    attempt: Exclude<Attempt, { write: 'taints' }>,
-    cause: 'invalid' | 'denied',
-  ): Promise<TurnEnd | undefined> {
+  /** Returns whether any of them is set aside only now. */
+  #setAside(node: NodeRef, keys: readonly SetAsideKey[]): boolean {
+    const { setAside, onForeign, logger } = this.#deps;
+    const added = setAside.add(node, keys);
+    if (added.length === 0) return false;
+    logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
+    const conditions = added.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');
+    if (conditions.length > 0) onForeign(this.#name, conditions);
+    return true;
+  }
+
+  /** What is seen to be somebody else's costs no request. The plan is made again, which looks at what it is foreign by. */
+  #withoutForeign(plan: NodePlan | undefined): NodePlan | undefined {
+    if (!plan?.foreign) return plan;
+    this.#setAside(plan.node, plan.foreign);
+    return this.#deps.plan(this.#name);
+  }
+
+  /** Where no single condition is to blame, the rest of the plan goes on without them. */
+  async #findRefusedConditions(attempt: Attempt<ConditionStep>): Promise<TurnEnd | undefined> {
+    const { plan, conditions } = attempt;
+    const search = { ...this.#deps, mustYield: () => !attempt.urgent && this.#isUrgent() };
+    const found = conditions.write === 'apply' ? await refusedInConditions(plan.node, conditions, search) : undefined;
+    const keys = (found?.offending ?? []).map(
+      ({ suspect, message }) => ({ kind: 'condition', key: suspect, cause: 'denied', message }) as const,
+    );
+    if (keys.length > 0) return this.#leaveOut(attempt, keys);
+    if (found?.ended?.kind === 'stop') {
+      return found.ended.stop.kind === 'yielded' ? undefined : endOf(found.ended.stop, this.#priority);
+    }
+    this.#conditionsRefused = attempt.outcome.kind === 'denied' ? attempt.outcome.message : 'Conditions were refused';
+  }
+
+  async #findRefused(attempt: Attempt<Withdraw | SetStep>, cause: 'invalid' | 'denied'): Promise<TurnEnd | undefined> {
     const { plan } = attempt;
     const search = { ...this.#deps, mustYield: () => !attempt.urgent && this.#isUrgent() };
     if (attempt.write === 'set') {
@@ -233,6 +298,21 @@ export class NodeTurn {
       urgent: attempt.urgent,
       keys: withdrawalOf(found.good),
     });
+  }
+
+  /** Names the rival of each key that is newly contested, by the Node as the rival left it. */
+  async #tellOfContests(): Promise<void> {
+    const { contested, writer, limiter, onContested, logger } = this.#deps;
+    const news = contested.news(this.#name);
+    if (news.length === 0) return;
+    const isToAsk = news.some(({ isAdmission }) => !isAdmission);
+    const node = isToAsk ? await limiter.run('normal', () => writer.read(this.#name)) : undefined;
+    for (const { ref, isAdmission, name } of news) if (!isAdmission) name(node && writersOf(node, ref));
+    const keys = contested
+      .keysFor(this.#name)
+      .filter((key) => news.some(({ ref }) => ref.kind === key.kind && ref.key === key.key));
+    logger.warn({ node: this.#name, keys }, 'Found keys that are changed back');
+    onContested(this.#name, keys);
   }
 
   /** Whether something is to be written that waits for nothing else. */
@@ -261,11 +341,12 @@ export class NodeTurn {
 
   /** Writes something else than was planned, and has the Node looked at again. */
   async #writeNow(plan: NodePlan, step: Withdraw | SetStep): Promise<TurnEnd> {
-    const { limiter } = this.#deps;
+    const { limiter, observed } = this.#deps;
+    const seen = observed(this.#name);
     const outcome = await limiter.run('normal', (slot) => this.#write(plan.node, step, slot));
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
-    this.#applied(step, plan, outcome.node);
+    this.#applied(step, plan, outcome.node, seen);
     return { kind: 'again', priority: 'normal' };
   }
 
@@ -284,19 +365,8 @@ export class NodeTurn {
   }
 }
 
-function endOf(outcome: GateOutcome, priority: Priority): TurnEnd {
-  switch (outcome.kind) {
-    case 'fenced':
-      return { kind: 'dropped' };
-    case 'gone':
-      return { kind: 'gone' };
-    case 'throttled':
-      return { kind: 'again', priority };
-    case 'failed':
-      // While nothing answers, the limiter makes all wait; a backoff of its own would outlast the outage.
-      return hasCode(outcome.error, 'KUBE_UNREACHABLE')
-        ? { kind: 'again', priority }
-        : { kind: 'retry', error: outcome.error };
-  }
-  return { kind: 'retry', error: undefined };
+function wantedIn(step: SetStep | ConditionStep, ref: KeyRef | ConditionRef): string | undefined {
+  if (step.write === 'set') return ref.kind === 'condition' ? undefined : valueIn(step.set, ref);
+  if (step.conditions.write !== 'apply') return undefined;
+  return step.conditions.conditions.find(({ type }) => type === ref.key)?.status;
 }

@@ -1,8 +1,9 @@
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import type { NodeRef, NodeSet, NodeWithdrawal, TaintChange } from '../intent/plan.ts';
+import type { ConditionChange, NodeRef, NodeSet, NodeWithdrawal, TaintChange } from '../decide/intent/plan.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Node } from '../kube/objects.ts';
 import { classifyWriteError, type SentMetadata } from './classify.ts';
+import { conditionPatch, disownPatch } from './condition-patch.ts';
 import { taintPatch } from './taint-patch.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
@@ -15,12 +16,19 @@ export type WriteOptions = {
 const APPLY_PATCH = 'application/apply-patch+yaml';
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
+const READ_TIMEOUT_MS = 5000;
 /** Keeps spec and status out of the answer. */
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
-type Patch = { contentType: string; query?: Record<string, string>; body: unknown; accept?: string };
+type Patch = {
+  subresource?: 'status';
+  contentType: string;
+  query?: Record<string, string>;
+  body: unknown;
+  accept?: string;
+};
 
-const NOTHING_SENT: SentMetadata = { labels: {}, annotations: {}, pinned: false };
+const NOTHING_SENT: SentMetadata = { labels: {}, annotations: {} };
 
 /** Writes to one Node at a time. No method throws: every end is an outcome. */
 export class NodeWriter {
@@ -60,20 +68,46 @@ export class NodeWriter {
     };
     const body = { apiVersion: 'v1', kind: 'Node', metadata };
     const query: Record<string, string> = force ? { force: 'true' } : {};
-    return this.#patch(
-      node,
-      { contentType: APPLY_PATCH, query, body },
-      { labels, annotations, pinned: force },
-      options,
-    );
+    return this.#patch(node, { contentType: APPLY_PATCH, query, body }, { labels, annotations }, options);
+  }
+
+  /**
+   * Makes conditions all that rollcall applies to the status of the Node, removes some that are still where they were
+   * seen, or gives up those that others own as well. The body of a write to the status has nothing else in it: it changes
+   * metadata as well.
+   */
+  conditions(node: NodeRef, change: ConditionChange, options: WriteOptions): Promise<WriteOutcome> {
+    const where = { subresource: 'status', accept: 'application/json' } as const;
+    if (change.write === 'disown') {
+      const body = disownPatch(node, change.entry);
+      return this.#patch(node, { contentType: JSON_PATCH, body, accept: 'application/json' }, NOTHING_SENT, options);
+    }
+    if (change.write === 'remove') {
+      const body = conditionPatch(node, change.conditions);
+      return this.#patch(node, { ...where, contentType: JSON_PATCH, body }, NOTHING_SENT, options);
+    }
+    const { name, uid, resourceVersion } = node;
+    const { conditions, force } = change;
+    const metadata = { name, uid, ...(force ? { resourceVersion } : {}) };
+    const body = { apiVersion: 'v1', kind: 'Node', metadata, status: { conditions } };
+    const query: Record<string, string> = force ? { force: 'true' } : {};
+    return this.#patch(node, { ...where, contentType: APPLY_PATCH, query, body }, NOTHING_SENT, options);
+  }
+
+  /** The Node's metadata as it is now; `undefined` when it cannot be read. */
+  async read(name: string): Promise<Node | undefined> {
+    const path = `/api/v1/nodes/${encodeURIComponent(name)}`;
+    const request = { method: 'GET', path, accept: METADATA_ONLY, timeoutMs: READ_TIMEOUT_MS } as const;
+    return this.#client.request<Node>(request).catch(() => undefined);
   }
 
   async #patch(node: NodeRef, patch: Patch, sent: SentMetadata, options: WriteOptions): Promise<WriteOutcome> {
-    const { contentType, query, body, accept = METADATA_ONLY } = patch;
+    const { subresource, contentType, query, body, accept = METADATA_ONLY } = patch;
+    const path = `/api/v1/nodes/${encodeURIComponent(node.name)}`;
     try {
       const answer = await this.#client.request<Node>({
         method: 'PATCH',
-        path: `/api/v1/nodes/${encodeURIComponent(node.name)}`,
+        path: subresource ? `${path}/${subresource}` : path,
         query: { fieldManager: FIELD_MANAGER, ...query, ...(options.rehearsal ? { dryRun: 'All' } : {}) },
         body,
         contentType,

@@ -2,12 +2,13 @@ import { CodedError } from '@rollcall/common/coded-error.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import type { NodePlan } from '../intent/plan.ts';
+import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
+import { ContestedKeys } from './contested-keys.ts';
 import { NodeWriter } from './node-writer.ts';
 import { Reconciler } from './reconciler.ts';
-import { SetAside } from './set-aside.ts';
+import { type SeenNode, SetAside } from './set-aside.ts';
 
 /** What becomes of a request: it is answered, or fails, after `afterMs`. */
 export type Reply = { afterMs?: number; error?: Error };
@@ -27,6 +28,8 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const sent: { node: string; kind: 'set' | 'withdraw'; atMs: number; timeoutMs: number; request: KubeRequest }[] = [];
   const plans = new Map<string, NodePlan>();
   const written: string[] = [];
+  /** Each Node as the watch told of it; unknown unless a test says so. */
+  const seen = new Map<string, SeenNode>();
   const state = {
     remainingMs: 60_000,
     lagging: false,
@@ -46,6 +49,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const client: KubeClient = {
     async request<T>(request: KubeRequest): Promise<T> {
       const node = request.path.split('/').at(-1) ?? '';
+      if (request.method === 'GET') return { metadata: { name: node, uid: 'u', resourceVersion: '2' } } as T;
       const kind = request.contentType?.includes('merge') ? 'withdraw' : 'set';
       sent.push({ node, kind, atMs: clock.monotonic(), timeoutMs: request.timeoutMs, request });
       state.underWay.set(node, (state.underWay.get(node) ?? 0) + 1);
@@ -59,7 +63,10 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
       state.underWay.set(node, (state.underWay.get(node) ?? 0) - 1);
       if (error) throw error;
       if (!request.query?.['dryRun'] && !state.lagging) apply(node, kind);
-      return { metadata: { name: node, uid: 'u', resourceVersion: '2' } satisfies ObjectMeta } as T;
+      // Whatever was to be set is there, and what was to go is not.
+      const { labels = {}, annotations = {} } = (request.body as { metadata: Partial<ObjectMeta> }).metadata;
+      const applied = kind === 'set' ? { labels, annotations } : {};
+      return { metadata: { name: node, uid: 'u', resourceVersion: '2', ...applied } satisfies ObjectMeta } as T;
     },
     stream: () => Promise.resolve(),
     close: () => {},
@@ -68,10 +75,13 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const setAside = new SetAside(clock);
   const reconciler = new Reconciler({
     plan: (name) => plans.get(name),
-    observed: () => undefined,
+    observed: (name) => seen.get(name),
     onWritten: ({ metadata }) => written.push(metadata.name),
     writer: new NodeWriter(client),
+    onContested: () => {},
+    onForeign: () => {},
     setAside,
+    contested: new ContestedKeys(clock),
     dryRun: false,
     fence: { remainingMs: () => state.remainingMs },
     registry,
@@ -79,7 +89,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     clock,
     random: () => 0.5,
   });
-  return { clock, sent, plans, written, state, reconciler, registry, setAside };
+  return { clock, sent, plans, written, seen, state, reconciler, registry, setAside };
 }
 
 export function planFor(name: string, parts: Partial<NodePlan> = {}): NodePlan {

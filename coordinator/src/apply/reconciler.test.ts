@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { NodePlan } from '../intent/plan.ts';
-import type { KubeRequest } from '../kube/client.ts';
+import type { NodePlan } from '../decide/intent/plan.ts';
+import { type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import { planFor, type Reply, set, started, status, UNREACHABLE, withdrawal } from './reconciler.test-fixtures.ts';
 import { DENIED_FIRST_MS } from './set-aside.ts';
 
@@ -127,6 +127,54 @@ test('a node is looked at again when a key that was denied has had its time', as
   expect(sent).toHaveLength(1);
 });
 
+test('one label of a pool that is refused leaves the others listed, in each probe as well', async () => {
+  const list = 'nodepool.banzaicloud.io/managed-labels';
+  const { clock, sent, plans, setAside, reconciler } = started(({ body }) => {
+    const { labels = {}, annotations = {} } = (body as { metadata: Partial<typeof wanted> }).metadata;
+    const listed = annotations[list] ?? '[]';
+    const isRefused = 'bad' in labels || JSON.stringify(Object.keys(labels).sort()) !== listed;
+    return isRefused ? { error: status(403) } : {};
+  });
+  const labels: Record<string, string> = { a: '1', bad: '1', c: '1', d: '1' };
+  const wanted = { labels, annotations: { [list]: '["a","bad","c","d"]' } as Record<string, string>, force: false };
+  plans.set('n', planFor('n', { set: wanted }));
+  reconciler.add('n');
+  await clock.advance(100);
+  expect(setAside.keysFor('n').map(({ key }) => key)).toEqual(['bad']);
+  const probes = sent.filter(({ request }) => request.query?.['dryRun']);
+  expect(probes.length).toBeGreaterThan(3);
+});
+
+test('the map that labels are in is taken by force without the keys that have another value there', async () => {
+  const conflict = new KubeStatusError(
+    409,
+    {
+      reason: 'Conflict',
+      details: {
+        causes: [{ reason: 'FieldManagerConflict', field: '.metadata.labels', message: 'conflict with "x"' }],
+      },
+    },
+    undefined,
+    {},
+  );
+  const { clock, sent, plans, seen, reconciler } = started((_request, count) =>
+    count === 1 ? { error: conflict } : {},
+  );
+  const nothing: ReadonlySet<string> = new Set();
+  const labels = { same: '1', foreign: 'theirs' };
+  seen.set('n', { name: 'n', uid: 'u', labels, annotations: {}, owned: { labels: nothing, annotations: nothing } });
+  plans.set(
+    'n',
+    planFor('n', { set: { labels: { same: '1', foreign: 'ours', new: '1' }, annotations: {}, force: false } }),
+  );
+  reconciler.add('n');
+  await clock.advance(10_000);
+  const writes = sent.map(({ request }) => ({ force: request.query?.['force'], body: request.body }));
+  expect(writes[0]).toMatchObject({ body: { metadata: { labels: { same: '1', foreign: 'ours', new: '1' } } } });
+  expect(writes[1]).toMatchObject({ force: 'true', body: { metadata: { resourceVersion: '1' } } });
+  expect(writes[1]).toHaveProperty('body.metadata.labels', { same: '1', new: '1' });
+});
+
 describe('urgent nodes', () => {
   test('have their withdrawals before other sets, also their own', async () => {
     const { clock, sent, plans, reconciler } = started(() => ({ afterMs: 10 }));
@@ -174,6 +222,42 @@ describe('a write that does not succeed', () => {
     expect(gaps).toHaveLength(5);
     expect(gaps).toEqual(gaps.toSorted((a, b) => a - b));
     expect(gaps[4]).toBeGreaterThan(8 * (gaps[0] ?? 0));
+  });
+
+  test.each([500, 502, 504])('because of a server that answers %i is repeated soon after it recovers', async (code) => {
+    const names = Array.from({ length: 200 }, (_, index) => `n${index}`);
+    let failing = true;
+    const { clock, sent, plans, reconciler } = started(() => (failing ? { error: status(code) } : {}));
+    for (const name of names) {
+      plans.set(name, planFor(name, { set }));
+      reconciler.add(name);
+    }
+    await clock.advance(120_000);
+    const perSecond = (sent.length - names.length) / 120;
+    expect(perSecond).toBeLessThan(50);
+    failing = false;
+    await clock.advance(2000);
+    expect([...plans.keys()]).toEqual([]);
+    await clock.advance(60_000);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('because the server fails one node is no trouble to the others, and not tried more often for them', async () => {
+    const { clock, sent, plans, reconciler } = started(({ path }) =>
+      path.endsWith('ill') ? { error: status(500) } : {},
+    );
+    plans.set('ill', planFor('ill', { set }));
+    reconciler.add('ill');
+    for (let second = 0; second < 60; second += 1) {
+      plans.set('well', planFor('well', { set }));
+      reconciler.add('well');
+      await clock.advance(100);
+      expect(plans.has('well')).toBe(false);
+      await clock.advance(900);
+    }
+    const tries = sent.filter(({ node }) => node === 'ill').length;
+    expect(tries).toBeGreaterThan(30);
+    expect(tries).toBeLessThan(90);
   });
 
   test('because the node is gone is not repeated as long as the plan does not know it any more', async () => {

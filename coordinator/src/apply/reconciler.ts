@@ -1,22 +1,26 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
-import type { WriteFence } from '../kube/client.ts';
+import { KubeStatusError, type WriteFence } from '../kube/client.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { FailedTogether } from './failed-together.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
-import { NodeTurn, type TurnDependencies, type TurnEnd } from './node-turn.ts';
+import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import { type RefusedWithdrawal, RefusedWithdrawals } from './refused-withdrawals.ts';
-import { type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
+import type { TurnEnd } from './turn-end.ts';
+import { RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 
 /**
  * - `plan`: what has to be written to a Node, from memory, without what is set aside; `undefined` when nothing has.
  * - `observed`: the Node as that memory has it.
+ * - `onContested`: hears once of each key that does not stay as it is written.
+ * - `onForeign`: hears once of each condition that is left to somebody else who owns it.
  * - `onWritten`: takes the Node as the API server answered a write, and the plan that it was made for, before the next `plan`.
  */
 export type ReconcilerOptions = Pick<
   TurnDependencies,
-  'plan' | 'observed' | 'onWritten' | 'writer' | 'setAside' | 'dryRun'
+  'plan' | 'observed' | 'onWritten' | 'onContested' | 'onForeign' | 'writer' | 'setAside' | 'contested' | 'dryRun'
 > & {
   fence: WriteFence;
   registry: Registry;
@@ -31,6 +35,9 @@ const URGENT_SEATS = 64;
 
 const GONE_RECHECK_MS = 5000;
 
+/** A Node that changes faster than it can be written is tried at least every 10 s: what is written may keep pods away. */
+const STALE_RETRY_MAX_MS = 8000;
+
 /**
  * Takes the names of Nodes and makes their plans true, each Node by one worker at a time. One reconciler serves a
  * process: whether it may write is the fence's matter, and what is added while it may not is dropped.
@@ -40,6 +47,7 @@ export class Reconciler {
   readonly #limiter: ConcurrencyLimiter;
   readonly #gate: WriteGate;
   readonly #refusedWithdrawals: RefusedWithdrawals;
+  readonly #failedTogether: FailedTogether;
   readonly #metrics: ApplyMetrics;
   readonly #turnDependencies: TurnDependencies;
   readonly #options: ReconcilerOptions;
@@ -50,12 +58,13 @@ export class Reconciler {
   #wasUnreachable = false;
 
   constructor(options: ReconcilerOptions) {
-    const { clock, random, fence, registry, setAside } = options;
+    const { clock, random, fence, registry, setAside, contested } = options;
     this.#options = options;
     this.#metrics = createApplyMetrics(registry, {
       queueDepth: () => this.#queue.depth,
       writeConcurrency: () => this.#limiter.limit,
       setAsideKeys: () => ({ ...setAside.counts, denied: setAside.counts.denied + this.#refusedWithdrawals.size }),
+      contestedKeys: () => contested.size,
     });
     this.#queue = new WorkQueue({
       clock,
@@ -66,6 +75,7 @@ export class Reconciler {
     this.#limiter = new ConcurrencyLimiter({ clock, random });
     this.#gate = new WriteGate({ fence, metrics: this.#metrics, clock });
     this.#refusedWithdrawals = new RefusedWithdrawals(clock);
+    this.#failedTogether = new FailedTogether({ clock, hasten: (node) => this.#queue.hasten(node) });
     this.#turnDependencies = {
       ...options,
       gate: this.#gate,
@@ -83,7 +93,9 @@ export class Reconciler {
   /** Forgets what is remembered of a Node that is gone. */
   forget(nodeName: string): void {
     this.#queue.forget(nodeName);
+    this.#failedTogether.forget(nodeName);
     this.#options.setAside.forget(nodeName);
+    this.#options.contested.forget(nodeName);
     this.#refusedWithdrawals.forget(nodeName);
   }
 
@@ -102,6 +114,7 @@ export class Reconciler {
     this.#stopped = true;
     this.#gate.close();
     this.#queue.clear();
+    this.#failedTogether.clear();
     this.#limiter.close();
     await Promise.all(this.#turns.keys());
   }
@@ -147,6 +160,8 @@ export class Reconciler {
       }
     }
     this.#logReachability();
+    if (turn.wrote) this.#failedTogether.succeeded(key);
+    else if (end.kind === 'holds' || end.kind === 'dropped') this.#failedTogether.forget(key);
     if (!this.#stopped) this.#schedule(key, end, { priority, dirtySinceMs: turn.wrote ? undefined : dirtySinceMs });
   }
 
@@ -172,7 +187,10 @@ export class Reconciler {
   }
 
   #retry(key: string, err: unknown, details: WorkDetails): void {
-    const delayMs = Math.round(this.#queue.retry(key, details));
+    const bounds = isServerFault(err)
+      ? { minMs: this.#failedTogether.failed(key) }
+      : { maxMs: err === undefined ? STALE_RETRY_MAX_MS : RETRY_MAX_MS };
+    const delayMs = Math.round(this.#queue.retry(key, details, bounds));
     const fields = { node: key, err, attempts: this.#queue.retries(key), delayMs };
     // The first failure is news; the others are the same again.
     if (err !== undefined && fields.attempts === 1) this.#options.logger.warn(fields, 'Failed to write a node');
@@ -181,7 +199,8 @@ export class Reconciler {
 
   /** What time alone makes worth another try is tried again, even if nothing else happens to the Node. */
   #lookAgainInTime(key: string): void {
-    const dueMs = [this.#options.setAside.dueInMs(key), this.#refusedWithdrawals.dueInMs(key)];
+    const { setAside, contested } = this.#options;
+    const dueMs = [setAside.dueInMs(key), contested.dueInMs(key), this.#refusedWithdrawals.dueInMs(key)];
     const soonestMs = Math.min(...dueMs.filter((ms) => ms !== undefined));
     if (Number.isFinite(soonestMs)) this.#queue.addAfter(key, soonestMs);
   }
@@ -193,4 +212,8 @@ export class Reconciler {
     if (unreachable) this.#options.logger.warn('Lost the API server while writing; writes wait and are repeated');
     else this.#options.logger.info('Reached the API server again; writes go on');
   }
+}
+
+function isServerFault(error: unknown): boolean {
+  return error instanceof KubeStatusError && error.status >= 500;
 }

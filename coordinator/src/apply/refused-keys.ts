@@ -1,4 +1,12 @@
-import { type KeyRef, type NodeRef, type NodeSet, type NodeWithdrawal, withdrawalOf } from '../intent/plan.ts';
+import { isList } from '../decide/intent/lists.ts';
+import {
+  type ConditionChange,
+  type KeyRef,
+  type NodeRef,
+  type NodeSet,
+  type NodeWithdrawal,
+  withdrawalOf,
+} from '../decide/intent/plan.ts';
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type Isolation, isolate, type Probe } from './isolate.ts';
 import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
@@ -27,8 +35,9 @@ type Dependencies = {
 
 /**
  * Finds the keys that a refused set is refused for. Only keys that the set would change are suspects; the others are in
- * every probe, since a set without them would release them, and a suspect that is left out stays as it is. Probes are
- * rehearsals: none of them writes.
+ * every probe, since a set without them would release them, and a suspect that is left out stays as it is. Annotations
+ * that list labels are in every probe as well, with the labels of that probe: a label may be refused because it is not
+ * listed. Probes are rehearsals: none of them writes.
  */
 export async function refusedInSet(
   node: NodeRef,
@@ -36,7 +45,7 @@ export async function refusedInSet(
   observed: SeenNode | undefined,
   { writer, gate, limiter, mustYield }: Dependencies,
 ): Promise<RefusedKeys> {
-  const isChange = (ref: KeyRef) => !observed || valueIn(observed, ref) !== valueIn(set, ref);
+  const isChange = (ref: KeyRef) => !isList(ref) && (!observed || valueIn(observed, ref) !== valueIn(set, ref));
   const unchanged = keysOfSet(set).filter((ref) => !isChange(ref));
   const found = await isolate<KeyRef, Stop>(keysOfSet(set).filter(isChange), async (part) => {
     if (mustYield()) return YIELD;
@@ -66,6 +75,31 @@ export async function refusedInWithdrawal(
     return verdictOf(outcome);
   });
   return describe(found, []);
+}
+
+/**
+ * Finds the news that an apply of conditions is refused for. All else that is ours is in every rehearsal as it is on the
+ * Node: no request, rehearsed or not, lets go of it.
+ */
+export async function refusedInConditions(
+  node: NodeRef,
+  change: ConditionChange & { write: 'apply' },
+  { writer, gate, limiter, mustYield }: Dependencies,
+): Promise<Isolation<string, Stop>> {
+  return isolate<string, Stop>(change.news, async (part) => {
+    if (mustYield()) return YIELD;
+    const isTried = ({ type }: { type: string }) => part.includes(type);
+    const conditions = [
+      ...change.conditions.filter((each) => isTried(each) || !change.news.includes(each.type)),
+      ...change.before.filter((each) => !isTried(each)),
+    ];
+    const outcome = await limiter.run('normal', (slot) =>
+      gate.pass('probe', slot, (timeoutMs) =>
+        writer.conditions(node, { ...change, conditions }, { timeoutMs, rehearsal: true }),
+      ),
+    );
+    return verdictOf(outcome);
+  });
 }
 
 const YIELD: Probe<Stop> = { kind: 'stop', stop: { kind: 'yielded' } };

@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { KeyRef, NodeWithdrawal } from '../intent/plan.ts';
+import type { KeyRef, NodeWithdrawal } from '../decide/intent/plan.ts';
 
 /** A key that the API server refuses to remove, and what it said. */
 export type RefusedWithdrawal = KeyRef & { message: string };

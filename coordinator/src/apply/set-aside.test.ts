@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import type { SetAsideKey } from '../intent/plan.ts';
+import type { SetAsideKey } from '../decide/intent/plan.ts';
 import {
   DENIED_FIRST_MS,
   DENIED_MAX_MS,

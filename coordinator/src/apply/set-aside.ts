@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { AskSetAside, KeyRef, SetAsideCause, SetAsideKey } from '../intent/plan.ts';
+import type { AskSetAside, ConditionRef, KeyRef, SetAsideCause, SetAsideKey } from '../decide/intent/plan.ts';
 
 /** A Node as the planner sees it. */
 export type SeenNode = {
@@ -9,7 +9,17 @@ export type SeenNode = {
   annotations: Readonly<Record<string, string>>;
   /** What rollcall applied. */
   owned: { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
+  conditions?: readonly { type: string; status: string }[] | undefined;
+  /** Who else owns conditions. */
+  conditionOwners?: { rivals: ReadonlyMap<string, string> };
 };
+
+/** What a key of the Node is now, as far as it is seen; of a condition its status. */
+export function seenValue(node: SeenNode, { kind, key }: KeyRef | ConditionRef): string | undefined {
+  if (kind === 'condition') return node.conditions?.find(({ type }) => type === key)?.status;
+  const values = kind === 'label' ? node.labels : node.annotations;
+  return values[key];
+}
 
 /**
  * Policies change, and learn of their parameters a moment late: what one refused is tried again soon, and later and later
@@ -77,7 +87,7 @@ export class SetAside {
     const result = decide((ref, wanted) => {
       const id = idOf(ref);
       asked.add(id);
-      return this.#cause(memory, id, wanted, (ref.kind === 'label' ? node.labels : node.annotations)[ref.key]);
+      return this.#cause(memory, id, wanted, grounds(node, ref));
     });
     for (const id of memory.entries.keys()) if (!asked.has(id)) this.#drop(memory, id);
     for (const id of memory.denials.keys()) if (!asked.has(id)) memory.denials.delete(id);
@@ -180,6 +190,13 @@ function hasChanged(entry: Entry, observed: string | undefined): boolean {
   return false;
 }
 
-function idOf({ kind, key }: KeyRef): string {
+/** What a foreign key is foreign by: of a condition also who owns it. */
+function grounds(node: SeenNode, ref: KeyRef | ConditionRef): string | undefined {
+  const value = seenValue(node, ref);
+  const rival = ref.kind === 'condition' ? node.conditionOwners?.rivals.get(ref.key) : undefined;
+  return rival === undefined ? value : `${value} of ${rival}`;
+}
+
+function idOf({ kind, key }: KeyRef | ConditionRef): string {
   return `${kind}:${key}`;
 }

@@ -26,6 +26,33 @@ describe('the patch of taints', () => {
     ]);
   });
 
+  test('says in the same request whose the taints are, and tests what was said before', () => {
+    const path = '/metadata/annotations/rollcall.dev~1service-keys';
+    const noteOf = (before: string | undefined, after: string | undefined) =>
+      taintPatch(node, { add: [], remove: [], observed: [taint('x')], serviceKeys: { before, after } }).slice(1);
+    expect(noteOf(undefined, 'b')).toEqual([
+      { op: 'test', path, value: null },
+      { op: 'add', path, value: 'b' },
+    ]);
+    expect(noteOf('a', 'b')).toEqual([
+      { op: 'test', path, value: 'a' },
+      { op: 'add', path, value: 'b' },
+    ]);
+    expect(noteOf('a', undefined)).toEqual([
+      { op: 'test', path, value: 'a' },
+      { op: 'remove', path },
+    ]);
+  });
+
+  test('begins the annotations only where there are none', () => {
+    const serviceKeys = { before: undefined, after: 'b', intoNone: true } as const;
+    expect(taintPatch(node, { add: [], remove: [], observed: [], serviceKeys })).toEqual([
+      uidTest,
+      { op: 'test', path: '/metadata/annotations', value: null },
+      { op: 'add', path: '/metadata/annotations', value: { 'rollcall.dev/service-keys': 'b' } },
+    ]);
+  });
+
   test('leaves the taints of others as they are, in order', () => {
     const keys = fc.constantFrom('ours-1', 'ours-2', 'x', 'y', 'z');
     fc.assert(

@@ -80,15 +80,31 @@ export class WorkQueue {
     this.#delayed.set(key, { details: merged, dueMs, cancel });
   }
 
-  /** Adds the key after its own backoff, which grows with every call until `forget`. Returns the delay in ms. */
-  retry(key: string, details: WorkDetails = { priority: 'normal' }): number {
+  /** Adds a key now that is to be added after a while; nothing where it is not. */
+  hasten(key: string): void {
+    const delayed = this.#delayed.get(key);
+    if (!delayed) return;
+    delayed.cancel();
+    this.#delayed.delete(key);
+    this.add(key, delayed.details);
+  }
+
+  /**
+   * Adds the key after its own backoff, which grows with every call until `forget`, within these bounds. Returns the delay
+   * in ms.
+   */
+  retry(
+    key: string,
+    details: WorkDetails = { priority: 'normal' },
+    { minMs = 0, maxMs = RETRY_MAX_MS }: { minMs?: number; maxMs?: number } = {},
+  ): number {
     let backoff = this.#backoffs.get(key);
     if (!backoff) {
       const { random } = this.#options;
       backoff = new Backoff({ baseMs: RETRY_BASE_MS, maxMs: RETRY_MAX_MS, random });
       this.#backoffs.set(key, backoff);
     }
-    const delayMs = backoff.next();
+    const delayMs = Math.min(RETRY_MAX_MS, Math.max(minMs, Math.min(maxMs, backoff.next())));
     this.addAfter(key, delayMs, details);
     return delayMs;
   }

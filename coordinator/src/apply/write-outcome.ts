@@ -1,9 +1,9 @@
-import type { KeyRef } from '../intent/plan.ts';
+import type { ConditionRef, KeyRef } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
 
 /** A key that other field managers hold with another value. */
 export type ForeignKey = {
-  ref: KeyRef;
+  ref: KeyRef | ConditionRef;
   /** For people: the managers' names, separated by commas. */
   owner: string;
 };

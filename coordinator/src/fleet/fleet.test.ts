@@ -1,25 +1,31 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport } from '@rollcall/common/report.ts';
 import { expect, test } from 'vitest';
-import { Fleet } from './fleet.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { Fleet, type FleetOptions } from './fleet.ts';
 
+const TOLERATIONS: readonly never[] = [];
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
 
-function heardFleet() {
-  const clock = new FakeClock();
-  const news: string[] = [];
-  const fleet = new Fleet({
-    clock,
-    services: [],
+function fleetWith(change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>): Fleet {
+  return new Fleet({
+    services: () => [],
+    servicesKnown: () => true,
     poolLabels: [],
     windowMs: 30_000,
     guardPercent: 55,
     annotationsOfInterest: new Set(),
     allAnnotations: false,
-    onDirty: (_node, urgent) => news.push(urgent ? 'urgent' : 'normal'),
+    onDirty: () => {},
     onNodeGone: () => {},
-    onAgentPodGone: () => {},
+    ...change,
   });
+}
+
+function heardFleet() {
+  const clock = new FakeClock();
+  const news: string[] = [];
+  const fleet = fleetWith({ clock, onDirty: (_node, urgent) => news.push(urgent ? 'urgent' : 'normal') });
   fleet.nodeHandlers.onReplace([fleet.observe(NODE)]);
   news.length = 0;
   let sequence = 0;
@@ -69,4 +75,156 @@ test('hardware that keeps changing is looked at once a second, and services besi
   expect(tick()).toEqual(['normal']);
   expect(serial()).toBe('last');
   expect(tick()).toEqual([]);
+});
+
+test('the reply says what to probe, and asks for the next report soon while that is not settled', async () => {
+  const clock = new FakeClock();
+  const service = serviceOf('ws-daemon', { probe: { port: 80, host: 'Pod' } });
+  const fleet = fleetWith({ clock, services: () => [service] });
+  fleet.nodeHandlers.onReplace([fleet.observe(NODE)]);
+  const identity = {
+    uid: 'p',
+    namespace: 'default',
+    name: 'p',
+    labels: { component: 'ws-daemon' },
+    daemonSet: '',
+    tolerations: TOLERATIONS,
+    node: 'n',
+    createdAtMs: 0,
+    hostIP: '10.0.0.7',
+  };
+  const pod = { ...identity, podIP: '10.1.0.1', ready: true, terminating: false, startTime: '' };
+  let sequence = 0;
+  const reply = (ready: boolean) => {
+    sequence += 1;
+    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+    const report = { node: 'n', boot: 'b', sequence, digest: `${ready}`, services, devices: [], facts: {} };
+    return fleet.accept(report, { node: 'n', nodeUid: 'u' }).reply;
+  };
+  const target = { host: '10.1.0.1', port: 80 };
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 10, services: [], targets: {} });
+  const pods = fleet.servicePods.handlers('default');
+  pods.onReplace([pod]);
+  expect(reply(true)).toMatchObject({
+    nextReportSeconds: 10,
+    services: [{ name: 'ws-daemon', target, podAddresses: ['10.0.0.7', '10.1.0.1'] }],
+    targets: { 'ws-daemon': target },
+  });
+  expect(reply(false)).toMatchObject({ nextReportSeconds: 1 });
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 10 });
+  pods.onDelete(pod);
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 1, services: [] });
+  await clock.advance(60_000);
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 10 });
+});
+
+/** Ten nodes with the label of a service; each agent has a pod, and reports unless it is left out. */
+function tenNodes() {
+  const clock = new FakeClock();
+  const gone: string[] = [];
+  const fleet = fleetWith({ clock, services: () => [serviceOf()], onNodeGone: (node) => gone.push(node) });
+  const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+  const node = (name: string, uid = `uid-${name}`, resourceVersion = '1') =>
+    fleet.observe({ metadata: { name, uid, resourceVersion } });
+  const pods = names.map((name) => ({
+    uid: `pod-${name}`,
+    namespace: 'rollcall',
+    name: `agent-${name}`,
+    labels: {},
+    daemonSet: 'rollcall-agent',
+    tolerations: TOLERATIONS,
+    node: name,
+    createdAtMs: 0,
+    podIP: '',
+    hostIP: '',
+    ready: true,
+    terminating: false,
+    startTime: '',
+  }));
+  fleet.nodeHandlers.onReplace(names.map((name) => node(name)));
+  fleet.agentPodHandlers.onReplace(pods);
+  fleet.beginTerm();
+  let sequence = 0;
+  const report = (reporting: readonly string[]) => {
+    sequence += 1;
+    for (const name of reporting) {
+      const full: FullReport = { node: name, boot: name, sequence, digest: 'd', services: [], devices: [], facts: {} };
+      fleet.accept(full, { node: name, nodeUid: `uid-${name}`, pod: { name: `agent-${name}`, uid: `pod-${name}` } });
+    }
+  };
+  const pass = async (seconds: number, reporting: readonly string[]) => {
+    for (let second = 0; second < seconds; second += 1) {
+      if (second % 10 === 0) report(reporting);
+      await clock.advance(1000);
+      fleet.tick();
+    }
+  };
+  const stateOf = (name: string) => fleet.snapshot(name)?.freshness;
+  return { fleet, names, node, pods, pass, stateOf, gone };
+}
+
+test('a node that is gone is expected no more, and no guard holds because of it', async () => {
+  const { fleet, names, node, pass, stateOf, gone } = tenNodes();
+  await pass(20, names);
+  await pass(40, names.slice(7));
+  expect(fleet.freshness.activeGuards()).toEqual(['fleet']);
+  expect(fleet.freshness.population).toEqual({ expected: 10, overdue: 7 });
+  for (const name of names.slice(1, 7)) fleet.nodeHandlers.onDelete(node(name));
+  expect(gone).toEqual(names.slice(1, 7));
+  expect(fleet.freshness.population).toEqual({ expected: 4, overdue: 1 });
+  await pass(2, names.slice(7));
+  expect(fleet.freshness.activeGuards()).toEqual([]);
+  // It was not judged while the guard held, and gets one window of its own.
+  expect(stateOf('n0')).toEqual({ state: 'unheard' });
+  await pass(40, names.slice(7));
+  expect(stateOf('n0')).toEqual({ state: 'silent' });
+  expect(fleet.countByFreshness()).toEqual({ fresh: 3, leaving: 0, unheard: 0, silent: 1, absent: 0 });
+});
+
+test('a Node of the same name with another uid is another, of which nothing was heard', async () => {
+  const { fleet, names, node, pass, stateOf, gone } = tenNodes();
+  await pass(20, names);
+  expect(stateOf('n0')).toEqual({ state: 'fresh' });
+  fleet.nodeHandlers.onUpsert(node('n0', 'uid-n0', '2'));
+  expect([stateOf('n0'), gone]).toEqual([{ state: 'fresh' }, []]);
+  fleet.nodeHandlers.onUpsert(node('n0', 'other', '3'));
+  expect([stateOf('n0'), gone]).toEqual([{ state: 'unheard' }, ['n0']]);
+  expect(fleet.freshness.population.expected).toBe(10);
+  // What its predecessor's agent says is not about it.
+  await pass(1, names);
+  expect(stateOf('n0')).toEqual({ state: 'unheard' });
+});
+
+test('the pods of agents that reported are no proof, when they go all at once, that no node has one', async () => {
+  const { fleet, names, pass, stateOf } = tenNodes();
+  await pass(20, names);
+  fleet.agentPodHandlers.onReplace([]);
+  expect(fleet.freshness.population.expected).toBe(10);
+  await pass(300, []);
+  expect(fleet.freshness.activeGuards()).toEqual(['fleet']);
+  expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'silent', guard: 'fleet' })));
+});
+
+test('a node of which nothing was heard stays expected while another pod of an agent is on it', async () => {
+  const { fleet, pods } = tenNodes();
+  const [old] = pods;
+  if (!old) throw new Error('there are ten');
+  const successor = { ...old, uid: 'successor', name: 'successor' };
+  fleet.agentPodHandlers.onUpsert(successor);
+  fleet.agentPodHandlers.onDelete(old);
+  expect(fleet.freshness.population.expected).toBe(10);
+  fleet.agentPodHandlers.onDelete(successor);
+  expect(fleet.freshness.population.expected).toBe(9);
+});
+
+test('a replica that had lost the API server holds what was heard before against nobody', async () => {
+  const { fleet, names, pass, stateOf } = tenNodes();
+  await pass(20, names);
+  await pass(29, names.slice(1));
+  fleet.recovered();
+  expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'unheard' })));
+  await pass(29, names.slice(1));
+  expect(stateOf('n0')).toEqual({ state: 'unheard' });
+  await pass(2, names.slice(1));
+  expect(stateOf('n0')).toEqual({ state: 'silent' });
 });

@@ -2,24 +2,40 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import type { Node } from '../kube/objects.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
-import { poolOf } from '../pools.ts';
-import type { Service } from '../services.ts';
-import { type Freshness, FreshnessTracker } from './freshness.ts';
+import { selects } from '../setup/label-selector.ts';
+import { poolOf } from '../setup/pools.ts';
+import type { Service } from '../setup/services.ts';
+import { Attention, isUnsettled } from './attention.ts';
+import type { Admission, ReportIdentity } from './boots.ts';
+import { CsiNodes } from './csi-nodes.ts';
+import { type AgentPresence, type Freshness, type FreshnessTracker, LEAVING_GRACE_MS } from './freshness.ts';
+import { type Collection, handlersOf } from './handlers-of.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
-import { Machines } from './machines.ts';
+import { inventoryOf } from './inventory-of.ts';
 import { NodeIndex } from './node-index.ts';
+import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
+import { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
-import { probeTargets } from './probe-targets.ts';
-import { type Admission, type ReportIdentity, ReportLedger } from './report-ledger.ts';
+import { probeTargets, servicesToProbe } from './probe-targets.ts';
+import { ResourceSlices } from './resource-slices.ts';
+import { saysReady } from './says-ready.ts';
 import type { NodeSnapshot } from './snapshot.ts';
+import { hasStarted, startedServices } from './started-services.ts';
+import { Term } from './term.ts';
+import { noteTold } from './told.ts';
 
 export type FleetOptions = {
   clock: Clock;
-  services: readonly Service[];
+  /** As they are at the moment. */
+  services: () => readonly Service[];
+  /** Whether all of them are known. */
+  servicesKnown: () => boolean;
+  /** What agents are to answer, by what the rules ask. */
+  questions?: () => readonly string[];
   poolLabels: readonly string[];
   /** After how long without a report a node is silent. */
   windowMs: number;
@@ -32,40 +48,49 @@ export type FleetOptions = {
   onDirty: (node: string, urgent: boolean) => void;
   /** The Node is gone; one of the same name that comes later is another. */
   onNodeGone: (node: string) => void;
-  /** An agent's pod is gone: whoever holds its token is no longer vouched for. */
-  onAgentPodGone: (podUid: string) => void;
+  /** Other labels may be wanted for nodes of these pools. */
+  onPoolsChanged?: (pools: ReadonlySet<string>) => void;
 };
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** Everything known about the nodes, in memory, and nowhere else. */
+/**
+ * Everything known about the nodes, in memory, and nowhere else. What watches tell outlives a term of leadership; what
+ * is heard from agents is the term's.
+ */
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #intern = createIntern();
   readonly #nodes: NodeStore;
-  readonly #ledger = new ReportLedger();
-  readonly #machines = new Machines();
-  readonly #componentPods: NodeIndex<ObservedPod>;
+  readonly servicePods: PodsByNamespace<ObservedPod>;
+  readonly csiNodes: CsiNodes;
+  readonly resourceSlices: ResourceSlices;
+  readonly #attention = new Attention();
   readonly #agentPods: NodeIndex<ObservedPod>;
   readonly #workspaces: NodeIndex<ObservedWorkspace>;
   readonly poolLabelSets: PoolLabelSets;
   /** Of those that things go on without, what was listed. */
   readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
-  readonly freshness: FreshnessTracker;
+  #term: Term;
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    const { windowMs, guardPercent } = options;
-    this.freshness = new FreshnessTracker({
-      windowMs,
-      guardPercent,
-      onChange: (node) => options.onDirty(node, true),
-      onSettled: () => this.markAll(),
-    });
+    this.#term = this.#newTerm();
     this.#nodes = new NodeStore((change) => this.#nodeChanged(change));
-    this.#componentPods = new NodeIndex<ObservedPod>((previous, next) => {
-      for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);
+    this.servicePods = new PodsByNamespace<ObservedPod>({
+      onChange: (previous, next) => {
+        for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);
+        // One that is Ready when it is first heard of was so before.
+        const changed = previous ?? (next?.ready ? undefined : next);
+        if (changed) this.#attention.changed(changed.node, options.clock.monotonic());
+      },
+      onKnown: () => this.markAll(),
     });
+    this.csiNodes = new CsiNodes((node) => options.onDirty(node, true));
+    this.resourceSlices = new ResourceSlices(
+      (node) => options.onDirty(node, false),
+      () => this.markAll(),
+    );
     this.#workspaces = new NodeIndex<ObservedWorkspace>((previous, next) => {
       for (const workspace of [previous, next]) if (workspace) options.onDirty(workspace.node, true);
     });
@@ -74,6 +99,15 @@ export class Fleet {
       if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
       if (next) this.#expectAgent(next.node);
     });
+  }
+
+  /** The term that goes on; before the first, one in which nothing is heard. */
+  get term(): Term {
+    return this.#term;
+  }
+
+  get freshness(): FreshnessTracker {
+    return this.#term.freshness;
   }
 
   /** What a watch of Nodes is to be handed to. */
@@ -89,8 +123,8 @@ export class Fleet {
     };
   }
 
-  get componentPodHandlers() {
-    return handlersOf(this.#componentPods);
+  get csiNodeHandlers() {
+    return handlersOf(this.csiNodes);
   }
 
   get agentPodHandlers() {
@@ -117,11 +151,13 @@ export class Fleet {
     this.#nodes.written(node);
   }
 
-  /** What a look at the whole Node told about its taints, where the watch does not tell. */
-  noteTaints({ metadata, spec }: Node): void {
+  /** What a look at the whole Node told about its taints and conditions, where the watch does not tell. */
+  noteStrays(whole: Node): void {
+    const { metadata } = whole;
     const node = this.#nodes.get(metadata.name);
     if (node?.uid !== metadata.uid || isOlderVersion(metadata.resourceVersion, node.resourceVersion)) return;
-    this.#nodes.written({ ...node, taints: spec?.taints ?? [] });
+    const { taints, conditions } = this.observe(whole);
+    this.#nodes.written({ ...node, taints, conditions });
   }
 
   node(name: string): ObservedNode | undefined {
@@ -132,46 +168,83 @@ export class Fleet {
     return this.#nodes.names();
   }
 
-  /** The node of an agent's pod, for tokens that do not name it. */
-  agentPodNode(name: string, uid: string): string | undefined {
-    for (const pod of this.#agentPods.all()) if (pod.uid === uid && pod.name === name) return pod.node;
-    return undefined;
+  /** The node of an agent's pod as watched, whether it is ending or not. */
+  agentPodNode({ namespace, name, uid }: Pick<ObservedPod, 'namespace' | 'name' | 'uid'>): string | undefined {
+    const pod = this.#agentPods.get({ namespace, name });
+    return pod?.uid === uid ? pod.node : undefined;
+  }
+
+  /** How many pods of agents there are. */
+  get agentPodCount(): number {
+    return this.#agentPods.size;
+  }
+
+  /** What this term knows and remembers of a node. */
+  record(name: string): NodeRecord | undefined {
+    return this.#term.record(name);
   }
 
   /** Takes a report of an authenticated agent. The Node is known: ingest has compared its uid. */
   accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: Admission; reply: ReportReply } {
     const { node } = report;
-    const { state } = this.freshness.of(node);
-    const before = this.#ledger.content(node)?.services;
-    const admission = this.#ledger.admit(report, identity, state === 'silent' || state === 'unheard');
-    const isOther = this.#ledger.content(node)?.services !== before;
-    if (admission !== 'ignored') this.#heard(node, admission, isOther || state !== 'fresh');
-    const windowSeconds = this.#options.windowMs / 1000;
+    const record = this.#term.record(node);
+    const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
+    const services = this.#servicesOn(node);
+    const pods = this.servicePods.on(node);
+    if (record) noteTold(record, services, this.#options.clock.monotonic());
     const reply: ReportReply = {
-      nextReportSeconds: heartbeatSeconds(this.#nodes.size, windowSeconds),
-      targets: probeTargets(this.#options.services, this.#componentPods.on(node)),
+      nextReportSeconds: this.#nextReportSeconds(
+        node,
+        isUnsettled(services, pods, record?.boots.content?.services ?? []),
+      ),
+      services: servicesToProbe(services, pods),
+      targets: probeTargets(services, pods),
     };
     if (admission === 'unknown-digest') reply.full = true;
+    const questions = this.#options.questions?.() ?? [];
+    if (questions.length > 0) reply.questions = [...questions];
     return { admission, reply };
   }
 
-  /** `isUrgent`: it is other than it was, as far as services go. */
-  #heard(node: string, admission: Admission, isUrgent: boolean): void {
-    const pool = this.#poolOf(node);
+  #nextReportSeconds(node: string, unsettled: boolean): number {
+    const { windowMs, clock } = this.#options;
+    const seconds = heartbeatSeconds(this.#nodes.size, windowMs / 1000);
+    return Math.min(seconds, this.#attention.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
+  }
+
+  /** The services that a node is for and that are to be judged there. */
+  #servicesOn(name: string): Service[] {
+    const node = this.#nodes.get(name);
+    if (!node) return [];
+    const started = startedServices(node);
+    const isFor = (service: Service) => selects(service.nodeSelector, node.labels) && !hasStarted(service, started);
+    return this.#options.services().filter(isFor);
+  }
+
+  #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): Admission {
+    const { freshness, machines } = this.#term;
+    const { name, boots } = record;
     const now = this.#options.clock.monotonic();
+    const { state } = freshness.of(record);
+    const before = boots.content?.services;
+    const podCreatedMs = identity.pod && this.#agentPodOn(name, identity.pod.uid)?.createdAtMs;
+    const admission = boots.admit(report, { ...identity, podCreatedMs }, now);
+    if (admission === 'ignored') return admission;
     // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
-    if (admission === 'unknown-digest') this.freshness.expect(node, pool, now);
-    else this.freshness.heard(node, pool, now, admission === 'leaving');
-    const content = this.#ledger.content(node);
-    const isOtherMachine = content !== undefined && this.#machines.take(node, content, now);
-    if (isUrgent || admission === 'leaving') this.#options.onDirty(node, true);
-    else if (isOtherMachine) this.#options.onDirty(node, false);
+    if (admission === 'unknown-digest') freshness.expect(record, now);
+    else if (boots.content && (admission === 'leaving' || !report.leaving)) freshness.heard(record, now);
+    if (admission === 'leaving') freshness.goodbye(record, now, true);
+    const isOtherMachine = boots.content !== undefined && machines.take(record, boots.content, now);
+    const isUrgent = boots.content?.services !== before || state !== 'fresh' || admission === 'leaving';
+    if (isUrgent || isOtherMachine) this.#options.onDirty(name, isUrgent);
+    return admission;
   }
 
   snapshot(name: string): NodeSnapshot | undefined {
     const node = this.#nodes.get(name);
-    if (!node) return undefined;
-    const content = this.#ledger.content(name);
+    const record = this.#term.record(name);
+    if (!node || !record) return undefined;
+    const content = record.boots.content;
     const services = new Map<string, ServiceReport>();
     for (const service of content?.services ?? []) services.set(service.name, service);
     return {
@@ -184,12 +257,22 @@ export class Fleet {
       ownedAnnotations: node.owned.annotations,
       ownedLabels: node.owned.labels,
       sharedLabels: node.shared ?? NO_KEYS,
+      ownedConditions: node.conditionOwners?.ours ?? NO_KEYS,
       allocatable: node.allocatable,
-      machine: this.#machines.of(name),
+      machine: record.machine?.machine,
+      inventory: inventoryOf(
+        { shown: record.machine, allocatable: node.allocatable, dra: this.resourceSlices.on(name) },
+        this.#options.clock.monotonic(),
+      ),
       pool: this.#poolOf(name),
-      freshness: this.freshness.of(name),
+      freshness: this.freshness.of(record),
       services,
-      pods: this.#componentPods.on(name),
+      agentVersion: content && (content.version ?? ''),
+      pods: this.servicePods.on(name),
+      podsKnown: (namespace) => this.servicePods.knows(namespace),
+      csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
+      servicesKnown: this.#options.servicesKnown(),
+      toldMs: record.told,
       poolLabelSet: this.poolLabelSetOf(name),
       poolLabelSetsKnown: this.#known.has('poolLabelSets'),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
@@ -203,24 +286,28 @@ export class Fleet {
 
   countByFreshness(): Record<Freshness['state'], number> {
     const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 };
-    for (const name of this.#nodes.names()) count[this.freshness.of(name).state] += 1;
+    for (const record of this.#term.records()) count[this.freshness.of(record).state] += 1;
     return count;
   }
 
-  /** This replica begins to lead, or has lost the API server for a while: all nodes get a fresh window. */
-  restart(options: { forgetReports: boolean }): void {
-    if (options.forgetReports) {
-      this.#ledger.clear();
-      this.#machines.clear();
-    }
-    this.freshness.restart(this.#options.clock.monotonic());
+  /** This replica begins to lead: what was heard before is of another time. */
+  beginTerm(): void {
+    this.#term.over();
+    this.#term = this.#newTerm();
+    for (const name of this.#nodes.names()) this.#beginRecord(name);
+    this.markAll();
+  }
+
+  /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
+  recovered(): void {
+    this.freshness.renewAll(this.#term.records(), this.#options.clock.monotonic());
     this.markAll();
   }
 
   tick(): void {
     const now = this.#options.clock.monotonic();
     this.freshness.tick(now);
-    for (const node of this.#machines.tick(now)) this.#options.onDirty(node, false);
+    for (const node of this.#term.machines.tick(now)) this.#options.onDirty(node, false);
   }
 
   /** Every node is to be looked at. */
@@ -242,6 +329,7 @@ export class Fleet {
   }
 
   #markPools(pools: ReadonlySet<string>): void {
+    this.#options.onPoolsChanged?.(pools);
     for (const name of this.#nodes.names()) {
       const pool = this.#poolOf(name);
       if (pool !== undefined && pools.has(pool)) this.#options.onDirty(name, false);
@@ -253,39 +341,58 @@ export class Fleet {
   }
 
   #nodeChanged({ name, previous, next }: NodeChange): void {
-    if (previous && previous.uid !== next?.uid) {
-      this.#ledger.forget(name);
-      this.#machines.forget(name);
-      this.freshness.forget(name);
+    const isOther = previous?.uid !== next?.uid;
+    if (previous && isOther) {
+      this.#term.end(name);
+      this.#attention.forget(name);
       this.#options.onNodeGone(name);
     }
     if (!next) return;
-    if (this.#agentPods.on(name).length > 0) this.#expectAgent(name);
-    this.freshness.setPool(name, this.#poolOf(name));
+    const record = this.#term.record(name);
+    if (isOther || !record) this.#beginRecord(name);
+    else this.freshness.setPool(record, this.#poolOf(name), this.#options.clock.monotonic());
     this.#options.onDirty(name, false);
   }
 
+  #newTerm(): Term {
+    const { windowMs, guardPercent, onDirty, clock } = this.#options;
+    return new Term({ windowMs, guardPercent, onChange: (node) => onDirty(node, true) }, clock.monotonic());
+  }
+
+  #beginRecord(name: string): void {
+    const node = this.#nodes.get(name);
+    if (node) this.#term.begin(node, this.#poolOf(name), this.#agentOn(node), this.#options.clock.monotonic());
+  }
+
+  #agentOn(node: ObservedNode): AgentPresence {
+    const pods = this.#agentPods.on(node.name).filter(({ terminating }) => !terminating);
+    if (pods.length === 0) return this.#options.services().some((each) => saysReady(node, each)) ? 'gone' : 'none';
+    const youngestMs = this.#options.clock.now() - LEAVING_GRACE_MS;
+    return pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > youngestMs) ? 'starting' : 'there';
+  }
+
+  #agentPodOn(node: string, podUid: string): ObservedPod | undefined {
+    return this.#agentPods.on(node).find(({ uid }) => uid === podUid);
+  }
+
   #expectAgent(node: string): void {
-    if (!this.#nodes.get(node)) return;
-    this.freshness.expect(node, this.#poolOf(node), this.#options.clock.monotonic());
+    const record = this.#term.record(node);
+    if (!record) return;
+    this.freshness.expect(record, this.#options.clock.monotonic());
     this.#options.onDirty(node, false);
   }
 
   #agentPodGone(podUid: string, node: string): void {
-    this.#options.onAgentPodGone(podUid);
+    const record = this.#term.record(node);
+    if (!record) return;
+    const now = this.#options.clock.monotonic();
+    const { boots } = record;
+    const before = boots.content;
     // A node that reported stays expected: that its agent's pod is gone does not make it less silent.
-    const hasReported = this.#ledger.content(node) !== undefined;
-    if (!hasReported && this.#agentPods.on(node).length === 0) this.freshness.forget(node);
-    this.#options.onDirty(node, false);
+    const isExpected = before !== undefined || this.#agentPods.on(node).length > 0;
+    if (boots.podGone(podUid, now)) this.freshness.goodbye(record, now, isExpected);
+    // Another may count now, and have seen another machine.
+    if (boots.content) this.#term.machines.take(record, boots.content, now);
+    this.#options.onDirty(node, boots.content !== before);
   }
-}
-
-type Collection<T> = { replace(all: readonly T[]): void; upsert(one: T): void; remove(one: T): void };
-
-function handlersOf<T>(collection: Collection<T>) {
-  return {
-    onReplace: (all: T[]) => collection.replace(all),
-    onUpsert: (one: T) => collection.upsert(one),
-    onDelete: (one: T) => collection.remove(one),
-  };
 }

@@ -1,132 +1,154 @@
 import { describe, expect, test } from 'vitest';
-import { FLEET_GUARD, FreshnessTracker, LEAVING_GRACE_MS } from './freshness.ts';
+import { FreshnessTracker, LEAVING_GRACE_MS } from './freshness.ts';
+import { FLEET_GUARD } from './guard.ts';
+import { nodeRecord } from './node-record.test-fixtures.ts';
 
 const WINDOW_MS = 30_000;
 
 function fleetOf(nodes: number, poolOf: (index: number) => string | undefined = () => undefined) {
-  const silenced: string[] = [];
-  let settled = 0;
-  const tracker = new FreshnessTracker({
-    windowMs: WINDOW_MS,
-    guardPercent: 55,
-    onChange: (node) => silenced.push(node),
-    onSettled: () => {
-      settled += 1;
-    },
-  });
+  const changed: string[] = [];
+  const options = { windowMs: WINDOW_MS, guardPercent: 55, onChange: (node: string) => changed.push(node) };
+  const tracker = new FreshnessTracker(options, 0);
   const names = Array.from({ length: nodes }, (_, index) => `node-${index}`);
-  for (const [index, name] of names.entries()) tracker.expect(name, poolOf(index), 0);
+  const records = new Map(names.map((name) => [name, nodeRecord(name)]));
+  const record = (name: string) => records.get(name) ?? nodeRecord(name);
+  for (const [index, name] of names.entries()) tracker.enter(record(name), poolOf(index), 'there', 0);
+  const heard = (name: string, nowMs: number) => tracker.heard(record(name), nowMs);
+  const goodbye = (name: string, nowMs: number, isExpected = true) => tracker.goodbye(record(name), nowMs, isExpected);
+  const of = (name: string) => tracker.of(record(name));
   /** Ticks every second, as the coordinator does; `reporting` nodes report every 10 s, each at its own phase. */
   const run = (fromMs: number, toMs: number, reporting: readonly string[]) => {
     for (let now = fromMs; now <= toMs; now += 1000) {
-      for (const name of reporting) {
-        const index = names.indexOf(name);
-        if ((now / 1000 + index) % 10 === 0) tracker.heard(name, poolOf(index), now, false);
-      }
+      for (const name of reporting) if ((now / 1000 + names.indexOf(name)) % 10 === 0) heard(name, now);
       tracker.tick(now);
     }
   };
-  const states = () => names.map((name) => tracker.of(name).state);
-  return { tracker, names, run, states, silenced, settledTimes: () => settled };
+  const states = () => names.map((name) => of(name).state);
+  return { tracker, names, record, heard, goodbye, of, run, states, changed, records };
 }
 
 describe('a node', () => {
   test('is unheard until its first report, then fresh', () => {
-    const { tracker } = fleetOf(1);
-    expect(tracker.of('node-0')).toEqual({ state: 'unheard' });
-    tracker.heard('node-0', undefined, 500, false);
-    expect(tracker.of('node-0')).toEqual({ state: 'fresh' });
+    const { heard, of } = fleetOf(1);
+    expect(of('node-0')).toEqual({ state: 'unheard' });
+    heard('node-0', 500);
+    expect(of('node-0')).toEqual({ state: 'fresh' });
   });
 
-  test('without an agent is absent only once the first window after a restart is over', () => {
-    const { tracker, settledTimes } = fleetOf(0);
-    tracker.restart(0);
-    tracker.tick(WINDOW_MS - 1);
-    expect(tracker.of('bare')).toEqual({ state: 'unheard' });
-    expect(settledTimes()).toBe(0);
-    tracker.tick(WINDOW_MS);
-    expect(tracker.of('bare')).toEqual({ state: 'absent' });
-    expect(settledTimes()).toBe(1);
+  test.each([
+    ['none', WINDOW_MS],
+    ['gone', LEAVING_GRACE_MS],
+  ] as const)('whose agent is %s when a term begins is absent after %i ms', (agent, afterMs) => {
+    const { tracker, changed } = fleetOf(0);
+    const bare = nodeRecord('bare');
+    tracker.enter(bare, undefined, agent, 0);
+    tracker.tick(afterMs - 1);
+    expect(tracker.of(bare)).toEqual({ state: 'unheard' });
+    expect(changed).toEqual([]);
+    tracker.tick(afterMs);
+    expect(tracker.of(bare)).toEqual({ state: 'absent' });
+    expect(changed).toEqual(['bare']);
+    expect(tracker.population.expected).toBe(0);
+  });
+
+  test('that comes later without an agent is absent until it has one', () => {
+    const { tracker } = fleetOf(0);
+    const bare = nodeRecord('bare');
+    tracker.enter(bare, undefined, 'none', WINDOW_MS);
+    expect(tracker.of(bare)).toEqual({ state: 'absent' });
+    tracker.expect(bare, WINDOW_MS);
+    expect(tracker.of(bare)).toEqual({ state: 'unheard' });
   });
 
   test('that alone falls silent among ten is silent one window after its last report, and not before', () => {
-    const { tracker, names, run, states, silenced } = fleetOf(10);
+    const { names, of, run, states, changed } = fleetOf(10);
     run(0, 60_000, names);
     // node-0 reports when the second is a multiple of ten: its last report was at 60 s.
     run(61_000, 89_000, names.slice(1));
-    expect(tracker.of('node-0')).toEqual({ state: 'fresh' });
+    expect(of('node-0')).toEqual({ state: 'fresh' });
     run(90_000, 90_000, names.slice(1));
-    expect(tracker.of('node-0')).toEqual({ state: 'silent' });
-    expect(silenced).toEqual(['node-0']);
+    expect(of('node-0')).toEqual({ state: 'silent' });
+    expect(changed).toEqual(['node-0']);
     expect(states().filter((state) => state === 'fresh')).toHaveLength(9);
   });
 
   test('whose agent said goodbye is given longer', () => {
-    const { tracker, run, names } = fleetOf(10);
+    const { names, goodbye, of, run } = fleetOf(10);
     run(0, 60_000, names);
-    tracker.heard('node-0', undefined, 60_000, true);
+    goodbye('node-0', 60_000);
     run(61_000, 60_000 + LEAVING_GRACE_MS - WINDOW_MS / 2 - 1000, names.slice(1));
-    expect(tracker.of('node-0')).toEqual({ state: 'leaving' });
+    expect(of('node-0')).toEqual({ state: 'leaving' });
     run(60_000 + LEAVING_GRACE_MS - WINDOW_MS / 2, 60_000 + LEAVING_GRACE_MS - 1000, names.slice(1));
-    expect(tracker.of('node-0').state).not.toBe('silent');
+    expect(of('node-0').state).not.toBe('silent');
     run(60_000 + LEAVING_GRACE_MS, 60_000 + LEAVING_GRACE_MS, names.slice(1));
-    expect(tracker.of('node-0')).toEqual({ state: 'silent' });
+    expect(of('node-0')).toEqual({ state: 'silent' });
   });
 
-  test('whose agent said goodbye keeps what is left of its time through a restart', () => {
-    const { tracker, run, names } = fleetOf(10);
+  test('whose agent said goodbye keeps what is left of its time when the API server was away', () => {
+    const { tracker, names, goodbye, of, run, records } = fleetOf(10);
     run(0, 60_000, names);
-    tracker.heard('node-0', undefined, 60_000, true);
-    tracker.restart(65_000);
-    expect(tracker.of('node-0')).toEqual({ state: 'leaving' });
+    goodbye('node-0', 60_000);
+    tracker.renewAll(records.values(), 65_000);
+    expect(of('node-0')).toEqual({ state: 'leaving' });
   });
 
-  test('gets a fresh window by a restart', () => {
-    const { tracker, run, names } = fleetOf(10);
+  test('whose agent is gone without a word in this term is absent once the time of a goodbye is over', () => {
+    const { tracker, goodbye, of } = fleetOf(10);
+    goodbye('node-0', 5000, false);
+    tracker.tick(5000 + LEAVING_GRACE_MS - 1);
+    expect(of('node-0')).toEqual({ state: 'unheard' });
+    expect(tracker.population.expected).toBe(9);
+    goodbye('node-0', 100_000, false);
+    tracker.tick(5000 + LEAVING_GRACE_MS);
+    expect(of('node-0')).toEqual({ state: 'absent' });
+  });
+
+  test('gets a fresh window when the API server was away', () => {
+    const { tracker, names, of, run, records } = fleetOf(10);
     run(0, 60_000, names);
     run(61_000, 95_000, names.slice(1));
-    expect(tracker.of('node-0').state).toBe('silent');
-    tracker.restart(95_000);
-    expect(tracker.of('node-0').state).toBe('unheard');
+    expect(of('node-0').state).toBe('silent');
+    tracker.renewAll(records.values(), 95_000);
+    expect(of('node-0').state).toBe('unheard');
     run(96_000, 124_000, names.slice(1));
-    expect(tracker.of('node-0').state).toBe('unheard');
+    expect(of('node-0').state).toBe('unheard');
     run(125_000, 125_000, names.slice(1));
-    expect(tracker.of('node-0').state).toBe('silent');
+    expect(of('node-0').state).toBe('silent');
   });
 });
 
 describe('the guard', () => {
   test('holds before the first of many nodes that stopped at one moment counts as silent', () => {
-    const { tracker, names, run } = fleetOf(10);
+    const { tracker, names, of, run } = fleetOf(10);
     run(0, 60_000, names);
     for (let now = 61_000; now < 300_000; now += 1000) {
       run(now, now, []);
-      for (const name of names) expect(tracker.of(name)).not.toEqual({ state: 'silent' });
+      for (const name of names) expect(of(name)).not.toEqual({ state: 'silent' });
     }
     expect(tracker.activeGuards()).toEqual([FLEET_GUARD]);
-    expect(tracker.of('node-0')).toEqual({ state: 'silent', guard: FLEET_GUARD });
+    expect(of('node-0')).toEqual({ state: 'silent', guard: FLEET_GUARD });
   });
 
   test('holds before the first of many nodes whose agents said goodbye counts as silent', () => {
-    const { tracker, names, run } = fleetOf(10);
+    const { tracker, names, goodbye, of, run } = fleetOf(10);
     run(0, 60_000, names);
     for (const [index, name] of names.entries()) {
       run(61_000 + index * 1000, 61_000 + index * 1000, []);
-      tracker.heard(name, undefined, 61_000 + index * 1000, true);
+      goodbye(name, 61_000 + index * 1000);
     }
     for (let now = 72_000; now < 300_000; now += 1000) {
       run(now, now, []);
-      for (const name of names) expect(tracker.of(name)).not.toEqual({ state: 'silent' });
+      for (const name of names) expect(of(name)).not.toEqual({ state: 'silent' });
     }
     expect(tracker.activeGuards()).toEqual([FLEET_GUARD]);
   });
 
   test('does not hold for half of the nodes', () => {
-    const { tracker, names, run } = fleetOf(10);
+    const { tracker, names, of, run } = fleetOf(10);
     run(0, 60_000, names);
     run(61_000, 120_000, names.slice(5));
     expect(tracker.activeGuards()).toEqual([]);
-    expect(tracker.of('node-0')).toEqual({ state: 'silent' });
+    expect(of('node-0')).toEqual({ state: 'silent' });
   });
 
   test('does not hold for two of three, but for both of two', () => {
@@ -141,33 +163,33 @@ describe('the guard', () => {
   });
 
   test('of a pool holds while the rest of the fleet is well', () => {
-    const { tracker, run, names } = fleetOf(10, (index) => (index < 4 ? 'gold' : undefined));
+    const { tracker, names, of, run } = fleetOf(10, (index) => (index < 4 ? 'gold' : undefined));
     run(0, 60_000, names);
     run(61_000, 120_000, names.slice(4));
     expect(tracker.activeGuards()).toEqual(['pool gold']);
-    expect(tracker.of('node-0')).toEqual({ state: 'silent', guard: 'pool gold' });
+    expect(of('node-0')).toEqual({ state: 'silent', guard: 'pool gold' });
   });
 
   test('clears below 40 %, and gives who is still silent one window in which old reports say nothing', () => {
-    const { tracker, names, run } = fleetOf(10);
+    const { tracker, names, of, run } = fleetOf(10);
     run(0, 60_000, names);
     run(61_000, 120_000, []);
     expect(tracker.activeGuards()).toEqual([FLEET_GUARD]);
     const back = names.slice(3);
     run(121_000, 131_000, back);
     expect(tracker.activeGuards()).toEqual([]);
-    expect(tracker.of('node-0')).toEqual({ state: 'unheard' });
+    expect(of('node-0')).toEqual({ state: 'unheard' });
     run(132_000, 165_000, back);
-    expect(tracker.of('node-0')).toEqual({ state: 'silent' });
-    expect(tracker.of('node-9')).toEqual({ state: 'fresh' });
+    expect(of('node-0')).toEqual({ state: 'silent' });
+    expect(of('node-9')).toEqual({ state: 'fresh' });
   });
 
   test('counts what it should after any history', () => {
-    const { tracker, names, run } = fleetOf(6, () => 'a');
+    const { tracker, names, record, heard, run } = fleetOf(6, () => 'a');
     run(0, 40_000, names.slice(2));
-    tracker.setPool('node-1', 'b');
-    tracker.forget('node-2');
-    tracker.heard('node-0', 'a', 40_500, false);
+    tracker.setPool(record('node-1'), 'b', 40_000);
+    tracker.leave(record('node-2'));
+    heard('node-0', 40_500);
     expect(tracker.population).toEqual({ expected: 5, overdue: 1 });
   });
 });

@@ -1,54 +1,77 @@
 import { expect, test } from 'vitest';
+import { gpus } from '../inventory/inventory.test-fixtures.ts';
+import { inventoryOf } from './inventory-of.ts';
 import { Machines } from './machines.ts';
+import { nodeRecord } from './node-record.test-fixtures.ts';
 
 const NO_DEVICES: [] = [];
 const machine = (cpu: number | string) => ({ devices: NO_DEVICES, facts: { cpu: String(cpu) } });
-const cpu = (machines: Machines) => machines.of('n')?.facts['cpu'];
+const cpu = ({ machine: shown }: ReturnType<typeof nodeRecord>) => shown?.machine.facts['cpu'];
 
 test('a change now and then counts at once', () => {
   const machines = new Machines();
+  const n = nodeRecord();
   for (let second = 0; second < 20; second += 1) {
-    expect(machines.take('n', machine(second), second * 1000)).toBe(true);
-    expect(cpu(machines)).toBe(String(second));
+    expect(machines.take(n, machine(second), second * 1000)).toBe(true);
+    expect(cpu(n)).toBe(String(second));
   }
   expect(machines.tick(20_000)).toEqual([]);
 });
 
 test('so do the first few, as when an agent starts or a device comes up in steps', () => {
   const machines = new Machines();
-  expect([0, 1, 2, 3, 4].map((step) => machines.take('n', machine(step), step))).not.toContain(false);
+  const n = nodeRecord();
+  expect([0, 1, 2, 3, 4].map((step) => machines.take(n, machine(step), step))).not.toContain(false);
 });
 
 test('one that keeps changing is taken over once a second, as it is then', () => {
   const machines = new Machines();
+  const n = nodeRecord();
   let changes = 0;
   for (let ms = 0; ms < 60_000; ms += 50) {
     if (ms % 1000 === 0) changes += machines.tick(ms).length;
-    if (machines.take('n', machine(ms), ms)) changes += 1;
+    if (machines.take(n, machine(ms), ms)) changes += 1;
   }
   expect(changes).toBeLessThan(66);
   expect(machines.tick(60_000)).toEqual(['n']);
-  expect(cpu(machines)).toBe('59950');
+  expect(cpu(n)).toBe('59950');
   expect(machines.tick(61_000)).toEqual([]);
 });
 
 test('what is again as it was needs nothing', () => {
   const machines = new Machines();
+  const n = nodeRecord();
   const first = [0, 1, 2, 3, 4].map(machine);
-  for (const each of first) machines.take('n', each, 0);
-  expect(machines.take('n', machine('other'), 0)).toBe(false);
-  expect(cpu(machines)).toBe('4');
-  expect(machines.take('n', first.at(-1) ?? machine(4), 10)).toBe(false);
+  for (const each of first) machines.take(n, each, 0);
+  expect(machines.take(n, machine('other'), 0)).toBe(false);
+  expect(cpu(n)).toBe('4');
+  expect(machines.take(n, first.at(-1) ?? machine(4), 10)).toBe(false);
   expect(machines.tick(1000)).toEqual([]);
-  expect(cpu(machines)).toBe('4');
+  expect(cpu(n)).toBe('4');
 });
 
-test('other machines do not wait for it, and a new one under its name begins anew', () => {
+test('other machines do not wait for it, and one whose node is gone is not told', () => {
   const machines = new Machines();
-  for (let step = 0; step < 9; step += 1) machines.take('n', machine(step), 0);
-  expect(machines.take('m', machine(0), 0)).toBe(true);
-  machines.forget('n');
+  const n = nodeRecord();
+  for (let step = 0; step < 9; step += 1) machines.take(n, machine(step), 0);
+  expect(machines.take(nodeRecord('m'), machine(0), 0)).toBe(true);
+  n.ended = true;
   expect(machines.tick(1000)).toEqual([]);
-  expect(machines.of('n')).toBeUndefined();
-  expect(machines.take('n', machine('new'), 0)).toBe(true);
+});
+
+test('a driver that comes and goes is held back, and the node is looked at again when that is over', () => {
+  const machines = new Machines();
+  const n = nodeRecord();
+  const take = (driver: string, nowMs: number) => machines.take(n, { devices: gpus(driver), facts: {} }, nowMs);
+  take('nvidia', 0);
+  for (let time = 1; time <= 4; time += 1) {
+    take('', time * 10_000);
+    take('nvidia', time * 10_000 + 2000);
+  }
+  const shown = (nowMs: number) => inventoryOf({ shown: n.machine, allocatable: undefined, dra: undefined }, nowMs);
+  expect([...shown(43_000).heldDrivers]).toEqual(['nvidia-gpu']);
+  expect(machines.tick(49_999)).toEqual([]);
+  expect(machines.tick(50_000)).toEqual(['n']);
+  expect([...shown(50_000).heldDrivers]).toEqual([]);
+  expect(machines.tick(51_000)).toEqual([]);
 });

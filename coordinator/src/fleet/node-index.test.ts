@@ -3,9 +3,29 @@ import { NodeIndex } from './node-index.ts';
 import { type ObservedPod, observePod } from './observed-pod.ts';
 import { observeWorkspace } from './observed-workspace.ts';
 
+/** Equal labels are one object, as `observePod` sees to. */
+const TOLERATIONS: readonly never[] = [];
+const LABELS = { component: 'ws-daemon' };
 function pod(change: Partial<ObservedPod> = {}): ObservedPod {
-  const base = { uid: 'u1', namespace: 'default', name: 'ws-daemon', component: 'ws-daemon', node: 'a' };
-  return { ...base, ready: true, terminating: false, podIP: '10.0.0.1', hostIP: '', startTime: '', ...change };
+  const base = {
+    uid: 'u1',
+    namespace: 'default',
+    name: 'ws-daemon',
+    labels: LABELS,
+    daemonSet: '',
+    tolerations: TOLERATIONS,
+    node: 'a',
+  };
+  return {
+    ...base,
+    ready: true,
+    terminating: false,
+    podIP: '10.0.0.1',
+    hostIP: '',
+    startTime: '',
+    createdAtMs: 0,
+    ...change,
+  };
 }
 
 function index() {

@@ -1,5 +1,5 @@
 /** An object that is on a node, or on none (''). */
-type Placed = { uid: string; namespace: string; name: string; node: string };
+export type Placed = { uid: string; namespace: string; name: string; node: string };
 
 /** Watched objects, found by node. Those that are on no node are not in it. */
 export class NodeIndex<T extends Placed> {
@@ -14,6 +14,14 @@ export class NodeIndex<T extends Placed> {
 
   on(node: string): T[] {
     return [...(this.#byNode.get(node)?.values() ?? [])];
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  get(object: Pick<T, 'namespace' | 'name'>): T | undefined {
+    return this.#byName.get(keyOf(object));
   }
 
   all(): Iterable<T> {

@@ -52,6 +52,22 @@ describe('the node store', () => {
     expect(changes.at(-1)).toMatchObject({ name: 'n', previous: { uid: 'u' } });
     expect(nodes.size).toBe(0);
   });
+
+  test('takes in a whole list and tells of each Node, whichever of them its listener throws on', () => {
+    const told: string[] = [];
+    const nodes = new NodeStore(({ name }) => {
+      told.push(name);
+      if (name === 'a' || name === 'gone') throw new Error(`on purpose: ${name}`);
+    });
+    const named = (name: string): ObservedNode => ({ ...nodeAt('1'), name });
+    expect(() => nodes.upsert(named('gone'))).toThrow('on purpose: gone');
+    expect(() => nodes.replace(['a', 'b', 'c'].map(named))).toThrow(AggregateError);
+    expect(told).toEqual(['gone', 'gone', 'a', 'b', 'c']);
+    expect(nodes.names()).toEqual(['a', 'b', 'c']);
+    // They are known, so that a list that is read again has no news to choke on.
+    nodes.replace(['a', 'b', 'c'].map(named));
+    expect(told).toHaveLength(5);
+  });
 });
 
 test('observing keeps our own keys of managedFields and drops the rest', () => {

@@ -31,12 +31,22 @@ export class NodeStore {
   /**
    * A complete list: what is not in it is gone, and what is in it counts, even where its version is lower. An etcd that
    * was restored from a backup counts from an older revision. Should an answer to our own write have been newer than
-   * the list, the watch that goes on from the list brings it again.
+   * the list, the watch that goes on from the list brings it again. All of it is taken in and told, whatever the listener
+   * throws; AggregateError at the end where it did.
    */
   replace(nodes: readonly ObservedNode[]): void {
+    const errors: unknown[] = [];
+    const guarded = (tell: () => void) => {
+      try {
+        tell();
+      } catch (error) {
+        errors.push(error);
+      }
+    };
     const listed = new Set(nodes.map(({ name }) => name));
-    for (const name of this.names()) if (!listed.has(name)) this.remove(name);
-    for (const node of nodes) this.#put(node);
+    for (const name of this.names()) if (!listed.has(name)) guarded(() => this.remove(name));
+    for (const node of nodes) guarded(() => this.#put(node));
+    if (errors.length > 0) throw new AggregateError(errors, 'Changes of Nodes met an error', { cause: errors[0] });
   }
 
   upsert(next: ObservedNode): void {
@@ -65,10 +75,10 @@ export class NodeStore {
   }
 }
 
-/** Metadata says nothing about taints and resources: what was known of them still is. */
+/** Metadata says nothing about taints, resources and conditions: what was known of them still is. */
 function withKnownSpec(node: ObservedNode, previous: ObservedNode | undefined): ObservedNode {
   if (previous?.uid !== node.uid) return node;
-  const { taints = previous.taints, allocatable = previous.allocatable } = node;
-  if (taints === node.taints && allocatable === node.allocatable) return node;
-  return { ...node, taints, allocatable };
+  const { taints = previous.taints, allocatable = previous.allocatable, conditions = previous.conditions } = node;
+  if (taints === node.taints && allocatable === node.allocatable && conditions === node.conditions) return node;
+  return { ...node, taints, allocatable, conditions };
 }

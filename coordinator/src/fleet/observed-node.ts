@@ -1,5 +1,14 @@
 import { FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { ManagedFieldsEntry, Node, Taint } from '../kube/objects.ts';
+import {
+  type ConditionOwners,
+  conditionOwners,
+  NO_CONDITION_OWNERS,
+  type ObservedCondition,
+  observeConditions,
+  sameConditions,
+  sameOwners,
+} from './observed-conditions.ts';
 
 export type { Taint };
 
@@ -17,6 +26,8 @@ export type ObservedNode = {
   deleting?: boolean;
   labels: Readonly<Record<string, string>>;
   annotations: Readonly<Record<string, string>>;
+  /** It has no annotation at all, also none that is not kept here. */
+  unannotated?: true;
   owned: OwnedKeys;
   /** Labels among the owned ones that somebody else owns as well: letting go of them does not remove them. */
   shared?: ReadonlySet<string>;
@@ -26,11 +37,16 @@ export type ObservedNode = {
   taints?: readonly Taint[] | undefined;
   /** Quantities by resource; `undefined` where only metadata is watched. */
   allocatable?: Readonly<Record<string, string>> | undefined;
+  /** Those that are not the kubelet's; `undefined` where only metadata is watched. */
+  conditions?: readonly ObservedCondition[] | undefined;
+  /** Nobody's unless told. */
+  conditionOwners?: ConditionOwners;
 };
 
 const NOTHING: ReadonlySet<string> = new Set();
 const NO_KEYS: OwnedKeys = { labels: NOTHING, annotations: NOTHING };
 const NO_TAINTS: readonly Taint[] = [];
+const NO_CONDITIONS: readonly ObservedCondition[] = [];
 const NO_RESOURCES: Readonly<Record<string, string>> = {};
 const OURS: ReadonlySet<string | undefined> = new Set([FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER]);
 
@@ -79,11 +95,13 @@ export function observeNode(
     deleting: deletionTimestamp !== undefined,
     labels: internedLabels,
     annotations: kept,
+    ...(node.metadata.annotations === undefined ? { unannotated: true as const } : {}),
     owned,
     shared: sharedLabels(managedFields, owned.labels),
     inherited,
     ...taintsOf(node),
-    ...allocatableOf(node),
+    ...statusOf(node, intern),
+    conditionOwners: conditionOwners(managedFields),
   };
 }
 
@@ -97,8 +115,12 @@ function taintsOf({ spec }: Node): Pick<ObservedNode, 'taints'> {
   return spec === undefined ? {} : { taints: spec.taints ?? NO_TAINTS };
 }
 
-function allocatableOf({ status }: Node): Pick<ObservedNode, 'allocatable'> {
-  return status === undefined ? {} : { allocatable: status.allocatable ?? NO_RESOURCES };
+function statusOf(node: Node, intern: Intern): Pick<ObservedNode, 'allocatable' | 'conditions'> {
+  if (node.status === undefined) return {};
+  return {
+    allocatable: node.status.allocatable ?? NO_RESOURCES,
+    conditions: observeConditions(node, intern) ?? NO_CONDITIONS,
+  };
 }
 
 function sharedLabels(managedFields: readonly ManagedFieldsEntry[], owned: ReadonlySet<string>): ReadonlySet<string> {
@@ -156,6 +178,8 @@ export function sameObservation(a: ObservedNode, b: ObservedNode): boolean {
     sameSet(a.inherited, b.inherited) &&
     sameSet(a.shared ?? NOTHING, b.shared ?? NOTHING) &&
     sameTaints(a.taints, b.taints) &&
+    sameConditions(a.conditions, b.conditions) &&
+    sameOwners(a.conditionOwners ?? NO_CONDITION_OWNERS, b.conditionOwners ?? NO_CONDITION_OWNERS) &&
     sameRecord(a.allocatable ?? NO_RESOURCES, b.allocatable ?? NO_RESOURCES) &&
     // Not known is not the same as none.
     (a.allocatable === undefined) === (b.allocatable === undefined)

@@ -1,14 +1,17 @@
-import { COMPONENT_LABEL } from '@rollcall/common/well-known.ts';
-import type { Pod } from '../kube/objects.ts';
+import type { Pod, Toleration } from '../kube/objects.ts';
 
 /** A Pod, trimmed to what decisions need. */
 export type ObservedPod = {
   uid: string;
   namespace: string;
   name: string;
-  /** Value of the label `component`. */
-  component: string;
+  labels: Readonly<Record<string, string>>;
+  tolerations: readonly Toleration[];
+  /** Name of the DaemonSet that controls it; empty where none does. */
+  daemonSet: string;
   node: string;
+  /** By the wall clock, in milliseconds since the epoch. */
+  createdAtMs: number;
   /** Its condition Ready is True. */
   ready: boolean;
   terminating: boolean;
@@ -23,12 +26,29 @@ export function observePod({ metadata, spec, status }: Pod): ObservedPod {
     uid: metadata.uid,
     namespace: metadata.namespace ?? '',
     name: metadata.name,
-    component: metadata.labels?.[COMPONENT_LABEL] ?? '',
+    labels: share(metadata.labels ?? {}),
+    tolerations: share(spec?.tolerations ?? []),
+    daemonSet: metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === 'DaemonSet')?.name ?? '',
     node: spec?.nodeName ?? '',
+    createdAtMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     ready: status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false,
     terminating: metadata.deletionTimestamp !== undefined,
     podIP: status?.podIP ?? '',
     hostIP: status?.hostIP ?? '',
     startTime: status?.startTime ?? '',
   };
+}
+
+/** Pods of one kind have the same labels and tolerations: where pods come and go, it is begun anew now and then. */
+const SHARED_MAX = 10_000;
+const shared = new Map<string, object>();
+
+/** The same object for equal ones, so that what every node has is kept once, and compared at once. */
+export function share<T extends object>(value: T): T {
+  const text = JSON.stringify(value);
+  const known = shared.get(text);
+  if (known) return known as T;
+  if (shared.size >= SHARED_MAX) shared.clear();
+  shared.set(text, value);
+  return value;
 }

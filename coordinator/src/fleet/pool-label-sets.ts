@@ -57,6 +57,18 @@ export class PoolLabelSets {
     if (this.#byName.has(name)) this.#statuses.set(name, status);
   }
 
+  /** The sets as they would be with these beside the others, or in their place. */
+  with(sets: readonly ObservedPoolLabelSet[]): PoolLabelSets {
+    const proposed = new PoolLabelSets(() => {});
+    for (const set of this.#byName.values()) proposed.upsert(set);
+    for (const set of sets) {
+      const before = this.#byName.get(set.name);
+      // One that is there keeps its age, by which it counts, and is another generation of itself.
+      proposed.upsert(before ? { ...set, createdAt: before.createdAt, generation: before.generation + 1 } : set);
+    }
+    return proposed;
+  }
+
   replace(sets: readonly ObservedPoolLabelSet[]): void {
     const listed = new Set(sets.map(({ name }) => name));
     const changed = new Set<string>();

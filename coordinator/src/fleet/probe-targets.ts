@@ -1,6 +1,9 @@
-import type { ProbeTarget } from '@rollcall/common/report.ts';
-import type { Service } from '../services.ts';
+import type { ProbeTarget, ServiceToProbe } from '@rollcall/common/report.ts';
+import type { Service, ServiceProbe } from '../setup/services.ts';
 import type { ObservedPod } from './observed-pod.ts';
+import { podsOf } from './service-pods.ts';
+
+const LOOPBACK = '127.0.0.1';
 
 /**
  * Where the agent of a node should probe each service. Of several pods the one that is not on its way out counts, and
@@ -8,14 +11,58 @@ import type { ObservedPod } from './observed-pod.ts';
  */
 export function probeTargets(services: readonly Service[], pods: readonly ObservedPod[]): Record<string, ProbeTarget> {
   const targets: Record<string, ProbeTarget> = {};
-  for (const { name, component, address, port } of services) {
-    const hostOf = (pod: ObservedPod) => (address === 'pod' ? pod.podIP : pod.hostIP);
-    const best = pods
-      .filter((pod) => pod.component === component && hostOf(pod) !== '')
-      .sort((a, b) => rank(b) - rank(a) || (a.uid < b.uid ? -1 : 1))[0];
-    if (best) targets[name] = { host: hostOf(best), port };
+  for (const service of services) {
+    const target = service.probe && targetOf(service.probe, podsOf(service, pods));
+    if (target) targets[service.name] = target;
   }
   return targets;
+}
+
+/**
+ * What the agent of a node is to probe. Where a service has no pod that could be probed it is left out; one that needs
+ * no pods is looked for at the address of the node, which the agent knows.
+ */
+export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
+  return services.flatMap((service): ServiceToProbe[] => {
+    const { name, probe } = service;
+    if (!probe) return [];
+    const own = podsOf(service, pods);
+    const how = { name, ...howOf(probe) };
+    const target = targetOf(probe, own);
+    if (target) return [{ ...how, target, ...addressesOf(own) }];
+    if (!service.pods) return [{ ...how, ...withPort(probe) }];
+    if (service.pods.optional) return [how];
+    // A socket on the node is there whatever the address of the pod, if there is one at all.
+    return probe.port === undefined && own.length > 0 ? [how] : [];
+  });
+}
+
+function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {
+  if (port === undefined) return undefined;
+  if (host === 'Loopback') return { host: LOOPBACK, port };
+  const best = pods
+    .filter((pod) => addressOf(pod, host) !== '')
+    .sort((a, b) => rank(b) - rank(a) || (a.uid < b.uid ? -1 : 1))[0];
+  return best && { host: addressOf(best, host), port };
+}
+
+/** A pod on the network of its node has the address of the node: it is the same, whichever was meant. */
+function addressOf({ podIP, hostIP }: ObservedPod, host: ServiceProbe['host']): string {
+  return host === 'Node' ? hostIP : podIP;
+}
+
+function howOf({ spec, port: _port, host: _host, ...times }: ServiceProbe): Omit<ServiceToProbe, 'name'> {
+  return { ...(spec ? { probe: spec } : {}), ...times };
+}
+
+/** The agent knows the address of its node. */
+function withPort({ spec, port }: ServiceProbe): Pick<ServiceToProbe, 'probe'> {
+  return spec && port !== undefined ? { probe: { ...spec, port } } : {};
+}
+
+function addressesOf(pods: readonly ObservedPod[]): Pick<ServiceToProbe, 'podAddresses'> {
+  const own = pods.flatMap(({ podIP, hostIP }) => [podIP, hostIP]);
+  return { podAddresses: [...new Set(own)].filter((address) => address !== '').sort() };
 }
 
 function rank({ ready, terminating }: ObservedPod): number {

@@ -1,4 +1,7 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
+import type { Inventory } from '../inventory/inventory.ts';
+import type { Service } from '../setup/services.ts';
+import type { ObservedCsiNode } from './csi-nodes.ts';
 import type { Freshness } from './freshness.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
@@ -22,16 +25,30 @@ export type NodeSnapshot = {
   freshness: Freshness;
   /** What the agent said last, by service name; old when the node is not fresh. */
   services: ReadonlyMap<string, ServiceReport>;
+  /** Of the agent that reported last, empty where it does not tell; `undefined` while none has spoken to this replica. */
+  agentVersion: string | undefined;
   ownedAnnotations: ReadonlySet<string>;
   /** Labels that rollcall applied, and those of them that somebody else owns as well. */
   ownedLabels: ReadonlySet<string>;
   sharedLabels: ReadonlySet<string>;
+  /** Types of conditions that rollcall applied. */
+  ownedConditions: ReadonlySet<string>;
   /** `undefined` where only metadata is watched. */
   allocatable: ObservedNode['allocatable'];
   /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */
   machine: Machine | undefined;
-  /** The pods of the watched components on this node. */
+  /** What it has, as far as that is known. */
+  inventory: Inventory;
+  /** The pods on this node that are watched for services. */
   pods: readonly ObservedPod[];
+  /** Whether the pods of a namespace were listed. */
+  podsKnown: (namespace: string) => boolean;
+  /** `none`: it has none; `unknown`: nobody knows. */
+  csiNode: ObservedCsiNode | 'none' | 'unknown';
+  /** Whether all services are known: what the node has may be because of one that is not. */
+  servicesKnown: boolean;
+  /** Since when the agent is told of a service, by the monotonic clock. */
+  toldMs: ReadonlyMap<Service, number>;
   /** The workspaces on this node; `undefined` while nobody knows. */
   workspaces: readonly ObservedWorkspace[] | undefined;
 };

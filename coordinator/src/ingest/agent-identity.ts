@@ -1,4 +1,6 @@
+import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import { ReportRefusal, unauthenticated } from './report-refusal.ts';
+import type { TokenClaims } from './token-claims.ts';
 
 /** What the API server answered to a TokenReview for our audience. */
 export type TokenReviewResult = {
@@ -10,54 +12,59 @@ export type TokenReviewResult = {
   error?: string | undefined;
 };
 
-/** The agent behind a token, as the API server vouches for it. */
+/** The agent behind a token: the pod that it is bound to, on the node where that pod is as watched. */
 export type AgentIdentity = {
   node: string;
-  /** Uid of the Node that the token is bound to. Absent where the API server does not say (before 1.32). */
-  nodeUid?: string;
-  pod?: { name: string; uid: string };
+  pod: { name: string; uid: string };
   /** When the token was issued, in seconds since the epoch. Absent when the token does not say. */
   issuedAtSeconds?: number;
 };
 
-/** Finds the agent's pod as watched; `undefined` when there is none of this name and uid. */
-export type AgentPodLookup = (name: string, uid: string) => { nodeName: string } | undefined;
+/** The node of an agent's pod as watched; `undefined` when there is none of this name and uid. */
+export type AgentPodNode = (pod: { name: string; uid: string }) => string | undefined;
 
-const EXTRA = {
-  nodeName: 'authentication.kubernetes.io/node-name',
-  nodeUid: 'authentication.kubernetes.io/node-uid',
-  podName: 'authentication.kubernetes.io/pod-name',
-  podUid: 'authentication.kubernetes.io/pod-uid',
-} as const;
-
-/** What a token is worth. `passing`: the refusal is about what may be known here a moment later. */
-export type Verdict = { identity: AgentIdentity } | { refusal: ReportRefusal; passing?: boolean };
+export type Verdict = { identity: AgentIdentity } | { refusal: ReportRefusal };
 
 /**
- * Who a token belongs to: 401 when the API server did not accept it, 403 when it is another account's or does not lead
- * to a node. Since 1.32 the API server says on which node the pod runs (KEP-4193); of an older one the pod is known,
- * and its node is looked up.
+ * Whose token this would be if it were genuine. What cannot be an agent's is refused before anybody is asked about it:
+ * 401 without our audience, or without a pod that is there now; 403 for another account.
  */
-export function identifyAgent(review: TokenReviewResult, username: string, agentPod: AgentPodLookup): Verdict {
-  if (!review.authenticated) {
-    const reason = review.error ? `: ${review.error.slice(0, 300)}` : '';
-    return { refusal: unauthenticated(`The API server does not accept this token${reason}`, 'invalid_token') };
-  }
-  if (review.username !== username) {
-    return forbidden(`The token belongs to ${review.username ?? 'nobody'}, and reports come from ${username}`);
-  }
-  const [nodeName, nodeUid, podName, podUid] = [EXTRA.nodeName, EXTRA.nodeUid, EXTRA.podName, EXTRA.podUid].map(
-    (key) => review.extra?.[key]?.[0],
-  );
-  const pod = podName && podUid ? { name: podName, uid: podUid } : undefined;
-  if (nodeName) return { identity: { node: nodeName, ...(nodeUid ? { nodeUid } : {}), ...(pod ? { pod } : {}) } };
-  if (!pod) return forbidden('The token is bound to neither a node nor a pod: mount a projected token of the pod');
-  const found = agentPod(pod.name, pod.uid);
-  if (found) return { identity: { node: found.nodeName, pod } };
-  const missing = `no pod ${pod.name} with uid ${pod.uid} is known among the agents' pods`;
-  return { ...forbidden(`The token names no node, and ${missing}`), passing: true };
+export function claimedIdentity(
+  { audiences, subject, pod, nodeName, issuedAt }: TokenClaims,
+  username: string,
+  agentPodNode: AgentPodNode,
+): Verdict {
+  if (!audiences.includes(REPORT_AUDIENCE)) return refused(`The token is not for the audience ${REPORT_AUDIENCE}`);
+  if (subject !== username) return { refusal: otherAccount(subject, username) };
+  if (!pod) return refused('The token is bound to no pod: mount a projected token of the pod');
+  const node = agentPodNode(pod);
+  if (node === undefined) return refused(`No pod ${pod.name} with uid ${pod.uid} is among the agents' pods`);
+  if (nodeName !== undefined && nodeName !== node) return refused(`The pod of the token is not on node ${nodeName}`);
+  return { identity: { node, pod, ...(issuedAt === undefined ? {} : { issuedAtSeconds: issuedAt }) } };
 }
 
-function forbidden(detail: string): { refusal: ReportRefusal } {
-  return { refusal: new ReportRefusal(403, detail) };
+/** What is wrong with a token that claims to be this identity's, by the word of the API server. */
+export function reviewedRefusal(
+  review: TokenReviewResult,
+  username: string,
+  { pod, node }: AgentIdentity,
+): ReportRefusal | undefined {
+  if (!review.authenticated) {
+    const reason = review.error ? `: ${review.error.slice(0, 300)}` : '';
+    return unauthenticated(`The API server does not accept this token${reason}`, 'invalid_token');
+  }
+  if (review.username !== username) return otherAccount(review.username, username);
+  const extra = (key: string) => review.extra?.[`authentication.kubernetes.io/${key}`]?.[0];
+  if (extra('pod-uid') !== pod.uid || (extra('node-name') ?? node) !== node) {
+    return unauthenticated('The API server knows another pod or node for this token', 'invalid_token');
+  }
+  return undefined;
+}
+
+function refused(detail: string): { refusal: ReportRefusal } {
+  return { refusal: unauthenticated(detail, 'invalid_token') };
+}
+
+function otherAccount(subject: string | undefined, username: string): ReportRefusal {
+  return new ReportRefusal(403, `The token belongs to ${subject ?? 'nobody'}, and reports come from ${username}`);
 }

@@ -1,18 +1,19 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import type { TokenReviewResult } from './agent-identity.ts';
+import { claimsOf, signed, signingPair, USERNAME } from './bearer-auth.test-fixtures.ts';
 import { BearerAuth, type BearerAuthOptions, type ReviewResult } from './bearer-auth.ts';
+import type { Signature } from './signing-keys.ts';
 
-const USERNAME = 'system:serviceaccount:rollcall:rollcall-agent';
+const pair = signingPair('ES256');
+
+/** Any two are different tokens. */
+function tokenOf(change: object = {}): string {
+  return signed(pair, claimsOf(change));
+}
 
 function accepted(extra: Record<string, string> = {}): TokenReviewResult {
-  const all = {
-    'node-name': 'n1',
-    'node-uid': 'node-uid-1',
-    'pod-name': 'agent-1',
-    'pod-uid': 'pod-uid-1',
-    ...extra,
-  };
+  const all = { 'node-name': 'n1', 'node-uid': 'node-uid-1', 'pod-name': 'agent-1', 'pod-uid': 'pod-uid-1', ...extra };
   const entries = Object.entries(all).filter(([, value]) => value !== '');
   return {
     authenticated: true,
@@ -21,220 +22,272 @@ function accepted(extra: Record<string, string> = {}): TokenReviewResult {
   };
 }
 
-function jwt(claims: object): string {
-  return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
-}
-
-function setUp(review: BearerAuthOptions['review'], options: Partial<BearerAuthOptions> = {}) {
+function setUp(options: Partial<BearerAuthOptions> = {}) {
   const clock = new FakeClock();
-  const asked: string[] = [];
+  const reviewed: string[] = [];
   const results: ReviewResult[] = [];
+  const pods = new Map([['pod-uid-1', 'n1']]);
+  const { review = async () => accepted(), ...others } = options;
+  const state: { signature: Signature; verified: number; stale: boolean } = {
+    signature: 'unknown',
+    verified: 0,
+    stale: false,
+  };
   const auth = new BearerAuth({
+    signature: async () => {
+      state.verified += 1;
+      return state.signature;
+    },
     review: (token) => {
-      asked.push(token);
+      reviewed.push(token);
       return review(token);
     },
     username: USERNAME,
-    agentPod: () => undefined,
+    agentPodNode: ({ uid }) => pods.get(uid),
+    agents: () => pods.size,
+    isStale: () => state.stale,
     clock,
+    random: () => 0,
     onReview: (result) => results.push(result),
-    ...options,
+    ...others,
   });
-  return { auth, clock, asked, results };
+  return { auth, clock, reviewed, results, pods, state };
 }
 
-describe('BearerAuth', () => {
-  it('tells node, pod and time of issue of an accepted token', async () => {
-    const { auth, results } = setUp(async () => accepted());
-    await expect(auth.authenticate(jwt({ iat: 1000, exp: 9_999_999_999 }))).resolves.toEqual({
+const podOf = (uid: string) => ({ 'kubernetes.io': { pod: { name: `agent-${uid}`, uid } } });
+
+describe('what a token claims', () => {
+  it.each([
+    ['nothing that can be read', 'abc.def.ghi', 401, 'not one of a service account'],
+    ['nothing at all', 'opaque', 401, 'not one of a service account'],
+    ['another audience', tokenOf({ aud: ['https://kubernetes.default.svc'] }), 401, 'audience'],
+    ['an audience that begins like ours', tokenOf({ aud: 'rollcall-coordinator-2' }), 401, 'audience'],
+    ['another account', tokenOf({ sub: 'system:serviceaccount:default:default' }), 403, 'default:default'],
+    ['no pod', tokenOf({ 'kubernetes.io': { node: { name: 'n1', uid: 'node-uid-1' } } }), 401, 'bound to no pod'],
+    ['a pod that is not there', tokenOf(podOf('pod-uid-9')), 401, 'No pod agent-pod-uid-9'],
+    [
+      'another node than its pod’s',
+      tokenOf({ 'kubernetes.io': { pod: { name: 'agent-1', uid: 'pod-uid-1' }, node: { name: 'n2' } } }),
+      401,
+      'not on node n2',
+    ],
+    ['a time that is over', tokenOf({ exp: Date.UTC(2026, 0, 1) / 1000 - 301 }), 401, 'expired'],
+    ['a time that has not come', tokenOf({ nbf: Date.UTC(2026, 0, 1) / 1000 + 301 }), 401, 'expired'],
+  ])('is enough to refuse it, and nobody is asked: %s', async (_what, token, status, message) => {
+    const { auth, state, reviewed } = setUp();
+    await expect(auth.authenticate(token)).rejects.toMatchObject({ status, message: expect.stringContaining(message) });
+    expect(state.verified).toBe(0);
+    expect(reviewed).toEqual([]);
+  });
+
+  it('is looked at anew each time: a pod that the watch shows a moment later is let in', async () => {
+    const { auth, pods } = setUp();
+    pods.clear();
+    const token = tokenOf();
+    await expect(auth.authenticate(token)).rejects.toMatchObject({ status: 401 });
+    pods.set('pod-uid-1', 'n1');
+    await expect(auth.authenticate(token)).resolves.toMatchObject({ node: 'n1' });
+  });
+
+  it('need not name the node, which the pod tells', async () => {
+    const { auth, pods } = setUp({ review: async () => accepted({ 'node-name': '', 'node-uid': '' }) });
+    pods.set('pod-uid-1', 'n7');
+    const token = tokenOf({ 'kubernetes.io': { pod: { name: 'agent-1', uid: 'pod-uid-1' } } });
+    await expect(auth.authenticate(token)).resolves.toMatchObject({ node: 'n7' });
+  });
+});
+
+describe('a signature', () => {
+  it('that is good needs no TokenReview', async () => {
+    const { auth, reviewed, state } = setUp();
+    state.signature = 'good';
+    await expect(auth.authenticate(tokenOf())).resolves.toEqual({
       node: 'n1',
-      nodeUid: 'node-uid-1',
       pod: { name: 'agent-1', uid: 'pod-uid-1' },
-      issuedAtSeconds: 1000,
+      issuedAtSeconds: Date.UTC(2026, 0, 1) / 1000,
     });
-    expect(results).toEqual(['accepted']);
+    expect(reviewed).toEqual([]);
   });
 
-  it('asks again only after a minute', async () => {
-    const { auth, clock, asked } = setUp(async () => accepted());
-    await auth.authenticate('t');
-    await clock.advance(59_999);
-    await auth.authenticate('t');
-    expect(asked).toHaveLength(1);
-    await clock.advance(1);
-    await auth.authenticate('t');
-    expect(asked).toHaveLength(2);
-  });
-
-  it('does not trust a verdict beyond the end of the token', async () => {
-    const { auth, clock, asked } = setUp(async () => accepted());
-    const token = jwt({ iat: 1, exp: clock.now() / 1000 + 10 });
-    await auth.authenticate(token);
-    await clock.advance(9_999);
-    await auth.authenticate(token);
-    expect(asked).toHaveLength(1);
-    await clock.advance(1);
-    await auth.authenticate(token);
-    expect(asked).toHaveLength(2);
-  });
-
-  it('refuses with 401 a token that the API server does not accept, and remembers it for 5 s', async () => {
-    const { auth, clock, asked, results } = setUp(async () => ({ authenticated: false, error: 'token has expired' }));
-    await expect(auth.authenticate('t')).rejects.toMatchObject({
+  it('that is bad is 401, and is not checked again for 5 s', async () => {
+    const { auth, reviewed, state, clock } = setUp();
+    state.signature = 'bad';
+    const token = tokenOf();
+    const unauthenticated = {
       status: 401,
       code: 'REPORT_UNAUTHENTICATED',
-      message: expect.stringContaining('token has expired'),
       headers: { 'www-authenticate': expect.stringContaining('invalid_token') },
-    });
+    };
+    await expect(auth.authenticate(token)).rejects.toMatchObject(unauthenticated);
     await clock.advance(4_999);
-    await expect(auth.authenticate('t')).rejects.toMatchObject({ status: 401 });
-    expect(asked).toHaveLength(1);
+    await expect(auth.authenticate(token)).rejects.toMatchObject(unauthenticated);
+    expect(state.verified).toBe(1);
     await clock.advance(1);
-    await expect(auth.authenticate('t')).rejects.toMatchObject({ status: 401 });
-    expect(asked).toHaveLength(2);
-    expect(results).toEqual(['unauthenticated', 'unauthenticated']);
+    await expect(auth.authenticate(token)).rejects.toMatchObject(unauthenticated);
+    expect(state.verified).toBe(2);
+    expect(reviewed).toEqual([]);
   });
 
-  it('refuses with 403 a token of another account', async () => {
-    const other = 'system:serviceaccount:default:default';
-    const { auth, asked, results } = setUp(async () => ({ ...accepted(), username: other }));
-    for (let attempt = 0; attempt < 2; attempt += 1) {
-      await expect(auth.authenticate('t')).rejects.toMatchObject({
-        status: 403,
-        code: 'REPORT_FORBIDDEN',
-        message: expect.stringContaining(other),
-      });
+  it('is not asked for where verification is off', async () => {
+    const { auth, reviewed, state } = setUp({ signature: undefined as never });
+    await auth.authenticate(tokenOf());
+    expect(state.verified).toBe(0);
+    expect(reviewed).toHaveLength(1);
+  });
+
+  it('is taken with a clock that is off by 2 minutes, either way', async () => {
+    const { auth, clock, state } = setUp();
+    state.signature = 'good';
+    clock.jumpWallClock(-120_000);
+    await auth.authenticate(tokenOf());
+    clock.jumpWallClock(3_600_000 + 240_000);
+    await expect(auth.authenticate(tokenOf())).resolves.toMatchObject({ node: 'n1' });
+  });
+});
+
+describe('a verdict', () => {
+  it('holds for 10 minutes, less a share that differs', async () => {
+    for (const [random, untilMs] of [
+      [0, 600_000],
+      [0.5, 540_000],
+    ] as const) {
+      const { auth, clock, state } = setUp({ random: () => random });
+      state.signature = 'good';
+      const token = tokenOf();
+      await auth.authenticate(token);
+      await clock.advance(untilMs - 1);
+      await auth.authenticate(token);
+      expect(state.verified).toBe(1);
+      await clock.advance(1);
+      await auth.authenticate(token);
+      expect(state.verified).toBe(2);
     }
-    expect(asked).toHaveLength(1);
-    expect(results).toEqual(['forbidden']);
   });
 
-  it('refuses with 403 a token that is bound to nothing', async () => {
-    const { auth } = setUp(async () => accepted({ 'node-name': '', 'pod-name': '', 'pod-uid': '' }));
-    await expect(auth.authenticate('t')).rejects.toMatchObject({
-      status: 403,
-      message: expect.stringContaining('neither a node nor a pod'),
-    });
+  it('does not outlive the token by more than the leeway', async () => {
+    const { auth, clock, state } = setUp();
+    state.signature = 'good';
+    const token = tokenOf({ exp: clock.now() / 1000 + 10 });
+    await auth.authenticate(token);
+    await clock.advance(309_999);
+    await auth.authenticate(token);
+    await clock.advance(2);
+    await expect(auth.authenticate(token)).rejects.toMatchObject({ status: 401 });
   });
 
-  it('looks up the pod where the token names no node', async () => {
-    const { auth } = setUp(async () => accepted({ 'node-name': '', 'node-uid': '' }), {
-      agentPod: (name, uid) => (name === 'agent-1' && uid === 'pod-uid-1' ? { nodeName: 'n7' } : undefined),
-    });
-    await expect(auth.authenticate('t')).resolves.toEqual({
-      node: 'n7',
-      pod: { name: 'agent-1', uid: 'pod-uid-1' },
-    });
+  it('is worth nothing once the pod is gone, or is on another node', async () => {
+    const { auth, pods, state } = setUp();
+    state.signature = 'good';
+    const token = tokenOf();
+    await auth.authenticate(token);
+    pods.set('pod-uid-1', 'n2');
+    await expect(auth.authenticate(token)).rejects.toMatchObject({ status: 401 });
+    pods.delete('pod-uid-1');
+    await expect(auth.authenticate(token)).rejects.toMatchObject({ status: 401 });
   });
 
-  it('accepts within a second a pod that the watch did not show at first', async () => {
-    const pods = new Map<string, { nodeName: string }>();
-    const { auth, clock } = setUp(async () => accepted({ 'node-name': '' }), { agentPod: (name) => pods.get(name) });
-    await expect(auth.authenticate('t')).rejects.toMatchObject({
-      status: 403,
-      message: expect.stringMatching(/no pod agent-1 with uid pod-uid-1/),
-    });
-    pods.set('agent-1', { nodeName: 'n1' });
-    await clock.advance(900);
-    await expect(auth.authenticate('t')).resolves.toMatchObject({ node: 'n1' });
-  });
-
-  it('asks once for many reports that come at the same time', async () => {
+  it('is not given on a pod that goes while the API server is asked', async () => {
     const { promise, resolve } = Promise.withResolvers<TokenReviewResult>();
-    const { auth, asked } = setUp(() => promise);
-    const all = Promise.all(Array.from({ length: 50 }, () => auth.authenticate('t')));
+    const { auth, pods } = setUp({ review: () => promise });
+    const pending = auth.authenticate(tokenOf());
+    pods.clear();
+    resolve(accepted());
+    await expect(pending).rejects.toMatchObject({ status: 401 });
+  });
+
+  it('is not given on anybody new while what is known of pods may be old', async () => {
+    const { auth, state } = setUp();
+    state.signature = 'good';
+    const token = tokenOf();
+    await auth.authenticate(token);
+    state.stale = true;
+    await expect(auth.authenticate(token)).resolves.toMatchObject({ node: 'n1' });
+    await expect(auth.authenticate(tokenOf())).rejects.toMatchObject({ status: 503 });
+  });
+
+  it('is remembered of so many tokens, and refused ones do not push out the others', async () => {
+    const { auth, state } = setUp({ acceptedMax: 2 });
+    state.signature = 'good';
+    const [a, b, c] = [tokenOf(), tokenOf(), tokenOf()];
+    for (const token of [a, b, c]) await auth.authenticate(token);
+    state.signature = 'bad';
+    for (let index = 0; index < 50; index += 1) await auth.authenticate(tokenOf()).catch(() => {});
+    const before = state.verified;
+    await auth.authenticate(c);
+    expect(state.verified).toBe(before);
+    await expect(auth.authenticate(a)).rejects.toMatchObject({ status: 401 });
+  });
+});
+
+describe('a TokenReview', () => {
+  it('is one for many reports that come at the same time', async () => {
+    const { promise, resolve } = Promise.withResolvers<TokenReviewResult>();
+    const { auth, reviewed } = setUp({ review: () => promise });
+    const token = tokenOf();
+    const all = Promise.all(Array.from({ length: 50 }, () => auth.authenticate(token)));
     resolve(accepted());
     expect(await all).toHaveLength(50);
-    expect(asked).toHaveLength(1);
+    expect(reviewed).toEqual([token]);
   });
 
-  it('answers 503 and forgets it when the API server gives no answer', async () => {
+  it.each([
+    ['does not know the token', { authenticated: false, error: 'token has expired' }, 401, 'token has expired'],
+    [
+      'knows another account',
+      { ...accepted(), username: 'system:serviceaccount:default:default' },
+      403,
+      'default:default',
+    ],
+    ['knows another pod', accepted({ 'pod-uid': 'pod-uid-2' }), 401, 'another pod'],
+    ['knows another node', accepted({ 'node-name': 'n2' }), 401, 'another pod or node'],
+  ])('that %s refuses it, for 5 s', async (_what, result, status, message) => {
+    const { auth, clock, reviewed } = setUp({ review: async () => result });
+    const token = tokenOf();
+    const refusal = { status, message: expect.stringContaining(message) };
+    await expect(auth.authenticate(token)).rejects.toMatchObject(refusal);
+    await clock.advance(4_999);
+    await expect(auth.authenticate(token)).rejects.toMatchObject(refusal);
+    expect(reviewed).toHaveLength(1);
+    await clock.advance(1);
+    await expect(auth.authenticate(token)).rejects.toMatchObject(refusal);
+    expect(reviewed).toHaveLength(2);
+  });
+
+  it('without an answer is 503, and forgotten', async () => {
     let up = false;
-    const { auth, results } = setUp(async () => {
-      if (!up) throw new Error('connection refused');
-      return accepted();
+    const { auth, clock, results } = setUp({
+      review: async () => {
+        if (!up) throw new Error('connection refused');
+        return accepted();
+      },
     });
-    await expect(auth.authenticate('t')).rejects.toMatchObject({
+    const token = tokenOf();
+    await expect(auth.authenticate(token)).rejects.toMatchObject({
       status: 503,
       code: 'REPORT_UNAVAILABLE',
       headers: { 'retry-after': '1' },
     });
     up = true;
-    await expect(auth.authenticate('t')).resolves.toMatchObject({ node: 'n1' });
+    await clock.advance(1000);
+    await expect(auth.authenticate(token)).resolves.toMatchObject({ node: 'n1' });
     expect(results).toEqual(['failed', 'accepted']);
   });
 
-  it('refuses the tokens of a deleted pod from then on, whatever the API server says', async () => {
-    const { auth, clock, asked } = setUp(async () => accepted());
-    await auth.authenticate('t');
-    auth.forgetPod('pod-uid-1');
-    await expect(auth.authenticate('t')).rejects.toMatchObject({ status: 401 });
-    expect(asked).toHaveLength(2);
-    await clock.advance(30_000);
-    await expect(auth.authenticate('t')).rejects.toMatchObject({ status: 401 });
-  });
-
-  it('refuses a token whose pod is deleted while it is being reviewed', async () => {
+  it('is one at a time for a pod, whatever tokens are made up for it, and others do not wait', async () => {
     const { promise, resolve } = Promise.withResolvers<TokenReviewResult>();
-    const { auth } = setUp(() => promise);
-    const pending = auth.authenticate('t');
-    auth.forgetPod('pod-uid-1');
-    resolve(accepted());
-    await expect(pending).rejects.toMatchObject({ status: 401 });
-  });
-
-  it('leaves the tokens of other pods alone when one is deleted', async () => {
-    const { auth, asked } = setUp(async (token) => accepted({ 'pod-uid': `pod-of-${token}` }));
-    await auth.authenticate('a');
-    await auth.authenticate('b');
-    auth.forgetPod('pod-of-a');
-    await auth.authenticate('b');
-    expect(asked).toEqual(['a', 'b']);
-  });
-
-  it('bounds what it asks at once and what waits, and says 503 beyond', async () => {
-    const { promise, resolve } = Promise.withResolvers<TokenReviewResult>();
-    const { auth, asked, results } = setUp(() => promise, { reviewsMax: 2, waitingMax: 3 });
-    const pending = ['a', 'b', 'c', 'd', 'e'].map((token) => auth.authenticate(token));
-    await expect(auth.authenticate('f')).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
-    expect(asked).toEqual(['a', 'b']);
-    expect(results).toEqual(['overloaded']);
-    resolve(accepted());
-    expect(await Promise.all(pending)).toHaveLength(5);
-  });
-
-  it('lets in an agent that it knows while a flood of unknown tokens waits', async () => {
-    let answer = Promise.resolve(accepted());
-    const { auth, clock } = setUp(() => answer, { reviewsMax: 1, waitingMax: 2 });
-    await auth.authenticate('known');
-    await clock.advance(60_000);
-    const { promise, resolve } = Promise.withResolvers<TokenReviewResult>();
-    answer = promise;
-    const flood = ['x1', 'x2', 'x3'].map((token) => auth.authenticate(token));
-    await expect(auth.authenticate('x4')).rejects.toMatchObject({ status: 503 });
-    const known = auth.authenticate('known');
-    resolve(accepted());
-    await expect(known).resolves.toMatchObject({ node: 'n1' });
-    await Promise.all(flood);
-  });
-
-  it('does not let refused tokens push out accepted ones', async () => {
-    const { auth, asked } = setUp(async (token) => (token === 'good' ? accepted() : { authenticated: false }), {
-      acceptedMax: 10,
+    const { auth, pods, reviewed, results } = setUp({
+      review: (token) => (token === other ? Promise.resolve(accepted({ 'pod-uid': 'other' })) : promise),
     });
-    await auth.authenticate('good');
-    for (let index = 0; index < 50; index += 1) {
-      await expect(auth.authenticate(`bad-${index}`)).rejects.toMatchObject({ status: 401 });
+    pods.set('other', 'n1');
+    const other = tokenOf({ 'kubernetes.io': { pod: { name: 'agent-other', uid: 'other' } } });
+    const first = auth.authenticate(tokenOf());
+    for (let index = 0; index < 20; index += 1) {
+      await expect(auth.authenticate(tokenOf())).rejects.toMatchObject({ status: 503 });
     }
-    await auth.authenticate('good');
-    expect(asked.filter((token) => token === 'good')).toHaveLength(1);
-  });
-
-  it('remembers no more tokens than it may', async () => {
-    const { auth, asked } = setUp(async (token) => accepted({ 'pod-uid': token }), { acceptedMax: 3 });
-    for (const token of ['a', 'b', 'c', 'd']) await auth.authenticate(token);
-    await auth.authenticate('d');
-    await auth.authenticate('a');
-    expect(asked).toEqual(['a', 'b', 'c', 'd', 'a']);
+    await expect(auth.authenticate(other)).resolves.toMatchObject({ node: 'n1' });
+    resolve(accepted());
+    await first;
+    expect(reviewed).toHaveLength(2);
+    expect(results.filter((result) => result === 'limited')).toHaveLength(20);
   });
 });

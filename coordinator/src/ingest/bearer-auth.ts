@@ -2,121 +2,150 @@ import { hash } from 'node:crypto';
 import type { Clock } from '@rollcall/common/clock.ts';
 import {
   type AgentIdentity,
-  type AgentPodLookup,
-  identifyAgent,
+  type AgentPodNode,
+  claimedIdentity,
+  reviewedRefusal,
   type TokenReviewResult,
   type Verdict,
 } from './agent-identity.ts';
-import { readTokenTimes } from './bearer-token.ts';
 import { unauthenticated, unavailable } from './report-refusal.ts';
-import { QueueFullError, ReviewQueue } from './review-queue.ts';
+import { ReviewLimit } from './review-limit.ts';
+import type { Signature } from './signing-keys.ts';
+import { readClaims, type TokenClaims } from './token-claims.ts';
 import { VerdictCache } from './verdict-cache.ts';
 
-/** How long the API server's word on a good token is taken. */
-const ACCEPTED_MS = 60_000;
+/** How long a good token is taken without being looked at again, less a random share of a fifth. */
+const ACCEPTED_MS = 600_000;
+const JITTER = 0.2;
 
 /** How long a token stays refused without asking again. */
 const REFUSED_MS = 5_000;
 
-/** The same for what may be known a moment later, such as a pod that the watch has not told of. */
-const PASSING_MS = 500;
+/**
+ * By how much the clock here may be off. A token's life is for the case that nobody revokes it: here, it ends with its
+ * pod.
+ */
+const LEEWAY_SECONDS = 300;
 
-export type ReviewResult = 'accepted' | 'unauthenticated' | 'forbidden' | 'failed' | 'overloaded';
+export type ReviewResult = 'accepted' | 'unauthenticated' | 'forbidden' | 'failed' | 'limited';
 
 export type BearerAuthOptions = {
+  /** Checks a signature by the API server's keys; absent where each token is to be reviewed. */
+  signature?: (token: string, claims: TokenClaims) => Promise<Signature>;
   /**
    * Asks the API server about a token, for the audience of the coordinator. Rejects when there was no answer; it must
-   * settle within seconds, for it holds one of few places until then.
+   * settle within seconds.
    */
   review: (token: string) => Promise<TokenReviewResult>;
   /** Full user name of the agents' service account. */
   username: string;
-  agentPod: AgentPodLookup;
+  agentPodNode: AgentPodNode;
+  /** How many pods of agents there are. */
+  agents: () => number;
+  /** Whether what is known of pods and Nodes may be old, so that nobody new is let in. */
+  isStale: () => boolean;
   clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+  onVerified?: (result: Signature) => void;
   onReview?: (result: ReviewResult) => void;
-  /** TokenReviews under way at once; 32 unless told. */
-  reviewsMax?: number;
-  /** TokenReviews that wait for their turn, of known and of unknown tokens each; 1024 unless told. */
-  waitingMax?: number;
   /** Accepted tokens that are remembered; about twice the size of the fleet, 200,000 unless told. */
   acceptedMax?: number;
 };
 
-/** Tells whose token it is, asking the API server at most once a minute about each. Tokens are kept as hashes only. */
+/**
+ * Tells whose token it is: what cannot be an agent's is refused by what it claims, the signature is checked here, and
+ * where that cannot be, the API server is asked. Whatever the verdict on a token is, and however long it lasts, it is
+ * worth no more than its pod, which has to be there as watched. Tokens are kept as hashes only.
+ */
 export class BearerAuth {
   readonly #cache: VerdictCache;
-  readonly #queue: ReviewQueue;
+  readonly #limit: ReviewLimit;
   readonly #underWay = new Map<string, Promise<AgentIdentity>>();
   readonly #options: BearerAuthOptions;
 
   constructor(options: BearerAuthOptions) {
     this.#options = options;
     this.#cache = new VerdictCache({ acceptedMax: options.acceptedMax ?? 200_000, refusedMax: 10_000 });
-    this.#queue = new ReviewQueue({ runningMax: options.reviewsMax ?? 32, waitingMax: options.waitingMax ?? 1024 });
+    this.#limit = new ReviewLimit(options.agents);
   }
 
-  /** Rejects with ReportRefusal: 401, 403, or 503 when the API server could not be asked. */
+  /** Rejects with ReportRefusal: 401, 403, or 503 when nobody can tell now. */
   async authenticate(token: string): Promise<AgentIdentity> {
+    const { clock, agentPodNode, username, isStale } = this.#options;
     const key = hash('sha256', token, 'base64');
-    const verdict = this.#cache.get(key, this.#options.clock.monotonic());
-    if (verdict) return settle(verdict);
+    const verdict = this.#cache.get(key, clock.monotonic());
+    if (verdict && 'refusal' in verdict) throw verdict.refusal;
+    if (verdict && agentPodNode(verdict.identity.pod) === verdict.identity.node) return verdict.identity;
+    const claims = readClaims(token);
+    if (!claims) throw unauthenticated('The token is not one of a service account', 'invalid_token');
+    const identity = settle(claimedIdentity(claims, username, agentPodNode));
     const underWay = this.#underWay.get(key);
     if (underWay) return underWay;
-    const reviewing = this.#reviewInTurn(key, token).finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, reviewing);
-    return reviewing;
+    if (isStale()) throw unavailable('What is known of pods and Nodes may be old');
+    const judging = this.#judge(key, token, claims, identity).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, judging);
+    return judging;
   }
 
-  /** The agent's pod was deleted: none of its tokens is accepted from now on. */
-  forgetPod(podUid: string): void {
-    this.#cache.forgetPod(podUid, this.#options.clock.monotonic());
-  }
-
-  async #reviewInTurn(key: string, token: string): Promise<AgentIdentity> {
-    try {
-      return await this.#queue.run(this.#cache.isKnown(key), () => this.#review(key, token));
-    } catch (error) {
-      if (!(error instanceof QueueFullError)) throw error;
-      this.#options.onReview?.('overloaded');
-      throw unavailable('Too many tokens wait for the API server', 1, error);
+  async #judge(key: string, token: string, claims: TokenClaims, identity: AgentIdentity): Promise<AgentIdentity> {
+    const { clock, random, username, agentPodNode, signature, onVerified } = this.#options;
+    const leftSeconds = secondsLeft(claims, clock.now());
+    let verdict: Verdict;
+    if (leftSeconds <= 0) verdict = invalid('The token has expired, or is not valid yet');
+    else {
+      const verified = (await signature?.(token, claims)) ?? 'unknown';
+      if (signature) onVerified?.(verified);
+      if (verified === 'bad') verdict = invalid('The API server did not sign this token');
+      else verdict = verified === 'good' ? { identity } : await this.#review(token, username, identity);
     }
+    const nowMs = clock.monotonic();
+    if ('refusal' in verdict) this.#cache.refuse(key, verdict.refusal, nowMs + REFUSED_MS);
+    else {
+      const lifeMs = Math.min(ACCEPTED_MS * (1 - JITTER * random()), leftSeconds * 1000);
+      this.#cache.accept(key, identity, nowMs + lifeMs);
+      // It may have gone while the API server was asked.
+      if (agentPodNode(identity.pod) !== identity.node) throw gone();
+    }
+    return settle(verdict);
   }
 
-  async #review(key: string, token: string): Promise<AgentIdentity> {
-    const { review, username, agentPod, onReview } = this.#options;
+  async #review(token: string, username: string, identity: AgentIdentity): Promise<Verdict> {
+    const { review, clock, onReview } = this.#options;
+    const { uid } = identity.pod;
+    if (!this.#limit.begin(uid, clock.monotonic())) {
+      onReview?.('limited');
+      throw unavailable('Too many tokens wait for the API server');
+    }
     let result: TokenReviewResult;
     try {
       result = await review(token);
     } catch (cause) {
       onReview?.('failed');
       throw unavailable('The API server could not be asked about the token', 1, cause);
+    } finally {
+      this.#limit.end(uid);
     }
-    const verdict = this.#judge(identifyAgent(result, username, agentPod));
-    this.#remember(key, token, verdict);
-    if ('identity' in verdict) onReview?.('accepted');
-    else onReview?.(verdict.refusal.status === 401 ? 'unauthenticated' : 'forbidden');
-    return settle(verdict);
+    const refusal = reviewedRefusal(result, username, identity);
+    if (!refusal) onReview?.('accepted');
+    else onReview?.(refusal.status === 401 ? 'unauthenticated' : 'forbidden');
+    return refusal ? { refusal } : { identity };
   }
+}
 
-  /** The API server goes on accepting the token of a deleted pod for a while, out of a cache of its own. */
-  #judge(verdict: Verdict): Verdict {
-    if (!('identity' in verdict) || !verdict.identity.pod) return verdict;
-    if (!this.#cache.isGone(verdict.identity.pod.uid)) return verdict;
-    return { refusal: unauthenticated('The pod that the token is bound to was deleted', 'invalid_token') };
-  }
+/** How long a token may still be taken; 0 or less for one whose time is over, or has not come. */
+function secondsLeft({ expiresAt, notBefore = 0 }: TokenClaims, nowMs: number): number {
+  const nowSeconds = nowMs / 1000;
+  if (notBefore - LEEWAY_SECONDS > nowSeconds) return 0;
+  return expiresAt === undefined ? 0 : expiresAt + LEEWAY_SECONDS - nowSeconds;
+}
 
-  #remember(key: string, token: string, verdict: Verdict): void {
-    const { clock } = this.#options;
-    const nowMs = clock.monotonic();
-    if ('refusal' in verdict) {
-      this.#cache.refuse(key, verdict.refusal, nowMs + (verdict.passing ? PASSING_MS : REFUSED_MS));
-      return;
-    }
-    const { issuedAt, expiresAt } = readTokenTimes(token);
-    if (issuedAt !== undefined) verdict.identity.issuedAtSeconds = issuedAt;
-    const leftMs = expiresAt === undefined ? ACCEPTED_MS : expiresAt * 1000 - clock.now();
-    this.#cache.accept(key, verdict.identity, nowMs + Math.min(ACCEPTED_MS, Math.max(0, leftMs)), nowMs);
-  }
+function invalid(detail: string): Verdict {
+  return { refusal: unauthenticated(detail, 'invalid_token') };
+}
+
+function gone() {
+  return unauthenticated('The pod that the token is bound to is gone', 'invalid_token');
 }
 
 function settle(verdict: Verdict): AgentIdentity {

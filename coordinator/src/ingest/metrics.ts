@@ -1,5 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
 import type { ReviewResult } from './bearer-auth.ts';
+import type { ClosedReason } from './places.ts';
+import type { Signature } from './signing-keys.ts';
 
 /** What became of a request to the reports' endpoint: how a report was taken, or the status of the refusal. */
 export type ReportResult = 'full' | 'heartbeat' | 'leaving' | 'ignored' | 'redirected' | 'aborted' | `${number}`;
@@ -8,7 +10,9 @@ export class IngestMetrics {
   readonly #reports: Counter<'result'>;
   readonly #duration: Histogram;
   readonly #reviews: Counter<'result'>;
+  readonly #verifications: Counter<'result'>;
   readonly #connections: Gauge;
+  readonly #shut: Counter<'reason'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -30,9 +34,21 @@ export class IngestMetrics {
       labelNames: ['result'],
       registers,
     });
+    this.#verifications = new Counter({
+      name: 'rollcall_coordinator_token_verifications_total',
+      help: 'Tokens whose signature was checked by the keys of the API server; of an unknown one the API server is asked.',
+      labelNames: ['result'],
+      registers,
+    });
     this.#connections = new Gauge({
       name: 'rollcall_coordinator_report_connections',
       help: 'Open connections to the listener that takes reports.',
+      registers,
+    });
+    this.#shut = new Counter({
+      name: 'rollcall_coordinator_report_connections_closed_total',
+      help: 'Connections for reports that were closed for want of a request, a token or a place, by reason.',
+      labelNames: ['reason'],
       registers,
     });
   }
@@ -51,8 +67,16 @@ export class IngestMetrics {
     this.#reviews.inc({ result });
   };
 
+  verified(result: Signature): void {
+    this.#verifications.inc({ result });
+  }
+
   connectionOpened(): void {
     this.#connections.inc();
+  }
+
+  connectionShut(reason: ClosedReason): void {
+    this.#shut.inc({ reason });
   }
 
   connectionClosed(): void {

@@ -1,5 +1,6 @@
+/** Of whatever is counted, such as requests or bytes. */
 export type RateLimitOptions = {
-  /** Requests that may come at once after a pause. */
+  /** How many may come at once after a pause. */
   burst: number;
   perSecond: number;
 };
@@ -22,9 +23,9 @@ export class NodeRateLimit {
     this.#depthMs = burst * this.#intervalMs;
   }
 
-  /** Takes one request out of the bucket of `node`. Returns the milliseconds to wait when there is none left, else 0. */
-  take(node: string, nowMs: number): number {
-    const fullAtMs = Math.max(this.#fullAtMs.get(node) ?? 0, nowMs) + this.#intervalMs;
+  /** Takes so many out of the bucket of `node`. Returns the milliseconds to wait when there are not enough, else 0. */
+  take(node: string, nowMs: number, count = 1): number {
+    const fullAtMs = Math.max(this.#fullAtMs.get(node) ?? 0, nowMs) + count * this.#intervalMs;
     const missingMs = fullAtMs - nowMs - this.#depthMs;
     // Sums of fractions of a millisecond are not exact.
     if (missingMs > 1e-6) return missingMs;

@@ -2,7 +2,7 @@ import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { unavailable } from './report-refusal.ts';
-import { sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
+import { POD, sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
@@ -30,7 +30,9 @@ describe('a report that is taken', () => {
     const answer = await send(port, full, { headers: { 'content-type': 'application/json; charset=UTF-8' } });
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
     expect(JSON.parse(answer.body)).toEqual({ nextReportSeconds: 10 });
-    expect(accepted).toEqual([{ report: full, sender: { node: 'n1', nodeUid: 'uid-1', issuedAtSeconds: 5 } }]);
+    expect(accepted).toEqual([
+      { report: full, sender: { node: 'n1', pod: POD, nodeUid: 'uid-1', issuedAtSeconds: 5 } },
+    ]);
     expect(await sample(registry, 'rollcall_coordinator_reports_total{result="full"}')).toBe(1);
     expect(await sample(registry, 'rollcall_coordinator_report_duration_seconds_count')).toBe(1);
   });
@@ -40,6 +42,7 @@ describe('a report that is taken', () => {
     ['unknown-digest', 'heartbeat'],
     ['leaving', 'leaving'],
     ['ignored', 'ignored'],
+    ['beside', 'ignored'],
   ] as const)('is counted when its admission is %s', async (admission, result) => {
     const { port, surroundings, registry } = await start();
     surroundings.accept = () => ({ admission, reply: { nextReportSeconds: 3 } });
@@ -47,11 +50,27 @@ describe('a report that is taken', () => {
     expect(await sample(registry, `rollcall_coordinator_reports_total{result="${result}"}`)).toBe(1);
   });
 
-  it('goes by the uid of the Node as watched when the token has none', async () => {
-    const { port, surroundings, accepted } = await start();
-    surroundings.identities.set('old', { node: 'n1' });
-    await send(port, heartbeat, { headers: { authorization: 'Bearer old' } });
-    expect(accepted[0]?.sender).toEqual({ node: 'n1', nodeUid: 'uid-1' });
+  it('is heard for what is known here when the agent is newer, and the rest is told once', async () => {
+    const { port, accepted, warnings } = await start();
+    const usb = { bus: 'usb', attributes: { vendor: '1a6e' } };
+    const devices = [usb, { bus: 'isa', attributes: {} }];
+    for (const sequence of [1, 2]) {
+      expect(await send(port, { ...full, sequence, devices, unread: ['isa', 'smbus'] })).toMatchObject({ status: 200 });
+    }
+    expect(accepted).toMatchObject([{ report: { devices: [usb] } }, { report: { devices: [usb] } }]);
+    expect(warnings).toEqual([
+      { kind: 'isa', node: 'n1' },
+      { kind: 'smbus', node: 'n1' },
+    ]);
+  });
+
+  it('does not fill the log with words that an agent makes up', async () => {
+    const { port, warnings } = await start();
+    for (const sequence of [1, 2, 3]) {
+      const unread = Array.from({ length: 20 }, (_, index) => `made-up-${sequence}-${index}`);
+      expect(await send(port, { ...full, sequence, unread })).toMatchObject({ status: 200 });
+    }
+    expect(warnings).toHaveLength(32);
   });
 
   it('may come in pieces, with its length or chunked', async () => {
@@ -165,10 +184,11 @@ describe('a request that is refused', () => {
     }
   });
 
-  it('gets 403 when the token is for a node that was deleted and made anew', async () => {
-    const { port, surroundings } = await start();
+  it('is taken when the node was made anew under the pod that the token is bound to', async () => {
+    const { port, surroundings, accepted } = await start();
     surroundings.nodes.set('n1', 'uid-2');
-    expect(await send(port, heartbeat)).toMatchObject({ status: 403 });
+    expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
+    expect(accepted[0]?.sender.nodeUid).toBe('uid-2');
   });
 
   it('gets 503 for a node that is not watched yet, and is taken as soon as it is', async () => {

@@ -3,6 +3,8 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
+import type { Admission } from '../fleet/boots.ts';
+import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { readBearerToken } from './bearer-token.ts';
 import {
@@ -19,25 +21,16 @@ import { NodeRateLimit, type RateLimitOptions } from './node-rate-limit.ts';
 import { ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
 import { parseReport } from './report-schema.ts';
 
-export type Role = { leading: true } | { leading: false; leaderUrl?: string };
-
 export type Leadership = {
   role: () => Role;
   /** Whether what a report is judged by is there: Nodes and pods as watched. */
   synced: () => boolean;
 };
 
-/** Who sent a report; the uid is that of the Node as watched, which the token was checked against. */
+/** Who sent a report; the uid is that of the Node as watched. */
 export type ReportSender = AgentIdentity & { nodeUid: string };
 
-/**
- * What became of a report that was taken. `unknown-digest` is a heartbeat for content that is not here; `ignored` is
- * one that is old, or of an agent that another has taken over from.
- */
-export type Acceptance = {
-  admission: 'content' | 'heartbeat' | 'leaving' | 'unknown-digest' | 'ignored';
-  reply: ReportReply;
-};
+export type Acceptance = { admission: Admission; reply: ReportReply };
 
 export type ReportHandlerOptions = {
   leadership: Leadership;
@@ -53,11 +46,21 @@ export type ReportHandlerOptions = {
   rateLimit?: RateLimitOptions;
 };
 
+/**
+ * Bytes of reports that a node may send: what a report costs grows with its length, up to 40 ns a byte. So nobody who
+ * holds a node's token takes more than 3 ms of a second; an agent sends a few kilobytes when something changes.
+ */
+const BYTES: RateLimitOptions = { burst: 512 * 1024, perSecond: 64 * 1024 };
+
+/** How many words are told at most: an agent could make them up. */
+const UNKNOWN_MAX = 32;
+
 const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
   content: 'full',
   heartbeat: 'heartbeat',
   'unknown-digest': 'heartbeat',
   leaving: 'leaving',
+  beside: 'ignored',
   ignored: 'ignored',
 };
 
@@ -65,34 +68,47 @@ const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
 export class ReportHandler {
   readonly #options: ReportHandlerOptions;
   readonly #rateLimit: NodeRateLimit;
+  readonly #byteLimit = new NodeRateLimit(BYTES);
+  /** What agents spoke of that nobody here knows. */
+  readonly #unknown = new Set<string>();
 
   constructor(options: ReportHandlerOptions) {
     this.#options = options;
     this.#rateLimit = new NodeRateLimit(options.rateLimit ?? { burst: 20, perSecond: 10 });
   }
 
-  /** Answers one request, whatever it holds. Never rejects. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Answers one request, whatever it holds. `onAccepted`: its token was. Never rejects. */
+  async handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onAccepted: (identity: AgentIdentity) => void = () => {},
+  ): Promise<ReportResult> {
     const { clock, metrics } = this.#options;
     const startMs = clock.monotonic();
     let result: ReportResult;
     try {
-      result = await this.#answer(request, response);
+      result = await this.#answer(request, response, onAccepted);
     } catch (error) {
       result = this.#refuse(request, response, error);
     }
     metrics.answered(result, (clock.monotonic() - startMs) / 1000);
+    return result;
   }
 
   /** The checks in their order: the cheap ones first, and nothing of the body before it is known who sends it. */
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<ReportResult> {
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onAccepted: (identity: AgentIdentity) => void,
+  ): Promise<ReportResult> {
     checkTarget(request);
     const elsewhere = this.#leaderElsewhere();
     if (elsewhere !== undefined) return redirect(response, elsewhere);
     const token = requireToken(request);
     checkBodyHead(request, REPORT_BODY_BYTES_MAX);
     const identity = await this.#options.authenticate(token);
-    this.#checkRate(identity.node);
+    onAccepted(identity);
+    this.#checkRate(identity.node, declaredBytes(request));
     const body = parseJsonObject(await readBody(request, REPORT_BODY_BYTES_MAX));
     const sender = this.#checkNode(body, identity);
     const parsed = parseReport(body);
@@ -103,9 +119,20 @@ export class ReportHandler {
     // Leadership may have gone while the API server or the client was slow.
     const movedTo = this.#leaderElsewhere();
     if (movedTo !== undefined) return redirect(response, movedTo);
+    if (parsed.unknown) this.#tellUnknown(parsed.unknown, sender.node);
     const { admission, reply } = this.#options.accept(parsed.report, sender);
     sendJson(response, JSON.stringify(reply));
     return RESULTS[admission];
+  }
+
+  /** An agent that is newer is heard for what is known here. Says each word once, whoever has it. */
+  #tellUnknown(words: readonly string[], node: string): void {
+    const { logger } = this.#options;
+    for (const kind of words) {
+      if (this.#unknown.has(kind) || this.#unknown.size >= UNKNOWN_MAX) continue;
+      this.#unknown.add(kind);
+      logger.warn({ kind, node }, 'Ignored what an agent reads and this coordinator does not know');
+    }
   }
 
   /** Where the leader takes reports, `undefined` when it is this replica. Throws ReportRefusal (503). */
@@ -120,15 +147,18 @@ export class ReportHandler {
     return undefined;
   }
 
-  #checkRate(node: string): void {
-    const waitMs = this.#rateLimit.take(node, this.#options.clock.monotonic());
+  #checkRate(node: string, bytes: number): void {
+    const nowMs = this.#options.clock.monotonic();
+    const waitMs = this.#rateLimit.take(node, nowMs) || this.#byteLimit.take(node, nowMs, bytes);
     if (waitMs === 0) return;
-    throw new ReportRefusal(429, `Node ${node} reports too often`, { retryAfterSeconds: Math.ceil(waitMs / 1000) });
+    throw new ReportRefusal(429, `Node ${node} reports too much`, { retryAfterSeconds: Math.ceil(waitMs / 1000) });
   }
 
   /**
    * A report is taken only of the node that its token is bound to. A node that is not watched is mostly one that has
-   * just joined: that is no fault of its agent, which is asked to come back, and nothing about it is remembered.
+   * just joined: that is no fault of its agent, which is asked to come back, and nothing about it is remembered. A Node
+   * may be made anew under a running agent, whose token goes on naming the earlier one for most of an hour: that its
+   * pod is there as watched tells that it is the same machine.
    */
   #checkNode(body: object, identity: AgentIdentity): ReportSender {
     if (!('node' in body) || typeof body.node !== 'string') {
@@ -139,9 +169,6 @@ export class ReportHandler {
     }
     const watchedUid = this.#options.nodeUid(identity.node);
     if (watchedUid === undefined) throw unavailable(`Node ${identity.node} is not known here yet`);
-    if (identity.nodeUid !== undefined && identity.nodeUid !== watchedUid) {
-      throw new ReportRefusal(403, `The token is for an earlier node of the name ${identity.node}`, { field: 'node' });
-    }
     return { ...identity, nodeUid: watchedUid };
   }
 
@@ -155,6 +182,12 @@ export class ReportHandler {
     else sendRefusal(request, response, refusal, clock);
     return `${refusal.status}`;
   }
+}
+
+/** Of the body; one that does not say may be as long as any. */
+function declaredBytes({ headers }: IncomingMessage): number {
+  const length = headers['content-length'];
+  return length === undefined ? REPORT_BODY_BYTES_MAX : Number(length);
 }
 
 function checkTarget(request: IncomingMessage): void {

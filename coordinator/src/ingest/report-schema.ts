@@ -1,24 +1,39 @@
-import type { FullReport, Heartbeat, Unread } from '@rollcall/common/report.ts';
+import {
+  DEVICE_BUSES,
+  type DeviceBus,
+  type DeviceReport,
+  type FullReport,
+  type Heartbeat,
+  type Unread,
+} from '@rollcall/common/report.ts';
 import * as z from 'zod/mini';
 
 /** Limits on what one report may hold. They are far above what any real node has. */
 export const REPORT_LIMITS = {
-  services: 64,
+  services: 256,
   devices: 512,
   deviceAttributes: 32,
+  deviceNodes: 16,
+  answers: 64,
   facts: 64,
+  unread: 32,
   /** Characters of each, not bytes. */
   nodeName: 253,
   boot: 128,
   digest: 128,
-  serviceName: 63,
+  serviceName: 253,
   evidence: 4096,
   key: 128,
   value: 1024,
+  /** Of devices that are alike. */
+  deviceCount: 65_536,
 } as const;
 
 /** Where the fault is (`services[0].ready`; empty for the whole body), and what is wrong there. */
-export type ReportProblem = { field: string; detail: string };
+type ReportProblem = { field: string; detail: string };
+
+/** `unknown`: buses, or other things that agents read, of which this coordinator does not know. Absent where there are none. */
+type ParsedReport = { report: FullReport | Heartbeat; unknown?: readonly string[] };
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
@@ -53,20 +68,34 @@ const timestamp = z.string().check(
 );
 
 const service = z.object({
-  name: z.string().check(z.regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)),
+  name: z.string().check(z.maxLength(REPORT_LIMITS.serviceName), z.regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)),
   ready: z.boolean(),
+  unknown: z.exactOptional(z.literal(true)),
   since: timestamp,
   evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
 });
 
-const BUSES = ['usb', 'pci', 'device-tree'] as const;
-
-const bus = z.enum(BUSES);
+/** The name of a bus, or of something else that an agent reads: one that is newer knows more of them. */
+const kind = z.string().check(z.regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/));
 
 const device = z.object({
-  bus,
+  bus: kind,
   attributes: textMap(REPORT_LIMITS.deviceAttributes),
+  count: z.exactOptional(z.int().check(z.positive(), z.maximum(REPORT_LIMITS.deviceCount))),
+  driver: z.exactOptional(text(REPORT_LIMITS.value)),
+  virtual: z.exactOptional(z.literal(true)),
+  address: z.exactOptional(text(REPORT_LIMITS.value)),
+  numaNode: z.exactOptional(z.int().check(z.nonnegative())),
+  iommuGroup: z.exactOptional(text(REPORT_LIMITS.value)),
+  nodes: z.exactOptional(listOf(text(REPORT_LIMITS.value), REPORT_LIMITS.deviceNodes)),
 });
+
+const answers = z.pipe(
+  z.custom<Record<string, boolean>>((value) => !isObject(value) || Object.keys(value).length <= REPORT_LIMITS.answers, {
+    error: `must have at most ${REPORT_LIMITS.answers} entries`,
+  }),
+  z.record(text(REPORT_LIMITS.key), z.boolean()),
+);
 
 const header = {
   node: text(REPORT_LIMITS.nodeName),
@@ -82,16 +111,19 @@ const fullReport = z.object({
   ...header,
   services: listOf(service, REPORT_LIMITS.services),
   devices: z.exactOptional(listOf(device, REPORT_LIMITS.devices)),
-  unread: z.exactOptional(listOf(z.enum([...BUSES, 'facts']), BUSES.length + 1)),
+  unread: z.exactOptional(listOf(kind, REPORT_LIMITS.unread)),
   facts: z.exactOptional(textMap(REPORT_LIMITS.facts)),
+  answers: z.exactOptional(answers),
+  version: z.exactOptional(text(REPORT_LIMITS.key)),
+  servicesDigest: z.exactOptional(text(REPORT_LIMITS.digest)),
 });
 
 /**
  * Reads a report out of parsed JSON. One with content (services, devices or facts) is a full report, where services
  * are required and the others empty unless told, and unread; one without is a heartbeat. Fields that are not known
- * here, of an agent newer than this coordinator, are dropped.
+ * here, of an agent newer than this coordinator, are dropped; so are devices on such buses, which are `unknown`.
  */
-export function parseReport(body: object): { report: FullReport | Heartbeat } | { problem: ReportProblem } {
+export function parseReport(body: object): ParsedReport | { problem: ReportProblem } {
   if (!('services' in body || 'devices' in body || 'facts' in body)) {
     const result = heartbeat.safeParse(body);
     return result.success ? { report: result.data satisfies Heartbeat } : { problem: problemOf(result.error, body) };
@@ -102,10 +134,20 @@ export function parseReport(body: object): { report: FullReport | Heartbeat } | 
   const duplicate = duplicateName(rest.services);
   if (duplicate !== undefined) return { problem: duplicate };
   // An agent that says nothing of its hardware does not say that there is none.
-  const untold: readonly Unread[] = [...(devices ? [] : BUSES), ...(facts ? [] : (['facts'] as const))];
-  const unread = [...new Set<Unread>([...told, ...untold])];
-  const report = { ...rest, devices: devices ?? [], facts: facts ?? {}, ...(unread.length > 0 ? { unread } : {}) };
-  return { report: report satisfies FullReport };
+  const untold: readonly Unread[] = [...(devices ? [] : DEVICE_BUSES), ...(facts ? [] : (['facts'] as const))];
+  const unread = [...new Set<Unread>([...told.filter(isUnread), ...untold])];
+  const known = devices?.filter((one): one is DeviceReport => isBus(one.bus)) ?? [];
+  const report = { ...rest, devices: known, facts: facts ?? {}, ...(unread.length > 0 ? { unread } : {}) };
+  const kinds = [...(devices?.map((one) => one.bus) ?? []), ...told].filter((name) => !isUnread(name));
+  return { report: report satisfies FullReport, ...(kinds.length > 0 ? { unknown: [...new Set(kinds)] } : {}) };
+}
+
+function isBus(name: string): name is DeviceBus {
+  return DEVICE_BUSES.some((bus) => bus === name);
+}
+
+function isUnread(name: string): name is Unread {
+  return name === 'facts' || isBus(name);
 }
 
 function duplicateName(services: FullReport['services']): ReportProblem | undefined {

@@ -5,11 +5,15 @@ import { listen } from '@rollcall/common/http-server.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { IngestMetrics } from './metrics.ts';
-import { type Acceptance, ReportHandler, type ReportSender, type Role } from './report-handler.ts';
+import { type Acceptance, ReportHandler, type ReportSender } from './report-handler.ts';
 import { ReportRefusal, unauthenticated } from './report-refusal.ts';
 import { createReportsServer, type ReportsServerOptions } from './reports-server.ts';
+
+/** The agent's pod on node `n1`. */
+export const POD = { name: 'agent-1', uid: 'pod-uid-1' };
 
 /** What a test changes while the server runs. */
 type Surroundings = {
@@ -32,13 +36,16 @@ export async function startReportsServer(options: Partial<ReportsServerOptions> 
     role: { leading: true },
     synced: true,
     nodes: new Map([['n1', 'uid-1']]),
-    identities: new Map([['good', { node: 'n1', nodeUid: 'uid-1', issuedAtSeconds: 5 }]]),
+    identities: new Map([['good', { node: 'n1', pod: POD, issuedAtSeconds: 5 }]]),
     accept: (report) => ({
       admission: 'services' in report ? 'content' : 'heartbeat',
       reply: { nextReportSeconds: 10 },
     }),
   };
   const registry = new Registry();
+  const warnings: unknown[] = [];
+  const logger = silentLogger();
+  logger.warn = (fields: unknown) => void warnings.push(fields);
   const metrics = new IngestMetrics(registry);
   const handler = new ReportHandler({
     leadership: { role: () => surroundings.role, synced: () => surroundings.synced },
@@ -56,12 +63,12 @@ export async function startReportsServer(options: Partial<ReportsServerOptions> 
       return acceptance;
     },
     clock: systemClock,
-    logger: silentLogger(),
+    logger,
     metrics,
   });
   const reports = createReportsServer({ handler, metrics, ...options });
   const { port } = await listen(reports.server, { host: '127.0.0.1', port: 0 });
-  return { ...reports, port, surroundings, reviewed, accepted, registry, stop: () => reports.stop(200) };
+  return { ...reports, port, surroundings, reviewed, accepted, warnings, registry, stop: () => reports.stop(200) };
 }
 
 const POST: RequestOptions & { headers: Record<string, string> } = {

@@ -8,7 +8,8 @@ import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
 import { CertificateHolder } from '../tls/certificate-holder.ts';
-import { sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
+import type { AgentIdentity } from './agent-identity.ts';
+import { POD, sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
@@ -81,7 +82,7 @@ describe('limits', () => {
   it('throttle a node that reports too often, and no other', async () => {
     const { port, surroundings } = await start();
     surroundings.nodes.set('n2', 'uid-2');
-    surroundings.identities.set('other', { node: 'n2', nodeUid: 'uid-2' });
+    surroundings.identities.set('other', { node: 'n2', pod: { name: 'agent-2', uid: 'pod-uid-2' } });
     const answers = await Promise.all(Array.from({ length: 100 }, () => send(port, heartbeat)));
     const throttled = answers.filter(({ status }) => status === 429);
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
@@ -115,20 +116,45 @@ describe('limits', () => {
     expect(await sendRaw(port, rawHead(`X-Large: ${'x'.repeat(20_000)}\r\n`))).toMatch(/^HTTP\/1.1 431 /);
   });
 
-  it('hold for the number of connections', async () => {
-    const { port, registry } = await start({ connectionsMax: 2 });
+  it('hold for connections without an accepted token: the others wait, and are let in when those had their chance', async () => {
+    const { port, registry } = await start({ placeLimits: { strangersMax: 2, settledMs: 300 } });
     const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
-    const sockets = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
-    await vi.waitFor(async () => expect(await gauge()).toBe(2));
-    expect(await sendRaw(port, '')).toBe('');
+    const closed: number[] = [];
+    const sockets = [0, 1, 2].map((index) => connect(port, '127.0.0.1').on('close', () => closed.push(index)));
+    await vi.waitFor(async () => expect(await gauge()).toBe(3));
+    expect(closed).toEqual([]);
+    expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
+    await expect.poll(() => closed.sort()).toEqual([0, 1]);
     for (const socket of sockets) socket.destroy();
     await vi.waitFor(async () => expect(await gauge()).toBe(0));
-    expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
+  });
+
+  it('close a connection for no stranger whose token was accepted', async () => {
+    const { port, registry } = await start({ placeLimits: { strangersMax: 1, settledMs: 100 } });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect(await send(port, heartbeat, { agent })).toMatchObject({ status: 200 });
+    const strangers = Array.from({ length: 5 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+    const evicted = 'rollcall_coordinator_report_connections_closed_total{reason="full"}';
+    await expect.poll(() => sample(registry, evicted)).toBe(4);
+    expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
+    expect(await send(port, heartbeat, { agent })).toMatchObject({ status: 200 });
+    for (const socket of strangers) socket.destroy();
+    agent.destroy();
+  });
+
+  it('close a connection on which tokens are refused one after the other', async () => {
+    const { port } = await start();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const headers = { authorization: 'Bearer made-up' };
+    const answers = [];
+    for (let index = 0; index < 3; index += 1) answers.push(await send(port, heartbeat, { agent, headers }));
+    expect(answers.map(({ headers }) => headers.connection)).toEqual(['keep-alive', 'keep-alive', 'close']);
+    agent.destroy();
   });
 
   it('do not tie up the server when authentication is slow and the client leaves', async () => {
     const { port, surroundings, registry } = await start();
-    const { promise, resolve } = Promise.withResolvers<{ node: string; nodeUid: string }>();
+    const { promise, resolve } = Promise.withResolvers<AgentIdentity>();
     surroundings.identities.get = () => promise as never;
     const socket = connect(port, '127.0.0.1');
     const text = JSON.stringify(heartbeat);
@@ -136,7 +162,7 @@ describe('limits', () => {
     await vi.waitFor(async () => expect(await sample(registry, 'rollcall_coordinator_report_connections')).toBe(1));
     socket.destroy();
     await vi.waitFor(async () => expect(await sample(registry, 'rollcall_coordinator_report_connections')).toBe(0));
-    resolve({ node: 'n1', nodeUid: 'uid-1' });
+    resolve({ node: 'n1', pod: POD });
     await vi.waitFor(async () =>
       expect(await sample(registry, 'rollcall_coordinator_reports_total{result="aborted"}')).toBe(1),
     );
@@ -170,6 +196,19 @@ describe('over TLS', () => {
     await expect.poll(() => sample(registry, 'rollcall_coordinator_report_connections')).toBe(0);
   });
 
+  it('a connection waits for its handshake without being read from', async () => {
+    const { port, ca } = await startTls({ placeLimits: { strangersMax: 1, settledMs: 500 } });
+    const first = connect(port, '127.0.0.1').on('error', () => {});
+    await once(first, 'connect');
+    const second = connectTls({ port, host: '127.0.0.1', ca });
+    const text = JSON.stringify(full);
+    second.write(`${rawHead(`Content-Length: ${text.length}\r\nConnection: close\r\n`)}${text}`);
+    let answer = '';
+    for await (const chunk of second) answer += chunk;
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    first.destroy();
+  });
+
   it('old versions of TLS, and no TLS at all, are refused', async () => {
     const { port, ca } = await startTls();
     const old = connectTls({ port, host: '127.0.0.1', ca, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
@@ -193,7 +232,7 @@ describe('stopping', () => {
   it('answers what is under way, and ends what is idle at once', async () => {
     const { port, stop, surroundings, reviewed } = await start();
     const { promise, resolve } = Promise.withResolvers<void>();
-    const identity = { node: 'n1', nodeUid: 'uid-1' };
+    const identity = { node: 'n1', pod: POD };
     surroundings.identities.get = () => promise.then(() => identity) as never;
     const agent = new Agent({ keepAlive: true });
     await send(port, heartbeat, { agent, path: '/x' });

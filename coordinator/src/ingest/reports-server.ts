@@ -1,9 +1,12 @@
 import type { RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { closeServer, nodeHttp } from '@rollcall/common/http-server.ts';
+import { type Clock, systemClock } from '@rollcall/common/clock.ts';
+import { closeServer, connectionKey, nodeHttp } from '@rollcall/common/http-server.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { serveCurrentCertificate, TLS_VERSION_MIN } from '../tls/secure-context.ts';
 import type { IngestMetrics } from './metrics.ts';
+import { type Outcome, type PlaceLimits, Places } from './places.ts';
 import type { ReportHandler } from './report-handler.ts';
 import { type RefusalStatus, ReportRefusal } from './report-refusal.ts';
 
@@ -12,8 +15,9 @@ export type ReportsServerOptions = {
   /** Serves HTTPS with whatever certificate is current; plain HTTP without. */
   certificates?: CertificateHolder;
   metrics: IngestMetrics;
-  /** Connections beyond this are closed as they come; 131,072 unless told. */
-  connectionsMax?: number;
+  /** Of connections, for tests. */
+  placeLimits?: Partial<PlaceLimits>;
+  clock?: Clock;
   /** For one whole request, and for a TLS handshake; 10 s unless told. */
   requestTimeoutMs?: number;
   /** For the head of a request, and for a new connection to send one; 5 s unless told. */
@@ -33,27 +37,58 @@ export type ReportsServer = {
 export function createReportsServer(options: ReportsServerOptions): ReportsServer {
   const { handler, metrics } = options;
   let draining = false;
-  const listener: RequestListener = (request, response) => {
-    if (draining) response.setHeader('connection', 'close');
-    void handler.handle(request, response);
+  const listener: RequestListener = async (request, response) => {
+    const socket = sockets.get(connectionKey(request.socket) ?? '') ?? request.socket;
+    const { isLast } = places.asked(socket);
+    if (draining || isLast) response.setHeader('connection', 'close');
+    const result = await handler.handle(request, response, ({ pod }) => places.accepted(socket, pod.uid));
+    places.answered(socket, OUTCOMES[result] ?? 'other');
   };
   const server = createServer(options, listener);
-  server.maxConnections = options.connectionsMax ?? 131_072;
-  server.maxHeadersCount = 100;
-  server.on('connection', (socket) => {
-    metrics.connectionOpened();
-    socket.once('close', () => metrics.connectionClosed());
+  // What Node.js does with a connection is put off until there is a place for it.
+  const beginnings = server.listeners('connection');
+  server.removeAllListeners('connection');
+  const places = new Places<Socket>({
+    begin: (socket) => {
+      for (const begin of beginnings) begin.call(server, socket);
+    },
+    clock: options.clock ?? systemClock,
+    ...(options.placeLimits ? { limits: options.placeLimits } : {}),
+    onClosed: (reason) => metrics.connectionShut(reason),
   });
+  /** TCP sockets by a name that they share with the TLS sockets upon them. */
+  const sockets = new Map<string, Socket>();
+  server.on('connection', (socket) => {
+    const key = connectionKey(socket);
+    if (key === undefined) return void socket.destroy();
+    sockets.set(key, socket);
+    metrics.connectionOpened();
+    socket.once('close', () => {
+      metrics.connectionClosed();
+      if (sockets.get(key) === socket) sockets.delete(key);
+      places.gone(socket);
+    });
+    // One that waits may be reset.
+    socket.on('error', () => socket.destroy());
+    places.arrived(socket);
+  });
+  // It was held back while it waited, and so is what comes upon it.
+  server.on('secureConnection', (socket: Socket) => socket.resume());
+  server.maxHeadersCount = 100;
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket, metrics));
   const drain = () => {
     draining = true;
   };
   const stop = (graceMs: number) => {
     drain();
+    places.stop();
     return closeServer(server, graceMs);
   };
   return { server, drain, stop };
 }
+
+/** What an answer says of whoever holds the connection. */
+const OUTCOMES: Readonly<Record<string, Outcome>> = { 401: 'refused', 403: 'refused', 429: 'throttled' };
 
 function createServer(options: ReportsServerOptions, listener: RequestListener): Server {
   const headersTimeout = options.headersTimeoutMs ?? 5_000;
@@ -69,7 +104,7 @@ function createServer(options: ReportsServerOptions, listener: RequestListener):
   if (!options.certificates) return nodeHttp().createServer(limits, listener);
   const https = process.getBuiltinModule('node:https');
   const server = https.createServer(
-    { ...limits, handshakeTimeout: limits.requestTimeout, minVersion: TLS_VERSION_MIN },
+    { ...limits, pauseOnConnect: true, handshakeTimeout: limits.requestTimeout, minVersion: TLS_VERSION_MIN },
     listener,
   );
   serveCurrentCertificate(server, options.certificates);

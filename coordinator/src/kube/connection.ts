@@ -1,13 +1,16 @@
 import { Agent as PlainAgent } from 'node:http';
 import { type RequestOptions, Agent as TlsAgent } from 'node:https';
-import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '@rollcall/common/clock.ts';
+import type { ApiAccess } from './api-access.ts';
 
 /** Where a request goes, over which sockets, and what proves who sends it. */
 export type Destination = RequestOptions & { protocol: 'https:' | 'http:'; basePath: string };
 
 /** How long what the library gave is used, so that it need not look into files, or run a plugin, for every request. */
 const CREDENTIALS_MS = 5000;
+
+/** Where a plugin gives what is not accepted, it is run so often. */
+const RENEWAL_PAUSE_MS = 10_000;
 
 /**
  * Shorter than the 90 s after which an API server closes an idle connection, and than what load balancers allow, so
@@ -23,19 +26,20 @@ const KEEP_ALIVE_PROBE_MS = 15_000;
  * its pool by them, so that a renewed client certificate or CA is used for new connections by itself.
  */
 export class Connection {
-  readonly #kubeConfig: KubeConfig;
+  readonly #access: ApiAccess;
   readonly #clock: Clock;
   readonly #plain: boolean;
   readonly #address: Pick<Destination, 'protocol' | 'host' | 'port' | 'basePath'>;
   readonly #requests: TlsAgent | PlainAgent;
   /** Watches stay open; they must not take the places of requests. */
   readonly #streams: TlsAgent | PlainAgent;
+  #renewedAt: number | undefined;
   #credentials: { options: Promise<RequestOptions>; takenAt: number } | undefined;
 
-  constructor(kubeConfig: KubeConfig, options: { maxSockets: number; clock: Clock }) {
-    this.#kubeConfig = kubeConfig;
+  constructor(access: ApiAccess, options: { maxSockets: number; clock: Clock }) {
+    this.#access = access;
     this.#clock = options.clock;
-    const server = new URL(kubeConfig.getCurrentCluster()?.server ?? '');
+    const server = new URL(access.server);
     this.#plain = server.protocol === 'http:';
     this.#address = {
       protocol: this.#plain ? 'http:' : 'https:',
@@ -53,9 +57,18 @@ export class Connection {
   async destination(use: 'request' | 'stream'): Promise<Destination> {
     const credentials = await this.#currentCredentials();
     const { agent: proxy, ...options } = credentials;
-    const viaProxy = Boolean(this.#kubeConfig.getCurrentCluster()?.proxyUrl);
     const own = use === 'stream' ? this.#streams : this.#requests;
-    return { ...options, ...this.#address, agent: viaProxy && proxy ? proxy : own };
+    return { ...options, ...this.#address, agent: this.#access.viaProxy && proxy ? proxy : own };
+  }
+
+  /** What proves who asks was not accepted: it is got anew, if that was not done a moment ago. Whether it will be. */
+  renew(): boolean {
+    const now = this.#clock.monotonic();
+    if (this.#renewedAt !== undefined && now - this.#renewedAt < RENEWAL_PAUSE_MS) return false;
+    this.#renewedAt = now;
+    this.#credentials = undefined;
+    this.#access.renew();
+    return true;
   }
 
   close(): void {
@@ -76,8 +89,7 @@ export class Connection {
   }
 
   async #takeCredentials(): Promise<RequestOptions> {
-    const options: RequestOptions & { headers: Record<string, string> } = { headers: {} };
-    await this.#kubeConfig.applyToHTTPSOptions(options);
+    const options = await this.#access.options();
     const authorization = options.headers['Authorization'];
     // A token file may end with a newline, which a header must not.
     if (authorization !== undefined) options.headers['Authorization'] = authorization.trim();

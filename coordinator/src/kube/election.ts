@@ -16,7 +16,12 @@ export type ElectionCallbacks = {
   onStartedLeading: (term: number) => void;
   onStoppedLeading: () => void;
   /** Another replica leads, or the same at another address; both `undefined` once a leader has left in order. */
-  onLeaderChanged: (url: string | undefined, identity: string | undefined, schedulerUrl?: string) => void;
+  onLeaderChanged: (
+    url: string | undefined,
+    identity: string | undefined,
+    schedulerUrl?: string,
+    consoleUrl?: string,
+  ) => void;
 };
 
 /** Which of the replicas may write. */
@@ -70,4 +75,9 @@ export function createSoleLeader(options: {
 /** Tells the replicas apart; new at every start, so that a restarted process does not take itself for its predecessor. */
 export function candidateIdentity(hostOrPodName: string, uuid: string): string {
   return `${hostOrPodName}_${uuid}`;
+}
+
+/** The pod or the host of a candidate. */
+export function nameOfCandidate(identity: string): string {
+  return identity.replace(/_[^_]*$/, '');
 }

@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '@rollcall/common/clock.ts';
 import type { CodedError } from '@rollcall/common/coded-error.ts';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ApiAccess } from './api-access.ts';
 import { isSilence, type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
 import { createKubeClient } from './https-client.ts';
-import { loadKubeConfig } from './kube-config.ts';
+import { openApiAccess } from './open-api-access.ts';
 
 /** What goes over the wire, against a plain HTTP server; what an API server means by it is tested against a real one. */
 
@@ -18,19 +19,24 @@ afterEach(() => {
   }
 });
 
-async function serve(listener: RequestListener) {
+async function serve(listener: RequestListener, access: Partial<ApiAccess> = {}) {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const answers: string[] = [];
   const master = `http://127.0.0.1:${(server.address() as AddressInfo).port}/prefix`;
-  const client = createKubeClient(loadKubeConfig({ kubeconfig: '', master, env: {} }), {
-    userAgent: 'rollcall-coordinator/0',
-    maxSockets: 1,
-    clock: systemClock,
-    onAnswer: (verb, code) => answers.push(`${verb} ${code}`),
-  });
+  const warnings: string[] = [];
+  const client = createKubeClient(
+    { ...(await openApiAccess({ kubeconfig: '', master, env: {} })), ...access },
+    {
+      userAgent: 'rollcall-coordinator/0',
+      maxSockets: 1,
+      clock: systemClock,
+      onAnswer: (verb, code) => answers.push(`${verb} ${code}`),
+      onWarning: (text) => warnings.push(text),
+    },
+  );
   open.push({ server, client });
-  return { server, client, answers };
+  return { server, client, answers, warnings };
 }
 
 const get: KubeRequest = { method: 'GET', path: '/api', timeoutMs: 2000 };
@@ -84,7 +90,7 @@ describe('requests', () => {
       ],
       [
         'PATCH',
-        '/prefix/api/x',
+        '/prefix/api/x?timeout=2000ms',
         'rollcall-coordinator/0',
         'application/json;as=Table',
         'application/apply-patch+yaml',
@@ -149,6 +155,40 @@ describe('requests', () => {
     expect(error).toMatchObject({ code: 'KUBE_UNREACHABLE', fields: { method: 'GET', path: '/api' } });
     expect(error.cause).toBeInstanceOf(Error);
     expect(answers).toEqual(['get error']);
+  });
+
+  it('gets its credentials anew when they are not accepted, and asks again, though not again and again', async () => {
+    const seen: unknown[] = [];
+    let generation = 0;
+    const access = {
+      options: async () => ({ headers: { Authorization: `Bearer ${generation}` } }),
+      renew: () => {
+        generation += 1;
+      },
+    };
+    const { client, answers } = await serve((request, response) => {
+      seen.push(request.headers.authorization);
+      const accepted = request.headers.authorization === 'Bearer 1' && request.url !== '/prefix/never';
+      answer(response, {}, accepted ? 200 : 401);
+    }, access);
+    await client.request({ method: 'POST', path: '/api', body: {}, timeoutMs: 2000 });
+    expect(seen).toEqual(['Bearer 0', 'Bearer 1']);
+    for (let index = 0; index < 3; index += 1) {
+      await expect(client.request({ ...get, path: '/never' })).rejects.toMatchObject({ status: 401 });
+    }
+    expect(generation).toBe(1);
+    expect(answers).toEqual(['create 200', 'get 401', 'get 401', 'get 401']);
+  });
+
+  it('tells of what the API server warns of, once', async () => {
+    const { client, warnings } = await serve((_request, response) => {
+      answer(response, {}, 200, {
+        warning: ['299 - "v1beta1 is \\"old\\", and gone in v1.40"', '299 - "a, b", 299 - "c"'].join(', '),
+      });
+    });
+    await client.request(get);
+    await client.request(get);
+    expect(warnings).toEqual(['v1beta1 is "old", and gone in v1.40', 'a, b', 'c']);
   });
 
   it('ends at once when the caller no longer wants the answer', async () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
+import type { ApiAccess } from './api-access.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
 import { Connection } from './connection.ts';
 import { readText, StaleSocketError, sendRequest, statusError, type WireRequest } from './exchange.ts';
@@ -15,6 +15,8 @@ export type KubeClientOptions = {
   clock: Clock;
   /** Told of every answer: the verb in Kubernetes' words, and the status, or `error` when there was no answer. */
   onAnswer?: (verb: string, code: string) => void;
+  /** Told of what the API server warns of, such as a version that will be gone, once for each text. */
+  onWarning?: (text: string, path: string) => void;
 };
 
 /** Largest body of an answer: a page of 500 Nodes of a GPU fleet is about 25 MB. */
@@ -24,19 +26,23 @@ const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 /** From the request to the headers of the answer: a watch is answered before there is anything to see. */
 const STREAM_OPEN_MS = 30_000;
 
+/** Texts of warnings that are told, which the API server bounds in number for one answer, and nobody for all. */
+const WARNINGS_MAX = 100;
+
 type StreamRequest = Parameters<KubeClient['stream']>[0];
 
-/** A client with connections of its own, as the current context of `kubeConfig` says. */
-export function createKubeClient(kubeConfig: KubeConfig, options: KubeClientOptions): KubeClient {
-  return new HttpsKubeClient(kubeConfig, options);
+/** A client with connections of its own. */
+export function createKubeClient(access: ApiAccess, options: KubeClientOptions): KubeClient {
+  return new HttpsKubeClient(access, options);
 }
 
 class HttpsKubeClient implements KubeClient {
   readonly #connection: Connection;
   readonly #options: KubeClientOptions;
+  readonly #warnings = new Set<string>();
 
-  constructor(kubeConfig: KubeConfig, options: KubeClientOptions) {
-    this.#connection = new Connection(kubeConfig, options);
+  constructor(access: ApiAccess, options: KubeClientOptions) {
+    this.#connection = new Connection(access, options);
     this.#options = options;
   }
 
@@ -100,23 +106,47 @@ class HttpsKubeClient implements KubeClient {
 
   /** A 2xx answer whose body has still to be read. Throws KubeStatusError for any other. */
   async #respond(
-    request: Omit<KubeRequest, 'timeoutMs'>,
+    request: Omit<KubeRequest, 'timeoutMs'> & { timeoutMs?: number },
+    use: 'request' | 'stream',
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    let response = await this.#send(request, use, signal);
+    // Nothing was done for somebody whom nobody knew.
+    if (response.statusCode === 401 && this.#connection.renew()) {
+      response.resume();
+      response = await this.#send(request, use, signal);
+    }
+    const status = response.statusCode ?? 0;
+    for (const text of warningsOf(response)) this.#warn(text, request.path);
+    if (status >= 200 && status <= 299) return response;
+    throw await statusError(response, { method: request.method, path: request.path });
+  }
+
+  async #send(
+    request: Omit<KubeRequest, 'timeoutMs'> & { timeoutMs?: number },
     use: 'request' | 'stream',
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
     const destination = await Promise.race([this.#connection.destination(use), rejectionOf(signal)]);
     const wire = this.#wireRequest(request);
-    const response = await sendRequest(destination, wire, signal).catch((err: unknown) => {
+    return sendRequest(destination, wire, signal).catch((err: unknown) => {
       // Asking again is harmless for a GET, and for nothing else: a write may have been done.
       if (err instanceof StaleSocketError && request.method === 'GET') return sendRequest(destination, wire, signal);
       throw err;
     });
-    const status = response.statusCode ?? 0;
-    if (status >= 200 && status <= 299) return response;
-    throw await statusError(response, { method: request.method, path: request.path });
   }
 
-  #wireRequest({ method, path, query, body, contentType, accept }: Omit<KubeRequest, 'timeoutMs'>): WireRequest {
+  #warn(text: string, path: string): void {
+    if (this.#warnings.has(text) || this.#warnings.size >= WARNINGS_MAX) return;
+    this.#warnings.add(text);
+    this.#options.onWarning?.(text, path);
+  }
+
+  #wireRequest(request: Omit<KubeRequest, 'timeoutMs'> & { timeoutMs?: number }): WireRequest {
+    const { method, path, body, contentType, accept, timeoutMs } = request;
+    // The API server gives a write up when nobody here waits for it any more: it must not be done later.
+    const isWrite = method !== 'GET' && timeoutMs !== undefined;
+    const query = isWrite ? { ...request.query, timeout: `${Math.max(1, Math.ceil(timeoutMs))}ms` } : request.query;
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = {
       'User-Agent': this.#options.userAgent,
@@ -166,6 +196,12 @@ function toCodedError(err: unknown, request: Pick<KubeRequest, 'method' | 'path'
     cause,
     fields: { method: request.method, path: request.path },
   });
+}
+
+/** The texts of the Warning headers: `299 - "TEXT"`, several joined by commas (RFC 7234, section 5.5). */
+function warningsOf({ headers }: IncomingMessage): string[] {
+  const texts = headers.warning?.matchAll(/\b299 \S+ "((?:[^"\\]|\\.)*)"/g) ?? [];
+  return [...texts].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

@@ -2,6 +2,7 @@ import type { RequestOptions } from 'node:https';
 import type { CodedError } from '@rollcall/common/coded-error.ts';
 import { describe, expect, it } from 'vitest';
 import { loadKubeConfig } from './kube-config.ts';
+import { openApiAccess } from './open-api-access.ts';
 
 const CA = Buffer.from('the CA').toString('base64');
 
@@ -16,19 +17,29 @@ function kubeconfig(name: string, more: { cluster?: object; user?: object; curre
   });
 }
 
-/** Loads from files that exist only here. */
-function load(options: { kubeconfig?: string; master?: string; env?: Record<string, string> }, files: object = {}) {
-  const readFile = (path: string) => {
+type Given = { kubeconfig?: string; master?: string; env?: Record<string, string> };
+
+/** Reads files that exist only here. */
+function readerOf(files: object) {
+  return (path: string) => {
     const text = (files as Record<string, string>)[path];
     if (text === undefined) throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
     return text;
   };
-  return loadKubeConfig({ kubeconfig: '', master: '', env: {}, readFile, ...options });
 }
 
-function problem(...args: Parameters<typeof load>): string {
+function open(given: Given, files: object = {}) {
+  return openApiAccess({ kubeconfig: '', master: '', env: {}, readFile: readerOf(files), ...given });
+}
+
+/** What the library makes of files. */
+function load(given: { kubeconfig: string; master?: string }, files: object) {
+  return loadKubeConfig({ master: '', ...given }, readerOf(files));
+}
+
+async function problem(...args: Parameters<typeof open>): Promise<string> {
   try {
-    load(...args);
+    await open(...args);
   } catch (err) {
     expect((err as CodedError).code).toBe('CONFIG_INVALID');
     return (err as CodedError).message;
@@ -36,10 +47,8 @@ function problem(...args: Parameters<typeof load>): string {
   throw new Error('it was accepted');
 }
 
-async function options(...args: Parameters<typeof load>): Promise<RequestOptions> {
-  const result: RequestOptions = { headers: {} };
-  await load(...args).applyToHTTPSOptions(result);
-  return result;
+async function options(...args: Parameters<typeof open>): Promise<RequestOptions> {
+  return (await open(...args)).options();
 }
 
 const inCluster = {
@@ -48,7 +57,7 @@ const inCluster = {
 };
 const podEnv = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
 
-describe('loadKubeConfig', () => {
+describe('access to the API server', () => {
   it('reads the file that it is given, also in YAML', async () => {
     const yaml = [
       'current-context: here',
@@ -74,30 +83,24 @@ describe('loadKubeConfig', () => {
     expect(merged.getContexts().map(({ name }) => name)).toEqual(['a', 'b']);
   });
 
-  it('uses the service account of the pod where no file is given', () => {
-    const config = load({ env: podEnv }, inCluster);
-    expect(config.getCurrentCluster()).toMatchObject({
-      server: 'https://10.0.0.1:443',
-      caFile: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
-    });
-    expect(config.getCurrentUser()?.authProvider.config.tokenFile).toContain('serviceaccount/token');
-    expect(
-      load({ env: { ...podEnv, KUBERNETES_SERVICE_HOST: 'fd00::1' } }, inCluster).getCurrentCluster()?.server,
-    ).toBe('https://[fd00::1]:443');
+  it('uses the service account of the pod where no file is given, whatever the files say by then', async () => {
+    const files = { ...inCluster };
+    const access = await open({ env: podEnv }, files);
+    expect(access.server).toBe('https://10.0.0.1:443');
+    expect(await access.options()).toEqual({ ca: 'pod CA', headers: { Authorization: 'Bearer pod token' } });
+    files['/var/run/secrets/kubernetes.io/serviceaccount/token'] = 'renewed';
+    expect((await access.options()).headers).toEqual({ Authorization: 'Bearer renewed' });
+    const ipv6 = await open({ env: { ...podEnv, KUBERNETES_SERVICE_HOST: 'fd00::1' } }, inCluster);
+    expect(ipv6.server).toBe('https://[fd00::1]:443');
   });
 
   it('lets --master go before the address that the rest says', async () => {
     const files = { '/k': kubeconfig('k') };
-    expect(load({ kubeconfig: '/k', master: 'https://other:1' }, files).getCurrentCluster()?.server).toBe(
-      'https://other:1',
-    );
-    expect((await options({ kubeconfig: '/k', master: 'https://other:1' }, files)).headers).toMatchObject({
-      Authorization: 'Bearer token of k',
-    });
-    expect(load({ master: 'https://other:1', env: podEnv }, inCluster).getCurrentCluster()?.server).toBe(
-      'https://other:1',
-    );
-    expect(load({ master: 'http://localhost:8080' }).getCurrentCluster()?.server).toBe('http://localhost:8080');
+    const given = { kubeconfig: '/k', master: 'https://other:1' };
+    expect((await open(given, files)).server).toBe('https://other:1');
+    expect((await options(given, files)).headers).toMatchObject({ Authorization: 'Bearer token of k' });
+    expect((await open({ master: 'https://other:1', env: podEnv }, inCluster)).server).toBe('https://other:1');
+    expect((await open({ master: 'http://localhost:8080' })).server).toBe('http://localhost:8080');
   });
 
   it('gives options also for a plain HTTP server', async () => {
@@ -129,6 +132,12 @@ describe('loadKubeConfig', () => {
   it.each([
     ['nothing is given outside a cluster', {}, {}, '--kubeconfig: not given, and this is not a pod'],
     ['a pod has no token', { env: podEnv }, {}, 'no service account token is mounted'],
+    [
+      'a pod has no CA',
+      { env: podEnv },
+      { '/var/run/secrets/kubernetes.io/serviceaccount/token': 't' },
+      'no CA is mounted',
+    ],
     ['the file is missing', { kubeconfig: '/k' }, {}, '--kubeconfig: cannot read /k'],
     ['all of several files are missing', { kubeconfig: '/k:/l' }, {}, 'there is no such file: /k:/l'],
     ['the file is not YAML', { kubeconfig: '/k' }, { '/k': 'a: [' }, '/k is not YAML'],
@@ -157,7 +166,7 @@ describe('loadKubeConfig', () => {
       { '/k': kubeconfig('k', { user: { tokenFile: '/t' } }) },
       'cannot read /t, which it names',
     ],
-  ])('refuses when %s', (_case, given, files, message) => {
-    expect(problem(given, files)).toContain(message);
+  ])('refuses when %s', async (_case, given, files, message) => {
+    expect(await problem(given, files)).toContain(message);
   });
 });

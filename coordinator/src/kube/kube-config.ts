@@ -2,34 +2,41 @@ import { readFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { configInvalid } from '@rollcall/common/config/load.ts';
+import { type ApiAccess, type ApiAccessOptions, checkServer } from './api-access.ts';
 import { type KubeconfigDocument, mergeKubeconfigs, parseKubeconfig } from './kubeconfig-document.ts';
 
-export type KubeConfigOptions = {
-  /** A path, or several joined as in KUBECONFIG; empty for the cluster that the program runs in. */
-  kubeconfig: string;
-  /** Address of the API server, which goes before what anything else says; empty when not given. */
-  master: string;
-  env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file as UTF-8 text. */
-  readFile?: (path: string) => string;
-};
+type FileOptions = Pick<ApiAccessOptions, 'kubeconfig' | 'master'>;
+type ReadFile = (path: string) => string;
 
-const SERVICE_ACCOUNT_DIR = '/var/run/secrets/kubernetes.io/serviceaccount';
+const readText: ReadFile = (path) => readFileSync(path, 'utf8');
 
-/**
- * How to reach the API server and as whom. Every file that is named is read once, so that a wrong path is said at the
- * start. Throws CONFIG_INVALID.
- */
-export function loadKubeConfig(options: KubeConfigOptions): KubeConfig {
-  const readFile = options.readFile ?? ((path) => readFileSync(path, 'utf8'));
-  const document =
-    options.kubeconfig === '' ? inClusterDocument(options, readFile) : fileDocument(options.kubeconfig, readFile);
-  const kubeConfig = toKubeConfig(document);
+/** Access as the current context of one kubeconfig or several says. Throws CONFIG_INVALID. */
+export function fileAccess(options: FileOptions, readFile: ReadFile = readText): ApiAccess {
+  let kubeConfig = loadKubeConfig(options, readFile);
+  const cluster = kubeConfig.getCurrentCluster();
+  return {
+    server: cluster?.server ?? '',
+    viaProxy: Boolean(cluster?.proxyUrl),
+    async options() {
+      const given = { headers: {} };
+      await kubeConfig.applyToHTTPSOptions(given);
+      return given;
+    },
+    renew() {
+      // The library keeps what a plugin gave until the time that the plugin named, if it named any.
+      kubeConfig = loadKubeConfig(options, readFile);
+    },
+  };
+}
+
+/** The files as they are now, read. Throws CONFIG_INVALID. */
+export function loadKubeConfig(options: FileOptions, readFile: ReadFile): KubeConfig {
+  const kubeConfig = toKubeConfig(fileDocument(options.kubeconfig, readFile));
   const cluster = kubeConfig.getCurrentCluster();
   if (!cluster) throw configInvalid('--kubeconfig', missingCluster(kubeConfig, options.kubeconfig));
-  const server = options.master || cluster.server;
+  const server = checkServer(options.master || cluster.server, options.master === '' ? '--kubeconfig' : '--master');
   // The library refuses plain HTTP unless verification is off, although there is nothing to verify.
-  const plain = checkedProtocol(server, options.master === '' ? '--kubeconfig' : '--master') === 'http:';
+  const plain = new URL(server).protocol === 'http:';
   kubeConfig.clusters = kubeConfig.clusters.map((each) =>
     each.name === cluster.name ? { ...each, server, skipTLSVerify: each.skipTLSVerify || plain } : each,
   );
@@ -56,34 +63,6 @@ function fileDocument(kubeconfig: string, readFile: (path: string) => string): K
   }
   if (documents.length === 0) throw configInvalid('--kubeconfig', `there is no such file: ${kubeconfig}`, failure);
   return mergeKubeconfigs(documents);
-}
-
-function inClusterDocument(options: KubeConfigOptions, readFile: (path: string) => string): KubeconfigDocument {
-  const host = options.env['KUBERNETES_SERVICE_HOST'];
-  const port = options.env['KUBERNETES_SERVICE_PORT'];
-  if (!host || !port) {
-    if (options.master !== '') return singleDocument({ server: options.master }, {});
-    const problem = 'not given, and this is not a pod (KUBERNETES_SERVICE_HOST and _PORT are not set)';
-    throw configInvalid('--kubeconfig', problem);
-  }
-  const tokenFile = `${SERVICE_ACCOUNT_DIR}/token`;
-  try {
-    readFile(tokenFile);
-  } catch (cause) {
-    throw configInvalid('--kubeconfig', `not given, and no service account token is mounted at ${tokenFile}`, cause);
-  }
-  const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const user = { 'auth-provider': { name: 'tokenFile', config: { tokenFile } } };
-  return singleDocument({ server, 'certificate-authority': `${SERVICE_ACCOUNT_DIR}/ca.crt` }, user);
-}
-
-function singleDocument(cluster: Record<string, unknown>, user: Record<string, unknown>): KubeconfigDocument {
-  return {
-    clusters: [{ name: 'cluster', cluster }],
-    users: [{ name: 'user', user }],
-    contexts: [{ name: 'context', context: { cluster: 'cluster', user: 'user' } }],
-    'current-context': 'context',
-  };
 }
 
 function toKubeConfig(document: KubeconfigDocument): KubeConfig {
@@ -117,12 +96,6 @@ function ensureUser(kubeConfig: KubeConfig, kubeconfig: string): void {
   kubeConfig.contexts = kubeConfig.contexts.map((each) =>
     each.name === current ? { ...each, user: anonymous.name } : each,
   );
-}
-
-function checkedProtocol(server: string, field: string): string {
-  const protocol = URL.canParse(server) ? new URL(server).protocol : '';
-  if (protocol === 'https:' || protocol === 'http:') return protocol;
-  throw configInvalid(field, `"${server}" is not the https:// or http:// address of an API server`);
 }
 
 function checkFiles(kubeConfig: KubeConfig, readFile: (path: string) => string): void {

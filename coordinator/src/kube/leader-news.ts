@@ -10,7 +10,7 @@ export type LeaderNewsOptions = {
   metrics: Pick<KubeMetrics, 'leaderChanged'> | undefined;
 };
 
-const NOWHERE: Whereabouts = { url: undefined, schedulerUrl: undefined };
+const NOWHERE: Whereabouts = { url: undefined, schedulerUrl: undefined, consoleUrl: undefined };
 
 /** Tells who leads, and where, whenever a record of the Lease says something new about it. */
 export class LeaderNews {
@@ -34,7 +34,7 @@ export class LeaderNews {
     this.#where = where;
     logger.info({ leader: identity, url: where.url }, 'Saw a change of the leader');
     try {
-      callbacks.onLeaderChanged(where.url, identity, where.schedulerUrl);
+      callbacks.onLeaderChanged(where.url, identity, where.schedulerUrl, where.consoleUrl);
     } catch (err) {
       logger.error({ err }, 'Failed to act on a change of the leader');
     }

@@ -1,4 +1,8 @@
-import { LEADER_SCHEDULER_URL_ANNOTATION, LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
+import {
+  LEADER_CONSOLE_URL_ANNOTATION,
+  LEADER_SCHEDULER_URL_ANNOTATION,
+  LEADER_URL_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import type { StoredObject } from './apply-object.ts';
 
 export type LeaseSpec = {
@@ -19,15 +23,25 @@ export type Candidate = {
   leaderUrl: string;
   /** Empty where it does not answer kube-scheduler. */
   schedulerUrl: string;
+  /** Empty where others cannot reach its console. */
+  consoleUrl: string;
   leaseDurationMs: number;
 };
 
 /** Where the holder is to be found, as far as it says so. */
-export type Whereabouts = { url: string | undefined; schedulerUrl: string | undefined };
+export type Whereabouts = {
+  url: string | undefined;
+  schedulerUrl: string | undefined;
+  consoleUrl: string | undefined;
+};
 
 export function whereabouts({ metadata: { annotations = {} } }: Lease): Whereabouts {
-  const { [LEADER_URL_ANNOTATION]: url, [LEADER_SCHEDULER_URL_ANNOTATION]: schedulerUrl } = annotations;
-  return { url, schedulerUrl };
+  const {
+    [LEADER_URL_ANNOTATION]: url,
+    [LEADER_SCHEDULER_URL_ANNOTATION]: schedulerUrl,
+    [LEADER_CONSOLE_URL_ANNOTATION]: consoleUrl,
+  } = annotations;
+  return { url, schedulerUrl, consoleUrl };
 }
 
 /**
@@ -84,15 +98,17 @@ function annotationsOfOthers({ metadata }: Lease): Record<string, string> {
   const {
     [LEADER_URL_ANNOTATION]: _url,
     [LEADER_SCHEDULER_URL_ANNOTATION]: _schedulerUrl,
+    [LEADER_CONSOLE_URL_ANNOTATION]: _consoleUrl,
     ...annotations
   } = metadata.annotations ?? {};
   return annotations;
 }
 
 function held(lease: Lease, candidate: Candidate, times: LeaseSpec): Lease {
-  const { leaderUrl, schedulerUrl } = candidate;
+  const { leaderUrl, schedulerUrl, consoleUrl } = candidate;
   const annotations: Record<string, string> = { ...annotationsOfOthers(lease), [LEADER_URL_ANNOTATION]: leaderUrl };
   if (schedulerUrl !== '') annotations[LEADER_SCHEDULER_URL_ANNOTATION] = schedulerUrl;
+  if (consoleUrl !== '') annotations[LEADER_CONSOLE_URL_ANNOTATION] = consoleUrl;
   return {
     ...lease,
     metadata: { ...lease.metadata, annotations },

@@ -22,6 +22,8 @@ export type LeaseElectionOptions = {
   leaderUrl: string;
   /** Where it answers kube-scheduler; nowhere unless told. */
   schedulerUrl?: string;
+  /** Where others can reach its console, if they can. */
+  consoleUrl?: string;
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
@@ -78,6 +80,7 @@ class LeaseElection implements Election {
       identity,
       leaderUrl,
       schedulerUrl = '',
+      consoleUrl = '',
       clock,
       random,
       signal,
@@ -89,7 +92,7 @@ class LeaseElection implements Election {
     const onChange = () => this.#wake();
     this.#options = options;
     this.#retryPeriodMs = retryPeriodMs;
-    this.#candidate = { identity, leaderUrl, schedulerUrl, leaseDurationMs };
+    this.#candidate = { identity, leaderUrl, schedulerUrl, consoleUrl, leaseDurationMs };
     this.#store = new LeaseStore(client, namespace, name);
     this.#observer = new LeaseObserver({ identity, leaseDurationMs, random });
     this.#leadership = new Leadership({ clock, renewDeadlineMs, identity, logger, callbacks, metrics, onChange });

@@ -17,11 +17,13 @@ export type ObjectMeta = {
   deletionTimestamp?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  ownerReferences?: { kind: string; controller?: boolean }[];
+  ownerReferences?: { kind: string; name?: string; uid?: string; controller?: boolean }[];
   managedFields?: ManagedFieldsEntry[];
 };
 
 export type Taint = { key: string; value?: string; effect: string; timeAdded?: string };
+
+export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
 
 export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta };
 
@@ -39,7 +41,7 @@ export type NodeDemands = {
 };
 
 export type Pod = KubeObject & {
-  spec?: NodeDemands & { nodeName?: string; serviceAccountName?: string };
+  spec?: NodeDemands & { nodeName?: string; serviceAccountName?: string; tolerations?: Toleration[] };
   status?: {
     phase?: string;
     startTime?: string;
@@ -49,7 +51,19 @@ export type Pod = KubeObject & {
   };
 };
 
-export type Node = KubeObject & { spec?: { taints?: Taint[] }; status?: { allocatable?: Record<string, string> } };
+export type NodeCondition = {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  /** RFC 3339. */
+  lastTransitionTime?: string | null;
+};
+
+export type Node = KubeObject & {
+  spec?: { taints?: Taint[] };
+  status?: { allocatable?: Record<string, string>; conditions?: NodeCondition[] };
+};
 
 /** Gitpod's custom resource, as far as it says where a workspace is. */
 export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string } | null } };
@@ -58,6 +72,25 @@ export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string 
 export type NodePoolLabelSet = KubeObject & {
   spec?: { pool?: string; labels?: Record<string, string> };
   status?: unknown;
+};
+
+/** What of a NodeService is read; the CRD has the schema, which may be another than this one knows. */
+export type NodeService = KubeObject & { spec?: Record<string, unknown>; status?: unknown };
+
+/** Pods that keep their nodes; as with NodeServices, the CRD has the schema. */
+export type NodeHold = KubeObject & { spec?: Record<string, unknown>; status?: unknown };
+
+/** Which CSI drivers a node has. */
+export type CsiNode = KubeObject & { spec?: { drivers?: { name: string }[] } };
+
+/** What a driver offers for dynamic resource allocation (resource.k8s.io/v1). */
+export type ResourceSlice = KubeObject & {
+  spec: {
+    driver: string;
+    nodeName?: string;
+    pool: { name: string; generation: number; resourceSliceCount: number };
+    devices?: unknown[];
+  };
 };
 
 /** The Status object that the API server answers errors with. */

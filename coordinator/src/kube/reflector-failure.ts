@@ -26,6 +26,8 @@ export function classifyFailure(error: unknown, resource: string): ReflectorFail
   }
   if (hasCode(error, 'KUBE_WATCH_EXPIRED'))
     return { reason: 'expired', kind: 'expired', relist: true, retryAfterMs: 0 };
+  if (hasCode(error, 'KUBE_LIST_NOT_TAKEN'))
+    return { reason: 'garbled', kind: 'not taken in', relist: true, retryAfterMs: 0 };
   if (hasCode(error, 'KUBE_WATCH_BROKEN'))
     return { reason: 'garbled', kind: 'garbled', relist: false, retryAfterMs: 0 };
   return { reason: 'unreachable', kind: 'unreachable', relist: false, retryAfterMs: 0 };

@@ -1,6 +1,6 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
-import { type CodedError, hasCode } from '@rollcall/common/coded-error.ts';
+import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { isSilence, type KubeClient, KubeStatusError } from './client.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
@@ -45,6 +45,8 @@ export type ReflectorOptions<T> = {
   trim?: (raw: KubeObject) => T;
   /** For a CRD that need not be installed: a collection that does not exist counts as one without objects. */
   absentIsEmpty?: boolean;
+  /** When to try again after a refusal for want of rights, in milliseconds; as after any other failure unless told. */
+  refusedRetryMs?: number;
   /** Contact was made again after at least one failed try; `outageMs` counts from the last contact before. */
   onRecovered?: (outageMs: number) => void;
   metrics?: Pick<KubeMetrics, 'watchEvent' | 'watchRestarted'>;
@@ -59,6 +61,10 @@ export type Reflector = {
   hasSynced(): boolean;
   /** Whether the last try failed, so that what is known here may be old. */
   isFailing(): boolean;
+  /** Whether the last try was refused for want of rights. */
+  isRefused(): boolean;
+  /** Milliseconds since anything came, be it a bookmark. */
+  silentMs(): number;
   /** What a watch would go on from. */
   resourceVersion(): string | undefined;
 };
@@ -66,7 +72,7 @@ export type Reflector = {
 const LIST_TIMEOUT_MS = 60_000;
 const WATCH_SECONDS_MIN = 300;
 const WATCH_SECONDS_MAX = 600;
-/** A watch that ends sooner, without an event, counts as failed: taken up at once, it would end at once again. */
+/** A watch that ends sooner is not taken up at once, also where it delivered something: the next may end as soon. */
 const SHORT_WATCH_MS = 1000;
 /** A watch that lived so long, or delivered anything, proves that things go well again. */
 const GOOD_WATCH_MS = 5000;
@@ -84,12 +90,14 @@ class ListWatch<T> implements Reflector {
   readonly #selectors: Record<string, string>;
   readonly #backoff: Backoff;
   readonly #absentBackoff: Backoff;
+  /** By uid: each object as it was last read, for when it cannot be read any more. */
+  readonly #known = new Map<string, T>();
   #position: string | undefined;
   #synced = false;
   #lastContact: number | undefined;
   #listedMs = 0;
   /** Of the failure that lasts, `undefined` while all goes well. */
-  #failing: string | undefined;
+  #failing: ReflectorFailure | undefined;
   /** Ends the watch that is open. */
   #watching = new AbortController();
   /** How often a new list was asked for. */
@@ -114,6 +122,15 @@ class ListWatch<T> implements Reflector {
 
   isFailing(): boolean {
     return this.#failing !== undefined;
+  }
+
+  isRefused(): boolean {
+    return this.#failing?.reason === 'refused';
+  }
+
+  silentMs(): number {
+    const { clock } = this.#options;
+    return this.#lastContact === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() - this.#lastContact;
   }
 
   resourceVersion(): string | undefined {
@@ -150,6 +167,7 @@ class ListWatch<T> implements Reflector {
   async #list(): Promise<void> {
     const { client, clock, signal, pageSize = 500, handlers } = this.#options;
     const objects: T[] = [];
+    const uids = new Set<string>();
     let pages = 0;
     const relists = this.#relists;
     const request = {
@@ -164,7 +182,12 @@ class ListWatch<T> implements Reflector {
       const position = await listPages(client, request, (raw) => {
         pages += 1;
         this.#noteContact();
-        for (const each of raw) this.#guarded(() => objects.push(this.#trim(each)));
+        for (const each of raw) {
+          this.#read(each, (object) => {
+            objects.push(object);
+            uids.add(each.metadata.uid);
+          });
+        }
       });
       // Otherwise another list was asked for meanwhile.
       if (relists === this.#relists) this.#position = position;
@@ -176,7 +199,12 @@ class ListWatch<T> implements Reflector {
     this.#expiredPagings = 0;
     this.#absences = 0;
     this.#absentBackoff.reset();
-    this.#guarded(() => handlers.onReplace(objects));
+    for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
+    try {
+      handlers.onReplace(objects);
+    } catch (cause) {
+      throw new CodedError('KUBE_LIST_NOT_TAKEN', 'A list could not be taken in', { cause });
+    }
     this.#synced = true;
   }
 
@@ -227,7 +255,7 @@ class ListWatch<T> implements Reflector {
     const livedMs = clock.monotonic() - startedAt;
     this.#resetBackoffAfter(livedMs);
     this.#options.metrics?.watchRestarted(this.#resource, 'ended');
-    return livedMs < SHORT_WATCH_MS && this.#eventsOfWatch === 0 ? this.#backoff.next() : 0;
+    return livedMs < SHORT_WATCH_MS ? this.#backoff.next() : 0;
   }
 
   #take(line: unknown): void {
@@ -236,8 +264,12 @@ class ListWatch<T> implements Reflector {
     this.#noteContact();
     this.#eventsOfWatch += 1;
     metrics?.watchEvent(this.#resource);
-    if (event.type === 'DELETED') this.#guarded(() => handlers.onDelete(this.#trim(event.object)));
-    else if (event.type !== 'BOOKMARK') this.#guarded(() => handlers.onUpsert(this.#trim(event.object)));
+    if (event.type !== 'BOOKMARK') {
+      this.#read(event.object, (object) =>
+        this.#guarded(() => (event.type === 'DELETED' ? handlers.onDelete(object) : handlers.onUpsert(object))),
+      );
+      if (event.type === 'DELETED') this.#known.delete(event.object.metadata.uid);
+    }
     this.#position = event.object.metadata.resourceVersion;
   }
 
@@ -270,7 +302,8 @@ class ListWatch<T> implements Reflector {
     if (failure.reason === 'absent' && this.#options.absentIsEmpty) return this.#afterAbsence();
     if (failure.reason !== 'expired') this.#noteFailure(failure, err);
     else logger.info({ resource: this.#resource, err }, 'Lost the history of a watch');
-    return Math.max(this.#backoff.next(), failure.retryAfterMs);
+    const refusedMs = failure.reason === 'refused' ? (this.#options.refusedRetryMs ?? 0) : 0;
+    return Math.max(this.#backoff.next(), failure.retryAfterMs, refusedMs);
   }
 
   /** A single 404 may come from an API server that has just started; it takes two to say that nothing is there. */
@@ -281,6 +314,7 @@ class ListWatch<T> implements Reflector {
     this.#backoff.reset();
     if (this.#absences === 2) {
       this.#options.logger.info({ resource: this.#resource }, 'Took a resource that is not served for empty');
+      this.#known.clear();
       this.#guarded(() => this.#options.handlers.onReplace([]));
       this.#synced = true;
     }
@@ -293,8 +327,9 @@ class ListWatch<T> implements Reflector {
       this.#position = undefined;
       this.#guarded(onLost);
     }
-    if (this.#failing === failure.kind) return;
-    this.#failing = failure.kind;
+    const before = this.#failing;
+    this.#failing = failure;
+    if (before?.kind === failure.kind) return;
     const { resource, hint } = { resource: this.#resource, hint: failure.hint };
     this.#options.logger.warn({ resource, err, ...(hint === undefined ? {} : { hint }) }, 'Failed to list or watch');
   }
@@ -315,8 +350,15 @@ class ListWatch<T> implements Reflector {
     if (this.#eventsOfWatch > 0 || livedMs >= GOOD_WATCH_MS) this.#backoff.reset();
   }
 
-  #trim(raw: KubeObject): T {
-    return this.#options.trim ? this.#options.trim(raw) : (raw as T);
+  /** Hands on what is kept of an object: where it cannot be read any more, what was kept of it before, if anything. */
+  #read(raw: KubeObject, take: (object: T) => void): void {
+    const { trim } = this.#options;
+    // Nothing to choke on, and nothing to remember.
+    if (!trim) return void take(raw as T);
+    const { uid } = raw.metadata;
+    this.#guarded(() => this.#known.set(uid, trim(raw)));
+    // What is kept may be nothing at all.
+    if (this.#known.has(uid)) take(this.#known.get(uid) as T);
   }
 
   /** One object that a handler chokes on must not keep the others from being seen. */

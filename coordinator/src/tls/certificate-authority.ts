@@ -5,7 +5,7 @@ import type { KeyPair } from './certificate-holder.ts';
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
 const DAY_MS = 86_400_000;
-export const AUTHORITY_LIFE_MS = 3650 * DAY_MS;
+export const AUTHORITY_LIFE_MS = 365 * DAY_MS;
 export const LEAF_LIFE_MS = 90 * DAY_MS;
 
 /** Certificates are valid a little earlier than they are made, for nodes whose clocks are behind. */

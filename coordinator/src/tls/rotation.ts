@@ -1,4 +1,4 @@
-import { LEAF_LIFE_MS } from './certificate-authority.ts';
+import { AUTHORITY_LIFE_MS, LEAF_LIFE_MS } from './certificate-authority.ts';
 
 /** The part of a certificate that decides about its rotation. Times are milliseconds since the epoch. */
 export type CertificateFacts = { fingerprint: string; notBeforeMs: number; notAfterMs: number };
@@ -120,7 +120,7 @@ function publicationFault(
 
 function rotateAuthority(state: RotationState, policy: RotationPolicy, nowMs: number): RotationStep | undefined {
   const { authority, next } = state;
-  if (authority && nowMs < renewAtMs(authority)) return undefined;
+  if (authority && nowMs < renewAuthorityAtMs(authority)) return undefined;
   const reason = authority ? 'the authority is due for renewal' : 'the authority cannot sign';
   if (!next) return { action: 'introduce-authority', reason };
   if (nowMs < propagatedAtMs(state, policy)) return undefined;
@@ -158,13 +158,17 @@ function retire(state: RotationState, signer: CertificateFacts | undefined, nowM
   for (const facts of [authority, ...previous]) if (facts && isAlive(facts, nowMs)) retired.add(facts.fingerprint);
   if (signer) retired.delete(signer.fingerprint);
   if (retired.size === 0) return { previous: [], previousUntilMs: undefined };
-  const lastLeafMs = leaf ? leaf.notAfterMs : nowMs + LEAF_LIFE_MS;
+  // A leaf of the signer itself, which is only renewed, keeps nobody published for longer.
+  const isOfRetired = leaf?.issuer !== undefined && retired.has(leaf.issuer);
+  const lastLeafMs = isOfRetired ? leaf.notAfterMs : leaf ? 0 : nowMs + LEAF_LIFE_MS;
   return { previous: [...retired], previousUntilMs: Math.max(previousUntilMs, lastLeafMs) };
 }
 
 function nextDueMs(state: RotationState, policy: RotationPolicy, nowMs: number): number {
   const { leaf, authority, previous, previousUntilMs } = state;
-  const dueMs = [leaf, authority].flatMap((facts) => (facts ? [renewAtMs(facts), facts.notAfterMs] : []));
+  const dueMs: number[] = [];
+  if (leaf) dueMs.push(renewAtMs(leaf), leaf.notAfterMs);
+  if (authority) dueMs.push(renewAuthorityAtMs(authority), authority.notAfterMs);
   if (previous.length > 0 && previousUntilMs !== undefined) dueMs.push(previousUntilMs);
   dueMs.push(propagatedAtMs(state, policy));
   return Math.min(...dueMs.filter((ms) => ms > nowMs));
@@ -176,6 +180,11 @@ function propagatedAtMs({ published }: RotationState, { propagationMs }: Rotatio
 
 function renewAtMs({ notBeforeMs, notAfterMs }: CertificateFacts): number {
   return notBeforeMs + (notAfterMs - notBeforeMs) * RENEW_AT;
+}
+
+/** An authority that was made for longer, as by an earlier version, is replaced as one of today is. */
+function renewAuthorityAtMs({ notBeforeMs, notAfterMs }: CertificateFacts): number {
+  return notBeforeMs + Math.min(notAfterMs - notBeforeMs, AUTHORITY_LIFE_MS) * RENEW_AT;
 }
 
 function isAlive({ notBeforeMs, notAfterMs }: CertificateFacts, nowMs: number): boolean {

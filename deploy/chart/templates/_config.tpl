@@ -2,28 +2,41 @@
 
 {{- /* What --prune has to be told: it listens to nobody, and its pod has no files but this one. */}}
 {{- define "rollcall.prune.config" -}}
-{{- $config := merge (dict) .Values.coordinator.config .Values.gitpod -}}
+{{- $config := merge (dict) .Values.coordinator.config (include "rollcall.gitpod" . | fromYaml) -}}
+{{- $_ := set $config "leaseName" .Values.leaseName -}}
 {{- toYaml (omit $config "schedulerTls" "schedulerClientCaFile") -}}
 {{- end }}
 
 {{- define "rollcall.coordinator.config" -}}
-{{- $config := merge (dict) .Values.coordinator.config .Values.gitpod -}}
+{{- $config := merge (dict) .Values.coordinator.config (include "rollcall.gitpod" . | fromYaml) -}}
 {{- $_ := set $config "reportsListen" (include "rollcall.listen" (list . 8443)) -}}
 {{- $_ := set $config "listen" (include "rollcall.listen" (list . 8086)) -}}
+{{- $_ := set $config "leaseName" .Values.leaseName -}}
 {{- $scheduler := "off" -}}
 {{- if .Values.scheduler.enabled -}}
 {{- $scheduler = include "rollcall.listen" (list . .Values.scheduler.port) -}}
 {{- end -}}
 {{- $_ := set $config "schedulerListen" $scheduler -}}
+{{- if and .Values.scheduler.enabled .Values.scheduler.clientCertificates .Values.scheduler.clientCaConfigMapName -}}
+{{- $_ := set $config "schedulerTls" "on" -}}
+{{- $_ := set $config "schedulerClientCaFile" "/etc/rollcall/scheduler-ca/ca.crt" -}}
+{{- end -}}
 {{- if .Values.tls.secretName -}}
 {{- $_ := set $config "tlsCertFile" "/etc/rollcall/tls/tls.crt" -}}
 {{- $_ := set $config "tlsKeyFile" "/etc/rollcall/tls/tls.key" -}}
 {{- end -}}
+{{- with .Values.pools.allowedPrefixes }}{{ $_ := set $config "poolsAllowedPrefixes" . }}{{ end -}}
+{{- $_ := set $config "servicesAllowedPrefixes" .Values.services.allowedPrefixes -}}
 {{- if include "rollcall.rules.configMaps" . | fromYaml -}}
 {{- $_ := set $config "labelDir" "/etc/rollcall/rules" -}}
 {{- $_ := set $config "rulesAllowedPrefixes" (include "rollcall.rules.prefixes" . | fromJsonArray) -}}
 {{- end -}}
 {{- toYaml $config -}}
+{{- end }}
+
+{{- /* Where Gitpod is, as the coordinator is told. */}}
+{{- define "rollcall.gitpod" -}}
+{{- if .Values.gitpod.enabled }}{{ toYaml (omit .Values.gitpod "enabled") }}{{ else }}gitpod: false{{ end -}}
 {{- end }}
 
 {{- /* ConfigMaps with rule files, by the prefix of the labels. */}}

@@ -28,7 +28,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 {{- end }}
 
-{{- /* What the pod and its only container may do; it satisfies the Pod Security level restricted. */}}
+{{- /* What a pod and its only container may do; it satisfies the Pod Security level restricted. */}}
 {{- define "rollcall.podSecurity" -}}
 runAsNonRoot: true
 {{- with .Values.runAsUser }}
@@ -58,11 +58,14 @@ capabilities:
 {{- index . 1 | default (ternary "rollcall" "" $root.Values.priorityClass.create) -}}
 {{- end }}
 
-{{- /* What rollcall itself sets on nodes, or takes off them, must not keep its own pods away. */}}
+{{- /* Whatever a service may put on a node must not keep the pods away that take it off: its key is data. */}}
 {{- define "rollcall.tolerations" -}}
-- { key: {{ include "rollcall.source.startupTaint" . | quote }}, operator: Exists }
-{{- range include "rollcall.services" . | fromJsonArray }}
-- { key: {{ .taint | quote }}, operator: Exists }
+- { operator: Exists, effect: NoSchedule }
+{{- if .Values.coordinator.config.allowNoExecute }}
+# Of those that match a taint the first counts: a pod on a node that is lost does not wait for ever.
+- { key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300 }
+- { key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 300 }
+- { operator: Exists, effect: NoExecute }
 {{- end }}
 {{- end }}
 
@@ -77,4 +80,30 @@ capabilities:
   valueFrom: { fieldRef: { fieldPath: metadata.namespace } }
 - name: POD_NAME
   valueFrom: { fieldRef: { fieldPath: metadata.name } }
+{{- end }}
+
+{{- /*
+Where coordinators may run, unless told: on no virtual node (AWS Fargate, Virtual Kubelet), as agents; and whoever breaks
+out of a workspace should not find the coordinator's token on the node.
+*/}}
+{{- define "rollcall.coordinator.affinity" -}}
+{{- if .Values.coordinator.affinity -}}
+{{- toYaml .Values.coordinator.affinity -}}
+{{- else -}}
+{{- $real := list (dict "key" "eks.amazonaws.com/compute-type" "operator" "NotIn" "values" (list "fargate")) -}}
+{{- $real = append $real (dict "key" "type" "operator" "NotIn" "values" (list "virtual-kubelet")) -}}
+{{- $away := list -}}
+{{- range list "gitpod.io/workload_workspace_regular" "gitpod.io/workload_workspace_headless" -}}
+{{- $away = append $away (dict "key" . "operator" "DoesNotExist") -}}
+{{- end -}}
+{{- $isRequired := eq .Values.coordinator.awayFromWorkspaces "required" -}}
+nodeAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    nodeSelectorTerms:
+      {{- toYaml (list (dict "matchExpressions" (ternary (concat $real $away) $real $isRequired))) | nindent 6 }}
+  {{- if not $isRequired }}
+  preferredDuringSchedulingIgnoredDuringExecution:
+    {{- toYaml (list (dict "weight" 100 "preference" (dict "matchExpressions" $away))) | nindent 4 }}
+  {{- end }}
+{{- end -}}
 {{- end }}

@@ -9,20 +9,13 @@
 {{- with .Values.policies.startupTaint.objectSelector }}{{ toJson . }}{{ else }}{{ include "rollcall.source.gateSelector" . }}{{ end -}}
 {{- end }}
 
-{{- /* Every service with its label and its taint: those of Gitpod, as entries with their names change them, then others. */}}
+{{- /* Label and taint of every service of Gitpod. */}}
 {{- define "rollcall.services" -}}
-{{- $namespace := .Values.gitpod.namespace | default (include "rollcall.source.gitpodNamespace" .) -}}
-{{- $entries := dict -}}
-{{- $names := include "rollcall.source.services" . | fromJsonArray -}}
-{{- range .Values.coordinator.config.services -}}
-{{- $_ := set $entries .name . -}}
-{{- $names = append $names .name -}}
-{{- end -}}
+{{- $namespace := include "rollcall.gitpod.namespace" . -}}
 {{- $services := list -}}
-{{- range $name := uniq $names -}}
-{{- $entry := get $entries $name | default dict -}}
-{{- $label := $entry.label | default (printf (include "rollcall.source.readyLabel" $) $name $namespace) -}}
-{{- $taint := $entry.taint | default (printf (include "rollcall.source.notReadyTaint" $) $name) -}}
+{{- range $name := include "rollcall.source.services" . | fromJsonArray -}}
+{{- $label := printf (include "rollcall.source.readyLabel" $) $name $namespace -}}
+{{- $taint := printf (include "rollcall.source.notReadyTaint" $) $name -}}
 {{- $services = append $services (dict "label" $label "taint" $taint) -}}
 {{- end -}}
 {{- toJson $services -}}
@@ -48,6 +41,15 @@
 {{- define "rollcall.cel.poolLabels" -}}
 {{- $default := include "rollcall.source.poolLabels" . | fromJsonArray -}}
 {{- include "rollcall.cel.strings" (.Values.coordinator.config.poolLabels | default $default) -}}
+{{- end }}
+
+{{- /* Every key begins with the empty string, which is what is left without any. */}}
+{{- define "rollcall.cel.poolPrefixes" -}}
+{{- include "rollcall.cel.strings" .Values.pools.allowedPrefixes -}}
+{{- end }}
+
+{{- define "rollcall.cel.servicePrefixes" -}}
+{{- include "rollcall.cel.strings" .Values.services.allowedPrefixes -}}
 {{- end }}
 
 {{- define "rollcall.cel.reservedDomains" -}}

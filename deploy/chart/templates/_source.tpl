@@ -6,5 +6,4 @@
 {{- define "rollcall.source.services" -}}["ws-daemon","registry-facade"]{{- end }}
 {{- define "rollcall.source.readyLabel" -}}gitpod.io/%s_ready_ns_%s{{- end }}
 {{- define "rollcall.source.notReadyTaint" -}}gitpod.io/%s-not-ready{{- end }}
-{{- define "rollcall.source.startupTaint" -}}startup-taint.cluster-autoscaler.kubernetes.io/rollcall{{- end }}
 {{- define "rollcall.source.gateSelector" -}}{"matchLabels":{"rollcall.dev/startup-gate":"true"}}{{- end }}

@@ -27,6 +27,19 @@ describe('the identity of a device', () => {
     expect(identityOf({ bus: 'device-tree', attributes: { compatible: 'fsl,imx8mq' } })).toBeUndefined();
   });
 
+  test('of one on the chip is that of its node, by its name where GPUs are called the same', () => {
+    const onChip = (compatible: string, node: string) =>
+      identityOf({ bus: 'device-tree', attributes: { compatible, node }, address: `/soc@0/${node}@1` });
+    expect(onChip('nvidia,ga10b', 'gpu')).toBe('jetson-gpu');
+    expect(onChip('rockchip,rk3588-rknpu', 'npu')).toBe('rockchip-npu');
+    expect([onChip('vivante,gc', 'npu'), onChip('vivante,gc', 'gpu')]).toEqual(['vivante-npu', undefined]);
+    expect(onChip('fsl,imx8mq-phanbell', 'board')).toBeUndefined();
+  });
+
+  test('of a node is not that of what processors are called, which says nothing of their status', () => {
+    expect(identityOf({ bus: 'device-tree', attributes: { compatible: 'nvidia,ga10b', count: '1' } })).toBeUndefined();
+  });
+
   test('is that of its vendor and class when it has no id of its own in the table', () => {
     expect(pci('10de', '2330', '0302')).toBe('nvidia-gpu');
     expect(pci('1002', '1638', '0300')).toBe('amd-gpu');
@@ -55,7 +68,8 @@ describe('the identity of a device', () => {
 });
 
 describe('the table of accelerators', () => {
-  const ids = ACCELERATORS.flatMap(({ usb = [], pci = [], deviceTree = [] }) => [
+  const ids = ACCELERATORS.flatMap(({ usb = [], pci = [], deviceTree = [], onChip = [] }) => [
+    ...onChip.map((entry) => `on-chip ${typeof entry === 'string' ? entry : `${entry.compatible}@${entry.node}`}`),
     ...usb.map((id) => `usb ${id}`),
     ...deviceTree.map((compatible) => `device-tree ${compatible}`),
     ...pci.flatMap((entry) =>
@@ -72,7 +86,7 @@ describe('the table of accelerators', () => {
 
   test('writes ids as the kernel does', () => {
     const written =
-      /^(usb|pci) [0-9a-f]{4}:[0-9a-f]{4}$|^pci class [0-9a-f]{4} of vendor [0-9a-f]{4}$|^device-tree \S+$/;
+      /^(usb|pci) [0-9a-f]{4}:[0-9a-f]{4}$|^pci class [0-9a-f]{4} of vendor [0-9a-f]{4}$|^(device-tree|on-chip) [a-z0-9-]+,[a-z0-9-]+(@[a-z]+)?$/;
     expect(ids.filter((id) => !written.test(id))).toEqual([]);
   });
 
@@ -85,6 +99,12 @@ describe('the table of accelerators', () => {
 
   test('says of each where its ids are from', () => {
     expect(ACCELERATORS.filter(({ title, source }) => title === '' || source === '')).toEqual([]);
+  });
+
+  test('has something for each by which it is known', () => {
+    const isKnown = ({ usb, pci, deviceTree, onChip, includes }: (typeof ACCELERATORS)[number]) =>
+      [usb, pci, deviceTree, onChip, includes].some((list = []) => list.length > 0);
+    expect(ACCELERATORS.filter((accelerator) => !isKnown(accelerator))).toEqual([]);
   });
 
   test('includes only identities that it has', () => {

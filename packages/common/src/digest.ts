@@ -11,6 +11,11 @@ export function canonicalJson(value: unknown): string {
 }
 
 /** SHA-256, in hex, of the canonical JSON of a report's content. */
-export function contentDigest({ services, devices, unread, facts }: ReportContent): string {
-  return createHash('sha256').update(canonicalJson({ services, devices, unread, facts })).digest('hex');
+export function contentDigest({ services, devices, unread, facts, version, servicesDigest }: ReportContent): string {
+  return digestOf({ services, devices, unread, facts, version, servicesDigest });
+}
+
+/** SHA-256, in hex, of the canonical JSON of a value. */
+export function digestOf(value: unknown): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }

@@ -8,6 +8,7 @@ export const ERROR_CODES = {
   KUBE_UNREACHABLE: 'The API server could not be reached, or its answer was cut off or late.',
   KUBE_WATCH_EXPIRED:
     'The API server no longer has the history from which a watch wanted to go on (410); a new list follows.',
+  KUBE_LIST_NOT_TAKEN: 'A list was read whole, but not taken in: an error inside this program; it is read again.',
   KUBE_WATCH_BROKEN: 'A watch delivered something that is not an event; it is started anew.',
   LEADERSHIP_LOST:
     'This replica may no longer write: its Lease could not be renewed in time, or another replica holds it.',

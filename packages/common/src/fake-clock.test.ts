@@ -73,4 +73,12 @@ describe('FakeClock', () => {
     clock.jumpWallClock(-500);
     expect([clock.now(), clock.monotonic()]).toEqual([500, 0]);
   });
+
+  test('sets no timer that Node could not set', () => {
+    const clock = new FakeClock();
+    clock.after(2 ** 31 - 1, () => {});
+    expect(() => clock.after(2 ** 31, () => {})).toThrow(RangeError);
+    expect(() => clock.after(Number.POSITIVE_INFINITY, () => {})).toThrow(RangeError);
+    expect(clock.pendingTimers).toBe(1);
+  });
 });

@@ -2,6 +2,8 @@ import type { Clock } from './clock.ts';
 
 type Timer = { dueMs: number; order: number; callback: () => void };
 
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /** A clock for tests that stands still until it is moved. */
 export class FakeClock implements Clock {
   #elapsedMs = 0;
@@ -21,7 +23,9 @@ export class FakeClock implements Clock {
     return this.#elapsedMs;
   }
 
+  /** Throws for what Node's timers cannot wait: they would call back at once. */
   after(delayMs: number, callback: () => void): () => void {
+    if (delayMs > TIMER_MS_MAX) throw new RangeError(`No timer can be set for ${delayMs} ms`);
     const timer = { dueMs: this.#elapsedMs + Math.max(0, delayMs), order: this.#order++, callback };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);

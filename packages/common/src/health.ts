@@ -11,6 +11,10 @@ export class HealthChecks {
     this.#checks.set(name, check);
   }
 
+  remove(name: string): void {
+    this.#checks.delete(name);
+  }
+
   /** The verdict on all checks, or on the one named; `undefined` when there is no check of that name. */
   evaluate(only?: string): { healthy: boolean; report: string } | undefined {
     const names = only === undefined ? [...this.#checks.keys()] : [only];
@@ -25,6 +29,16 @@ export class HealthChecks {
     }
     return { healthy, report: lines.join('\n') };
   }
+}
+
+/** A check that, once all was well, says so for ever. */
+export function latched(check: HealthCheck): HealthCheck {
+  let wasWell = false;
+  return () => {
+    const reason = wasWell ? undefined : check();
+    wasWell = reason === undefined;
+    return reason;
+  };
 }
 
 /**

@@ -1,13 +1,14 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
+import { CONNECTIONS_MAX, closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
 
 describe('parseListenAddress', () => {
   test.each([
     ['0.0.0.0:8086', { host: '0.0.0.0', port: 8086 }],
     ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
-    [':8086', { host: '0.0.0.0', port: 8086 }],
+    [':8086', { host: '::', port: 8086 }],
     ['localhost:65535', { host: 'localhost', port: 65_535 }],
     ['[::1]:80', { host: '::1', port: 80 }],
     ['off', undefined],
@@ -41,6 +42,27 @@ describe('a server', () => {
     expect(bound.port).toBeGreaterThan(0);
   });
 
+  test('answers over IPv4 and IPv6 when it listens everywhere', async () => {
+    const { port } = await listen(server(), { host: '::', port: 0 });
+    for (const host of ['127.0.0.1', '::1']) {
+      const client = connect(port, host);
+      await once(client, 'connect');
+      client.destroy();
+    }
+  });
+
+  test('listens on all addresses of IPv4 on a kernel without IPv6', async () => {
+    const made = server();
+    const real = made.listen.bind(made);
+    // What such a kernel says; there is none at hand, and one that has IPv6 switched off (sysctl) takes `::` all the same.
+    made.listen = ((port: number, host: string, onListening: () => void) => {
+      if (host !== '::') return real(port, host, onListening);
+      setImmediate(() => made.emit('error', Object.assign(new Error('listen'), { code: 'EAFNOSUPPORT' })));
+      return made;
+    }) as typeof made.listen;
+    expect(await listen(made, { host: '::', port: 0 })).toMatchObject({ host: '0.0.0.0' });
+  });
+
   test('says LISTEN_FAILED, and where, when the port is taken', async () => {
     const { port } = await listen(server(), { host: '127.0.0.1', port: 0 });
     await expect(listen(server(), { host: '127.0.0.1', port })).rejects.toThrow(
@@ -69,6 +91,35 @@ describe('a server', () => {
     await closeServer(open, 20);
     await cut;
     expect(open.listening).toBe(false);
+  });
+
+  test('closes the connection that was unused for longest when there is no room for another', async () => {
+    const open = server();
+    let accepted = 0;
+    open.on('connection', () => {
+      accepted += 1;
+    });
+    const { port } = await listen(open, { host: '127.0.0.1', port: 0 });
+    const closed: number[] = [];
+    const clients = await Promise.all(
+      Array.from({ length: CONNECTIONS_MAX }, async (_, index) => {
+        const client = connect(port, '127.0.0.1');
+        client.on('close', () => closed.push(index)).on('error', () => {});
+        await once(client, 'connect');
+        return client;
+      }),
+    );
+    const ask = async (client: Socket) => {
+      client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+      expect(String((await once(client, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
+    };
+    await expect.poll(() => accepted).toBe(CONNECTIONS_MAX);
+    // All are used but one, and it is not the first.
+    for (const [index, client] of clients.entries()) if (index !== 7) await ask(client);
+    const newcomer = connect(port, '127.0.0.1');
+    await ask(newcomer);
+    await expect.poll(() => closed).toEqual([7]);
+    for (const client of [newcomer, ...clients]) client.destroy();
   });
 
   test('that is not open is closed', async () => {

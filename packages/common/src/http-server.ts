@@ -1,4 +1,5 @@
 import type { RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { CodedError } from './coded-error.ts';
 
 /** Where to listen; `undefined` is a listener that is switched off. */
@@ -18,23 +19,40 @@ export function parseListenAddress(text: string): { address: ListenAddress } | {
   const match = /^(?:\[(?<v6>[^\]]+)\]|(?<host>[^:[\]]*)):(?<port>\d{1,5})$/.exec(text);
   const port = Number(match?.groups?.['port']);
   if (!match || port > 65_535) return { problem: 'must be HOST:PORT, with a port of 0 to 65535, or off' };
-  return { address: { host: match.groups?.['v6'] ?? (match.groups?.['host'] || '0.0.0.0'), port } };
+  return { address: { host: match.groups?.['v6'] ?? (match.groups?.['host'] || EVERYWHERE), port } };
 }
 
-/** Opens `server` and resolves to the address it got. Throws LISTEN_FAILED. */
-export function listen(
+/** All addresses, of IPv4 and IPv6. */
+const EVERYWHERE = '::';
+/** What opening it says on a machine that has no IPv6, or had it taken away. */
+const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL'];
+
+/**
+ * Opens `server` and resolves to the address it got. Where there is no IPv6, `::` is all addresses of IPv4. Throws
+ * LISTEN_FAILED.
+ */
+export async function listen(
   server: Server,
   address: { host: string; port: number },
 ): Promise<{ host: string; port: number }> {
+  const where = `${address.host}:${address.port}`;
+  try {
+    return await open(server, address).catch((error: { code?: unknown }) => {
+      if (address.host !== EVERYWHERE || !NO_IPV6.includes(error.code)) throw error;
+      return open(server, { ...address, host: '0.0.0.0' });
+    });
+  } catch (cause) {
+    throw new CodedError('LISTEN_FAILED', `Cannot listen on ${where}`, { cause, fields: { address: where } });
+  }
+}
+
+function open(server: Server, { host, port }: { host: string; port: number }): Promise<{ host: string; port: number }> {
   return new Promise((resolve, reject) => {
     // It stays when the server is open: a connection that could not be accepted must not end the program.
-    server.on('error', (cause) => {
-      const where = `${address.host}:${address.port}`;
-      reject(new CodedError('LISTEN_FAILED', `Cannot listen on ${where}`, { cause, fields: { address: where } }));
-    });
-    server.listen(address.port, address.host, () => {
+    server.on('error', reject);
+    server.listen(port, host, () => {
       const bound = server.address();
-      resolve({ host: address.host, port: typeof bound === 'object' && bound ? bound.port : address.port });
+      resolve({ host, port: typeof bound === 'object' && bound ? bound.port : port });
     });
   });
 }
@@ -51,12 +69,52 @@ export function closeServer(server: Server, graceMs: number): Promise<void> {
   });
 }
 
+/** Open connections of a server that anybody may ask. */
+export const CONNECTIONS_MAX = 256;
+
 /** A plain HTTP server with limits on everything that a client could draw out. */
 export function createPlainServer(listener: RequestListener): Server {
   const server = nodeHttp().createServer(
     { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 30_000 },
     listener,
   );
-  server.maxConnections = 256;
+  makeRoom(server, CONNECTIONS_MAX);
   return server;
+}
+
+/** A name for a connection that its TCP socket and the TLS socket upon it share; `undefined` once it is closed. */
+export function connectionKey(socket: Socket): string | undefined {
+  const { remoteAddress, remotePort, localAddress, localPort } = socket;
+  return remoteAddress && `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+/**
+ * Lets everybody in, HTTP and HTTPS alike: beyond `connectionsMax`, the connection on which nothing was asked or
+ * answered for the longest time is closed. Nobody keeps others out by holding connections open.
+ */
+export function makeRoom(server: Server, connectionsMax: number): void {
+  /** The longest unused first. */
+  const sockets = new Map<string, Socket>();
+  const use = (key: string | undefined) => {
+    const socket = key === undefined ? undefined : sockets.get(key);
+    if (key === undefined || !socket) return;
+    sockets.delete(key);
+    sockets.set(key, socket);
+  };
+  server.on('connection', (socket) => {
+    const key = connectionKey(socket);
+    // Closed before it was looked at.
+    if (key === undefined) return void socket.destroy();
+    sockets.set(key, socket);
+    socket.once('close', () => sockets.get(key) === socket && sockets.delete(key));
+    const [longest] = sockets;
+    if (sockets.size <= connectionsMax || !longest) return;
+    sockets.delete(longest[0]);
+    longest[1].destroy();
+  });
+  server.on('request', (request, response) => {
+    const key = connectionKey(request.socket);
+    use(key);
+    response.once('close', () => use(key));
+  });
 }

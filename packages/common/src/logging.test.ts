@@ -94,7 +94,9 @@ describe('a log that cannot be written', () => {
     logger.info('kept');
     logger.info('kept too');
     closeSync(writable);
-    expect(readFileSync(other, 'utf8')).toMatch(/^\n\S+ INFO {2}kept\n\S+ INFO {2}kept too\n$/);
+    expect(readFileSync(other, 'utf8')).toMatch(
+      /^\n\S+ INFO {2}kept\n\S+ WARN {2}Dropped log lines that could not be written lines=1\n\S+ INFO {2}kept too\n$/,
+    );
   });
 });
 

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import { writeFully } from './write-fully.ts';
+import { droppedLogLines, openLogOutput } from './log-output.ts';
 
 export type { Logger } from 'pino';
 
@@ -14,12 +14,13 @@ export type LoggingOptions = {
 };
 
 /**
- * A logger that writes synchronously: a process that is killed has said what it saw. A full disk or a closed pipe must
- * not end the program, so failing writes are dropped.
+ * A logger that writes synchronously: a process that is killed has said what it saw. Lines that cannot be written (a
+ * reader that stalls, a full disk, a closed pipe) are dropped, and the log says how many once it can.
  */
 export function createLogger(options: LoggingOptions): Logger {
-  const write = lineWriter(options.fd ?? 1);
-  return pino(
+  const output = openLogOutput(options.fd ?? 1);
+  let told = droppedLogLines();
+  const logger = pino(
     {
       level: options.verbose ? 'debug' : 'info',
       base: { component: options.component },
@@ -27,22 +28,24 @@ export function createLogger(options: LoggingOptions): Logger {
       formatters: { level: (label) => ({ level: label }) },
       errorKey: 'err',
     },
-    { write: options.json ? write : (line: string) => write(humanLine(line)) },
+    { write },
   );
-}
 
-/** pino's own destination keeps every line that it could not write, without bound; this one lets go of them. */
-function lineWriter(fd: number): (line: string) => void {
-  let torn = false;
-  return (line) => {
-    // After a line of which only a part may have got out, the next one starts on a line of its own.
-    torn = !writeFully(fd, torn ? `\n${line}` : line);
-  };
+  function write(line: string): void {
+    const lines = droppedLogLines() - told;
+    if (!output(options.json ? line : humanLine(line)) || lines === 0) return;
+    told += lines;
+    logger.warn({ lines }, 'Dropped log lines that could not be written');
+    // Dropped as well: it is for the next one to say.
+    if (droppedLogLines() > told) told -= lines;
+  }
+
+  return logger;
 }
 
 /** A logger that says nothing, for tests. */
 export function silentLogger(): Logger {
-  return pino({ level: 'silent' });
+  return pino({ level: 'silent' }, { write() {} });
 }
 
 /** `12:00:00.000 INFO  Message key=value` out of one JSON line. */

@@ -1,4 +1,6 @@
+import { readdirSync } from 'node:fs';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { droppedLogLines } from './log-output.ts';
 import { VERSION } from './version.ts';
 
 export { Counter, Gauge, Histogram, Registry } from 'prom-client';
@@ -32,9 +34,37 @@ export function createRegistry(prefix: 'rollcall_agent' | 'rollcall_coordinator'
     },
   });
   new Gauge({
+    name: 'process_open_fds',
+    help: 'Number of open file descriptors.',
+    registers,
+    collect() {
+      const open = openFileDescriptors();
+      if (open !== undefined) this.set(open);
+    },
+  });
+  new Counter({
+    name: `${prefix}_log_lines_dropped_total`,
+    help: 'Log lines that were dropped because nobody read them, or because they could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogLines());
+    },
+  });
+  new Gauge({
     name: 'process_start_time_seconds',
     help: 'Start time of the process, in seconds since the epoch.',
     registers,
   }).set(Math.round(Date.now() / 1000 - process.uptime()));
   return registry;
+}
+
+/** `undefined` where the system does not tell, or none is left to ask with. */
+function openFileDescriptors(): number | undefined {
+  try {
+    // The one that reads the directory is among them.
+    return readdirSync('/proc/self/fd').length - 1;
+  } catch {
+    return undefined;
+  }
 }

@@ -4,21 +4,38 @@
 export type ServiceReport = {
   name: string;
   ready: boolean;
+  /** Nothing is known of it yet: `ready` is false and says nothing, and whoever decides leaves things as they are. */
+  unknown?: true;
   /** RFC 3339; when `ready` took its present value, by the agent's clock. */
   since: string;
   /** One sentence for people: which probe saw what. Changes only when what was seen changes. */
   evidence: string;
 };
 
-export type DeviceBus = 'usb' | 'pci' | 'device-tree';
+/** Every bus that there is a collector for in the agent. What a coordinator does not find here, it ignores. */
+export const DEVICE_BUSES = ['usb', 'pci', 'device-tree'] as const;
+
+export type DeviceBus = (typeof DEVICE_BUSES)[number];
 
 /** What an agent looks at of its machine. */
 export type Unread = DeviceBus | 'facts';
 
-/** One device as its bus describes it, attributes in the kernel's own words (class, vendor, device, …). */
+/** One device as its bus describes it, attributes in the kernel's own words (class, vendor, device, …), or several alike. */
 export type DeviceReport = {
   bus: DeviceBus;
   attributes: Record<string, string>;
+  /** How many it stands for. Absent in reports of agents that do not count: they do not tell drivers, either. */
+  count?: number;
+  /** Bound to each of them; absent while none is. Several of one device, one for each interface, have commas in between. */
+  driver?: string;
+  /** Virtual functions (SR-IOV) of a device that is on the bus as well. */
+  virtual?: true;
+  /** On the bus, of one single device. Known accelerators have it, and what follows, unless there are very many. */
+  address?: string;
+  numaNode?: number;
+  iommuGroup?: string;
+  /** Its device nodes, relative to `/dev`. */
+  nodes?: string[];
 };
 
 export type ReportContent = {
@@ -28,6 +45,15 @@ export type ReportContent = {
   unread?: Unread[];
   /** Facts about the machine, such as its CPU model. */
   facts: Record<string, string>;
+  /** By question, for what the coordinator asked and the agent can tell. */
+  answers?: Record<string, boolean>;
+  /** Of the agent. */
+  version?: string;
+  /**
+   * SHA-256, in hex, of how the agent probes its services, addresses aside: with the version, it tells a change of what
+   * is seen from a change of who looks.
+   */
+  servicesDigest?: string;
 };
 
 export type ReportHeader = {
@@ -51,11 +77,38 @@ export type FullReport = ReportHeader & ReportContent;
 /** Where the agent should probe a service, from the pods that the coordinator watches. */
 export type ProbeTarget = { host: string; port: number };
 
+/** How a service is asked. What goes with each kind is for the probe of that kind to read. */
+export type ProbeSpec = { readonly kind: string; readonly [setting: string]: unknown };
+
+/** A service that the agent is to probe. What is left out is as the agent's own configuration says. */
+export type ServiceToProbe = {
+  name: string;
+  probe?: ProbeSpec;
+  /**
+   * Left out: at the address of the node, and the port of `probe`, or else the one that the agent's configuration names.
+   * Of no use to what is probed at a path.
+   */
+  target?: ProbeTarget;
+  /** Addresses of the pods of the service on the node, and of the node as these pods know it. */
+  podAddresses?: readonly string[];
+  periodMilliseconds?: number;
+  timeoutMilliseconds?: number;
+  failureThreshold?: number;
+  successThreshold?: number;
+};
+
 export type ReportReply = {
   /** Seconds until the next heartbeat; the coordinator stretches it with the size of the fleet. */
   nextReportSeconds: number;
   /** The digest was not known: send the content. */
   full?: boolean;
-  /** By service name. A service that is absent is probed at the agent's own defaults. */
+  /** What to answer in each report, instead of what was asked before: `module:NAME` and `cpu:FLAG`. */
+  questions?: string[];
+  /** What the agent is to probe, instead of what it was told before. */
+  services?: ServiceToProbe[];
+  /**
+   * For agents that do not know `services`: addresses by service name. One that is absent is probed at the agent's own
+   * defaults.
+   */
   targets?: Record<string, ProbeTarget>;
 };

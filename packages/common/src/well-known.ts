@@ -16,6 +16,9 @@ export const LEADER_URL_ANNOTATION = 'rollcall.dev/leader-url';
 /** Annotation on the Lease: where the leader answers kube-scheduler. */
 export const LEADER_SCHEDULER_URL_ANNOTATION = 'rollcall.dev/leader-scheduler-url';
 
+/** Annotation on the Lease: where the leader's console is, where others can reach it. */
+export const LEADER_CONSOLE_URL_ANNOTATION = 'rollcall.dev/leader-console-url';
+
 /** Annotation of a Node, changed so that kube-scheduler tries again with pods that it refused there. */
 export const SCHEDULING_HINT_ANNOTATION = 'rollcall.dev/scheduling-hint';
 
@@ -47,11 +50,62 @@ export const WORKSPACE_NODE_LABELS: readonly string[] = [
 /** Keeps cluster-autoscaler from removing a Node while it is "true". */
 export const SCALE_DOWN_DISABLED = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 
+/** Keeps Karpenter from disrupting a Node while it is "true". */
+export const DO_NOT_DISRUPT = 'karpenter.sh/do-not-disrupt';
+
+/** A Node with this label is Karpenter's, whatever the value. */
+export const KARPENTER_POOL_LABEL = 'karpenter.sh/nodepool';
+
 /** A person's wish, on a Node, that it is kept as if a workspace were on it. */
 export const SCALE_DOWN_HOLD = 'rollcall.dev/scale-down-hold';
 
 /** Annotation of a Node: the keys, as a JSON array, of labels that it has because of its pool. */
 export const MANAGED_LABELS_ANNOTATION = 'nodepool.banzaicloud.io/managed-labels';
+
+/**
+ * Annotation of a Node: labels, taints and conditions that it has because of services, as a JSON object of lists by kind.
+ * A taint tells nobody whose it is.
+ */
+export const SERVICE_KEYS_ANNOTATION = 'rollcall.dev/service-keys';
+
+/**
+ * Annotation of a Node: the services of mode Startup that were ready on it once, as a JSON object of its uid and of the
+ * uids of their NodeServices by name. They are not judged there again.
+ */
+export const SERVICES_STARTED_ANNOTATION = 'rollcall.dev/services-started';
+
+/** What the label of a NodeService that names no keys begins with. */
+export const SERVICE_LABEL_PREFIX = 'service.rollcall.dev/';
+
+/** What taints may begin with in the domains of Kubernetes: autoscalers know them. */
+export const KNOWN_TAINT_PREFIXES: readonly string[] = [
+  'startup-taint.cluster-autoscaler.kubernetes.io/',
+  'status-taint.cluster-autoscaler.kubernetes.io/',
+  'readiness.k8s.io/',
+];
+
+/** Conditions of Nodes that kubelets and networks write: nobody else may. */
+export const KUBELET_CONDITIONS: readonly string[] = [
+  'Ready',
+  'MemoryPressure',
+  'DiskPressure',
+  'PIDPressure',
+  'NetworkUnavailable',
+];
+
+/** Conditions on which Karpenter replaces a node, where its NodeRepair is on. */
+export const REPAIR_CONDITIONS: readonly string[] = [
+  'NetworkingReady',
+  'StorageReady',
+  'AcceleratedHardwareReady',
+  'ContainerRuntimeReady',
+  'KernelReady',
+];
+
+/** Labels of devices, as Node Feature Discovery and k8s-dt-node-labeller write them. */
+export const NFD_USB_PREFIX = 'feature.node.kubernetes.io/usb-';
+export const NFD_PCI_PREFIX = 'feature.node.kubernetes.io/pci-';
+export const DEVICE_TREE_PREFIX = 'beta.devicetree.org/';
 
 /** Labels that say which known accelerators a Node has, one for each identity. */
 export const DEVICE_IDENTITY_PREFIX = 'device.rollcall.dev/';

@@ -29,7 +29,9 @@ export async function startPolicy(cluster: Cluster, options: PolicyOptions): Pro
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: {
-        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] },
+        ],
       },
       matchConditions: [{ name: 'coordinator', expression: `request.userInfo.username == '${coordinator}'` }],
       validations: [{ expression: options.expression, message: options.message, reason: options.reason }],

@@ -10,6 +10,8 @@ export type ThrottlingProxy = {
   arrivalsMs: number[];
   /** Answers the next requests with 429, as the API server's own filter does. */
   throttleNext(requests: number, retryAfterSeconds: number): void;
+  /** Answers writes to Nodes with this status, as long as it is not `undefined`. */
+  failWrites(status: number | undefined): void;
   /** Keeps requests from the API server until the returned function is called. */
   hold(): () => void;
   stop(): Promise<void>;
@@ -18,6 +20,7 @@ export type ThrottlingProxy = {
 export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<ThrottlingProxy> {
   const arrivalsMs: number[] = [];
   let throttled = { requests: 0, retryAfterSeconds: 0 };
+  let failing: number | undefined;
   let held: Promise<void> = Promise.resolve();
   const server: Server = createServer((incoming, answer) => {
     arrivalsMs.push(performance.now());
@@ -26,6 +29,12 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
       incoming.resume();
       answer.writeHead(429, { 'Retry-After': String(throttled.retryAfterSeconds), 'Content-Type': 'text/plain' });
       answer.end('Too many requests, please try again later.\n');
+      return;
+    }
+    if (failing !== undefined && incoming.method === 'PATCH' && incoming.url?.startsWith('/api/v1/nodes/')) {
+      incoming.resume();
+      answer.writeHead(failing, { 'Content-Type': 'text/plain' });
+      answer.end('on purpose\n');
       return;
     }
     void held.then(() => {
@@ -49,6 +58,9 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
     arrivalsMs,
     throttleNext(requests, retryAfterSeconds) {
       throttled = { requests, retryAfterSeconds };
+    },
+    failWrites(status) {
+      failing = status;
     },
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();

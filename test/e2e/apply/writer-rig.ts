@@ -1,16 +1,18 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { type ContestedKey, ContestedKeys } from '@rollcall/coordinator/apply/contested-keys.ts';
 import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
 import { Reconciler } from '@rollcall/coordinator/apply/reconciler.ts';
 import { SetAside } from '@rollcall/coordinator/apply/set-aside.ts';
+import { entryKey, type IntentEntry, type NodeIntent } from '@rollcall/coordinator/decide/intent/intent.ts';
+import { planNode } from '@rollcall/coordinator/decide/intent/plan-node.ts';
 import { NodeStore } from '@rollcall/coordinator/fleet/node-store.ts';
 import { createIntern, observeNode } from '@rollcall/coordinator/fleet/observed-node.ts';
-import { entryKey, type IntentEntry, type NodeIntent } from '@rollcall/coordinator/intent/intent.ts';
-import { planNode } from '@rollcall/coordinator/intent/plan-node.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
-import { loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import type { KubeObject } from '@rollcall/coordinator/kube/objects.ts';
 import { createNode, type NodeObject, type NodeOptions } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
@@ -45,8 +47,8 @@ function recordingClient(client: KubeClient): RecordingClient {
 
 /** A client with the coordinator's token, by way of `server` where it is another than the API server itself. */
 export function coordinatorClient(cluster: Cluster, server = ''): RecordingClient {
-  const kubeConfig = loadKubeConfig({ kubeconfig: cluster.kubeconfig, master: server, env: {} });
-  return recordingClient(createKubeClient(kubeConfig, { userAgent: 'rollcall', maxSockets: 64, clock: systemClock }));
+  const access = fileAccess({ kubeconfig: cluster.kubeconfig, master: server });
+  return recordingClient(createKubeClient(access, { userAgent: 'rollcall', maxSockets: 64, clock: systemClock }));
 }
 
 export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => number; dryRun?: boolean };
@@ -55,6 +57,8 @@ export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => nu
 export type WriterRig = {
   reconciler: Reconciler;
   setAside: SetAside;
+  /** What was told of keys that do not stay. */
+  toldContested: readonly ContestedKey[];
   registry: Registry;
   /** Says what is wanted on a Node from now on, and looks at it. */
   want(name: string, entries: readonly Wish[]): void;
@@ -66,7 +70,10 @@ export type WriterRig = {
   stop(): Promise<void>;
 };
 
-export type Wish = Pick<IntentEntry, 'kind' | 'key' | 'value' | 'stance' | 'ownership' | 'sinceMs'>;
+export type Wish = Pick<
+  IntentEntry,
+  'kind' | 'key' | 'value' | 'stance' | 'ownership' | 'sinceMs' | 'service' | 'news'
+>;
 
 export function label(key: string, value: string, more: Partial<Wish> = {}): Wish {
   return { kind: 'label', key, value, stance: 'want', ownership: 'shared', ...more };
@@ -80,22 +87,27 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const { client, remainingMs = () => 10_000, dryRun = false } = options;
   const intents = new Map<string, NodeIntent>();
   const intern = createIntern();
-  const ofInterest = new Set<string>();
+  const ofInterest = new Set<string>([SERVICE_KEYS_ANNOTATION]);
   const observe = (node: KubeObject) => observeNode(node, intern, ofInterest);
   const setAside = new SetAside(systemClock);
+  const contested = new ContestedKeys(systemClock);
+  const toldContested: ContestedKey[] = [];
   const registry = new Registry();
   const store: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
   const plan = (name: string) => {
     const node = store.get(name);
     const intent = intents.get(name);
-    return node && intent && setAside.consult(node, (askSetAside) => planNode(node, intent, askSetAside));
+    return node && intent && setAside.consult(node, (ask) => planNode(node, intent, contested.asking(node, ask)));
   };
   const reconciler = new Reconciler({
     plan,
     observed: (name) => store.get(name),
     onWritten: (node) => store.written(observe(node)),
+    onContested: (_node, keys) => toldContested.push(...keys),
+    onForeign: () => {},
     writer: new NodeWriter(client),
     setAside,
+    contested,
     registry,
     dryRun,
     fence: { remainingMs },
@@ -111,6 +123,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   return {
     reconciler,
     setAside,
+    toldContested,
     registry,
     holds,
     want(name, entries) {

@@ -1,5 +1,5 @@
 import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
-import type { NodeRef, NodeSet } from '@rollcall/coordinator/intent/plan.ts';
+import type { NodeRef, NodeSet } from '@rollcall/coordinator/decide/intent/plan.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   annotation,
@@ -169,7 +169,7 @@ describe('a node that is not the one that was meant', () => {
 
   test('is not created when there is none', async () => {
     const ref = { name: 'never', uid: absentUid, resourceVersion: '1' };
-    expect(await writer.set(ref, setOf({ key: '1' }), options)).toEqual({ kind: 'gone' });
+    expect(await writer.set(ref, setOf({ key: '1' }), options)).toEqual({ kind: 'stale' });
     expect(await writer.withdraw(ref, { labels: ['key'], annotations: [] }, options)).toEqual({ kind: 'gone' });
     expect(await writer.set(ref, setOf({ key: '1' }, { force: true }), options)).toEqual({ kind: 'stale' });
     await expect(readNode(cluster, 'never')).rejects.toThrow('not found');

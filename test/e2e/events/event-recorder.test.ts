@@ -1,10 +1,10 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import type { EventNews } from '@rollcall/coordinator/events/event-news.ts';
-import { EventRecorder } from '@rollcall/coordinator/events/event-recorder.ts';
+import type { EventNews } from '@rollcall/coordinator/follow/events/event-news.ts';
+import { EventRecorder } from '@rollcall/coordinator/follow/events/event-recorder.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
-import { loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createNode } from '../../control-plane/cluster.ts';
@@ -57,7 +57,7 @@ async function allowEvents(): Promise<void> {
 
 function start(remainingMs: () => number = () => 10_000): Rig {
   const answers: string[] = [];
-  const client = createKubeClient(loadKubeConfig({ kubeconfig, master: '', env: {} }), {
+  const client = createKubeClient(fileAccess({ kubeconfig, master: '' }), {
     userAgent: 'rollcall-coordinator/test',
     maxSockets: 8,
     clock: systemClock,

@@ -1,12 +1,12 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import { EventRecorder } from '@rollcall/coordinator/events/event-recorder.ts';
-import { Evictor } from '@rollcall/coordinator/eviction/evictor.ts';
-import type { NodeState } from '@rollcall/coordinator/eviction/misplaced-pods.ts';
+import { EventRecorder } from '@rollcall/coordinator/follow/events/event-recorder.ts';
+import { Evictor } from '@rollcall/coordinator/follow/eviction/evictor.ts';
+import type { NodeState } from '@rollcall/coordinator/follow/eviction/misplaced-pods.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
-import { loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createPod, type PodObject, type PodOptions } from '../../control-plane/cluster.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
@@ -37,7 +37,7 @@ export type ReplicaOptions = {
 export function startReplica(kubeconfig: string, options: ReplicaOptions): Replica {
   const { stateOf, perSecond = 100, remainingMs = () => 10_000, beforeEviction = () => {} } = options;
   const answers: string[] = [];
-  const client = createKubeClient(loadKubeConfig({ kubeconfig, master: '', env: {} }), {
+  const client = createKubeClient(fileAccess({ kubeconfig, master: '' }), {
     userAgent: 'rollcall-coordinator/test',
     maxSockets: 8,
     clock: systemClock,

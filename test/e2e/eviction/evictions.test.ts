@@ -1,5 +1,5 @@
 import { systemClock } from '@rollcall/common/clock.ts';
-import type { NodeState } from '@rollcall/coordinator/eviction/misplaced-pods.ts';
+import type { NodeState } from '@rollcall/coordinator/follow/eviction/misplaced-pods.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createNamespace, type PodObject } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
@@ -55,6 +55,11 @@ function lead(options: Partial<ReplicaOptions> = {}): Replica {
   return replica;
 }
 
+/** Waits until a replica knows that no eviction is left, which is a moment after the pods are gone. */
+async function ended(metric: Replica['metric']): Promise<void> {
+  await waitFor('an end', async () => (await metric('evictions_pending')).join().endsWith(' 0'));
+}
+
 const pod = (name: string, more: Partial<Parameters<typeof createMisplaced>[1]> = {}) =>
   createMisplaced(controlPlane, { namespace, name, nodeName: node, ...more });
 
@@ -85,6 +90,7 @@ describe('a pod', () => {
       return true;
     });
     expect(answers.every((answer) => /^list 200$|^create 201$/.test(answer))).toBe(true);
+    await ended(metric);
     expect(await metric('evictions_total')).toEqual(['rollcall_coordinator_evictions_total{outcome="evicted"} 2']);
   });
 
@@ -96,6 +102,7 @@ describe('a pod', () => {
     states.set(node, { ...labelGone, labels: { zone: 'a' } });
     replica.evictor.consider(node);
     await waitFor('the other one', async () => (await staying(controlPlane, node)).length === 0);
+    await ended(replica.metric);
     expect(await replica.metric('evictions_total')).toEqual([
       'rollcall_coordinator_evictions_total{outcome="evicted"} 2',
     ]);
@@ -141,7 +148,7 @@ describe('a pod', () => {
     expect(before).toHaveLength(9);
     const replica = lead();
     await waitFor('the eviction', async () => (await staying(controlPlane, node)).length < 9);
-    await waitFor('an end', async () => (await replica.metric('evictions_pending')).join().endsWith(' 0'));
+    await ended(replica.metric);
     expect(await staying(controlPlane, node)).toEqual(before.filter((name) => name !== 'goes'));
     expect(replica.answers.filter((answer) => answer.startsWith('list'))).toHaveLength(1);
   });
@@ -163,6 +170,7 @@ describe('a budget', () => {
     expect(await metric('evictions_pending')).toEqual(['rollcall_coordinator_evictions_pending 1']);
     await allowDisruptions(controlPlane, { namespace, name: 'one', allowed: 1 });
     await waitFor('the eviction', async () => (await staying(controlPlane, node)).length === 0, { timeoutMs: 35_000 });
+    await ended(metric);
     expect(await metric('evictions_total')).toEqual([
       expect.stringMatching(/outcome="(blocked|evicted)"} [12]$/),
       expect.stringMatching(/outcome="(blocked|evicted)"} [12]$/),
@@ -208,7 +216,7 @@ describe('half-way', () => {
     });
     await waitFor('four', async () => (await staying(controlPlane, node)).length === 6);
     replica.evictor.consider(node);
-    await waitFor('an end', async () => (await replica.metric('evictions_pending')).join().endsWith(' 0'));
+    await ended(replica.metric);
     expect(await staying(controlPlane, node)).toHaveLength(6);
     expect(sent).toBe(4);
   });
@@ -230,6 +238,7 @@ describe('half-way', () => {
     expect(sent).toBe(3);
     const next = lead();
     await waitFor('the rest', async () => (await staying(controlPlane, node)).length === 0);
+    await ended(next.metric);
     expect(await next.metric('evictions_total')).toEqual(['rollcall_coordinator_evictions_total{outcome="evicted"} 3']);
   });
 
@@ -269,7 +278,7 @@ describe('a pod that is gone by the time of its eviction', () => {
       beforeEviction: (name) => (name === 'first' ? controlPlane.api.delete(path()) : undefined),
     });
     await waitFor('all', async () => (await staying(controlPlane, node)).length === 0);
-    await waitFor('an end', async () => (await metric('evictions_pending')).join().endsWith(' 0'));
+    await ended(metric);
     expect(answers.filter((answer) => answer === 'create 404')).toHaveLength(1);
     expect((await metric('evictions_total')).sort()).toEqual([
       'rollcall_coordinator_evictions_total{outcome="evicted"} 1',
@@ -288,7 +297,7 @@ describe('a pod that is gone by the time of its eviction', () => {
       },
     });
     await waitFor('the answer', () => answers.includes('create 409'));
-    await waitFor('an end', async () => (await metric('evictions_pending')).join().endsWith(' 0'));
+    await ended(metric);
     const left = await controlPlane.api.get(path());
     expect(left.metadata.uid).toBe(uid);
     expect(left.metadata['deletionTimestamp']).toBeUndefined();

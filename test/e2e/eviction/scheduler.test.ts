@@ -1,4 +1,4 @@
-import { meetsRequiredAffinity } from '@rollcall/coordinator/eviction/node-affinity.ts';
+import { meetsRequiredAffinity } from '@rollcall/coordinator/follow/eviction/node-affinity.ts';
 import type { NodeDemands, NodeRequirement, NodeSelectorTerm } from '@rollcall/coordinator/kube/objects.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createNamespace, createNode, createPod, type PodObject } from '../../control-plane/cluster.ts';

@@ -2,8 +2,9 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { Fleet } from '@rollcall/coordinator/fleet/fleet.ts';
+import { Holds } from '@rollcall/coordinator/holds/holds.ts';
 import { createKubeMetrics } from '@rollcall/coordinator/kube/kube-metrics.ts';
-import { createWatches } from '@rollcall/coordinator/watches.ts';
+import { createWatches } from '@rollcall/coordinator/watch/watches.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { connect } from '../kube/rig.ts';
 
@@ -16,7 +17,8 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
   const isWorkspaces = ({ path }: { path: string }) => path.endsWith('/workspaces');
   const fleet = new Fleet({
     clock,
-    services: [],
+    services: () => [],
+    servicesKnown: () => true,
     poolLabels: [],
     windowMs: 30_000,
     guardPercent: 55,
@@ -24,7 +26,6 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     allAnnotations: false,
     annotationsOfInterest: new Set(),
     onNodeGone: () => {},
-    onAgentPodGone: () => {},
   });
   const watches = createWatches({
     client: {
@@ -41,7 +42,12 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
       },
     },
     fleet,
-    services: [],
+    holds: new Holds({ clock, onNode: () => {}, onChange: () => {} }),
+    placing: { podSelector: undefined, services: undefined, nodeSelector: undefined },
+    schedulerNamespace: 'default',
+    gitpod: true,
+    services: () => [],
+    nodeServiceHandlers: { onReplace: () => {}, onUpsert: () => {}, onDelete: () => {} },
     wholeNodes: () => false,
     workspacePodHandlers: undefined,
     poolNamespace: 'rollcall',

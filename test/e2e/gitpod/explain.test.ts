@@ -29,7 +29,7 @@ afterAll(() => embedded?.stop());
 // A test that failed leaves the others their agents.
 afterEach(() => Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGCONT'))));
 
-const isAllWell = ({ services }: { services: readonly { state: string | undefined }[] }) =>
+const isAllWell = ({ services }: { services: readonly { state?: string | undefined }[] }) =>
   services.every(({ state }) => state === 'ready');
 
 type Answer = { status: number; headers: Record<string, unknown>; document: Record<string, unknown> };
@@ -46,7 +46,7 @@ async function ask(coordinator: Coordinator, path: string, options: object = {})
 
 describe('the page of a node', () => {
   test('says of a node on which all is well what is wanted, since when, and by which evidence', async () => {
-    const { name, address } = rig.node(0);
+    const { name } = rig.node(0);
     const page = await untilExplained(rig, name, isAllWell);
     expect(page).toMatchObject({ name, replica: { leading: true, guards: [] }, agent: { state: 'fresh' } });
     expect(page.agent.lastReportSecondsAgo).toBeLessThan(STALE_AFTER_SECONDS);
@@ -54,7 +54,8 @@ describe('the page of a node', () => {
       ['ws-daemon', WS_DAEMON_READY],
       ['registry-facade', REGISTRY_FACADE_READY],
     ] as const) {
-      const evidence = expect.stringContaining(`${address}:${rig.node(0).service(kind).port}`);
+      const { host, port } = rig.node(0).service(kind);
+      const evidence = expect.stringContaining(`${host}:${port}`);
       const shown = serviceIn(page, kind);
       expect(shown).toMatchObject({
         state: 'ready',
@@ -131,7 +132,10 @@ describe('the page of a node', () => {
     const { api } = embedded.controlPlane;
     const isWanted = (document: Parameters<typeof keyIn>[0]) => keyIn(document, SCALE_DOWN_DISABLED).onNode === 'true';
     const without = keyIn(await untilExplained(rig, name, isAllWell), SCALE_DOWN_DISABLED);
-    expect(without).toMatchObject({ stance: 'withhold', reason: 'no workspace is on the node' });
+    expect(without).toMatchObject({
+      stance: 'withhold',
+      reason: 'no workspace and no pod of a NodeHold is on the node',
+    });
     await installWorkspaceCrd(api);
     await createWorkspace(api, { name: 'busy' });
     await setWorkspaceNode(api, { name: 'busy' }, name);
@@ -154,6 +158,7 @@ describe('the page of a node', () => {
     ]);
     for (const key of [WS_DAEMON_READY, REGISTRY_FACADE_READY]) {
       expect(keyIn(page, key)).toMatchObject({ stance: 'withhold', reason });
+      await rig.history.until(node.name, key, undefined);
     }
     await node.agent?.kill('SIGCONT');
     await untilExplained(rig, node.name, isAllWell);
@@ -190,7 +195,8 @@ describe('the console', () => {
     const { name } = rig.node(2);
     const { document } = await ask(leader, '/v1/nodes');
     const services = { 'ws-daemon': 'ready', 'registry-facade': 'ready' };
-    const summary = { name, agent: 'fresh', services, heldBack: [], pending: false };
+    const quiet = { heldBack: [], contested: [], setAside: [], pending: false };
+    const summary = { name, agent: 'fresh', agentVersion: expect.any(String), services, ...quiet };
     expect(document['nodes']).toEqual(expect.arrayContaining([summary]));
     const problem = { 'content-type': 'application/problem+json' };
     const unknown = await ask(leader, '/v1/nodes/nobody');
@@ -204,16 +210,22 @@ describe('the console', () => {
     expect(await ask(leader, `/v1/nodes/${name}`, elsewhere)).toMatchObject({ status: 403, headers: problem });
   });
 
-  test('of a standby says that it does not lead, and where the leader is', async () => {
+  test('of a standby passes questions on to the leader, and says for itself that it does not lead, and who does', async () => {
     const leader = await rig.leader();
     const standby = await rig.addCoordinator();
     await standby.ready();
-    const replica = { leading: false, leaderUrl: leader.reportsUrl, note: expect.stringContaining('does not lead') };
-    const names = async () => (await ask(standby, '/v1/plan')).document['replica'];
+    const own = { headers: { 'x-rollcall-forwarded': '1' } };
+    const { name, reportsUrl } = leader;
+    const note = expect.stringContaining('does not lead');
+    const replica = { name: standby.name, leading: false, leader: name, leaderUrl: reportsUrl, note };
+    const names = async () => (await ask(standby, '/v1/plan', own)).document['replica'];
     await expect.poll(names, { timeout: 20_000 }).toMatchObject(replica);
     for (const path of ['/v1/nodes', `/v1/nodes/${rig.node(2).name}`]) {
-      expect((await ask(standby, path)).document).toMatchObject({ replica });
+      expect((await ask(standby, path, own)).document).toMatchObject({ replica });
+      expect((await ask(standby, path)).document).toMatchObject({ replica: { name, leading: true } });
     }
+    const unknown = await ask(standby, '/v1/nodes/nobody');
+    expect(unknown).toMatchObject({ status: 404, headers: { 'content-type': 'application/problem+json' } });
   });
 
   test('shows in a dry run what would be written, and why, and nothing is written', async () => {

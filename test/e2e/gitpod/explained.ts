@@ -1,5 +1,5 @@
+import type { NodeDocument } from '@rollcall/common/console.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import type { NodeDocument } from '../../rig/coordinator.ts';
 import type { Rig } from '../../rig/rig.ts';
 
 type ServiceDocument = NodeDocument['services'][number];

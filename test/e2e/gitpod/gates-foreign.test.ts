@@ -127,7 +127,8 @@ describe('taints of others', () => {
     const writers = Array.from({ length: 2 }, async () => {
       while (busy) await edit(name, EDITS[pick(Object.keys(EDITS))] as Edit);
     });
-    const enough = async () => (await outcomes('applied')) >= 60 && written.size >= 60;
+    // They take part of what is ours away as well, and so what is ours is contested: it is written less and less often.
+    const enough = async () => (await outcomes('applied')) >= 10 && written.size >= 60;
     try {
       await waitFor('many writes of theirs and of ours', enough, { timeoutMs: 20_000 });
       await setPodReady(api(), 'default', firstPod(rig.node(1), 'ws-daemon'), false);

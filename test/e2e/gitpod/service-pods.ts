@@ -1,6 +1,6 @@
+import type { NodeDocument } from '@rollcall/common/console.ts';
 import type { ApiClient } from '../../control-plane/api-client.ts';
 import { createPod, type PodObject, type PodOptions } from '../../control-plane/cluster.ts';
-import type { NodeDocument } from '../../rig/coordinator.ts';
 import type { Rig } from '../../rig/rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import type { StandInKind } from '../../stand-ins/stand-in.ts';
@@ -11,7 +11,7 @@ type Change = Omit<Partial<PodOptions>, 'name'>;
 /** Creates a pod as the DaemonSet of a service would make it on the node: Ready, unless told. */
 export function addServicePod(
   api: ApiClient,
-  { name: nodeName, address }: Pick<SimulatedNode, 'name' | 'address'>,
+  { name: nodeName, address, podAddress }: Pick<SimulatedNode, 'name' | 'address' | 'podAddress'>,
   service: StandInKind,
   name: string,
   change: Change = {},
@@ -22,7 +22,7 @@ export function addServicePod(
     nodeName,
     labels: { component: service },
     ready: true,
-    podIP: address,
+    podIP: podAddress,
     hostIP: address,
     ...change,
   });

@@ -34,7 +34,12 @@ beforeAll(async () => {
   // Pods that say that they are Ready, and no agent that could tell.
   await createNode(api(), 'mute', { labels: WORKSPACE_NODE });
   for (const service of SERVICES) {
-    await addServicePod(api(), { name: 'mute', address: '127.0.0.1' }, service, `${service}-mute`);
+    await addServicePod(
+      api(),
+      { name: 'mute', address: '127.0.0.1', podAddress: '127.0.0.1' },
+      service,
+      `${service}-mute`,
+    );
   }
 });
 afterAll(async () => {
@@ -176,8 +181,8 @@ describe('in the place of the predecessor', () => {
     const standby = await rig.addCoordinator();
     await standby.ready();
     for (const coordinator of [await rig.leader(), standby]) {
-      expect(await coordinator.get('/healthz')).toEqual({ status: 200, body: 'ok\n' });
-      expect(await coordinator.get('/readyz')).toEqual({ status: 200, body: 'ok\n' });
+      expect(await coordinator.get('/healthz')).toMatchObject({ status: 200, body: 'ok\n' });
+      expect(await coordinator.get('/readyz')).toMatchObject({ status: 200, body: 'ok\n' });
       const verbose = await coordinator.get('/healthz?verbose');
       expect(verbose.body).toMatch(/^\[\+\]main-loop ok\n.*healthz check passed\n$/s);
       expect((await coordinator.get('/readyz?verbose')).body).toMatch(/^\[\+\]caches ok\n.*readyz check passed\n$/s);

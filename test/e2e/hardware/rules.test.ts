@@ -13,13 +13,15 @@ const OFF = { [TPU]: undefined };
 
 let stage: RuleStage;
 beforeAll(async () => {
-  stage = await RuleStage.start({
+  const files = {
     'accelerators/edgetpu': `# Coral\n\n${USB}\nkind=tpu*`,
     'example.org/fast': `${TPU}\n`,
     'example.org/round': 'example.org/trip\nexample.org/spark\n',
     'example.org/trip': 'example.org/round\n',
     'example.org/plugin': 'resource:kkohtaka.org/edgetpu\n',
-  });
+  };
+  // Rules of so many nodes that are gone would wait for a person to notice.
+  stage = await RuleStage.start(files, ['--mass-withdrawal-delay-seconds=0']);
 });
 afterAll(() => stage?.stop());
 

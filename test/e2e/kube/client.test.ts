@@ -4,7 +4,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { applyObject, getObject, isConflict, replaceObject } from '@rollcall/coordinator/kube/apply-object.ts';
 import { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
-import { loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import { reviewToken } from '@rollcall/coordinator/kube/token-review.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createNode, createPod, requestToken } from '../../control-plane/cluster.ts';
@@ -38,15 +38,20 @@ async function errorOf(promise: Promise<unknown>): Promise<Error & { code: strin
   );
 }
 
-/** A client of a kubeconfig like the admin's, changed. */
-async function clientWith(name: string, change: (config: { clusters: Entry[]; users: Entry[] }) => void) {
+/** The path of a kubeconfig like the admin's, changed. */
+async function kubeconfigWith(name: string, change: Change): Promise<string> {
   const config = JSON.parse(await readFile(controlPlane.kubeconfig, 'utf8'));
   change(config);
   const path = join(controlPlane.dir, `${name}.kubeconfig`);
   await writeFile(path, JSON.stringify(config));
-  const kubeConfig = loadKubeConfig({ kubeconfig: path, master: '', env: {} });
-  return createKubeClient(kubeConfig, { userAgent: name, maxSockets: 2, clock: systemClock });
+  return path;
 }
+
+async function clientWith(name: string, change: Change) {
+  const access = fileAccess({ kubeconfig: await kubeconfigWith(name, change), master: '' });
+  return createKubeClient(access, { userAgent: name, maxSockets: 2, clock: systemClock });
+}
+type Change = (config: { clusters: Entry[]; users: Entry[] }) => void;
 type Entry = Record<'cluster' | 'user', Record<string, unknown>>;
 
 async function whoIs(client: Pick<CountingClient, 'request'>): Promise<string | undefined> {
@@ -176,6 +181,29 @@ describe('credentials', () => {
     await chmod(plugin, 0o755);
     const exec = { apiVersion: credential.apiVersion, command: './plugin.sh', env: null, interactiveMode: 'Never' };
     const client = await clientWith('exec', ({ users }) => Object.assign(users[0] ?? {}, { user: { exec } }));
+    expect(await whoIs(client)).toBe('admin');
+    client.close();
+  });
+
+  it('runs a credential plugin again when what it gave is not accepted any more', async () => {
+    const [plugin, token] = [join(controlPlane.dir, 'changing.sh'), join(controlPlane.dir, 'changing')];
+    await writeFile(token, 'not accepted');
+    const credential =
+      '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s"}}';
+    await writeFile(plugin, `#!/bin/sh\nprintf '${credential}' "$(cat ${token})"\n`);
+    await chmod(plugin, 0o755);
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: plugin,
+      env: null,
+      interactiveMode: 'Never',
+    };
+    const path = await kubeconfigWith('exec-again', ({ users }) => Object.assign(users[0] ?? {}, { user: { exec } }));
+    const access = fileAccess({ kubeconfig: path, master: '' });
+    await access.options();
+    // It gives another one by now, without having said for how long the first is good.
+    await writeFile(token, controlPlane.adminToken);
+    const client = createKubeClient(access, { userAgent: 'exec-again', maxSockets: 2, clock: systemClock });
     expect(await whoIs(client)).toBe('admin');
     client.close();
   });

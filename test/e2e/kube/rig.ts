@@ -2,7 +2,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { type Logger, silentLogger } from '@rollcall/common/logging.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
-import { loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import type { KubeObject } from '@rollcall/coordinator/kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '@rollcall/coordinator/kube/reflector.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
@@ -19,7 +19,7 @@ export function connect(
 ): CountingClient {
   const kubeconfig = options.kubeconfig ?? controlPlane.kubeconfig;
   const answers: string[] = [];
-  const client = createKubeClient(loadKubeConfig({ kubeconfig, master: options.url ?? '', env: {} }), {
+  const client = createKubeClient(fileAccess({ kubeconfig, master: options.url ?? '' }), {
     userAgent: 'rollcall-coordinator/test',
     maxSockets: 8,
     clock: systemClock,

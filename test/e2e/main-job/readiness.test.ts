@@ -46,7 +46,7 @@ describe('a node whose services answer', () => {
     const path = `/api/v1/namespaces/default/pods/ws-daemon-${name}/status`;
     const condition = (status: string) => ({ status: { conditions: [{ type: 'Ready', status }] } });
     await embedded.controlPlane.api.patch(path, condition('False'), 'application/strategic-merge-patch+json');
-    await rig.history.until(name, WS_DAEMON_READY, undefined);
+    await rig.history.until(name, WS_DAEMON_READY, undefined, 2000);
     await embedded.controlPlane.api.patch(path, condition('True'), 'application/strategic-merge-patch+json');
     await rig.history.until(name, WS_DAEMON_READY, 'true');
   });

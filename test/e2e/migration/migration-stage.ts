@@ -27,23 +27,26 @@ export class MigrationStage {
   readonly states: NodeStates;
   rig!: Rig;
   readonly #dir: string;
+  readonly #values: object;
 
-  private constructor(controlPlane: ControlPlane, helm: Helm, dir: string) {
+  private constructor(controlPlane: ControlPlane, helm: Helm, dir: string, values: object) {
     this.controlPlane = controlPlane;
     this.api = controlPlane.api;
     this.states = new NodeStates(this.api);
     this.#dir = dir;
+    this.#values = values;
     const { kubeconfig } = controlPlane;
     this.helm = (args, stdin) => helm(args, stdin === undefined ? { kubeconfig } : { kubeconfig, stdin });
   }
 
-  static async start(): Promise<MigrationStage> {
+  /** With these values of the chart besides the configuration. */
+  static async start(values: object = {}): Promise<MigrationStage> {
     const helm = await ensureHelm();
     const controlPlane = await startControlPlane();
     await createServiceAccount(controlPlane.api, 'default', 'default');
     const dir = await mkdtemp(path.join(tmpdir(), 'rollcall-migration-'));
     await cp(path.join(DEPLOY, 'rules/accelerators'), path.join(dir, 'rules/accelerators'), { recursive: true });
-    return new MigrationStage(controlPlane, helm, dir);
+    return new MigrationStage(controlPlane, helm, dir, values);
   }
 
   async stop(): Promise<void> {
@@ -59,7 +62,7 @@ export class MigrationStage {
 
   /** Installs the chart, or upgrades to this configuration, without a coordinator that would run with it. */
   async #release(config: Config): Promise<void> {
-    const values = JSON.stringify({ coordinator: { config } });
+    const values = JSON.stringify({ ...this.#values, coordinator: { config } });
     const release = ['rollcall', path.join(DEPLOY, 'chart'), '--namespace', 'rollcall', '--create-namespace'];
     await this.helm(['upgrade', '--install', ...release, '--values', '-'], values);
     const configMap = '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator';

@@ -52,7 +52,7 @@ spec:
 let stage: MigrationStage;
 let chart: string;
 beforeAll(async () => {
-  stage = await MigrationStage.start();
+  stage = await MigrationStage.start({ crds: { install: false } });
   chart = await mkdtemp(path.join(tmpdir(), 'rollcall-operator-chart-'));
   await mkdir(path.join(chart, 'templates'));
   await writeFile(path.join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: nodepool-labels-operator\nversion: 0.2.7\n');
@@ -101,7 +101,7 @@ describe('step by step', () => {
   });
 
   test('the CRD is replaced, and its objects stay', async () => {
-    await stage.kubectl(['apply', '--server-side', '--force-conflicts', '-f', path.join(DEPLOY, 'chart/crds')]);
+    await stage.kubectl(['apply', '--server-side', '--force-conflicts', '-f', path.join(DEPLOY, 'crds')]);
     await waitFor('the set to be served', async () => (await stage.api.list(poolsPath(NAMESPACE))).length === 1);
   });
 

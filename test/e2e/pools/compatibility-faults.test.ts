@@ -93,7 +93,7 @@ test('B-22 a set that is created and deleted at once leaves nothing to do, again
     await sleep(2000);
     return (await requests()) === before;
   };
-  await waitFor('requests to cease', standing, { timeoutMs: 5000 });
+  await waitFor('requests to cease', standing, { timeoutMs: 20_000 });
   const lines = leader.logs.slice(linesBefore);
   expect(lines.filter(({ level, nodePoolLabelSet }) => level === 'error' || nodePoolLabelSet)).toEqual([]);
 });

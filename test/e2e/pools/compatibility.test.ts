@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../../control-plane/wait-for.ts';
 import { MANAGED, POOL } from './pool-cluster.ts';
 import { PoolStage } from './pool-stage.ts';
 
@@ -185,8 +186,13 @@ test('B-19 an annotation that cannot be read removes nothing, and is written ane
   await stage.edit(node, { labels: { left: '1', tier: null }, annotations: { [MANAGED]: '["left","tier"' } });
   await stage.until(node, { labels: { left: '1', tier: 'b19' }, managed: ['tier'] });
   const leader = await stage.rig.leader();
-  const told = leader.logs.filter(({ node: name }) => name === node).map((line) => JSON.stringify(line));
-  expect(told.filter((line) => line.includes('no JSON array of keys'))).toHaveLength(1);
+  const told = () =>
+    leader.logs
+      .filter(({ node: name }) => name === node)
+      .filter((line) => JSON.stringify(line).includes('no JSON array of keys'));
+  // The log comes by a pipe, and can be later here than what was written.
+  await waitFor('the log to say why', () => told().length > 0);
+  expect(told()).toHaveLength(1);
 });
 
 test('B-20 a set that names its own pool key never costs a node its pool', async () => {

@@ -17,7 +17,7 @@ const AT_ONCE = 250;
 
 let stage: PoolStage;
 beforeAll(async () => {
-  stage = await PoolStage.start({ crd: 'none', fencePools: false });
+  stage = await PoolStage.start({ crd: 'none' });
 });
 afterAll(() => stage?.stop());
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiClient, PatchType } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { installFence } from '../../rig/fence.ts';
 import {
   admissionKnows,
   applyCrd,
@@ -21,6 +22,10 @@ const WS_DAEMON = 'gitpod.io/ws-daemon_ready_ns_default';
 const HOLD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 const STARTUP_TAINT = { key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall', effect: 'NoSchedule' };
 const NOT_READY_TAINT = { key: 'gitpod.io/ws-daemon-not-ready', value: 'true', effect: 'NoSchedule' };
+/** Of a service that is none any more, which the node lists. */
+const OLD_TAINT = { key: 'example.com/old-not-ready', value: 'true', effect: 'NoSchedule' };
+const RESERVED_TAINT = { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' };
+const SERVICE_KEYS = 'rollcall.dev/service-keys';
 const FOREIGN_TAINT = { key: 'dedicated', value: 'x', effect: 'NoSchedule' };
 
 let cluster: PoolCluster;
@@ -43,17 +48,29 @@ beforeAll(async () => {
   );
   await register(api, 'left', { ...labels }, { annotations, spec: { taints } });
   await register(api, 'untold', { [POOL]: 'no-set', person: '1' });
+  await register(
+    api,
+    'served',
+    { 'example.com/old': 'true' },
+    {
+      annotations: {
+        [SERVICE_KEYS]: JSON.stringify({ labels: ['example.com/old'], taints: [OLD_TAINT.key, RESERVED_TAINT.key] }),
+      },
+      spec: { taints: [OLD_TAINT, RESERVED_TAINT, FOREIGN_TAINT] },
+    },
+  );
   await applyDeployed(cluster, 'policies');
   await admissionKnows(cluster, 'gold', ['late', '1']);
   const isFenced = (name: string, labels: object) => refusalOf(coordinator, name, { metadata: { labels } });
   await waitFor('the fence', () => isFenced('left', { foreign: '1' }));
-  await waitFor('the fence for pools', () => isFenced('pooled', { foreign: '1' }));
 });
 afterAll(() => cluster?.stop());
 
 const merge = (metadata: object, more: object = {}) => ({ metadata, ...more });
 const label = (key: string, value: string | null) => merge({ labels: { [key]: value } });
 const annotation = (key: string, value: string | null) => merge({ annotations: { [key]: value } });
+const listing = (labels: object, keys: readonly string[]) =>
+  merge({ labels, annotations: { [MANAGED]: JSON.stringify(keys) } });
 
 function applied(name: string, metadata: object): Promise<string | undefined> {
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, ...metadata } };
@@ -90,12 +107,14 @@ describe('the coordinator may', () => {
     ['name a device on PCI', 'left', label('feature.node.kubernetes.io/pci-0300_1a03.present', 'true')],
     ['name a device in the device tree', 'left', label('beta.devicetree.org/fsl-imx8mm', '1')],
     ['name an accelerator', 'left', label('accelerators/edgetpu', 'true')],
-    ['set a label of the pool', 'pooled', label('size', 'xl')],
+    ['change what it has listed', 'pooled', label('tier', 'silver')],
     [
-      'list a label of the pool in the same request',
+      'set a label of the pool that it lists in the same request',
       'pooled',
       merge({ labels: { size: 'xl', gone: null }, annotations: { [MANAGED]: '["size","tier"]' } }),
     ],
+    ['do so on a node whose pool has no NodePoolLabelSet', 'untold', listing({ size: 'xl' }, ['size'])],
+    ['list what it has listed already', 'left', annotation(MANAGED, '["gone", "tier"]')],
     ['remove what was listed', 'pooled', label('gone', null)],
     ['remove it from a node that left its pool', 'left', merge({ labels: { gone: null, tier: null } })],
     ['remove the list', 'left', annotation(MANAGED, null)],
@@ -117,24 +136,31 @@ describe('the coordinator may', () => {
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toBeUndefined();
   });
 
+  test('take off what the node lists as that of a service, and list its own', async () => {
+    const remove = await withoutTaint('served', OLD_TAINT.key);
+    expect(await refusalOf(coordinator, 'served', remove, JSON_PATCH)).toBeUndefined();
+    expect(await refusalOf(coordinator, 'served', label('example.com/old', null))).toBeUndefined();
+    for (const list of [null, JSON.stringify({ labels: [WS_DAEMON], taints: [NOT_READY_TAINT.key, OLD_TAINT.key] })]) {
+      expect(await refusalOf(coordinator, 'served', annotation(SERVICE_KEYS, list))).toBeUndefined();
+    }
+  });
+
   test('take the startup taint off', async () => {
     const remove = await withoutTaint('pooled', STARTUP_TAINT.key);
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toBeUndefined();
   });
 
   test('give up a label that nobody else has, also when it is not listed', async () => {
-    const apply = (labels: object) => {
-      const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'alone', labels } };
+    const apply = (labels: object, annotations: object = {}) => {
+      const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'alone', labels, annotations } };
       return refusalOf(coordinator, 'alone', body, 'application/apply-patch+yaml', 'fieldManager=rollcall');
     };
-    await cluster.api.post(poolsPath(), poolLabelSet('alone', { person: '1' }));
-    await admissionKnows(cluster, 'alone', ['person', '1']);
     await register(cluster.api, 'alone', { [POOL]: 'alone', person: '1' });
-    expect(await apply({ size: 'xl', person: '1' })).toContain('does not ask for the labels size=xl');
-    await cluster.api.patch(`${poolsPath()}/alone`, { spec: { labels: { size: 'xl' } } });
-    await admissionKnows(cluster, 'alone', ['size', 'xl']);
-    expect(await apply({ size: 'xl', person: '1' })).toBeUndefined();
+    expect(await apply({ size: 'xl' })).toContain('may not change the labels size');
+    expect(await apply({ size: 'xl' }, { [MANAGED]: '["size"]' })).toBeUndefined();
+    await cluster.api.patch('/api/v1/nodes/alone', annotation(MANAGED, null));
     expect(await refusalOf(coordinator, 'alone', label('person', null))).toContain('may not change the labels person');
+    expect(await refusalOf(coordinator, 'alone', annotation(MANAGED, '["size"]'))).toBeUndefined();
     expect(await apply({})).toBeUndefined();
     expect((await readNode(cluster, 'alone')).metadata.labels).toEqual({ [POOL]: 'alone', person: '1' });
   });
@@ -147,36 +173,31 @@ describe('the coordinator may', () => {
     const gone = merge({ labels: { size: null, late: null } });
     expect(await refusalOf(coordinator, 'moved', gone, undefined, '')).toBeUndefined();
     const labels = { tier: 'lead', heavy: '1' };
-    expect(await applied('moved', { labels, annotations: { [MANAGED]: '["heavy","tier"]' } })).toBeUndefined();
-    expect(await applied('moved', { labels: { ...labels, size: 'xl' } })).toContain('does not ask for');
+    const annotations = { [MANAGED]: '["heavy","tier"]' };
+    expect(await applied('moved', { labels, annotations })).toBeUndefined();
+    const more = await applied('moved', { labels: { ...labels, size: 'xl' }, annotations });
+    expect(more).toContain('may not change the labels size');
   });
 
   test('write 500 labels of a pool, and remove them', async () => {
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`key-${index}`, `${index}`]));
-    await cluster.api.post(poolsPath(), poolLabelSet('large', {}));
     await register(cluster.api, 'large', { [POOL]: 'large' });
-    await cluster.api.patch(`${poolsPath()}/large`, { spec: { labels: many } });
-    await admissionKnows(cluster, 'large', ['key-499', '499']);
     const annotations = { [MANAGED]: JSON.stringify(Object.keys(many)) };
     const set = merge({ labels: many, annotations });
     expect(await refusalOf(coordinator, 'large', set, undefined, '')).toBeUndefined();
-    await cluster.api.patch(`${poolsPath()}/large`, [{ op: 'replace', path: '/spec/labels', value: {} }], JSON_PATCH);
-    await admissionKnows(cluster, 'large', ['key-499', undefined]);
     const none = Object.fromEntries(Object.keys(many).map((key) => [key, null]));
     const unset = merge({ labels: none, annotations: { [MANAGED]: null } });
     expect(await refusalOf(coordinator, 'large', unset, undefined, '')).toBeUndefined();
   });
 });
 
-test('one more label of a pool of 1,000 can be listed, and a label of a person not', async () => {
-  const thousand = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`key-${index}`, '1']));
-  const annotations = { [MANAGED]: JSON.stringify(Object.keys(thousand)) };
-  await register(cluster.api, 'huge', { [POOL]: 'huge', ...thousand }, { annotations });
-  await cluster.api.post(poolsPath(), poolLabelSet('huge', { ...thousand, more: '1' }));
-  await admissionKnows(cluster, 'huge', ['more', '1']);
-  const listing = (key: string) => annotation(MANAGED, JSON.stringify([...Object.keys(thousand), key]));
-  expect(await refusalOf(coordinator, 'huge', listing('more'))).toBeUndefined();
-  expect(await refusalOf(coordinator, 'huge', listing('person'))).toContain('labels to list: person');
+test('one more label of a pool of 900 can be listed, and a label of a person not', async () => {
+  const many = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`key-${index}`, '1']));
+  const annotations = { [MANAGED]: JSON.stringify(Object.keys(many)) };
+  await register(cluster.api, 'huge', { [POOL]: 'huge', person: '1', ...many }, { annotations });
+  const more = (key: string) => listing({ [key]: '1' }, [...Object.keys(many), key]);
+  expect(await refusalOf(coordinator, 'huge', more('more'))).toBeUndefined();
+  expect(await refusalOf(coordinator, 'huge', more('person'))).toContain('may not list the labels person');
 });
 
 describe('a list that nobody can read', () => {
@@ -194,8 +215,26 @@ describe('a list that nobody can read', () => {
 
 describe('the coordinator may not', () => {
   test.each([
-    ['set a foreign label', label('foreign', '1'), 'does not ask for the labels foreign=1'],
-    ['set another value than the pool asks for', label('size', 'xs'), 'does not ask for the labels size=xs'],
+    ['set a label that it does not list', label('foreign', '1'), 'may not change the labels foreign'],
+    ['take what it sets off the list', listing({ tier: 'x' }, ['gone']), 'may not change the labels tier'],
+    [
+      'list the label of a person, to remove it then',
+      annotation(MANAGED, '["person"]'),
+      'may not list the labels person',
+    ],
+    ['list it and give it another value', listing({ person: '2' }, ['person']), 'may not list the labels person'],
+    ['list it and remove it at once', listing({ person: null }, ['person']), 'may not change the labels person'],
+    [
+      'list what is not there, to have it later',
+      annotation(MANAGED, '["tier","later"]'),
+      'may not list the labels later',
+    ],
+    [
+      'list a role and set it',
+      listing({ 'node-role.kubernetes.io/y': '' }, ['node-role.kubernetes.io/y']),
+      'labels node-role',
+    ],
+    ['list a pool and set it', listing({ agentpool: 'x' }, ['agentpool']), 'may not change the labels agentpool'],
     ['remove the label of a person', label('person', null), 'may not change the labels person'],
     ['remove a label of the pool that is not listed', label(POOL, null), `may not change the labels ${POOL}`],
     ['put a node into another pool', label(POOL, 'lead'), `labels ${POOL}`],
@@ -204,7 +243,6 @@ describe('the coordinator may not', () => {
     ['take a role', label('node-role.kubernetes.io/x', null), 'may not change the labels node-role'],
     ['remove a reserved label that is listed', label('x.kubernetes.io/old', null), 'may not change the labels x.kub'],
     ['set another label of NFD', label('feature.node.kubernetes.io/cpu-x', '1'), 'labels feature'],
-    ['list what the pool does not ask for', annotation(MANAGED, '["person"]'), 'labels to list: person'],
     ['set a foreign annotation', annotation('foreign', '1'), 'may not change the annotations foreign'],
     ['remove a foreign annotation', annotation('mine', null), 'may not change the annotations mine'],
     ['close a node', merge({}, { spec: { unschedulable: true } }), 'may not change the spec'],
@@ -222,6 +260,7 @@ describe('the coordinator may not', () => {
   test.each([
     ['set a label of a pool', label('tier', 'lead'), 'may not change the labels tier'],
     ['remove what is not listed', label('person', null), 'may not change the labels person'],
+    ['set one that it lists', listing({ new: '1' }, ['new']), 'may not change the labels new'],
     ['list more, to remove it then', annotation(MANAGED, '["tier","person"]'), 'may not list the labels person'],
   ])('%s on a node in no pool', async (_what, body, problem) =>
     expect(await refusalOf(coordinator, 'left', body)).toContain(problem),
@@ -232,7 +271,7 @@ describe('the coordinator may not', () => {
   });
 
   test('apply a foreign label along with its own', async () => {
-    expect(await applied('pooled', { labels: { [WS_DAEMON]: 'true', foreign: '1' } })).toContain('foreign=1');
+    expect(await applied('pooled', { labels: { [WS_DAEMON]: 'true', foreign: '1' } })).toContain('labels foreign');
     expect(await applied('left', { labels: { [WS_DAEMON]: 'true', foreign: '1' } })).toContain('labels foreign');
   });
 
@@ -243,6 +282,23 @@ describe('the coordinator may not', () => {
     const remove = await withoutTaint('pooled', FOREIGN_TAINT.key);
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toContain(other);
     expect(await refusalOf(coordinator, 'untold', add(STARTUP_TAINT), JSON_PATCH)).toContain(other);
+    expect(await refusalOf(coordinator, 'untold', add(OLD_TAINT), JSON_PATCH)).toContain(other);
+    const reserved = await withoutTaint('served', RESERVED_TAINT.key);
+    expect(await refusalOf(coordinator, 'served', reserved, JSON_PATCH)).toContain(other);
+  });
+
+  test.each(['{"taints":["dedicated"]}', '{"labels":["person"]}', '["dedicated"]'])(
+    'list the keys of others as those of its services, to remove them then: %s',
+    async (list) => {
+      expect(await refusalOf(coordinator, 'served', annotation(SERVICE_KEYS, list))).toContain('may not list the keys');
+    },
+  );
+
+  test('take off what the node does not list', async () => {
+    const foreign = await withoutTaint('served', FOREIGN_TAINT.key);
+    expect(await refusalOf(coordinator, 'served', foreign, JSON_PATCH)).toContain(
+      'may not change the taints of others',
+    );
   });
 
   test('forge managedFields, to erase those of others or to remove what they set', async () => {
@@ -254,7 +310,10 @@ describe('the coordinator may not', () => {
       const erased = await refusalOf(coordinator, name, merge({ managedFields: [dummy] }));
       expect(erased).toContain('may not erase managedFields');
       const added = await refusalOf(coordinator, name, merge({ managedFields: [...(managedFields ?? []), forged] }));
-      expect(added).toMatch(/own the labels of others|to be owned/);
+      expect(added).toContain('may not own the labels of others');
+      const annotations = { [MANAGED]: '["gone","person","tier"]' };
+      const listed = merge({ managedFields: [...(managedFields ?? []), forged], annotations });
+      expect(await refusalOf(coordinator, name, listed)).toContain('may not list the labels person');
     }
   });
 
@@ -280,7 +339,7 @@ describe('the coordinator may not', () => {
     );
     await expect(coordinator.delete('/api/v1/nodes/pooled?dryRun=All')).rejects.toThrow(only);
     await expect(coordinator.patch('/api/v1/nodes/pooled/status?dryRun=All', label(WS_DAEMON, 'true'))).rejects.toThrow(
-      only,
+      'rollcall may change nothing but conditions of the status of a Node',
     );
   });
 });
@@ -292,16 +351,24 @@ describe('others', () => {
   });
 });
 
-describe('a NodePoolLabelSet that has just changed', () => {
-  test('is known to the fence when the coordinator hears of it, or a moment later', async () => {
-    await cluster.api.post(poolsPath(), poolLabelSet('quick', { n: '0' }));
-    await admissionKnows(cluster, 'quick', ['n', '0']);
-    await register(cluster.api, 'quick', { [POOL]: 'quick' });
-    for (let n = 1; n <= 20; n++) {
-      await cluster.api.patch(`${poolsPath()}/quick`, { spec: { labels: { n: `${n}` } } });
-      const isTaken = async () =>
-        (await refusalOf(coordinator, 'quick', label('n', `${n}`), undefined, '')) === undefined;
-      await waitFor('the label to be taken', isTaken, { everyMs: 1, timeoutMs: 5000 });
-    }
+describe('with prefixes for the labels of pools', () => {
+  beforeAll(async () => {
+    await installFence(cluster.controlPlane, { poolPrefixes: ['tier', 'example.com/'] });
+    await waitFor('the fence', () => refusalOf(coordinator, 'untold', listing({ size: 'xl' }, ['size'])));
   });
+
+  test.each([
+    ['set what begins so', 'untold', listing({ 'example.com/size': 'xl' }, ['example.com/size'])],
+    ['remove what was listed before', 'pooled', label('gone', null)],
+    ['set its own', 'untold', label(WS_DAEMON, 'true')],
+  ])('the coordinator may %s', async (_what, name, body) =>
+    expect(await refusalOf(coordinator, name, body)).toBeUndefined(),
+  );
+
+  test.each([
+    ['set others', listing({ foreign: '1' }, ['foreign']), 'may not change the labels foreign'],
+    ['change others that are listed', label('gone', '2'), 'may not change the labels gone'],
+  ])('the coordinator may not %s', async (_what, body, problem) =>
+    expect(await refusalOf(coordinator, 'pooled', body)).toContain(problem),
+  );
 });

@@ -14,7 +14,8 @@ const small = Array.from({ length: SMALL }, (_, index) => `small-${index}`);
 let stage: PoolStage;
 beforeAll(async () => {
   stage = await PoolStage.start({
-    fencePools: false,
+    // A set of so many nodes that is gone would wait for a person to notice.
+    coordinatorArgs: ['--mass-withdrawal-delay-seconds=0'],
     prepare: async (early) => {
       await eachOf([...large, ...small], 16, (name) => {
         const labels = { [POOL]: name.slice(0, 5) };

@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { SetStatus } from '@rollcall/coordinator/pool-status/set-status.ts';
+import type { SetStatus } from '@rollcall/coordinator/follow/pool-status/set-status.ts';
 import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
 import { ApiError } from '../../control-plane/api-client.ts';
 import { applyManifest, createNode, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
-import { installFence } from '../../rig/fence.ts';
 import { Rig } from '../../rig/rig.ts';
 import { NodeStates } from '../gitpod/node-states.ts';
 import { MANAGED, POOL, poolLabelSet, poolsPath } from './pool-cluster.ts';
@@ -52,31 +51,26 @@ export class PoolStage {
   #nodes = 0;
   #marks = 0;
   #markerPatches = 0;
-  readonly #fencePools: boolean;
 
-  private constructor(cluster: EmbeddedCluster, fencePools: boolean) {
+  private constructor(cluster: EmbeddedCluster) {
     this.cluster = cluster;
-    this.#fencePools = fencePools;
     this.api = cluster.api;
     this.states = new NodeStates(cluster.api);
   }
 
   /**
-   * `prepare` is done before a coordinator runs, with the CRD in place, or the one of upstream, or none. The fence for
-   * pools hears of a set a moment late, which costs requests, and takes no labels that two sets are at odds about.
+   * `prepare` is done before a coordinator runs, with the CRD in place, or the one of upstream, or none.
    */
   static async start({
     crd = 'ours',
-    fencePools = true,
     coordinatorArgs = [],
     prepare = async () => {},
   }: {
     crd?: 'ours' | 'upstream' | 'none';
-    fencePools?: boolean;
     coordinatorArgs?: readonly string[];
     prepare?: (stage: PoolStage) => Promise<void>;
   } = {}): Promise<PoolStage> {
-    const stage = new PoolStage(await embeddedCluster(), fencePools);
+    const stage = new PoolStage(await embeddedCluster());
     try {
       if (crd === 'ours') await stage.installCrd();
       if (crd === 'upstream') await stage.installCrd(JSON.stringify(UPSTREAM_CRD));
@@ -92,7 +86,6 @@ export class PoolStage {
   async installCrd(manifest?: string): Promise<void> {
     await applyManifest(this.cluster.controlPlane, manifest ?? (await readFile(CRD, 'utf8')));
     await waitFor('NodePoolLabelSets to be served', async () => (await this.api.list(poolsPath())).length >= 0);
-    if (this.#fencePools) await installFence(this.cluster.controlPlane, 'pools');
   }
 
   async stop(): Promise<void> {
@@ -194,10 +187,14 @@ export class PoolStage {
     this.#markerPatches += 2;
   }
 
-  /** Coordinator's PATCHes of Nodes as the API server counts them, by kind, those for {@link settled} left out. */
+  /**
+   * Coordinator's PATCHes of Nodes that were carried out, as the API server counts them, by kind, those for
+   * {@link settled} left out. The fence may hear of a change of a set later than the coordinator, and refuse some first.
+   */
   async #patches(): Promise<{ removals: number; applies: number }> {
     const { controlPlane } = this.cluster;
-    const count = (verb: string) => controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
+    const filter = { resource: 'nodes', subresource: '', code: '200' };
+    const count = (verb: string) => controlPlane.requestTotals({ ...filter, verb });
     return { removals: await count('PATCH'), applies: (await count('APPLY')) - this.#markerPatches };
   }
 

@@ -7,7 +7,7 @@ import { PoolStage } from './pool-stage.ts';
 
 let stage: PoolStage;
 beforeAll(async () => {
-  stage = await PoolStage.start({ fencePools: false });
+  stage = await PoolStage.start();
 });
 afterAll(() => stage?.stop());
 

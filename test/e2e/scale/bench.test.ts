@@ -5,6 +5,7 @@ import { benchCold } from '../../scale/cold.ts';
 import { benchJoin } from '../../scale/join.ts';
 import { Lab } from '../../scale/lab.ts';
 import { type Bench, type Measure, median, quantile } from '../../scale/result.ts';
+import { benchServices } from '../../scale/services.ts';
 import { benchSteady } from '../../scale/steady.ts';
 import { tableOf } from '../../scale/table.ts';
 
@@ -28,13 +29,18 @@ describe('with ten nodes the bench', () => {
     ['cold', benchCold],
     ['burst', benchBurst],
     ['steady', benchSteady],
-  ])('%s comes to its end, with a number for every measure and the right counts', async (_name, bench) => {
-    const measures = await bench(lab, OPTIONS);
-    expect(measures.filter(({ exactly }) => exactly !== undefined)).not.toEqual([]);
-    expect(miscounted(measures)).toEqual([]);
-    expect(measures.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
-    expect(lab.fleet.names).toHaveLength(OPTIONS.nodes);
-  });
+    ['services', benchServices],
+  ])(
+    '%s comes to its end, with a number for every measure and the right counts',
+    async (_name, bench) => {
+      const measures = await bench(lab, OPTIONS);
+      expect(measures.filter(({ exactly }) => exactly !== undefined)).not.toEqual([]);
+      expect(miscounted(measures)).toEqual([]);
+      expect(measures.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
+      expect(lab.fleet.names).toHaveLength(OPTIONS.nodes);
+    },
+    180_000,
+  );
 
   test('leaves out no node: labels go and come with what the agents say', async () => {
     await lab.fleet.report(['fleet-3'], { ready: false });

@@ -106,10 +106,17 @@ export class SchedulerStage {
     return (await waitFor(`${name} to be refused`, read, { timeoutMs, everyMs: 10 })) ?? '';
   }
 
+  /** Replaces the coordinator by one with further arguments; afterwards it leads. */
+  async restart(args: readonly string[]): Promise<void> {
+    await this.rig.endCoordinator(await this.rig.leader(), 'SIGTERM');
+    await this.rig.addCoordinator(args);
+    await this.rig.leader();
+  }
+
   /** Deletes every pod of the tests, not those of the services. */
-  async clear(): Promise<void> {
+  async clear(kept = /^(ws-daemon|registry-facade)-/): Promise<void> {
     const pods = await this.api.list<PodObject>(PODS);
-    const own = pods.filter(({ metadata }) => !/^(ws-daemon|registry-facade)-/.test(metadata.name));
+    const own = pods.filter(({ metadata }) => !kept.test(metadata.name));
     const remove = (name: string) =>
       this.api.delete(`${PODS}/${name}?gracePeriodSeconds=0`).catch((error: unknown) => {
         if (!(error instanceof ApiError) || error.status !== 404) throw error;

@@ -19,8 +19,14 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
   }),
   priorityClassName: text('A PriorityClass that is there already; empty: the one of priorityClass.', ''),
   nodeSelector: leaf('Nodes that it may run on.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
-  tolerations: leaf('Taints that it tolerates besides those that rollcall itself sets or removes.', TOLERATIONS, []),
-  affinity: leaf('Affinity of the pods.', ANY_OBJECT, {}),
+  tolerations: leaf('Taints that it tolerates besides every taint with the effect NoSchedule.', TOLERATIONS, []),
+  affinity: leaf('Affinity of the pods; empty: on no virtual node, and away from workspaces.', ANY_OBJECT, {}),
+  awayFromWorkspaces: text('Where affinity is empty, whether it may run beside the workspaces of users.', 'preferred', {
+    enum: ['preferred', 'required'],
+  }),
+  flowControl: section('What the API server does first.', {
+    enabled: flag('Install a FlowSchema and a priority level for its Lease and TokenReviews.', true),
+  }),
   topologySpreadConstraints: leaf(
     'How the replicas spread; empty: over nodes and zones, where that is possible.',
     OBJECTS,

@@ -1,8 +1,8 @@
 import { VERSION } from '@rollcall/common/version.ts';
+import { stringify } from 'yaml';
 import type { GeneratedBlock } from '../blocks.ts';
-import type { GeneratedFile } from '../manifests/files.ts';
-import { manifestText } from '../manifests/manifest.ts';
-import { POOL_LABEL_SET_CRD } from '../manifests/pool-label-set.ts';
+import { CRDS, type GeneratedFile } from '../manifests/files.ts';
+import { PROJECT, RUNBOOKS_URL } from '../project.ts';
 import { valuesSchema } from './schema.ts';
 import { chartTemplates } from './templates.ts';
 import { CHART_VALUES } from './values.ts';
@@ -13,12 +13,10 @@ const FOLDER = 'deploy/chart';
 
 /** What of the chart is made from the source. */
 export function chartFiles(): GeneratedFile[] {
-  const crd = { about: 'Labels for the nodes of a pool.', object: POOL_LABEL_SET_CRD };
   return [
     { file: `${FOLDER}/Chart.yaml`, content: chartYaml() },
     { file: `${FOLDER}/values.yaml`, content: valuesYaml(CHART_VALUES) },
     { file: `${FOLDER}/values.schema.json`, content: valuesSchema(CHART_VALUES) },
-    { file: `${FOLDER}/crds/nodepoollabelsets.yaml`, content: manifestText([crd]) },
     ...Object.entries(chartTemplates()).map(([name, content]) => ({ file: `${FOLDER}/templates/${name}`, content })),
   ];
 }
@@ -35,7 +33,33 @@ description: Keeps labels, taints and annotations of nodes true to what the agen
 type: application
 version: ${VERSION}
 appVersion: ${VERSION}
-# The validation of the CRD and the fence need it.
+# The validation of the CRDs and the fence need it.
 kubeVersion: '>=1.32.0-0'
-`;
+${stringify(about(), { lineWidth: 0 })}`;
+}
+
+/** What Helm and Artifact Hub show of the chart. */
+function about(): object {
+  const crds = CRDS.map(({ about: description, object }) => {
+    const spec = object['spec'] as { names: { kind: string }; versions: { name: string }[] };
+    const { kind } = spec.names;
+    return { kind, version: spec.versions[0]?.name, name: object.metadata.name, displayName: kind, description };
+  });
+  return {
+    home: PROJECT.home,
+    sources: [PROJECT.source],
+    maintainers: PROJECT.maintainers,
+    keywords: ['nodes', 'labels', 'taints', 'readiness', 'daemonset', 'hardware', 'node-feature-discovery'],
+    annotations: {
+      'artifacthub.io/category': 'monitoring-logging',
+      'artifacthub.io/license': 'Apache-2.0',
+      'artifacthub.io/operator': 'true',
+      'artifacthub.io/prerelease': String(VERSION.startsWith('0.')),
+      'artifacthub.io/crds': stringify(crds),
+      'artifacthub.io/links': stringify([
+        { name: 'Runbooks of the alerts', url: RUNBOOKS_URL },
+        { name: 'Changes', url: `${PROJECT.source}/blob/v${VERSION}/CHANGELOG.md` },
+      ]),
+    },
+  };
 }

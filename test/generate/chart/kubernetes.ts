@@ -28,6 +28,22 @@ export const NAMES: Schema = { type: 'array', items: { ...closed({ name: { type:
 /** A number of pods, or a share such as 10%; empty leaves it to the chart. */
 export const PODS_OR_SHARE: Schema = { type: ['integer', 'string'], pattern: '^([0-9]+%)?$', minimum: 0 };
 
+/** Virtual nodes run no DaemonSets, and what they run is on no machine: those of AWS Fargate, and of Virtual Kubelet. */
+export const NOT_VIRTUAL = {
+  nodeAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [
+        {
+          matchExpressions: [
+            { key: 'eks.amazonaws.com/compute-type', operator: 'NotIn', values: ['fargate'] },
+            { key: 'type', operator: 'NotIn', values: ['virtual-kubelet'] },
+          ],
+        },
+      ],
+    },
+  },
+};
+
 export function closed(properties: Readonly<Record<string, Schema>>): Schema {
   return { type: 'object', additionalProperties: false, properties };
 }

@@ -1,6 +1,6 @@
 import { dashboardConfigMap } from '../monitoring/dashboard.ts';
 import { podMonitors } from '../monitoring/pod-monitors.ts';
-import { prometheusRule } from '../monitoring/rules.ts';
+import { prometheusRule, type RuleSettings } from '../monitoring/rules.ts';
 import { generatedYaml, type MonitoringObject } from '../monitoring/text.ts';
 
 /** A template before the chart's own expressions are put in. */
@@ -10,13 +10,15 @@ export type Draft = {
   condition: string;
   /** What the helper for labels is given. */
   labels: string;
+  /** What comes after the labels, where there is something. */
+  annotations?: string;
 };
 
 /** What watches the programs, by the name of its template. The arguments are what stands for values of the chart. */
-export function monitoringDrafts(namespace: string, interval: string): Record<string, Draft> {
+export function monitoringDrafts(namespace: string, interval: string, rules: RuleSettings): Record<string, Draft> {
   return {
     'monitoring/pod-monitors.yaml': draft('podMonitor', 'What is scraped.', podMonitors({ namespace }, interval)),
-    'monitoring/prometheus-rule.yaml': draft('prometheusRule', 'The alerts.', [prometheusRule({ namespace })]),
+    'monitoring/prometheus-rule.yaml': draft('prometheusRule', 'The alerts.', [prometheusRule({ namespace }, rules)]),
     'monitoring/dashboard.yaml': draft('dashboard', 'The dashboard.', [dashboardConfigMap({ namespace })]),
   };
 }

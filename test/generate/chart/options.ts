@@ -1,6 +1,6 @@
 import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/options.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
 import type { ConfigOption } from './value.ts';
 
 /** Both programs have to be told the same of these, so the chart is told once. */
@@ -8,13 +8,16 @@ const OF_GITPOD = ['namespace', 'registryFacadePort', 'wsDaemonPort'];
 
 /** What the chart itself sets, as other objects depend on it. */
 export const SET_BY_CHART = {
-  agent: ['nodeName', 'hostIp', 'coordinatorCaFile', 'tokenFile', 'sysfsRoot', 'procfsRoot', 'listen'],
+  agent: ['nodeName', 'hostIp', 'coordinatorCaFile', 'tokenFile', 'sysfsRoot', 'procfsRoot', 'probePaths', 'listen'],
   coordinator: [
     ...[
       'kubeconfig',
       'master',
+      'gitpod',
       'labelDir',
       'rulesAllowedPrefixes',
+      'poolsAllowedPrefixes',
+      'servicesAllowedPrefixes',
       'reportsListen',
       'tls',
       'tlsCertFile',
@@ -35,6 +38,5 @@ function left(options: OptionTable, setByChart: readonly string[]): Record<strin
 
 function pick(options: OptionTable, wanted: (key: string) => boolean): Record<string, ConfigOption> {
   const entries = Object.entries<ConfigOption>(options);
-  const inFile = (option: ConfigOption) => option.type === 'records' || !option.flagOnly;
-  return Object.fromEntries(entries.filter(([key, option]) => wanted(key) && inFile(option)));
+  return Object.fromEntries(entries.filter(([key, option]) => wanted(key) && !option.flagOnly));
 }

@@ -1,4 +1,3 @@
-import type { Value } from '@rollcall/common/config/option.ts';
 import { closed } from './kubernetes.ts';
 import type { ConfigOption, Schema, ValueNode } from './value.ts';
 
@@ -33,18 +32,15 @@ function schemaOf(node: ValueNode): Schema {
   if (node.kind === 'leaf') return { description, ...node.schema };
   const properties =
     node.kind === 'section' ? mapValues(node.fields, schemaOf) : mapEntries(node.options, optionSchema);
-  return { description, ...closed(properties) };
+  const entries = node.kind === 'section' ? node.entries : undefined;
+  return {
+    description,
+    ...closed(properties),
+    ...(entries ? { patternProperties: { [entries.pattern]: entries.schema } } : {}),
+  };
 }
 
-function optionSchema(name: string, option: ConfigOption): Schema {
-  const { help: description } = option;
-  if (option.type !== 'records') return valueSchema(name, option);
-  const required = Object.keys(option.fields).filter((field) => option.fields[field]?.required);
-  const items = { ...closed(mapEntries(option.fields, valueSchema)), required };
-  return { description, type: 'array', maxItems: option.max, items };
-}
-
-function valueSchema(name: string, value: Value): Schema {
+export function optionSchema(name: string, value: ConfigOption): Schema {
   const description = value.help;
   const pattern = PATTERNS[name] === undefined ? {} : { pattern: PATTERNS[name] };
   switch (value.type) {

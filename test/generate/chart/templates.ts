@@ -1,6 +1,8 @@
-import { notReadyTaint, REGISTRY_FACADE, readyLabel, STARTUP_TAINT, WS_DAEMON } from '@rollcall/common/well-known.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/options.ts';
+import { notReadyTaint, REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
 import { fencePolicies } from '../manifests/fence-policy.ts';
+import { CRDS, pluralOf } from '../manifests/files.ts';
+import { manifestText } from '../manifests/manifest.ts';
 import { poolLabelsPolicy } from '../manifests/pool-labels-policy.ts';
 import { DEFAULT_SETTINGS, type PolicySettings } from '../manifests/settings.ts';
 import { GATE_SELECTOR, startupTaintPolicy } from '../manifests/startup-taint-policy.ts';
@@ -19,10 +21,15 @@ const PLACEHOLDERS = {
   label: ["'xx-label-xx'", '{{ include "rollcall.cel.labels" . }}'],
   taint: ["'xx-taint-xx'", '{{ include "rollcall.cel.taints" . }}'],
   poolLabels: ["'xx-pool-labels-xx'", '{{ include "rollcall.cel.poolLabels" . }}'],
+  poolPrefixes: ["'xx-pool-prefixes-xx'", '{{ include "rollcall.cel.poolPrefixes" . }}'],
   reservedDomains: ["'xx-reserved-domains-xx'", '{{ include "rollcall.cel.reservedDomains" . }}'],
   labelPrefixes: ["'xx-label-prefixes-xx'", '{{ include "rollcall.cel.labelPrefixes" . }}'],
+  servicePrefixes: ["'xx-service-prefixes-xx'", '{{ include "rollcall.cel.servicePrefixes" . }}'],
+  mayEvict: ["expression: 'false'", "expression: '{{ .Values.coordinator.config.allowNoExecute | default false }}'"],
+  conditions: ['xx-conditions-xx', '{{ ne (toString .Values.coordinator.config.servicesConditions) "false" | quote }}'],
   objectSelector: ['xx-object-selector-xx', '{{ include "rollcall.gateSelector" . }}'],
   interval: ['xx-interval-xx', '{{ .Values.monitoring.podMonitor.interval }}'],
+  runbooks: ['xx-runbooks-xx', '{{ trimSuffix "/" .Values.monitoring.prometheusRule.runbookUrl }}'],
 } as const;
 
 /** Settings whose every value is a placeholder. */
@@ -32,12 +39,12 @@ const SETTINGS: PolicySettings = {
   poolNamespace: word('poolNamespace'),
   services: [{ label: word('label'), taint: word('taint') }],
   poolLabels: [word('poolLabels')],
+  poolPrefixes: [word('poolPrefixes')],
   reservedDomains: [word('reservedDomains')],
   labelPrefixes: [word('labelPrefixes')],
+  servicePrefixes: [word('servicePrefixes')],
+  conditions: word('conditions'),
 };
-
-/** MutatingAdmissionPolicy has been in v1 since. */
-const MUTATING = '(semverCompare ">=1.36-0" .Capabilities.KubeVersion.Version)';
 
 const OF_COORDINATOR = 'list . "coordinator"';
 
@@ -46,12 +53,12 @@ export function chartTemplates(): Record<string, string> {
   const drafts: Record<string, Draft> = {
     'policies/pool-labels.yaml': {
       manifest: poolLabelsPolicy(SETTINGS),
-      condition: `and .Values.policies.poolLabels.enabled ${MUTATING}`,
+      condition: '.Values.policies.poolLabels.enabled',
       labels: OF_COORDINATOR,
     },
     'policies/startup-taint.yaml': {
       manifest: startupTaintPolicy(word('objectSelector')),
-      condition: `and .Values.policies.startupTaint.enabled ${MUTATING}`,
+      condition: '.Values.policies.startupTaint.enabled',
       labels: OF_COORDINATOR,
     },
     'policies/fence.yaml': {
@@ -64,7 +71,11 @@ export function chartTemplates(): Record<string, string> {
       condition: '.Values.rules.accelerators',
       labels: OF_COORDINATOR,
     },
-    ...monitoringDrafts(SETTINGS.namespace, word('interval')),
+    ...crdDrafts(),
+    ...monitoringDrafts(SETTINGS.namespace, word('interval'), {
+      runbooks: word('runbooks'),
+      threshold: ({ name }) => `xx-threshold-${name}-xx`,
+    }),
   };
   const rendered = Object.entries(drafts).map(([name, draft]) => [name, template(draft)]);
   return {
@@ -74,18 +85,34 @@ export function chartTemplates(): Record<string, string> {
   };
 }
 
+/** The CRDs, which Helm upgrades with the release, and leaves when it goes. */
+function crdDrafts(): Record<string, Draft> {
+  const entries = CRDS.map((crd): [string, Draft] => [
+    `crds/${pluralOf(crd)}.yaml`,
+    {
+      manifest: manifestText([crd]),
+      condition: '.Values.crds.install',
+      labels: OF_COORDINATOR,
+      annotations: '{{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n  {{- end }}',
+    },
+  ]);
+  return Object.fromEntries(entries);
+}
+
 function word(name: keyof typeof PLACEHOLDERS): string {
   return PLACEHOLDERS[name][0].replaceAll("'", '');
 }
 
 /** The template, with the labels of the chart on every object. Braces of the manifest's own are text. */
-function template({ manifest, condition, labels }: Draft): string {
+function template({ manifest, condition, labels, annotations }: Draft): string {
   let body = manifest.replace(/^#.*\n/, '').replaceAll('{{', '{{ "{{" }}');
   body = body.replace(
     /^metadata:\n {2}name: .*\n/gm,
-    (head) => `${head}  labels:\n    {{- include "rollcall.labels" (${labels}) | nindent 4 }}\n`,
+    (head) =>
+      `${head}  labels:\n    {{- include "rollcall.labels" (${labels}) | nindent 4 }}\n${annotations ? `  ${annotations}\n` : ''}`,
   );
   for (const [placeholder, expression] of Object.values(PLACEHOLDERS)) body = body.replaceAll(placeholder, expression);
+  body = body.replace(/xx-threshold-(\w+)-xx/g, '{{ .Values.monitoring.prometheusRule.thresholds.$1 }}');
   if (body.includes('xx-')) throw new Error('A placeholder stands where the chart does not look for it');
   return `{{- /* Generated by \`npm run generate\` from test/generate. */}}\n{{- if ${condition} }}\n${body}{{- end }}\n`;
 }
@@ -102,7 +129,6 @@ function sourceHelpers(): string {
     services: [WS_DAEMON, REGISTRY_FACADE],
     readyLabel: readyLabel('%s', '%s'),
     notReadyTaint: notReadyTaint('%s'),
-    startupTaint: STARTUP_TAINT,
     gateSelector: GATE_SELECTOR,
   };
   const defined = Object.entries(constants).map(([name, value]) => {

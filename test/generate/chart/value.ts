@@ -14,7 +14,21 @@ export type Leaf = {
 };
 
 /** Values that belong together. */
-export type Section = { kind: 'section'; help: string; fields: Readonly<Record<string, ValueNode>> };
+export type Section = {
+  kind: 'section';
+  help: string;
+  fields: Readonly<Record<string, ValueNode>>;
+  /** What is under any other key. */
+  entries?: Entries;
+};
+
+/** Values under keys that the user chooses. */
+export type Entries = {
+  help: string;
+  /** Of the keys. */
+  pattern: string;
+  schema: Schema;
+};
 
 /** Options of a program. Empty unless told, so that the program's own defaults hold. */
 export type Configuration = { kind: 'configuration'; help: string; options: Readonly<Record<string, ConfigOption>> };
@@ -22,8 +36,8 @@ export type Configuration = { kind: 'configuration'; help: string; options: Read
 export type ConfigOption = Option & { default?: unknown };
 export type ValueNode = Leaf | Section | Configuration;
 
-export function section(help: string, fields: Section['fields']): Section {
-  return { kind: 'section', help, fields };
+export function section(help: string, fields: Section['fields'], entries?: Entries): Section {
+  return { kind: 'section', help, fields, ...(entries ? { entries } : {}) };
 }
 
 export function configuration(help: string, options: Configuration['options']): Configuration {

@@ -10,7 +10,10 @@ function rows(path: string, node: ValueNode): string[][] {
   const below = (name: string) => (path === '' ? name : `${path}.${name}`);
   switch (node.kind) {
     case 'section':
-      return Object.entries(node.fields).flatMap(([name, each]) => rows(below(name), each));
+      return [
+        ...Object.entries(node.fields).flatMap(([name, each]) => rows(below(name), each)),
+        ...(node.entries ? [[code(below('NAME')), 'none', escaped(node.entries.help)]] : []),
+      ];
     case 'configuration': {
       const options = Object.entries(node.options);
       return options.map(([name, option]) => [code(below(name)), optionDefault(option), optionMeaning(option)]);
@@ -27,7 +30,7 @@ function choicesOf({ enum: choices }: Schema): string {
 }
 
 function optionDefault(option: ConfigOption): string {
-  if (option.type !== 'records' && option.defaultText !== undefined) return escaped(option.defaultText);
+  if (option.defaultText !== undefined) return escaped(option.defaultText);
   return option.default === undefined ? '' : code(JSON.stringify(option.default));
 }
 

@@ -16,12 +16,18 @@ function fieldsYaml(section: Section, indent: string): string {
 function nodeYaml(name: string, node: ValueNode, indent: string): string {
   switch (node.kind) {
     case 'section':
-      return `${indent}${name}:${fieldsYaml(node, `${indent}  `)}`;
+      return sectionYaml(name, node, indent);
     case 'configuration':
       return `${optionsComment(node, indent)}${indent}${name}: {}\n`;
     case 'leaf':
       return indented(yamlOf({ [name]: node.default }), indent);
   }
+}
+
+function sectionYaml(name: string, node: Section, indent: string): string {
+  const more = node.entries ? comment(node.entries.help, indent) : '';
+  const isEmpty = Object.keys(node.fields).length === 0;
+  return `${more}${indent}${name}:${isEmpty ? ' {}\n' : fieldsYaml(node, `${indent}  `)}`;
 }
 
 /** The options with their defaults, as they would be written. */

@@ -1,11 +1,16 @@
-import { FIELD_MANAGER, MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
+import {
+  FIELD_MANAGER,
+  KNOWN_TAINT_PREFIXES,
+  KUBELET_CONDITIONS,
+  MANAGED_LABELS_ANNOTATION,
+  SERVICE_KEYS_ANNOTATION,
+  STARTUP_TAINT,
+} from '@rollcall/common/well-known.ts';
+import { cel, celList, isInDomains } from './cel.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
-import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
-import type { PolicySettings } from './settings.ts';
+import { OWN_LABELS, OWN_TAINTS, type PolicySettings } from './settings.ts';
 
 const NAME = 'rollcall-fence';
-const POOLS_NAME = 'rollcall-fence-pools';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Under which the API server keeps those who have changed a Node, when there are too many. */
@@ -16,258 +21,264 @@ const LIST_LENGTH_MAX = 131_072;
 /** What may be in `spec` of a Node besides taints. */
 const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'configSource', 'externalID'];
 
-/** The coordinator may change what is its own on a Node, and nothing else. */
+/**
+ * The coordinator may change what is its own on a Node, and nothing else. The policy has no parameters: those would be
+ * evaluated one by one for each write of a Node by anybody, before it is asked who writes.
+ */
 export function fencePolicies(settings: PolicySettings): string {
   return manifestText([
     {
       about:
-        'Holds the coordinator to its own labels, annotations and taints of Nodes. Labels of pools are data: they pass\n' +
-        'here on nodes that are in a pool, and the second policy looks at them.',
-      object: staticFence(settings),
-    },
-    { about: 'For every Node.', object: binding(NAME, {}) },
-    {
-      about: 'Holds the coordinator, on nodes of a pool, to the labels that the NodePoolLabelSet of the pool asks for.',
-      object: poolFence(settings),
+        'Holds the coordinator to its own labels, annotations, taints and conditions of Nodes. Labels of pools are data:\n' +
+        'on nodes that are in a pool it may set those that it lists in the same request, where nobody else has them.',
+      object: fence(settings),
     },
     {
-      about: 'Every NodePoolLabelSet of this namespace counts, and of no other.',
-      object: binding(POOLS_NAME, {
-        paramRef: { namespace: settings.poolNamespace, selector: {}, parameterNotFoundAction: 'Allow' },
-      }),
+      about: 'For every Node.',
+      object: {
+        apiVersion: ADMISSION,
+        kind: 'ValidatingAdmissionPolicyBinding',
+        metadata: { name: NAME },
+        spec: { policyName: NAME, validationActions: ['Deny'] },
+      },
     },
   ]);
 }
 
-function binding(policyName: string, more: object): ManifestObject {
+function fence(settings: PolicySettings): ManifestObject {
+  const user = `system:serviceaccount:${settings.namespace}:rollcall-coordinator`;
   return {
     apiVersion: ADMISSION,
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: policyName },
-    spec: { policyName, validationActions: ['Deny'], ...more },
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: NAME },
+    spec: {
+      failurePolicy: 'Fail',
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['nodes', 'nodes/*'] }],
+      },
+      matchConditions: [{ name: 'only-the-coordinator', expression: `request.userInfo.username == '${user}'` }],
+      variables: variables(settings),
+      validations: VALIDATIONS,
+    },
   };
 }
 
-function policy(name: string, spec: object): ManifestObject {
-  return { apiVersion: ADMISSION, kind: 'ValidatingAdmissionPolicy', metadata: { name }, spec };
-}
-
-function onlyTheCoordinator({ namespace }: PolicySettings): object {
-  const user = `system:serviceaccount:${namespace}:rollcall-coordinator`;
-  return { name: 'only-the-coordinator', expression: `request.userInfo.username == '${user}'` };
-}
-
-/** Variables that both policies need: labels that change and are not the coordinator's own, and what it lists anew. */
-function changes({ services, labelPrefixes }: PolicySettings): { name: string; expression: string }[] {
-  const isOwn = '(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)))';
-  const annotationOf = (node: string) => `${node}.metadata.?annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')`;
-  const noise = ['[', ']', '"', ' ', '\\n', '\\r', '\\t'];
-  const keysIn = (list: string) => `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
+/** They are computed when a validation asks for them, and once. */
+function variables(settings: PolicySettings): { name: string; expression: string }[] {
+  const { services, labelPrefixes, servicePrefixes, poolLabels, poolPrefixes, reservedDomains, annotations } = settings;
   return [
-    { name: 'ownLabels', expression: celList(services.map(({ label }) => label)) },
+    { name: 'ownLabels', expression: celList([...services.map(({ label }) => label), ...OWN_LABELS]) },
     { name: 'ownPrefixes', expression: celList(labelPrefixes) },
+    { name: 'servicePrefixes', expression: celList(servicePrefixes) },
+    { name: 'mayEvict', expression: String(settings.allowNoExecute) },
+    { name: 'ownAnnotations', expression: celList(annotations) },
+    { name: 'ownTaints', expression: celList([...services.map(({ taint }) => taint), ...OWN_TAINTS]) },
+    { name: 'poolLabels', expression: celList(poolLabels) },
+    { name: 'poolPrefixes', expression: celList(poolPrefixes) },
+    { name: 'reservedDomains', expression: celList(reservedDomains) },
     { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
     { name: 'oldLabels', expression: 'oldObject.metadata.?labels.orValue({})' },
-    {
-      name: 'set',
-      expression: cel(`
-        variables.labels.map(k, k)
-          .filter(k, variables.oldLabels[?k] != variables.labels[?k] && !${isOwn})`),
-    },
-    {
-      name: 'removed',
-      expression: cel(`
-        variables.oldLabels.map(k, k)
-          .filter(k, !(k in variables.labels) && !${isOwn})`),
-    },
-    { name: 'list', expression: annotationOf('object') },
-    { name: 'oldList', expression: annotationOf('oldObject') },
+    { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
+    { name: 'oldAnnotations', expression: 'oldObject.metadata.?annotations.orValue({})' },
+    { name: 'fields', expression: 'object.metadata.?managedFields.orValue([])' },
+    { name: 'oldFields', expression: 'oldObject.metadata.?managedFields.orValue([])' },
+    { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
+    { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
+    { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
+    { name: 'list', expression: `variables.annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
+    { name: 'oldList', expression: `variables.oldAnnotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
+    { name: 'serviceList', expression: `variables.annotations[?'${SERVICE_KEYS_ANNOTATION}'].orValue('')` },
+    { name: 'oldServiceList', expression: `variables.oldAnnotations[?'${SERVICE_KEYS_ANNOTATION}'].orValue('')` },
+    { name: 'oldServiceKeys', expression: serviceKeysIn('variables.oldServiceList') },
+    { name: 'listed', expression: keysIn('variables.list') },
     { name: 'oldListed', expression: keysIn('variables.oldList') },
     {
-      // No list is so long, or so odd, that it costs anything where it stays as it is.
-      name: 'listedNow',
+      name: 'foreignLabels',
       expression: cel(`
-        variables.list == variables.oldList ? [] :
-        ${keysIn('variables.list')}.filter(k, k != '')`),
+        variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k]
+          && !(${IS_OWN}) && !(${IS_OF_POOL} && k in variables.listed))
+        + variables.oldLabels.filter(k, !(k in variables.labels)
+          && !(${IS_OWN}) && !(${IS_ORDINARY} && (k in variables.oldListed || k in variables.oldServiceKeys || ${IS_ALONE})))`),
     },
-    { name: 'ownedLabels', expression: ownedLabels('object') },
-    { name: 'oldOwnedLabels', expression: ownedLabels('oldObject') },
+    {
+      // No list is so long, or so odd, that it costs anything where it stays as it is.
+      name: 'foreignListed',
+      expression: cel(`
+        variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed)
+          && !(k in variables.labels && ${IS_OF_POOL} && (!(k in variables.oldLabels) || ${IS_ALONE})))`),
+    },
+    {
+      name: 'foreignAnnotations',
+      expression: cel(`
+        variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
+          && !(k in variables.ownAnnotations))
+        + variables.oldAnnotations.filter(k, !(k in variables.annotations) && !(k in variables.ownAnnotations))`),
+    },
+    {
+      // They may go, and never come: a service may be none any more, and the fence no longer know its keys.
+      name: 'removedTaints',
+      expression: cel(`
+        (['${STARTUP_TAINT}'] + variables.oldServiceKeys.filter(k, !${isInDomains('variables.reservedDomains')}
+          || ${celList(KNOWN_TAINT_PREFIXES)}.exists(p, k.startsWith(p))))
+          .filter(k, !variables.taints.exists(t, t.key == k))`),
+    },
+    { name: 'isStatus', expression: "request.?subResource.orValue('') == 'status'" },
+    { name: 'mayChangeConditions', expression: settings.conditions },
+    { name: 'conditions', expression: 'object.?status.?conditions.orValue([])' },
+    { name: 'oldConditions', expression: 'oldObject.?status.?conditions.orValue([])' },
+    {
+      name: 'conditionPrefixes',
+      expression: `variables.servicePrefixes.filter(p, !(p in ${celList(KNOWN_TAINT_PREFIXES)}))`,
+    },
+    {
+      // As with taints.
+      name: 'removedConditions',
+      expression: cel(`
+        variables.oldServiceKeys.filter(k, !(k in ${KUBELETS}) && !variables.conditions.exists(c, c.type == k))`),
+    },
+    { name: 'ownedLabels', expression: ownedLabels('variables.fields') },
+    { name: 'oldOwnedLabels', expression: ownedLabels('variables.oldFields') },
   ];
 }
 
+const KUBELETS = celList(KUBELET_CONDITIONS);
+// Of the label `k`.
+const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
+// What begins with a prefix for taints is no label of ours: kubelets may not have such a one.
+const IS_OWN = `k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (${IS_OF_SERVICE} && !${isInDomains("['k8s.io', 'kubernetes.io']")})`;
+/** A pool may have set it. */
+const IS_ORDINARY = `!(k in variables.poolLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isInDomains('variables.reservedDomains')}`;
+const IS_OF_POOL = `variables.isInPool && ${IS_ORDINARY} && variables.poolPrefixes.exists(p, k.startsWith(p))`;
+/** An apply of the coordinator named it, and nobody else did. */
+const IS_ALONE = `variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()).map(m, m.manager) == ['${FIELD_MANAGER}']`;
+
+/** The keys in the text of a list, and the empty string where there are none. */
+function keysIn(list: string): string {
+  const noise = ['[', ']', '"', ' ', '\\n', '\\r', '\\t'];
+  return `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
+}
+
+/** The same of a list of keys of services, whatever their kind. */
+function serviceKeysIn(list: string): string {
+  const noise = ['labels":', 'taints":', 'conditions":', '{', '}', '[', ']', '"'];
+  return `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
+}
+
 /** What the apply of the coordinator names of labels, as managedFields have it: `f:` before each key. */
-function ownedLabels(node: string): string {
+function ownedLabels(fields: string): string {
   return cel(`
-    ${node}.metadata.?managedFields.orValue([])
-      .filter(m, m.manager == '${FIELD_MANAGER}' && m.operation == 'Apply')
+    ${fields}.filter(m, m.manager == '${FIELD_MANAGER}' && m.operation == 'Apply')
       .map(m, m.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}))`);
 }
 
-/** Whether each label that the coordinator owns now, and did not own before, may be: `isFine` is about the key `k`. */
-function ownsNoOtherLabels(isFine: string): string {
-  const isKnown = 'variables.oldOwnedLabels.exists(o, f in o)';
-  const each = `[f.substring(2)].all(k, ${isFine})`;
-  return cel(`
-    variables.ownedLabels.all(fields, fields.all(f, f == '.' || ${isKnown} || ${each}))`);
-}
+// An entry of another field manager goes when all that it names was changed, or when there are too many of them.
+const isChanged = (kind: string, old: string) =>
+  `m.?fieldsV1[?'f:metadata'][?'f:${kind}'].orValue({}).all(f, f == '.' || variables.${kind}[?f.substring(2)] != variables.${old}[?f.substring(2)])`;
 
-function staticFence(settings: PolicySettings): ManifestObject {
-  const { services, poolLabels, reservedDomains, annotations } = settings;
-  const isOrdinary = `!(k in variables.nobodysLabels) && !${isInDomains('variables.reservedDomains')}`;
-  // An apply that no longer names a label removes it where nobody else owns it.
-  const ownersOf = "variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())";
-  const isAlone = `${ownersOf}.map(m, m.manager) == ['${FIELD_MANAGER}']`;
-  // An entry of another field manager goes when all that it names was changed, or when there are too many of them.
-  const isChanged = (kind: string) =>
-    cel(`
-      m.?fieldsV1[?'f:metadata'][?'f:${kind}'].orValue({}).all(f, f == '.'
-        || variables.${kind}[?f.substring(2)] != variables.${kind === 'labels' ? 'oldLabels' : 'oldAnnotations'}[?f.substring(2)])`);
-  const othersTaints = (node: string) =>
-    `${node}.filter(t, !(t.key in variables.ownTaints) && t.key != variables.removedTaint)`;
-  return policy(NAME, {
-    failurePolicy: 'Fail',
-    matchConstraints: {
-      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['nodes', 'nodes/*'] }],
-    },
-    matchConditions: [onlyTheCoordinator(settings)],
-    variables: [
-      ...changes(settings),
-      { name: 'listedAnew', expression: 'variables.listedNow.filter(k, !(k in variables.oldListed))' },
-      { name: 'fields', expression: 'object.metadata.?managedFields.orValue([])' },
-      { name: 'oldFields', expression: 'oldObject.metadata.?managedFields.orValue([])' },
-      { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
-      { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
-      { name: 'nobodysLabels', expression: celList([...poolLabels, MANAGED_LABELS_ANNOTATION]) },
-      { name: 'reservedDomains', expression: celList(reservedDomains) },
-      { name: 'isInPool', expression: `${poolOfNode('oldObject', poolLabels)} != ''` },
-      {
-        name: 'foreignLabels',
-        expression: cel(`
-          variables.set.filter(k, !(variables.isInPool && ${isOrdinary}))
-          + variables.removed.filter(k, !((k in variables.oldListed || ${isAlone}) && ${isOrdinary}))`),
-      },
-      { name: 'ownAnnotations', expression: celList(annotations) },
-      { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
-      { name: 'oldAnnotations', expression: 'oldObject.metadata.?annotations.orValue({})' },
-      {
-        name: 'foreignAnnotations',
-        expression: cel(`
-          (variables.annotations.map(k, k).filter(k, variables.oldAnnotations[?k] != variables.annotations[?k])
-          + variables.oldAnnotations.map(k, k).filter(k, !(k in variables.annotations)))
-            .filter(k, !(k in variables.ownAnnotations))`),
-      },
-      { name: 'ownTaints', expression: celList(services.map(({ taint }) => taint)) },
-      {
-        // It may go, and never come.
-        name: 'removedTaint',
-        expression: `variables.taints.exists(t, t.key == '${STARTUP_TAINT}') ? '' : '${STARTUP_TAINT}'`,
-      },
-    ],
-    validations: [
-      {
-        expression: "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''",
-        message: 'rollcall may change Nodes, and neither make nor delete them, nor use what is below them',
-      },
-      {
-        expression: 'size(variables.foreignLabels) == 0',
-        messageExpression: "'rollcall may not change the labels ' + variables.foreignLabels.join(', ')",
-      },
-      {
-        expression: 'size(variables.foreignAnnotations) == 0',
-        messageExpression: "'rollcall may not change the annotations ' + variables.foreignAnnotations.join(', ')",
-      },
-      {
-        expression: 'variables.isInPool || size(variables.listedAnew) == 0',
-        messageExpression:
-          "'rollcall may not list the labels ' + variables.listedAnew.join(', ') + ' on a node in no pool'",
-      },
-      {
-        expression: `variables.list == variables.oldList || size(variables.list) <= ${LIST_LENGTH_MAX}`,
-        message: `rollcall may not write a list of labels of more than ${LIST_LENGTH_MAX} characters`,
-      },
-      {
-        expression: `${othersTaints('variables.taints')}\n== ${othersTaints('variables.oldTaints')}`,
-        message: 'rollcall may not change the taints of others, and only remove the one that gates new nodes',
-      },
-      {
-        expression: cel(`
-          variables.taints.all(t, !(t.key in variables.ownTaints) || variables.oldTaints.exists(o, o == t)
-            || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))`),
-        message: 'rollcall may add its taints with the value true and the effect NoSchedule only',
-      },
-      {
-        expression: SPEC_FIELDS.map((field) => `object.spec.?${field} == oldObject.spec.?${field}`).join('\n&& '),
-        message: 'rollcall may not change the spec of a Node',
-      },
-      {
-        expression: ['ownerReferences', 'finalizers']
-          .map((field) => `object.metadata.?${field} == oldObject.metadata.?${field}`)
-          .join('\n&& '),
-        message: 'rollcall may not change owners or finalizers',
-      },
-      {
-        expression: cel(`
-          variables.fields.exists(n, n.manager == '${MERGED_MANAGERS}')
-          || variables.oldFields.all(m, m.manager == '${FIELD_MANAGER}'
-            || variables.fields.exists(n,
-              n.manager == m.manager && n.operation == m.operation && n.?subresource == m.?subresource)
-            || (m.?fieldsV1.orValue({}).all(f, f == 'f:metadata'
-                || (f == 'f:spec' && variables.taints != variables.oldTaints))
-              && ${isChanged('labels')}
-              && ${isChanged('annotations')}))`),
-        message: 'rollcall may not erase managedFields',
-      },
-      {
-        expression: ownsNoOtherLabels(
-          `(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (variables.isInPool && ${isOrdinary}))`,
-        ),
-        message: 'rollcall may not own the labels of others',
-      },
-    ],
-  });
-}
+/** It owned nothing of the status but of conditions that are gone, or are of services. */
+const HAS_NO_STATUS = `m.fieldsV1['f:status'].all(g, g == 'f:conditions') && m.fieldsV1['f:status']['f:conditions'].all(k, k == '.' || variables.conditionPrefixes.exists(p, k.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(c, k == 'k:{"type":"' + c.type + '"}'))`;
 
-function poolFence(settings: PolicySettings): ManifestObject {
-  return policy(POOLS_NAME, {
-    // Where the API server cannot find what the parameters are, it would refuse everybody's every change of a Node.
-    failurePolicy: 'Ignore',
-    paramKind: POOL_LABEL_SET_PARAMS,
-    matchConstraints: {
-      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
-    },
-    matchConditions: [
-      onlyTheCoordinator(settings),
-      { name: 'of-this-pool', expression: `${poolOfNode('oldObject', settings.poolLabels)}\n== ${POOL_OF_PARAMS}` },
-    ],
-    variables: [
-      ...changes(settings).filter(({ name }) => name !== 'removed'),
-      { name: 'wanted', expression: 'params.?spec.?labels.orValue({})' },
-      { name: 'unwanted', expression: 'variables.set.filter(k, variables.wanted[?k] != variables.labels[?k])' },
-      {
-        name: 'unwantedListed',
-        expression: 'variables.listedNow.filter(k, !(k in variables.wanted) && !(k in variables.oldListed))',
-      },
-    ],
-    validations: [
-      {
-        expression: 'size(variables.unwanted) == 0',
-        messageExpression: cel(`
-          'NodePoolLabelSet ' + params.metadata.name + ' does not ask for the labels '
-          + variables.unwanted.map(k, k + '=' + variables.labels[k]).join(', ')`),
-      },
-      {
-        expression: 'size(variables.unwantedListed) == 0',
-        messageExpression: cel(`
-          'NodePoolLabelSet ' + params.metadata.name + ' does not ask for the labels to list: '
-          + variables.unwantedListed.join(', ')`),
-      },
-      {
-        expression: ownsNoOtherLabels(
-          '(k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || k in variables.wanted)',
-        ),
-        messageExpression:
-          "'NodePoolLabelSet ' + params.metadata.name + ' does not ask for labels that are to be owned'",
-      },
-    ],
-  });
-}
+/** Of the taint `t`: the startup taint has such a prefix, and may only go. */
+const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
+
+const othersTaints = (node: string) =>
+  `${node}.filter(t, !(t.key in variables.ownTaints) && !(t.key in variables.removedTaints) && !(${IS_TAINT_OF_SERVICE}))`;
+
+const othersConditions = (conditions: string) =>
+  `${conditions}.filter(c, !(c.type in variables.removedConditions) && (c.type in ${KUBELETS} || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))`;
+
+/** That two maps do not differ but for one field. */
+const isSameBut = (field: string, one: string, other: string) =>
+  `${one}.all(f, f == '${field}' || ${one}[f] == ${other}[?f].orValue(null)) && ${other}.all(f, f == '${field}' || f in ${one})`;
+
+const VALIDATIONS = [
+  {
+    expression: "request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)",
+    message: 'rollcall may change Nodes, and neither make nor delete them, nor use what is below them',
+  },
+  {
+    // What a Node has besides, now or in another version of Kubernetes, counts as well.
+    expression: cel(`
+      !variables.isStatus || (variables.mayChangeConditions
+        && ${isSameBut('conditions', 'object.status', 'oldObject.status')}
+        && ${isSameBut('managedFields', 'object.metadata', 'oldObject.metadata')})`),
+    message: 'rollcall may change nothing but conditions of the status of a Node',
+  },
+  {
+    expression: cel(`
+      !variables.isStatus
+      || ${othersConditions('variables.conditions')} == ${othersConditions('variables.oldConditions')}`),
+    message: 'rollcall may not change the conditions of others, and only remove what is listed as that of a service',
+  },
+  {
+    expression: 'size(variables.foreignLabels) == 0',
+    messageExpression: "'rollcall may not change the labels ' + variables.foreignLabels.join(', ')",
+  },
+  {
+    expression: 'size(variables.foreignListed) == 0',
+    messageExpression: "'rollcall may not list the labels ' + variables.foreignListed.join(', ')",
+  },
+  {
+    expression: 'size(variables.foreignAnnotations) == 0',
+    messageExpression: "'rollcall may not change the annotations ' + variables.foreignAnnotations.join(', ')",
+  },
+  {
+    expression: `variables.list == variables.oldList || size(variables.list) <= ${LIST_LENGTH_MAX}`,
+    message: `rollcall may not write a list of labels of more than ${LIST_LENGTH_MAX} characters`,
+  },
+  {
+    expression: cel(`
+      variables.serviceList == variables.oldServiceList
+      || ${serviceKeysIn('variables.serviceList')}.all(k, k == '' || k in variables.oldServiceKeys
+        || k in variables.ownTaints || k in variables.ownLabels || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))`),
+    message: 'rollcall may not list the keys of others as those of its services',
+  },
+  {
+    expression: cel(`
+      variables.taints == variables.oldTaints
+      || ${othersTaints('variables.taints')} == ${othersTaints('variables.oldTaints')}`),
+    message:
+      'rollcall may not change the taints of others, and only remove what gates new nodes or is listed as that of a service',
+  },
+  {
+    expression: cel(`
+      variables.taints.all(t, !(t.key in variables.ownTaints) || variables.oldTaints.exists(o, o == t)
+        || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))`),
+    message: 'rollcall may add its taints with the value true and the effect NoSchedule only',
+  },
+  {
+    expression: cel(`
+      variables.taints.all(t, t.effect != 'NoExecute' || variables.oldTaints.exists(o, o == t)
+        || (variables.mayEvict && ${IS_TAINT_OF_SERVICE}))`),
+    message: 'rollcall may not add a taint that evicts pods',
+  },
+  {
+    expression: SPEC_FIELDS.map((field) => `object.spec.?${field} == oldObject.spec.?${field}`).join('\n&& '),
+    message: 'rollcall may not change the spec of a Node',
+  },
+  {
+    expression: ['ownerReferences', 'finalizers']
+      .map((field) => `object.metadata.?${field} == oldObject.metadata.?${field}`)
+      .join('\n&& '),
+    message: 'rollcall may not change owners or finalizers',
+  },
+  {
+    expression: cel(`
+      variables.oldFields.all(m, m.manager == '${FIELD_MANAGER}'
+        || variables.fields.exists(n,
+          n.manager == m.manager && n.operation == m.operation && n.?subresource == m.?subresource)
+        || variables.fields.exists(n, n.manager == '${MERGED_MANAGERS}')
+        || (m.?fieldsV1.orValue({}).all(f, f == 'f:metadata'
+            || (f == 'f:spec' && variables.taints != variables.oldTaints)
+            || (f == 'f:status' && variables.isStatus && ${HAS_NO_STATUS}))
+          && ${isChanged('labels', 'oldLabels')}
+          && ${isChanged('annotations', 'oldAnnotations')}))`),
+    message: 'rollcall may not erase managedFields',
+  },
+  {
+    expression: cel(`
+      variables.ownedLabels.all(fields, fields.all(f, f == '.' || variables.oldOwnedLabels.exists(o, f in o)
+        || [f.substring(2)].all(k, ${IS_OWN} || (${IS_OF_POOL} && k in variables.listed))))`),
+    message: 'rollcall may not own the labels of others',
+  },
+];

@@ -1,5 +1,7 @@
 import { fencePolicies } from './fence-policy.ts';
 import { manifestText } from './manifest.ts';
+import { NODE_HOLD_CRD } from './node-hold.ts';
+import { NODE_SERVICE_CRD } from './node-service.ts';
 import { POOL_LABEL_SET_CRD } from './pool-label-set.ts';
 import { poolLabelsPolicy } from './pool-labels-policy.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
@@ -10,11 +12,26 @@ export type GeneratedFile = { file: string; content: string };
 
 /** Every manifest that is applied as it is. */
 export function manifestFiles(): GeneratedFile[] {
-  const crd = { about: 'Labels for the nodes of a pool.', object: POOL_LABEL_SET_CRD };
   return [
-    { file: 'deploy/crds/nodepoollabelsets.yaml', content: manifestText([crd]) },
+    ...crdFiles(),
     { file: 'deploy/policies/pool-labels.yaml', content: poolLabelsPolicy(DEFAULT_SETTINGS) },
     { file: 'deploy/policies/startup-taint.yaml', content: startupTaintPolicy() },
     { file: 'deploy/policies/fence.yaml', content: fencePolicies(DEFAULT_SETTINGS) },
   ];
+}
+
+/** What is installed as CRDs, and what each is for. */
+export const CRDS = [
+  { about: 'Labels for the nodes of a pool.', object: POOL_LABEL_SET_CRD },
+  { about: 'Services that have to be up on nodes.', object: NODE_SERVICE_CRD },
+  { about: 'Pods that keep their nodes.', object: NODE_HOLD_CRD },
+];
+
+/** The CRDs, each in a file. */
+function crdFiles(): GeneratedFile[] {
+  return CRDS.map((crd) => ({ file: `deploy/crds/${pluralOf(crd)}.yaml`, content: manifestText([crd]) }));
+}
+
+export function pluralOf({ object }: (typeof CRDS)[number]): string {
+  return object.metadata.name.split('.')[0] ?? '';
 }

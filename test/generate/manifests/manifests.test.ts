@@ -9,7 +9,15 @@ import { DEFAULT_SETTINGS } from './settings.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 
-type Manifest = { kind: string; metadata: { name: string } };
+type Manifest = {
+  kind: string;
+  metadata: { name: string };
+  spec: {
+    paramKind?: object;
+    variables?: { name: string }[];
+    matchConstraints?: { resourceRules: { operations: string[] }[] };
+  };
+};
 
 function objectsIn(text: string): Manifest[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
@@ -42,15 +50,36 @@ describe('the manifests', () => {
 
   test('are for one namespace, and for another one with another setting', () => {
     const elsewhere = { ...DEFAULT_SETTINGS, namespace: 'elsewhere', poolNamespace: 'elsewhere' };
+    expect(fencePolicies(elsewhere)).toContain("'system:serviceaccount:elsewhere:rollcall-coordinator'");
+    expect(poolLabelsPolicy(elsewhere)).toContain('namespace: elsewhere');
     for (const render of [fencePolicies, poolLabelsPolicy]) {
-      expect(render(elsewhere)).toMatch(/namespace: elsewhere/);
       expect(render(elsewhere)).not.toMatch(/namespace: rollcall|serviceaccount:rollcall/);
     }
   });
 
+  test('name each of their variables once', () => {
+    for (const { content } of manifestFiles().filter(({ file }) => file.startsWith('deploy/policies/'))) {
+      for (const { spec } of objectsIn(content)) {
+        const names = spec.variables?.map(({ name }) => name) ?? [];
+        expect(names).toEqual([...new Set(names)]);
+      }
+    }
+  });
+
+  test('have no parameters where a Node is changed: each would be evaluated for each write by anybody', () => {
+    for (const { content } of manifestFiles().filter(({ file }) => file.startsWith('deploy/policies/'))) {
+      for (const { kind, spec } of objectsIn(content)) {
+        if (!spec.paramKind) continue;
+        const operations = spec.matchConstraints?.resourceRules.flatMap((rule) => rule.operations);
+        expect([kind, operations]).toEqual(['MutatingAdmissionPolicy', ['CREATE']]);
+      }
+    }
+  });
+
   test('quote no name in a way that would end a string of CEL', () => {
-    const { services, poolLabels, reservedDomains, labelPrefixes, annotations } = DEFAULT_SETTINGS;
+    const { services, poolLabels, poolPrefixes, reservedDomains, labelPrefixes, annotations } = DEFAULT_SETTINGS;
     const names = [...poolLabels, ...reservedDomains, ...labelPrefixes, ...annotations];
+    names.push(...poolPrefixes.filter((prefix) => prefix !== ''));
     for (const { label, taint } of services) names.push(label, taint);
     expect(names.filter((name) => !/^[A-Za-z0-9./_-]+$/.test(name))).toEqual([]);
   });

@@ -1,4 +1,14 @@
 import { cel } from './cel.ts';
+import {
+  column,
+  conditions,
+  count,
+  KEY_RULE,
+  LABEL_VALUE,
+  observedGeneration,
+  ofCondition,
+  text,
+} from './crd-parts.ts';
 import type { ManifestObject } from './manifest.ts';
 
 const GROUP = 'labels.banzaicloud.io';
@@ -7,12 +17,6 @@ const GROUP = 'labels.banzaicloud.io';
 export const POOL_LABEL_SET_PARAMS = { apiVersion: `${GROUP}/v1alpha1`, kind: 'NodePoolLabelSet' };
 
 const REFUSED_KEYS_MAX = 20;
-/** An API server's own rule for the value of a label, which is empty or at most 63 characters. */
-const LABEL_VALUE = { type: 'string', maxLength: 63, pattern: '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$' };
-const KEY_RULE =
-  'it must be NAME or DOMAIN/NAME, a name of at most 63 letters, digits, "-", "_" and ".", the first and the last no ' +
-  'punctuation, the domain in lower case';
-
 const spec = {
   description: 'What the nodes of the pool should have.',
   type: 'object',
@@ -47,40 +51,11 @@ const spec = {
   },
 };
 
-const text = (description: string, more: object = {}) => ({ description, type: 'string', ...more });
-const count = (description: string) => ({ description, type: 'integer', format: 'int32', minimum: 0 });
-
-const condition = {
-  type: 'object',
-  required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
-  properties: {
-    type: text('Accepted: every label can be set. Ready: every node of the pool has the labels.', { maxLength: 316 }),
-    status: text('True, False or Unknown.', { enum: ['True', 'False', 'Unknown'] }),
-    reason: text('Why, as one word.', {
-      maxLength: 1024,
-      minLength: 1,
-      pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
-    }),
-    message: text('Why, as a sentence.', { maxLength: 32768 }),
-    lastTransitionTime: text('Since when the status is what it is.', { format: 'date-time' }),
-    observedGeneration: {
-      description: 'The metadata.generation that this is about.',
-      type: 'integer',
-      format: 'int64',
-      minimum: 0,
-    },
-  },
-};
-
 const status = {
   description: 'What became of it. Written by rollcall.',
   type: 'object',
   properties: {
-    observedGeneration: {
-      description: 'The metadata.generation that the rest is about.',
-      type: 'integer',
-      format: 'int64',
-    },
+    observedGeneration,
     nodesMatched: count('Nodes of the pool.'),
     nodesLabelled: count('Nodes of the pool that have all labels that can be set.'),
     nodesInConflict: count('Nodes on which somebody else gave one of the labels another value, which stays.'),
@@ -95,33 +70,21 @@ const status = {
         properties: { key: text('The key of the label.'), reason: text('Why it is not set.') },
       },
     },
-    conditions: {
-      description: 'How it stands: Accepted and Ready.',
-      type: 'array',
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['type'],
-      items: condition,
-    },
+    conditions: conditions(
+      'How it stands: Accepted and Ready.',
+      'Accepted: every label can be set. Ready: every node of the pool has the labels.',
+    ),
   },
 };
-
-const column = (name: string, type: string, jsonPath: string, description: string, priority = 0) => ({
-  name,
-  type,
-  jsonPath,
-  description,
-  ...(priority > 0 ? { priority } : {}),
-});
-const ofReady = (field: string) => `.status.conditions[?(@.type=="Ready")].${field}`;
 
 const columns = [
   column('Pool', 'string', '.spec.pool', 'The pool, where it is not the name.'),
   column('Nodes', 'integer', '.status.nodesMatched', 'Nodes of the pool.'),
   column('Labelled', 'integer', '.status.nodesLabelled', 'Those that have all labels.'),
   column('Conflicts', 'integer', '.status.nodesInConflict', 'Those on which a label has another value.', 1),
-  column('Accepted', 'string', '.status.conditions[?(@.type=="Accepted")].status', 'Every label can be set.'),
-  column('Ready', 'string', ofReady('status'), 'Every node has the labels.'),
-  column('Message', 'string', ofReady('message'), 'Why it is ready or not.', 1),
+  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Every label can be set.'),
+  column('Ready', 'string', ofCondition('Ready', 'status'), 'Every node has the labels.'),
+  column('Message', 'string', ofCondition('Ready', 'message'), 'Why it is ready or not.', 1),
   column('Age', 'date', '.metadata.creationTimestamp', 'Since it was made.'),
 ];
 

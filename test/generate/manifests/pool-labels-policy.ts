@@ -2,14 +2,20 @@ import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
 import { manifestText } from './manifest.ts';
 import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
-import type { PolicySettings } from './settings.ts';
+import { OWN_LABELS, OWN_PREFIXES, type PolicySettings } from './settings.ts';
 
 const NAME = 'rollcall-pool-labels';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Nodes get the labels of their pool in the request that creates them. */
-export function poolLabelsPolicy({ poolNamespace, services, poolLabels, reservedDomains }: PolicySettings): string {
-  const reservedLabels = [...poolLabels, MANAGED_LABELS_ANNOTATION, ...services.map(({ label }) => label)];
+export function poolLabelsPolicy(settings: PolicySettings): string {
+  const { poolNamespace, services, poolLabels, poolPrefixes, reservedDomains } = settings;
+  const reservedLabels = [
+    ...poolLabels,
+    MANAGED_LABELS_ANNOTATION,
+    ...OWN_LABELS,
+    ...services.map(({ label }) => label),
+  ];
   return manifestText([
     {
       about:
@@ -34,6 +40,8 @@ export function poolLabelsPolicy({ poolNamespace, services, poolLabels, reserved
           ],
           variables: [
             { name: 'reservedLabels', expression: celList(reservedLabels) },
+            { name: 'reservedPrefixes', expression: celList(OWN_PREFIXES) },
+            { name: 'prefixes', expression: celList(poolPrefixes) },
             { name: 'reservedDomains', expression: celList(reservedDomains) },
             { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
             {
@@ -44,6 +52,8 @@ export function poolLabelsPolicy({ poolNamespace, services, poolLabels, reserved
                   && !format.qualifiedName().validate(k).hasValue()
                   && !format.labelValue().validate(v).hasValue()
                   && !(k in variables.reservedLabels)
+                  && !variables.reservedPrefixes.exists(p, k.startsWith(p))
+                  && variables.prefixes.exists(p, k.startsWith(p))
                   && !${isInDomains('variables.reservedDomains')},
                   {k: v})`),
             },

@@ -1,15 +1,9 @@
-import {
-  DEVICE_IDENTITY_PREFIX,
-  FACT_PREFIX,
-  IMPLIED_LABELS_ANNOTATION,
-  MANAGED_LABELS_ANNOTATION,
-  SCALE_DOWN_DISABLED,
-  SCHEDULING_HINT_ANNOTATION,
-  WITHDRAWN_LABELS_ANNOTATION,
-} from '@rollcall/common/well-known.ts';
-import { DEFAULT_POOL_LABELS } from '@rollcall/coordinator/pools.ts';
-import { KUBERNETES_DOMAINS } from '@rollcall/coordinator/reserved-domains.ts';
-import { resolveServices, type Service } from '@rollcall/coordinator/services.ts';
+import { KNOWN_TAINT_PREFIXES, SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
+import type { KeyEntry } from '@rollcall/coordinator/setup/keys/key-entry.ts';
+import { OWN_KEYS } from '@rollcall/coordinator/setup/keys/own-keys.ts';
+import { KUBERNETES_DOMAINS } from '@rollcall/coordinator/setup/keys/reserved-domains.ts';
+import { DEFAULT_POOL_LABELS } from '@rollcall/coordinator/setup/pools.ts';
+import { type GitpodOptions, gitpodServices, type Service } from '@rollcall/coordinator/setup/services.ts';
 
 /** What the policies depend on. */
 export type PolicySettings = {
@@ -17,38 +11,63 @@ export type PolicySettings = {
   namespace: string;
   /** Where the NodePoolLabelSets are. */
   poolNamespace: string;
-  services: readonly Pick<Service, 'label' | 'taint'>[];
+  /** Keys of the services that need not be written. */
+  services: readonly { label: string; taint: string }[];
   /** Labels that name the pool of a node, the first that has a value counts. */
   poolLabels: readonly string[];
+  /** What labels of pools begin with; the empty string for any. */
+  poolPrefixes: readonly string[];
   /** Where no NodePoolLabelSet may set a label. */
   reservedDomains: readonly string[];
   /** What the keys of labels begin with that the coordinator may set on any node. */
   labelPrefixes: readonly string[];
+  /** What the keys of labels and taints of NodeServices, and their conditions, begin with. */
+  servicePrefixes: readonly string[];
+  /** Whether taints of NodeServices may evict pods. */
+  allowNoExecute: boolean;
+  /** Whether the coordinator may change conditions of Nodes: `true` or `false`, in CEL. */
+  conditions: string;
   /** Annotations that the coordinator may set. */
   annotations: readonly string[];
 };
+
+/** Labels that rollcall decides about and nobody may ask for, beside those of services; and what such labels begin with. */
+export const OWN_LABELS = namesOf(({ kind }) => kind === 'label');
+export const OWN_PREFIXES: readonly string[] = OWN_KEYS.flatMap(({ keys }) => ('prefix' in keys ? [keys.prefix] : []));
+
+/** Taints that the coordinator may add, beside those of services. */
+export const OWN_TAINTS = namesOf(({ kind, fence }) => kind === 'taint' && fence !== 'remove');
+
+/** What the services publish that are known without being written. */
+export function keysOfServices(change: Partial<GitpodOptions>): PolicySettings['services'] {
+  return builtInServices(change).map(({ publish: { label = '', taint } }) => ({ label, taint: taint?.key ?? '' }));
+}
+
+/** The services that are known without being written, with every option as it is by default but these. */
+export function builtInServices(change: Partial<GitpodOptions>): Service[] {
+  const ports = { wsDaemonPort: 8080, registryFacadePort: 31750 };
+  return gitpodServices({ gitpod: true, namespace: 'default', ...ports, requirePod: true, ...change });
+}
+
+/** What NodeServices may publish unless somebody says more. */
+export const DEFAULT_SERVICE_PREFIXES: readonly string[] = [SERVICE_LABEL_PREFIX, ...KNOWN_TAINT_PREFIXES];
 
 /** An installation into the namespace `rollcall`, for Gitpod in `default`, with every option as it is by default. */
 export const DEFAULT_SETTINGS: PolicySettings = {
   namespace: 'rollcall',
   poolNamespace: 'rollcall',
-  services: resolveServices({ namespace: 'default', wsDaemonPort: 8080, registryFacadePort: 31750, services: [] }),
+  services: keysOfServices({}),
   poolLabels: DEFAULT_POOL_LABELS,
+  poolPrefixes: [''],
   reservedDomains: KUBERNETES_DOMAINS,
-  labelPrefixes: [
-    'feature.node.kubernetes.io/usb-',
-    'feature.node.kubernetes.io/pci-',
-    'beta.devicetree.org/',
-    DEVICE_IDENTITY_PREFIX,
-    FACT_PREFIX,
-    // Of the rules in deploy/rules.
-    'accelerators/',
-  ],
-  annotations: [
-    SCALE_DOWN_DISABLED,
-    MANAGED_LABELS_ANNOTATION,
-    IMPLIED_LABELS_ANNOTATION,
-    WITHDRAWN_LABELS_ANNOTATION,
-    SCHEDULING_HINT_ANNOTATION,
-  ],
+  // With that of the rules in deploy/rules.
+  labelPrefixes: [...OWN_PREFIXES, 'accelerators/'],
+  servicePrefixes: DEFAULT_SERVICE_PREFIXES,
+  allowNoExecute: false,
+  conditions: 'true',
+  annotations: namesOf(({ kind, ownership }) => kind === 'annotation' && ownership !== 'theirs'),
 };
+
+function namesOf(isMeant: (entry: KeyEntry) => boolean): readonly string[] {
+  return OWN_KEYS.filter(isMeant).flatMap(({ keys }) => ('name' in keys ? [keys.name] : []));
+}

@@ -1,6 +1,8 @@
 /** An alert, and how it is seen to be right. */
 export type Alert = {
   name: `Rollcall${string}`;
+  /** What the expression compares with, once, as `> value` or `< value`: an installation may have another. */
+  threshold?: { value: number; help: string };
   /** PromQL. Series of several installations are kept apart by the label `namespace`, which is empty where nothing sets it. */
   expr: string;
   /** How long it has to hold, as Prometheus writes durations; at once without it. */
@@ -27,7 +29,7 @@ type AlertCase = {
 
 export type AlertGroup = { name: string; alerts: readonly Alert[] };
 
-/** Where its runbook is, in this repository. */
-export function runbookOf({ name }: Pick<Alert, 'name'>): string {
-  return `deploy/monitoring/runbooks/${name}.md`;
+/** Its runbook, where runbooks are. */
+export function runbookOf({ name }: Pick<Alert, 'name'>, runbooks: string): string {
+  return `${runbooks}/${name}.md`;
 }

@@ -1,3 +1,10 @@
+import {
+  type Dashboard,
+  type Panel as GrafanaPanel,
+  type RowPanel,
+  ThresholdsMode,
+  type VariableModel,
+} from '@grafana/schema';
 import { withMatcher } from './metric-references.ts';
 import type { Panel } from './panel.ts';
 import { ROWS } from './panels.ts';
@@ -7,16 +14,19 @@ const SOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
 /** By which the sidecar of Grafana's chart finds a dashboard. */
 export const DASHBOARD_LABELS: Readonly<Record<string, string>> = { grafana_dashboard: '1' };
 const HEIGHT = 8;
+const ANSWER_HEIGHT = 4;
 const WIDTH = 6;
 const COLUMNS = 24;
 
 /**
- * A dashboard for Grafana (12.2 and later have this version of the schema; those before take it as theirs). It has no
- * uid of its own, and takes whatever data source a person chooses.
+ * A dashboard for Grafana (12.2 and later have this version of the schema; those before take it as theirs), of the type
+ * that Grafana publishes. It takes whatever data source a person chooses.
  */
-export function dashboard(): object {
+export function dashboard(): Dashboard {
   return {
     title: 'rollcall',
+    // By which links find it, and a newer version replaces it.
+    uid: 'rollcall',
     tags: ['rollcall', 'kubernetes'],
     editable: true,
     graphTooltip: 1,
@@ -24,7 +34,7 @@ export function dashboard(): object {
     schemaVersion: 42,
     time: { from: 'now-3h', to: 'now' },
     timezone: '',
-    templating: { list: [dataSourceVariable(), namespaceVariable()] },
+    templating: { list: [dataSourceVariable(), labelVariable('cluster'), labelVariable('namespace')] },
     annotations: { list: [] },
     links: [],
     panels: layOut(),
@@ -49,24 +59,24 @@ export function dashboardText(): string {
 /** Every query as it is on the dashboard, with its panel. */
 export function dashboardQueries(): { panel: string; expr: string }[] {
   return ROWS.flatMap(({ panels }) =>
-    panels.flatMap(({ title, queries }) => queries.map(({ expr }) => ({ panel: title, expr: inNamespace(expr) }))),
+    panels.flatMap(({ title, queries }) => queries.map(({ expr }) => ({ panel: title, expr: chosen(expr) }))),
   );
 }
 
-function inNamespace(expr: string): string {
-  return withMatcher(expr, 'namespace=~"$namespace"');
+function chosen(expr: string): string {
+  return withMatcher(expr, 'cluster=~"$cluster",namespace=~"$namespace"');
 }
 
-function dataSourceVariable(): object {
+function dataSourceVariable(): VariableModel {
   return { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', refresh: 1, hide: 0 };
 }
 
-/** Without such a label, as outside of Kubernetes, `All` is everything. */
-function namespaceVariable(): object {
-  const query = 'label_values(rollcall_coordinator_build_info, namespace)';
+/** Where nothing sets the label, as that of the cluster where there is only one, `All` is everything. */
+function labelVariable(name: 'cluster' | 'namespace'): VariableModel {
+  const query = `label_values(rollcall_coordinator_build_info, ${name})`;
   return {
-    name: 'namespace',
-    label: 'Namespace',
+    name,
+    label: `${name[0]?.toUpperCase()}${name.slice(1)}`,
     type: 'query',
     datasource: SOURCE,
     query,
@@ -77,11 +87,12 @@ function namespaceVariable(): object {
     includeAll: true,
     allValue: '.*',
     current: { text: ['All'], value: ['$' + '__all'] },
-  };
+  } as VariableModel;
 }
 
-function layOut(): object[] {
-  const placed: object[] = [];
+/** Panels that are the whole of their row share its width, the others have a quarter. */
+function layOut(): (GrafanaPanel | RowPanel)[] {
+  const placed: (GrafanaPanel | RowPanel)[] = [];
   let y = 0;
   for (const { title, panels } of ROWS) {
     placed.push({
@@ -93,30 +104,74 @@ function layOut(): object[] {
       panels: [],
     });
     y += 1;
+    const isShared = panels.every(({ shown }) => shown);
+    const w = isShared ? COLUMNS / panels.length : WIDTH;
+    const h = panels.every(({ shown }) => shown?.as === 'answer') ? ANSWER_HEIGHT : HEIGHT;
     for (const [index, panel] of panels.entries()) {
-      const x = (index * WIDTH) % COLUMNS;
-      if (index > 0 && x === 0) y += HEIGHT;
-      placed.push({ id: placed.length + 1, gridPos: { h: HEIGHT, w: WIDTH, x, y }, ...timeSeries(panel) });
+      const x = (index * w) % COLUMNS;
+      if (index > 0 && x === 0) y += h;
+      placed.push({ id: placed.length + 1, gridPos: { h, w, x, y }, ...drawn(panel) });
     }
-    y += HEIGHT;
+    y += h;
   }
   return placed;
 }
 
-function timeSeries({ title, description, unit, queries }: Panel): object {
-  return {
-    type: 'timeseries',
-    title,
-    description,
+function drawn(panel: Panel): GrafanaPanel {
+  const { title, description, queries, shown } = panel;
+  const now = shown ? { instant: true, range: false } : { range: true };
+  const format = shown?.as === 'table' ? { format: 'table' } : {};
+  const targets = queries.map(({ expr, legend }, index) => ({
+    refId: String.fromCharCode('A'.charCodeAt(0) + index),
     datasource: SOURCE,
-    fieldConfig: { defaults: { unit, min: 0, custom: { fillOpacity: 10, showPoints: 'never' } }, overrides: [] },
-    options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
-    targets: queries.map(({ expr, legend }, index) => ({
-      refId: String.fromCharCode('A'.charCodeAt(0) + index),
-      datasource: SOURCE,
-      expr: inNamespace(expr),
-      legendFormat: legend,
-      range: true,
-    })),
+    expr: chosen(expr),
+    ...(legend === '' ? {} : { legendFormat: legend }),
+    ...now,
+    ...format,
+  }));
+  return { title, description, datasource: SOURCE, targets, ...pictureOf(panel) };
+}
+
+function pictureOf({ unit, shown }: Panel): Pick<GrafanaPanel, 'type' | 'fieldConfig' | 'options' | 'transformations'> {
+  if (shown === undefined)
+    return {
+      type: 'timeseries',
+      fieldConfig: { defaults: { unit, min: 0, custom: { fillOpacity: 10, showPoints: 'never' } }, overrides: [] },
+      options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
+    };
+  if (shown.as === 'table') {
+    const titles = Object.entries(shown.columns);
+    return {
+      type: 'table',
+      fieldConfig: { defaults: {}, overrides: [] },
+      options: { showHeader: true },
+      transformations: [
+        { id: 'filterFieldsByName', options: { include: { names: titles.map(([name]) => name) } } },
+        {
+          id: 'organize',
+          options: {
+            indexByName: Object.fromEntries(titles.map(([name], index) => [name, index])),
+            renameByName: shown.columns,
+          },
+        },
+      ],
+    };
+  }
+  const { well } = shown;
+  const steps =
+    'is' in well
+      ? [
+          { color: 'red', value: null },
+          { color: 'green', value: well.is },
+          { color: 'red', value: well.is * 1.001 },
+        ]
+      : [
+          { color: 'green', value: null },
+          { color: 'red', value: well.below },
+        ];
+  return {
+    type: 'stat',
+    fieldConfig: { defaults: { unit, thresholds: { mode: ThresholdsMode.Absolute, steps } }, overrides: [] },
+    options: { colorMode: 'background', graphMode: 'none', reduceOptions: { calcs: ['lastNotNull'] } },
   };
 }

@@ -13,14 +13,14 @@ import { groupingLabels, metricReferences, withMatcher } from './metric-referenc
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const FOLDER = 'deploy/monitoring';
 /** What whoever scrapes puts on every series. */
-const TARGET_LABELS = ['namespace', 'pod', 'node', 'job', 'instance'];
+const TARGET_LABELS = ['cluster', 'namespace', 'pod', 'node', 'job', 'instance'];
 
 /** Labels of each series that a program can expose, by its name. */
 const known = await knownSeries();
 
 async function knownSeries(): Promise<Map<string, { labels: readonly string[]; values: Map<string, Set<string>> }>> {
   const agent = createRegistry('rollcall_agent');
-  registerAgentMetrics(agent, ['ws-daemon']);
+  registerAgentMetrics(agent);
   const coordinator = createRegistry('rollcall_coordinator');
   registerCoordinatorMetrics(coordinator);
   const found: Awaited<ReturnType<typeof knownSeries>> = new Map();
@@ -127,7 +127,7 @@ describe('every alert', () => {
   });
 
   test.each(ALERTS)('$name has a runbook that says what it means, and what to do', (alert) => {
-    const text = readFileSync(path.join(ROOT, runbookOf(alert)), 'utf8');
+    const text = readFileSync(path.join(ROOT, runbookOf(alert, 'deploy/monitoring/runbooks')), 'utf8');
     const headings = [...text.matchAll(/^(#+ .*)$/gm)].map(([line]) => line);
     expect(headings).toEqual([`# ${alert.name}`, '## Symptom', '## Meaning', '## Check', '## Fix']);
     for (const section of text.split(/^## .*$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(30);
@@ -143,25 +143,26 @@ describe('every alert', () => {
 
 test('runbooks name metrics that the programs have', () => {
   for (const alert of ALERTS) {
-    const text = readFileSync(path.join(ROOT, runbookOf(alert)), 'utf8');
+    const text = readFileSync(path.join(ROOT, runbookOf(alert, 'deploy/monitoring/runbooks')), 'utf8');
     const missing = metricReferences(text).filter(({ name }) => !known.has(name) && !known.has(`${name}_bucket`));
     expect([alert.name, missing]).toEqual([alert.name, []]);
   }
 });
 
 describe('the dashboard', () => {
-  test('is bound to no data source, and has no identity of its own', () => {
+  test('is bound to no data source, and is known by one uid wherever it is', () => {
     const text = JSON.stringify(dashboard());
     const uids = [...text.matchAll(/"uid":"([^"]*)"/g)].map(([, uid]) => uid);
-    expect(new Set(uids)).toEqual(new Set(['$' + '{datasource}']));
-    expect(dashboard()).not.toHaveProperty('uid');
+    expect(new Set(uids)).toEqual(new Set(['rollcall', '$' + '{datasource}']));
+    expect(dashboard().uid).toBe('rollcall');
     expect(dashboard()).not.toHaveProperty('id');
   });
 
-  test('keeps to the chosen namespace in every selector', () => {
+  test('keeps to the chosen clusters and namespaces in every selector', () => {
     for (const { expr } of dashboardQueries()) {
       for (const { matchers } of metricReferences(expr)) {
-        expect(matchers).toContainEqual({ label: 'namespace', operator: '=~', value: '$namespace' });
+        for (const label of ['cluster', 'namespace'])
+          expect(matchers).toContainEqual({ label, operator: '=~', value: `$${label}` });
       }
     }
   });

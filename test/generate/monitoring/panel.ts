@@ -7,6 +7,22 @@ export type Panel = {
   /** As Grafana names units. */
   unit: 'short' | 's' | 'bytes' | 'ops' | 'percentunit';
   queries: readonly Query[];
+  /** How it is shown; as curves unless told. */
+  shown?: Answer | Table;
+};
+
+/** One number, green where all is well. */
+type Answer = {
+  as: 'answer';
+  /** What is well: this number and no other, or less than this. */
+  well: { is: number } | { below: number };
+};
+
+/** What is so now, a line for each series. */
+type Table = {
+  as: 'table';
+  /** Labels that are columns, and their titles. */
+  columns: Readonly<Record<string, string>>;
 };
 
 export type Row = { title: string; panels: readonly Panel[] };

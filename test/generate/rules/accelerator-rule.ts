@@ -25,14 +25,16 @@ export function acceleratorRule(accelerator: Accelerator): string {
   return texts.join('\n');
 }
 
-function idsOf({ usb = [], pci = [], deviceTree = [] }: Accelerator): string {
+function idsOf({ usb = [], pci = [], deviceTree = [], onChip = [], includes = [] }: Accelerator): string {
   const onPci = pci.map((entry) =>
     typeof entry === 'string' ? entry : `vendor ${entry.vendor} with class ${entry.classes.join(', ')}`,
   );
+  const nodes = onChip.map((entry) => (typeof entry === 'string' ? entry : `${entry.compatible} (node ${entry.node})`));
   const buses = [
     { bus: 'USB', ids: usb },
     { bus: 'PCI', ids: onPci },
-    { bus: 'device tree', ids: deviceTree },
+    { bus: 'device tree', ids: [...deviceTree, ...nodes] },
+    { bus: 'all of', ids: includes },
   ];
   return buses.flatMap(({ bus, ids }) => (ids.length > 0 ? [`${bus} ${ids.join(', ')}`] : [])).join('; ');
 }

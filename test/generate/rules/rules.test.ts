@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ACCELERATORS, identityOf } from '@rollcall/common/accelerators.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
-import { parseRuleFile } from '@rollcall/coordinator/rules/parse-rule-file.ts';
+import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-file.ts';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 

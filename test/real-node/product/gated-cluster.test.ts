@@ -1,9 +1,7 @@
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { imageCacheDir, MissingInput } from '../../../deploy/image/cached-input.ts';
-import { CHART, renderChart } from '../../chart/render.ts';
+import { renderChart } from '../../chart/render.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
@@ -25,7 +23,7 @@ const values = {
   // A container's own /sys is a new sysfs, in which the device that the test makes is not.
   agent: { deviceTree: true, hostNetwork: true },
   coordinator: { config: { startupGateRequires: readyLabels } },
-  policies: { startupTaint: { enabled: true } },
+  policies: { poolLabels: { enabled: true }, startupTaint: { enabled: true } },
 };
 
 describeOnRealNodes('the product, in a cluster in which every node is gated from its first minute,', () => {
@@ -48,7 +46,6 @@ describeOnRealNodes('the product, in a cluster in which every node is gated from
     const privileged = 'pod-security.kubernetes.io/enforce=privileged';
     await cluster.kubectl(['label', '--overwrite', 'namespace', namespace, privileged]);
     const manifests = await renderChart(helm, values, ['--no-hooks']);
-    await apply(await readFile(path.join(CHART, 'crds/nodepoollabelsets.yaml'), 'utf8'));
     await apply(manifests);
     await waitFor('the CRD', () => cluster.api.post(poolLabelSets, poolLabelSet(pool, labels)), soon);
     await waitForPolicies();

@@ -171,9 +171,11 @@ interface Summary {
 }
 
 /** What others see of a node: its labels, annotations and taints, but for those that say how it is. */
-export function marksOf({ metadata, spec }: NodeObject): object {
+export function marksOf({ metadata, spec, status }: NodeObject): object {
   const taints = (spec.taints ?? []).filter(({ key }) => !key.startsWith('node.kubernetes.io/'));
-  return { labels: metadata.labels, annotations: metadata.annotations, taints };
+  // The kubelet's own have no prefix.
+  const conditions = (status?.conditions ?? []).map(({ type }) => type).filter((type) => type.includes('/'));
+  return { labels: metadata.labels, annotations: metadata.annotations, taints, conditions };
 }
 
 export function secondsSince(startedMs: number): number {

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { imageCacheDir, MissingInput } from '../../../deploy/image/cached-input.ts';
+import type { KubeObject } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
+import { run } from '../../control-plane/run.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { ALERTS } from '../../generate/monitoring/alerts.ts';
-import { run } from '../../helm/run.ts';
 import { findPrometheus } from '../../monitoring/tools.ts';
+import { runPlugin } from '../../rig/run-plugin.ts';
 import type { RealNode } from '../node.ts';
 import { describeOnRealNodes } from '../on-real-nodes.ts';
 import { gitpodNamespace, readyLabels } from './gitpod-pods.ts';
@@ -77,9 +79,20 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
       expect(revisions.length).toBeGreaterThan(5);
     }
     const others = product.history.changes.filter(({ atMs, key }) => atMs >= sinceMs && key !== revisionLabel);
-    expect(others).toEqual([]);
+    expect(others, others.length > 0 ? await whatEventsSay() : '').toEqual([]);
     const since = product.seen.filter(({ atMs }) => atMs >= sinceMs);
     expect(since.flatMap(({ node }) => gatesOf(node))).toEqual([]);
+  }
+
+  /** Of Nodes: why a label changed. */
+  async function whatEventsSay(): Promise<string> {
+    const path = '/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind=Node';
+    const events = (await product.cluster.api.list(path)) as (KubeObject & {
+      lastTimestamp: string;
+      reason: string;
+      message: string;
+    })[];
+    return events.map(({ lastTimestamp, reason, message }) => `${lastTimestamp} ${reason}: ${message}`).join('\n');
   }
 
   /** Whatever was refused, or not answered, was sent again. */
@@ -133,6 +146,29 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     }
   });
 
+  test('is asked by the plugin of kubectl, by way of the API server', async () => {
+    const plugin = (...args: string[]) => runPlugin([...args, `--kubeconfig=${product.cluster.kubeconfig}`]);
+    const status = await plugin('status', '--wait=120s');
+    expect(status).toMatchObject({
+      stderr: expect.any(String),
+      stdout: expect.stringMatching(/^All that rollcall wants/),
+    });
+    expect(status.exitCode).toBe(0);
+    const [name = ''] = names;
+    const why = await plugin('why', `node/${name}`, wsDaemonReady);
+    expect(why.stdout).toMatch(new RegExp(`^node/${name} has the label ${wsDaemonReady}: `));
+    expect(why.stdout).toContain('"true", owned by rollcall');
+    expect(JSON.parse((await plugin('audit', '-o', 'json')).stdout)).toMatchObject({ nodes: names.length });
+    const check = await plugin('check');
+    expect(check.stdout).not.toContain('fail ');
+    expect(check.exitCode).toBe(0);
+    const asNobody = await plugin('status', '-n', 'kube-system');
+    expect(asNobody).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('rollcall is not in the namespace'),
+    });
+  }, 180_000);
+
   test('has exactly the rights that it needs', async () => {
     const rightsOf = async (account: string) => {
       const as = `--as=system:serviceaccount:${namespace}:${account}`;
@@ -146,10 +182,17 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     expect(more.toSorted()).toEqual(
       [
         'nodes: get list watch patch',
+        'nodes/status: patch',
         'pods: list watch',
         'workspaces.workspace.gitpod.io: list watch',
         'nodepoollabelsets.labels.banzaicloud.io: list watch',
         'nodepoollabelsets.labels.banzaicloud.io/status: patch',
+        'nodeholds.rollcall.dev: list watch',
+        'nodeholds.rollcall.dev/status: patch',
+        'nodeservices.rollcall.dev: list watch',
+        'nodeservices.rollcall.dev/status: patch',
+        'csinodes.storage.k8s.io: list watch',
+        'resourceslices.resource.k8s.io: list watch',
         'events: create patch',
         'tokenreviews.authentication.k8s.io: create',
         `leases.coordination.k8s.io/rollcall-coordinator: ${own}`,

@@ -1,6 +1,6 @@
 import type { PodObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { type DiscoveredPort, Prometheus } from '../../monitoring/prometheus.ts';
+import { type DiscoveredPort, PANELS_OF_FAULTS, Prometheus } from '../../monitoring/prometheus.ts';
 import { gitpodNamespace } from './gitpod-pods.ts';
 import { namespace, type Product, soon } from './product.ts';
 
@@ -36,7 +36,7 @@ async function discoverPorts({ cluster }: Product): Promise<DiscoveredPort[]> {
 
 /** Waits until the dashboard has data, but for these panels and those of options; returns the queries without. */
 export async function queriesWithoutData(prometheus: Prometheus, but: readonly string[] = []): Promise<object[]> {
-  const excused = new Set([...panelsOfOptions, ...but]);
+  const excused = new Set([...panelsOfOptions, ...PANELS_OF_FAULTS, ...but]);
   let without: object[] = [];
   const isFilled = async () => {
     without = (await prometheus.unanswered()).filter(({ panel }) => !excused.has(panel));

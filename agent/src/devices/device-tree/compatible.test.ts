@@ -26,7 +26,7 @@ describe('parseCompatible', () => {
 
 test('says how often each string stands in the tree', () => {
   expect(compatibleDevices(['a', 'b', 'a', 'a'])).toEqual([
-    { bus: 'device-tree', attributes: { compatible: 'a', count: '3' } },
-    { bus: 'device-tree', attributes: { compatible: 'b', count: '1' } },
+    { bus: 'device-tree', attributes: { compatible: 'a', count: '3' }, count: 3 },
+    { bus: 'device-tree', attributes: { compatible: 'b', count: '1' }, count: 1 },
   ]);
 });

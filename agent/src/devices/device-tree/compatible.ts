@@ -21,5 +21,6 @@ export function compatibleDevices(strings: readonly string[]): DeviceReport[] {
   return [...counts].map(([compatible, count]) => ({
     bus: 'device-tree',
     attributes: { compatible, count: String(count) },
+    count,
   }));
 }

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openHostFiles } from '../host-files.ts';
-import { FakeSysfs } from '../testing/fake-sysfs.ts';
+import { FakeSysfs, hostOf } from '../testing/fake-sysfs.ts';
 import type { BusReading } from '../types.ts';
 import { createDeviceTreeCollector } from './device-tree-collector.ts';
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => sysfs.dispose());
 
 function read() {
-  const reading = createDeviceTreeCollector(sysfs.procfs, sysfs.root, files).read();
+  const reading = createDeviceTreeCollector(hostOf(sysfs, files)).read();
   return reading === 'absent' ? reading : counts(reading.devices);
 }
 
@@ -25,7 +25,8 @@ function devicesOf(reading: BusReading) {
 }
 
 function counts(devices: readonly { attributes: Record<string, string> }[]) {
-  return Object.fromEntries(devices.map(({ attributes }) => [attributes['compatible'], attributes['count']]));
+  const counted = devices.filter(({ attributes }) => 'count' in attributes);
+  return Object.fromEntries(counted.map(({ attributes }) => [attributes['compatible'], attributes['count']]));
 }
 
 describe('the device tree collector', () => {
@@ -69,7 +70,7 @@ describe('the device tree collector', () => {
     symlinkSync('../..', path.join(tree, 'cpu@0', 'up'));
     sysfs.node(`${'deep/'.repeat(40)}cpu@2`, ['c']);
     expect(read()).toEqual({ a: '1', b: '1' });
-    expect(createDeviceTreeCollector(sysfs.procfs, sysfs.root, files).read()).toMatchObject({ leftOut: 1 });
+    expect(createDeviceTreeCollector(hostOf(sysfs, files)).read()).toMatchObject({ leftOut: 1 });
   });
 
   test('gives the same reading while nothing changes, and looks at no more than it has to', () => {
@@ -77,7 +78,7 @@ describe('the device tree collector', () => {
     sysfs.node('cpus/cpu@0', ['b']);
     for (const node of [0, 1, 2, 3]) sysfs.node(`soc/other@${node}`, ['c']);
     const directories = vi.fn(files.directories);
-    const collector = createDeviceTreeCollector(sysfs.procfs, sysfs.root, { ...files, directories });
+    const collector = createDeviceTreeCollector(hostOf(sysfs, { ...files, directories }));
     const before = collector.read();
     directories.mockClear();
     expect(collector.read()).toBe(before);
@@ -90,7 +91,7 @@ describe('the device tree collector', () => {
   ])('sees at once that %s is another', (_what, node) => {
     sysfs.node('', ['a']);
     sysfs.node('cpus/cpu@0', ['b']);
-    const collector = createDeviceTreeCollector(sysfs.procfs, sysfs.root, files);
+    const collector = createDeviceTreeCollector(hostOf(sysfs, files));
     const before = collector.read();
     sysfs.node(node, ['new']);
     expect(counts(devicesOf(collector.read()))).toHaveProperty('new', '1');
@@ -100,7 +101,7 @@ describe('the device tree collector', () => {
   test('sees within an hour what was added anywhere', () => {
     sysfs.node('', ['a']);
     sysfs.node('soc', ['b']);
-    const collector = createDeviceTreeCollector(sysfs.procfs, sysfs.root, files);
+    const collector = createDeviceTreeCollector(hostOf(sysfs, files));
     collector.read();
     sysfs.node('soc/gpu@1', ['c']);
     let readings = 1;
@@ -108,9 +109,85 @@ describe('the device tree collector', () => {
     expect(readings).toBeLessThanOrEqual(60);
   });
 
+  describe('accelerators on the chip', () => {
+    const tree = (...parts: string[]) => path.join(sysfs.procfs, 'device-tree', ...parts);
+    const platform = (name: string, ...parts: string[]) =>
+      path.join(sysfs.root, 'bus/platform/devices', name, ...parts);
+    const onChip = (collector = createDeviceTreeCollector(hostOf(sysfs, files))) =>
+      devicesOf(collector.read()).filter(({ address }) => address !== undefined);
+
+    function npu(address: string, ...compatible: string[]): void {
+      sysfs.node(`npu@${address}`, compatible);
+      mkdirSync(platform(`${address}.npu`), { recursive: true });
+      symlinkSync(`../../../firmware/devicetree/base/npu@${address}`, platform(`${address}.npu`, 'of_node'));
+    }
+
+    beforeEach(() => sysfs.node('', ['radxa,rock-5b', 'rockchip,rk3588']));
+
+    test('are found anywhere in the tree, with what the kernel has made of them', () => {
+      npu('fdab0000', 'rockchip,rk3588-rknpu', 'rockchip,rknpu');
+      symlinkSync('../../../bus/platform/drivers/RKNPU', platform('fdab0000.npu', 'driver'));
+      mkdirSync(platform('fdab0000.npu', 'drm/renderD129'), { recursive: true });
+      writeFileSync(platform('fdab0000.npu', 'drm/renderD129/uevent'), 'DEVNAME=dri/renderD129\n');
+      sysfs.node('soc@0/bus@30000000/npu@38500000', ['vivante,gc']);
+      sysfs.node('soc@0/gpu@38000000', ['vivante,gc']);
+      expect(onChip()).toEqual([
+        {
+          bus: 'device-tree',
+          attributes: { compatible: 'rockchip,rk3588-rknpu', node: 'npu' },
+          count: 1,
+          driver: 'RKNPU',
+          address: '/npu@fdab0000',
+          nodes: ['dri/renderD129'],
+        },
+        {
+          bus: 'device-tree',
+          attributes: { compatible: 'vivante,gc', node: 'npu' },
+          count: 1,
+          address: '/soc@0/bus@30000000/npu@38500000',
+        },
+      ]);
+    });
+
+    test.each([
+      ['okay\0', true],
+      ['ok\0', true],
+      ['disabled\0', false],
+      ['fail\0', false],
+      ['', false],
+    ])('are there with the status %j: %s', (status, isThere) => {
+      npu('fdab0000', 'rockchip,rk3588-rknpu');
+      writeFileSync(tree('npu@fdab0000', 'status'), status);
+      expect(onChip()).toHaveLength(isThere ? 1 : 0);
+    });
+
+    test('are not there below what is switched off', () => {
+      sysfs.node('soc@0/npu@1', ['arm,ethos-u65']);
+      writeFileSync(tree('soc@0/status'), 'disabled\0');
+      expect(onChip()).toEqual([]);
+    });
+
+    test('lose and regain their driver within a second, whatever else is not looked at', () => {
+      npu('fdab0000', 'rockchip,rk3588-rknpu');
+      const link = platform('fdab0000.npu', 'driver');
+      const directories = vi.fn(files.directories);
+      const collector = createDeviceTreeCollector(hostOf(sysfs, { ...files, directories }));
+      expect(onChip(collector)).toMatchObject([{ address: '/npu@fdab0000' }]);
+      expect(collector.validMs).toBe(0);
+      directories.mockClear();
+      symlinkSync('../../../bus/platform/drivers/RKNPU', link);
+      expect(onChip(collector)).toMatchObject([{ driver: 'RKNPU' }]);
+      const before = collector.read();
+      expect(collector.read()).toBe(before);
+      rmSync(link);
+      expect(onChip(collector)[0]).not.toHaveProperty('driver');
+      expect(directories.mock.calls.flat().filter((each) => each.startsWith(sysfs.procfs))).toEqual([]);
+    });
+  });
+
   test('becomes absent with the tree, and comes back with it', () => {
     sysfs.node('', ['a']);
-    const collector = createDeviceTreeCollector(sysfs.procfs, sysfs.root, files);
+    const collector = createDeviceTreeCollector(hostOf(sysfs, files));
     collector.read();
     rmSync(path.join(sysfs.procfs, 'device-tree'), { recursive: true });
     expect(collector.read()).toBe('absent');

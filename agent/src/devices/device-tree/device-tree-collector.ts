@@ -1,79 +1,96 @@
-import type { HostFiles } from '../host-files.ts';
-import type { BusCollector, BusReading, DevicesRead } from '../types.ts';
-import { compatibleDevices, isCounted, parseCompatible } from './compatible.ts';
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { addressed } from '../device-place.ts';
+import type { BusCollector, BusHost, BusReading, DevicesRead } from '../types.ts';
+import { compatibleDevices } from './compatible.ts';
+import { type OnChip, PlatformDevices } from './platform-devices.ts';
+import { type AcceleratorNode, type TreeWalk, walkTree } from './tree-walk.ts';
 
-const VALID_MS = 60_000;
 /**
- * A tree hardly ever changes while the machine runs, and to walk all of it takes a small board a tenth of a second. So
- * in between, only what was found is looked at.
+ * A tree hardly ever changes while the machine runs, and to walk all of it takes a small board tenths of a second. So all
+ * of it is walked once an hour, and what was found is looked at every minute; the drivers of accelerators on the chip, of
+ * which there are a handful, every second.
  */
-const READINGS_PER_WALK = 60;
-/** Boards have some thousand nodes, a handful of levels deep. */
-const NODES_MAX = 8192;
-const DEPTH_MAX = 16;
-
-type Walk = {
-  /** Directories of the nodes that count. */
-  nodes: readonly string[];
-  /** Changes with what is known of these nodes. */
-  signature: string;
-  reading: DevicesRead;
-};
+const LOOK_SECONDS = 60;
+const WALK_SECONDS = 3600;
 
 /**
  * Reads the device tree in procfs, or else in sysfs: the one in procfs is a link to `/sys/firmware/devicetree/base`, which
  * leads nowhere where the sysfs of the machine is mounted elsewhere. Nodes are directories, properties are files.
  */
-export function createDeviceTreeCollector(procfsRoot: string, sysfsRoot: string, files: HostFiles): BusCollector {
+export function createDeviceTreeCollector({ procfsRoot, sysfsRoot, files, isAccelerator }: BusHost): BusCollector {
   const places = [`${procfsRoot}/device-tree`, `${sysfsRoot}/firmware/devicetree/base`];
-  let walk: Walk | undefined;
-  let readings = 0;
+  const platform = new PlatformDevices(files, sysfsRoot);
+  let walk: TreeWalk | undefined;
+  let reading: DevicesRead | undefined;
+  let onChip: readonly OnChip[] = [];
+  let sinceLook = 0;
+  let sinceWalk = 0;
+
+  /** Walks the tree where that is due, and returns whether something else was found than before. */
+  function walkIfDue(root: string): boolean {
+    const isDue = !walk || sinceWalk >= WALK_SECONDS || walk.signatureNow() !== walk.signature;
+    if (!isDue) return false;
+    const next = walkTree(files, root, (node) =>
+      isAccelerator(reportOf({ ...node, driver: undefined, place: addressed(node.path) })),
+    );
+    sinceWalk = 0;
+    platform.list();
+    if (walk && next.signature === walk.signature && next.leftOut === walk.leftOut) return false;
+    walk = next;
+    return true;
+  }
+
+  function readTree(): BusReading {
+    const root = places.find((place) => files.list(place) !== undefined);
+    if (root === undefined) {
+      const missing = [procfsRoot, sysfsRoot].find((place) => files.list(place) === undefined);
+      if (missing !== undefined) throw new Error(`there is nothing at ${missing}`);
+      walk = undefined;
+      onChip = [];
+      reading = undefined;
+      return 'absent';
+    }
+    const isNew = walkIfDue(root);
+    if (onChip.some(({ directory }) => directory === undefined)) platform.list();
+    return isNew || !reading || !onChip.every(platform.isAsBefore) ? readDrivers() : reading;
+  }
+
+  /** The same reading while no driver is another. */
+  function readDrivers(): DevicesRead {
+    const { counted = [], accelerators = [], leftOut = 0 } = walk ?? {};
+    onChip = accelerators.map((node) => platform.look(node));
+    const devices = [...compatibleDevices(counted), ...onChip.map(reportOf)];
+    reading = { devices, settling: false, leftOut };
+    return reading;
+  }
+
   return {
     bus: 'device-tree',
-    validMs: VALID_MS,
-    read(): BusReading {
-      const root = places.find((place) => files.list(place) !== undefined);
-      if (root === undefined) {
-        const missing = [procfsRoot, sysfsRoot].find((place) => files.list(place) === undefined);
-        if (missing !== undefined) throw new Error(`there is nothing at ${missing}`);
-        walk = undefined;
-        return 'absent';
-      }
-      readings += 1;
-      if (walk && readings % READINGS_PER_WALK !== 0 && signatureOf(files, root, walk.nodes) === walk.signature) {
-        return walk.reading;
-      }
-      const next = walkTree(files, root);
-      if (next.signature !== walk?.signature || next.reading.leftOut !== walk.reading.leftOut) walk = next;
-      return walk.reading;
+    get validMs() {
+      return onChip.length > 0 ? 0 : LOOK_SECONDS * 1000;
+    },
+    read() {
+      const elapsed = onChip.length > 0 ? 1 : LOOK_SECONDS;
+      sinceLook += elapsed;
+      sinceWalk += elapsed;
+      if (reading && sinceLook < LOOK_SECONDS) return onChip.every(platform.isAsBefore) ? reading : readDrivers();
+      sinceLook = 0;
+      return readTree();
     },
   };
 }
 
-function signatureOf(files: HostFiles, root: string, nodes: readonly string[]): string {
-  return JSON.stringify([files.list(root), nodes, nodes.map((node) => files.text(`${node}/compatible`))]);
-}
-
-function walkTree(files: HostFiles, root: string): Walk {
-  const nodes = [root];
-  let level = [root];
-  let left = NODES_MAX;
-  for (let depth = 0; depth < DEPTH_MAX && level.length > 0 && left > 0; depth += 1) {
-    const next: string[] = [];
-    for (const node of level) {
-      if (left <= 0) break;
-      const names = files.directories(node);
-      left -= names.length;
-      next.push(...names.map((name) => `${node}/${name}`));
-      nodes.push(...names.filter(isCounted).map((name) => `${node}/${name}`));
-    }
-    level = next;
-  }
-  const strings = nodes.flatMap((node) => parseCompatible(files.text(`${node}/compatible`) ?? ''));
-  const isCut = left <= 0 || level.length > 0;
+function reportOf({
+  compatible,
+  name,
+  driver,
+  place,
+}: AcceleratorNode & Pick<OnChip, 'driver' | 'place'>): DeviceReport {
   return {
-    nodes,
-    signature: signatureOf(files, root, nodes),
-    reading: { devices: compatibleDevices(strings), settling: false, leftOut: isCut ? 1 : 0 },
+    bus: 'device-tree',
+    attributes: { compatible, node: name },
+    count: 1,
+    ...(driver === undefined ? {} : { driver }),
+    ...place,
   };
 }

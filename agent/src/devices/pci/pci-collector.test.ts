@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openHostFiles } from '../host-files.ts';
-import { FakeSysfs, recordingFiles } from '../testing/fake-sysfs.ts';
-import type { BusCollector } from '../types.ts';
+import { FakeSysfs, hostOf, recordingFiles } from '../testing/fake-sysfs.ts';
+import type { BusCollector, DevicesRead } from '../types.ts';
 import { createPciCollector } from './pci-collector.ts';
 
 const files = recordingFiles(openHostFiles());
@@ -11,7 +11,7 @@ let collector: BusCollector;
 
 beforeEach(() => {
   sysfs = new FakeSysfs();
-  collector = createPciCollector(sysfs.root, files);
+  collector = createPciCollector(hostOf(sysfs, files));
   files.taken();
 });
 
@@ -65,6 +65,44 @@ describe('the PCI collector', () => {
     expect(new Set(files.taken().map((file) => file.split('/').at(-2)))).toEqual(new Set(['0000:00:02.0']));
   });
 
+  test('tells of an accelerator where it is, and of no other device', () => {
+    sysfs.pci('0000:18:00.0');
+    sysfs.pci('0000:00:00.0', { vendor: '0x8086', device: '0x09a2', class: '0x060000' });
+    symlinkSync('../kernel/iommu_groups/7', sysfs.file('pci', '0000:18:00.0', 'iommu_group'));
+    symlinkSync('../kernel/iommu_groups/8', sysfs.file('pci', '0000:00:00.0', 'iommu_group'));
+    const reading = collector.read();
+    const devices = reading === 'absent' ? [] : reading.devices;
+    const places = devices.map(({ address, iommuGroup, count }) => ({ address, iommuGroup, count }));
+    expect(places).toHaveLength(2);
+    expect(places).toContainEqual({ address: '0000:18:00.0', iommuGroup: '7', count: 1 });
+    expect(places).toContainEqual({ count: 1 });
+  });
+
+  test('takes virtual functions of an accelerator for what they are', () => {
+    sysfs.pci('0000:18:00.4');
+    symlinkSync('../0000:18:00.0', sysfs.file('pci', '0000:18:00.4', 'physfn'));
+    const [virtual] = collector.read() === 'absent' ? [] : (collector.read() as DevicesRead).devices;
+    expect(virtual).toMatchObject({ virtual: true });
+    expect(virtual).not.toHaveProperty('address');
+  });
+
+  test('sees a driver being unbound and bound again, and the nodes that it makes', () => {
+    sysfs.pci('0000:18:00.0');
+    const look = () => (collector.read() as DevicesRead).devices[0];
+    look();
+    look();
+    const driver = sysfs.file('pci', '0000:18:00.0', 'driver');
+    symlinkSync('../../bus/pci/drivers/apex', driver);
+    expect(look()?.driver).toBe('apex');
+    look();
+    mkdirSync(sysfs.file('pci', '0000:18:00.0', 'apex/apex_0'), { recursive: true });
+    writeFileSync(sysfs.file('pci', '0000:18:00.0', 'apex/apex_0/uevent'), 'DEVNAME=apex_0\n');
+    expect(look()?.nodes).toEqual(['apex_0']);
+    look();
+    rmSync(driver);
+    expect(look()).not.toHaveProperty('driver');
+  });
+
   test('sees a device come and go', () => {
     expect(read()).toEqual([]);
     sysfs.pci('0000:00:01.0');
@@ -93,7 +131,7 @@ describe('the PCI collector', () => {
 const REAL = '/sys/bus/pci/devices';
 
 test.runIf(files.list(REAL))('the PCI collector reads the devices of this machine', () => {
-  collector = createPciCollector('/sys', files);
+  collector = createPciCollector({ ...hostOf(sysfs, files), sysfsRoot: '/sys' });
   const devices = read();
   expect(devices).toHaveLength(readdirSync(REAL).length);
   for (const attributes of devices) {

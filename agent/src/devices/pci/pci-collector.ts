@@ -1,17 +1,25 @@
 import { DeviceCache, type DeviceLook } from '../device-cache.ts';
-import type { HostFiles } from '../host-files.ts';
+import { boundDriver, placeOf } from '../device-place.ts';
 import { busDirectory, listBus } from '../sysfs-bus.ts';
-import type { BusCollector } from '../types.ts';
+import type { BusCollector, BusHost } from '../types.ts';
 import { parsePciDevice } from './pci-parser.ts';
 
-/** Reads `/sys/bus/pci/devices`. A device is read again when its file `device` is another one. */
-export function createPciCollector(sysfsRoot: string, files: HostFiles): BusCollector {
+/**
+ * Reads `/sys/bus/pci/devices`. A device is read again when its file `device` is another one, when its driver is, or when
+ * something appears below it, as its device nodes do.
+ */
+export function createPciCollector({ sysfsRoot, files, isAccelerator }: BusHost): BusCollector {
   const directory = busDirectory(sysfsRoot, 'pci');
   const cache = new DeviceCache();
   const look: DeviceLook = {
-    signature: (name) => files.signature(`${directory}/${name}/device`),
+    signature(name) {
+      const own = `${directory}/${name}`;
+      const file = files.signature(`${own}/device`);
+      return file && `${file} ${files.childCount(own)} ${files.link(`${own}/driver`)}`;
+    },
     read(name) {
-      const text = (attribute: string) => files.text(`${directory}/${name}/${attribute}`);
+      const own = `${directory}/${name}`;
+      const text = (attribute: string) => files.text(`${own}/${attribute}`);
       const device = parsePciDevice({
         class: text('class'),
         vendor: text('vendor'),
@@ -19,9 +27,15 @@ export function createPciCollector(sysfsRoot: string, files: HostFiles): BusColl
         subsystem_vendor: text('subsystem_vendor'),
         subsystem_device: text('subsystem_device'),
         sriov_totalvfs: text('sriov_totalvfs'),
+        driver: boundDriver(files, own),
+        isVirtual: files.link(`${own}/physfn`) !== undefined,
       });
-      return device && [device];
+      if (!device) return undefined;
+      // Of virtual functions there may be hundreds, all alike.
+      if (device.virtual || !isAccelerator(device)) return [device];
+      return [{ ...device, ...placeOf(files, own, name) }];
     },
+    isUrgent: (device) => device.address !== undefined,
   };
   return {
     bus: 'pci',

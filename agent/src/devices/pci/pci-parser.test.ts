@@ -8,6 +8,8 @@ const GPU: PciFiles = {
   subsystem_vendor: '0x10de\n',
   subsystem_device: '0x1450\n',
   sriov_totalvfs: undefined,
+  driver: undefined,
+  isVirtual: false,
 };
 
 describe('parsePciDevice', () => {
@@ -21,6 +23,14 @@ describe('parsePciDevice', () => {
         subsystem_vendor: '10de',
         subsystem_device: '1450',
       },
+      count: 1,
+    });
+  });
+
+  test('tells its driver, and whether it is a virtual function', () => {
+    expect(parsePciDevice({ ...GPU, driver: 'nvidia', isVirtual: true })).toMatchObject({
+      driver: 'nvidia',
+      virtual: true,
     });
   });
 

@@ -1,7 +1,7 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { hexId } from '../attribute-text.ts';
 
-/** Texts of the files of a PCI device; `undefined` for what is not there. */
+/** Texts of the files of a PCI device, and what its links say; `undefined` for what is not there. */
 export type PciFiles = {
   class: string | undefined;
   vendor: string | undefined;
@@ -9,6 +9,9 @@ export type PciFiles = {
   subsystem_vendor: string | undefined;
   subsystem_device: string | undefined;
   sriov_totalvfs: string | undefined;
+  driver: string | undefined;
+  /** A virtual function of a device that is there as well. */
+  isVirtual: boolean;
 };
 
 /**
@@ -33,5 +36,8 @@ export function parsePciDevice(files: PciFiles): DeviceReport | undefined {
       subsystem_device: subsystemDevice,
       ...(/^\d{1,5}$/.test(totalVfs) ? { sriov_totalvfs: totalVfs } : {}),
     },
+    count: 1,
+    ...(files.driver === undefined ? {} : { driver: files.driver }),
+    ...(files.isVirtual ? { virtual: true } : {}),
   };
 }

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { HostFiles } from '../host-files.ts';
+import { identityOf } from '@rollcall/common/accelerators.ts';
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { type HostFiles, openHostFiles } from '../host-files.ts';
+import type { BusHost } from '../types.ts';
 
 type Bus = 'usb' | 'pci';
 export type Attributes = Readonly<Record<string, string>>;
@@ -41,14 +44,16 @@ export class FakeSysfs {
   usb(name: string, { vendor, device, class: code = '00', serial, interfaces = [] }: UsbDevice): void {
     const directory = this.#create({ bDeviceClass: code, idVendor: vendor, idProduct: device });
     if (serial !== undefined) writeFileSync(path.join(directory, 'serial'), `${serial}\n`);
-    for (const [number, interfaceClass] of interfaces.entries()) {
-      const child = path.join(directory, `${name}:1.${number}`);
-      mkdirSync(child);
-      writeFileSync(path.join(child, 'bInterfaceClass'), `${interfaceClass}\n`);
-      symlinkSync(child, path.join(this.bus('usb'), `${name}:1.${number}`));
-    }
     mkdirSync(path.join(directory, 'power'));
     symlinkSync(directory, path.join(this.bus('usb'), name));
+    for (const [number, interfaceClass] of interfaces.entries()) this.addInterface(name, number, interfaceClass);
+  }
+
+  addInterface(name: string, number: number, interfaceClass: string): void {
+    const child = path.join(realpathSync(this.file('usb', name, '.')), `${name}:1.${number}`);
+    mkdirSync(child);
+    writeFileSync(path.join(child, 'bInterfaceClass'), `${interfaceClass}\n`);
+    symlinkSync(child, path.join(this.bus('usb'), `${name}:1.${number}`));
   }
 
   pci(name: string, attributes: Attributes = {}): void {
@@ -97,6 +102,12 @@ export function makeFifo(file: string): void {
 /** The Coral stick before it is first used, and after. */
 export const CORAL = { vendor: '1a6e', device: '089a', interfaces: ['fe'] } as const satisfies UsbDevice;
 export const CORAL_USED = { vendor: '18d1', device: '9302', interfaces: ['ff'] } as const satisfies UsbDevice;
+
+/** What a collector is opened with to look at it. */
+export function hostOf(sysfs: FakeSysfs, files: HostFiles = openHostFiles(), onLateNews = () => {}): BusHost {
+  const isAccelerator = (device: DeviceReport) => identityOf(device) !== undefined;
+  return { sysfsRoot: sysfs.root, procfsRoot: sysfs.procfs, files, isAccelerator, onLateNews };
+}
 
 /** Remembers which files were read. */
 export function recordingFiles(files: HostFiles): HostFiles & { taken: () => string[] } {

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { HintPacing } from './hotplug-hints-pacing.ts';
@@ -13,22 +11,20 @@ type Watcher = {
 };
 
 export type HotplugHintsOptions = {
-  /** As `--sysfs-root`. */
-  sysfsRoot: string;
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
   /** Must not throw. Called soon after something was plugged or unplugged, and once more when it has settled. */
   scanSoon: () => void;
-  /** Whether to try at all; `hasHotplugEvents` unless told. */
-  gate?: (sysfsRoot: string) => boolean;
+  /** Whether events can come; the package is not loaded where they cannot. */
+  gate: () => boolean;
   /** Loads the native binding. */
   load?: () => Promise<unknown>;
 };
 
 /**
  * Says "scan now" when udev says that a USB device came or went. This is never needed: the periodic scan is the truth,
- * and in a pod without the host's network, or without udev, no event ever comes.
+ * and without udev, or without the host's network (`hotplug-gate.ts`), no event ever comes.
  *
  * The binding of `usb` is used without its JavaScript in front, for two reasons that would each end the process. There,
  * `addEventListener` starts a list of all devices whose rejection nobody handles (no USB bus, an unreadable
@@ -53,9 +49,9 @@ export class HotplugHints {
   }
 
   async #watch(): Promise<void> {
-    const { sysfsRoot, logger, signal, gate = hasHotplugEvents, load = loadBinding } = this.#options;
+    const { logger, signal, gate, load = loadBinding } = this.#options;
     try {
-      if (signal.aborted || !gate(sysfsRoot)) return;
+      if (signal.aborted || !gate()) return;
       const { Emitter } = (await load()) as { Emitter: new () => Watcher };
       const watcher = new Emitter();
       const onEvent = () => {
@@ -79,11 +75,6 @@ export class HotplugHints {
     this.#watcher = undefined;
     await Promise.allSettled([watcher?.removeAttach(), watcher?.removeDetach()]);
   }
-}
-
-/** The paths of `usb` are fixed: with another root, its events would be about another machine than the scan. */
-export function hasHotplugEvents(sysfsRoot: string): boolean {
-  return path.resolve(sysfsRoot) === '/sys' && existsSync('/sys/bus/usb/devices');
 }
 
 /** Loaded when it is wanted, as it costs memory; it is native, and a bundle without node_modules does not have it. */

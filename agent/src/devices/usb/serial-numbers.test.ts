@@ -1,6 +1,8 @@
 import { expect, test, vi } from 'vitest';
 import { SerialNumbers } from './serial-numbers.ts';
 
+const LIMIT = { timeout: 10_000 };
+
 /** Files that are answered when the test says so. */
 function slowFiles() {
   const asked: { file: string; answer: (text: string | undefined) => void }[] = [];
@@ -18,7 +20,7 @@ test('a serial number is known once it was read, and its reader told', async () 
   expect(serials.get('a', '1')).toBeUndefined();
   expect(serials.get('a', '1')).toBeUndefined();
   files.asked[0]?.answer('A');
-  await vi.waitFor(() => expect(onRead).toHaveBeenCalledTimes(1));
+  await vi.waitFor(() => expect(onRead).toHaveBeenCalledTimes(1), LIMIT);
   expect(serials.get('a', '1')).toBe('A');
   expect(files.asked).toHaveLength(1);
 });
@@ -31,10 +33,10 @@ test('serial numbers are read one at a time, and their reader told when all are'
   expect(files.asked.map(({ file }) => file)).toEqual(['a']);
   serials.keep(new Set(['a', 'c']));
   files.asked[0]?.answer('A');
-  await vi.waitFor(() => expect(files.asked.map(({ file }) => file)).toEqual(['a', 'c']));
+  await vi.waitFor(() => expect(files.asked.map(({ file }) => file)).toEqual(['a', 'c']), LIMIT);
   expect(onRead).not.toHaveBeenCalled();
   files.asked[1]?.answer(undefined);
-  await vi.waitFor(() => expect(onRead).toHaveBeenCalledTimes(1));
+  await vi.waitFor(() => expect(onRead).toHaveBeenCalledTimes(1), LIMIT);
   expect(serials.get('c', '1')).toBeUndefined();
 });
 
@@ -45,9 +47,9 @@ test('the serial number of a device that was there before is not taken for that 
   serials.get('a', '1');
   expect(serials.get('a', '2')).toBeUndefined();
   files.asked[0]?.answer('old');
-  await vi.waitFor(() => expect(files.asked).toHaveLength(2));
+  await vi.waitFor(() => expect(files.asked).toHaveLength(2), LIMIT);
   expect(serials.get('a', '2')).toBeUndefined();
   files.asked[1]?.answer('new');
-  await vi.waitFor(() => expect(onRead).toHaveBeenCalledTimes(1));
+  await vi.waitFor(() => expect(onRead).toHaveBeenCalledTimes(1), LIMIT);
   expect(serials.get('a', '2')).toBe('new');
 });

@@ -1,9 +1,11 @@
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openHostFiles } from '../host-files.ts';
-import { CORAL, FakeSysfs, recordingFiles } from '../testing/fake-sysfs.ts';
+import { CORAL, FakeSysfs, hostOf, recordingFiles } from '../testing/fake-sysfs.ts';
 import type { BusCollector } from '../types.ts';
 import { createUsbCollector } from './usb-collector.ts';
+
+const LIMIT = { timeout: 10_000 };
 
 const HUB = { class: '09', vendor: '1d6b', device: '0002' };
 
@@ -15,7 +17,7 @@ let collector: BusCollector;
 beforeEach(() => {
   onLateNews.mockClear();
   sysfs = new FakeSysfs();
-  collector = createUsbCollector(sysfs.root, files, onLateNews);
+  collector = createUsbCollector(hostOf(sysfs, files, onLateNews));
 });
 
 afterEach(() => sysfs.dispose());
@@ -43,9 +45,31 @@ describe('the USB collector', () => {
     sysfs.usb('1-1', { ...CORAL, serial: 'AB 12' });
     expect(read()).toEqual([{ class: 'fe', vendor: '1a6e', device: '089a' }]);
     expect(collector.isLate?.()).toBe(true);
-    await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(1), LIMIT);
     expect(read()).toEqual([{ class: 'fe', vendor: '1a6e', device: '089a', serial: 'AB 12' }]);
     expect(collector.isLate?.()).toBe(false);
+  });
+
+  test('keeps the serial number when the kernel makes the inodes of sysfs anew, with other times', async () => {
+    sysfs.usb('1-1', { ...CORAL, serial: 'AB12' });
+    read();
+    await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(1), LIMIT);
+    for (let scans = 0; scans < 3; scans += 1) expect(read()).toMatchObject([{ serial: 'AB12' }]);
+    const known = collector.read();
+    for (const file of ['idVendor', 'idProduct', 'serial']) utimesSync(sysfs.file('usb', '1-1', file), 1, 1);
+    expect(collector.read()).toBe(known);
+    expect(collector.isLate?.()).toBe(false);
+  });
+
+  test('keeps the serial number while the interfaces of the device change', async () => {
+    sysfs.usb('1-1', { ...CORAL, serial: 'AB12' });
+    read();
+    await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(1), LIMIT);
+    sysfs.addInterface('1-1', 1, 'ff');
+    expect(read()).toMatchObject([
+      { class: 'fe', serial: 'AB12' },
+      { class: 'ff', serial: 'AB12' },
+    ]);
   });
 
   test('sees interfaces that come after the device', () => {

@@ -1,7 +1,7 @@
 import { DeviceCache, type DeviceLook } from '../device-cache.ts';
-import type { HostFiles } from '../host-files.ts';
+import { boundDriver, placeOf } from '../device-place.ts';
 import { busDirectory, listBus } from '../sysfs-bus.ts';
-import type { BusCollector } from '../types.ts';
+import type { BusCollector, BusHost } from '../types.ts';
 import { SerialNumbers } from './serial-numbers.ts';
 import { parseUsbDevice } from './usb-parser.ts';
 
@@ -10,43 +10,53 @@ const INTERFACE_DIRECTORIES_MAX = 64;
 
 /**
  * Reads `/sys/bus/usb/devices`, where `1-2` is a device and `1-2:1.0` one of its interfaces. A device is read again when
- * its file `idProduct` is another one, when its ids or its serial number are others, or when its interfaces are.
- * `onLateNews`: something became known between two readings.
+ * its file `idProduct` is another one, when its ids or its serial number are others, or when its interfaces or their drivers
+ * are.
  */
-export function createUsbCollector(sysfsRoot: string, files: HostFiles, onLateNews: () => void): BusCollector {
+export function createUsbCollector({ sysfsRoot, files, isAccelerator, onLateNews }: BusHost): BusCollector {
   const directory = busDirectory(sysfsRoot, 'usb');
   const cache = new DeviceCache();
   const serials = new SerialNumbers(files, onLateNews);
   const serialFile = (name: string) => `${directory}/${name}/serial`;
   let interfaces: ReadonlyMap<string, readonly string[]> = new Map();
 
-  function baseSignature(name: string): string | undefined {
+  /** Stays while the device is the same, whatever becomes of its interfaces. */
+  function identity(name: string): string | undefined {
     const file = files.signature(`${directory}/${name}/idProduct`);
     if (file === undefined) return undefined;
-    const ids = [files.text(`${directory}/${name}/idVendor`), files.text(`${directory}/${name}/idProduct`)];
-    return JSON.stringify([file, ids, interfaces.get(name)]);
+    return `${file} ${files.text(`${directory}/${name}/idVendor`)} ${files.text(`${directory}/${name}/idProduct`)}`;
+  }
+
+  function driversOf(name: string): string[] {
+    const own = interfaces.get(name)?.slice(0, INTERFACE_DIRECTORIES_MAX) ?? [];
+    return own.flatMap((number) => boundDriver(files, `${directory}/${name}:${number}`) ?? []);
   }
 
   const look: DeviceLook = {
     signature(name) {
-      const base = baseSignature(name);
-      return base && `${base} ${serials.get(serialFile(name), base)}`;
+      const own = identity(name);
+      return own && JSON.stringify([own, interfaces.get(name), driversOf(name), serials.get(serialFile(name), own)]);
     },
     read(name) {
       const text = (attribute: string) => files.text(`${directory}/${name}/${attribute}`);
-      const base = baseSignature(name);
-      return parseUsbDevice({
+      const own = identity(name);
+      const devices = parseUsbDevice({
         bDeviceClass: text('bDeviceClass'),
         idVendor: text('idVendor'),
         idProduct: text('idProduct'),
-        serial: base && serials.get(serialFile(name), base),
+        serial: own && serials.get(serialFile(name), own),
         interfaceClasses: () =>
           files
             .directories(`${directory}/${name}`)
             .slice(0, INTERFACE_DIRECTORIES_MAX)
             .map((child) => text(`${child}/bInterfaceClass`)),
+        drivers: driversOf(name),
       });
+      return devices?.map((device) =>
+        isAccelerator(device) ? { ...device, ...placeOf(files, `${directory}/${name}`, name) } : device,
+      );
     },
+    isUrgent: (device) => device.address !== undefined,
   };
   return {
     bus: 'usb',

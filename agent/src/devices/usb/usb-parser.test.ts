@@ -8,6 +8,7 @@ function usb(classes: readonly (string | undefined)[], files: Partial<UsbFiles> 
     idProduct: '089A\n',
     serial: undefined,
     interfaceClasses: () => classes,
+    drivers: [],
     ...files,
   };
 }
@@ -15,8 +16,8 @@ function usb(classes: readonly (string | undefined)[], files: Partial<UsbFiles> 
 describe('parseUsbDevice', () => {
   test('is one device for each class that its interfaces have', () => {
     expect(parseUsbDevice(usb(['ff\n', 'FE\n', 'fe\n', undefined, 'junk']))).toEqual([
-      { bus: 'usb', attributes: { class: 'fe', vendor: '1a6e', device: '089a' } },
-      { bus: 'usb', attributes: { class: 'ff', vendor: '1a6e', device: '089a' } },
+      { bus: 'usb', attributes: { class: 'fe', vendor: '1a6e', device: '089a' }, count: 1 },
+      { bus: 'usb', attributes: { class: 'ff', vendor: '1a6e', device: '089a' }, count: 1 },
     ]);
   });
 
@@ -28,6 +29,12 @@ describe('parseUsbDevice', () => {
     expect(devices?.map(({ attributes }) => attributes)).toEqual([
       { class: 'ff', vendor: '1a6e', device: '089a', serial: 'AB 12' },
     ]);
+  });
+
+  test('tells the drivers of its interfaces, but not that a program uses one', () => {
+    const driverOf = (...drivers: string[]) => parseUsbDevice(usb(['ff'], { drivers }))?.[0]?.driver;
+    expect(driverOf('uvcvideo', 'snd-usb-audio', 'uvcvideo')).toBe('snd-usb-audio,uvcvideo');
+    expect(driverOf('usbfs')).toBeUndefined();
   });
 
   test('is no device yet while it has no interface', () => {

@@ -11,7 +11,12 @@ export type UsbFiles = {
   serial: string | undefined;
   /** `bInterfaceClass` of each interface; asked for only where the class stands there. */
   interfaceClasses: () => readonly (string | undefined)[];
+  /** Of its interfaces; the driver of a USB device itself is always that of the bus. */
+  drivers: readonly string[];
 };
+
+/** What the kernel calls it when a program has claimed an interface: that comes and goes with the program. */
+const CLAIMED_BY_PROGRAM = 'usbfs';
 
 /** As NFD does: one device for each class that its interfaces have. None of them yet: it is not a device yet. */
 export function parseUsbDevice(files: UsbFiles): DeviceReport[] | undefined {
@@ -22,9 +27,12 @@ export function parseUsbDevice(files: UsbFiles): DeviceReport[] | undefined {
   const classes = deviceClass === CLASS_PER_INTERFACE ? distinctClasses(files.interfaceClasses()) : [deviceClass];
   if (classes.length === 0) return undefined;
   const serial = plainText(files.serial);
+  const drivers = new Set(files.drivers.filter((name) => name !== CLAIMED_BY_PROGRAM));
   return classes.map((code) => ({
     bus: 'usb',
     attributes: { class: code, vendor, device, ...(serial === undefined ? {} : { serial }) },
+    count: 1,
+    ...(drivers.size > 0 ? { driver: [...drivers].sort().join(',') } : {}),
   }));
 }
 

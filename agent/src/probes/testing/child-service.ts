@@ -13,9 +13,10 @@ export type ChildService = ProbeTarget & {
   end(): Promise<void>;
 };
 
-/** A service in a process of its own on the loopback address, so that it can be killed and stopped. */
-export async function startChildService(kind: ServiceKind, backlog = 511): Promise<ChildService> {
-  const child = spawn(process.execPath, [PROGRAM, kind, String(backlog)], { stdio: ['pipe', 'pipe', 'inherit'] });
+/** A service in a process of its own on the loopback address or at a file, so that it can be killed and stopped. */
+export async function startChildService(kind: ServiceKind, backlog = 511, file?: string): Promise<ChildService> {
+  const args = [PROGRAM, kind, String(backlog), ...(file === undefined ? [] : [file])];
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const [firstLine] = await Promise.race([
     once(child.stdout, 'data'),

@@ -5,14 +5,16 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { createServer as createTlsServer } from 'node:tls';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
 import { SERVER_CHAIN, SERVER_KEY } from './certificates.ts';
+import { createGrpcServer } from './grpc-server.ts';
 
 /** What a healthy service speaks. */
-export type ServiceKind = 'tcp' | 'tls' | 'http2' | 'http' | 'https';
+export type ServiceKind = 'tcp' | 'tls' | 'http2' | 'http' | 'https' | 'grpc';
 
 /** A service that is healthy to the probe of its kind, where 404 is expected. */
 export function createService(kind: ServiceKind): Server {
   if (kind === 'tls') return createTlsServer({ key: SERVER_KEY, cert: SERVER_CHAIN });
   if (kind === 'http2') return createHttp2Server();
+  if (kind === 'grpc') return createGrpcServer({ '/grpc.health.v1.Health/Check': () => Uint8Array.of(8, 1) });
   if (kind === 'tcp') return createTcpServer((socket) => socket.resume().on('error', () => {}));
   if (kind === 'http') return createHttpServer(answer404);
   return createHttpsServer({ key: SERVER_KEY, cert: SERVER_CHAIN }, answer404);
@@ -27,18 +29,22 @@ export type RunningServer = ProbeTarget & {
   connections: ReadonlySet<Socket>;
   /** Connections so far. */
   accepted(): number;
+  /** Takes no more connections; those that are open go on. */
+  closePort(): void;
   close(): Promise<void>;
 };
 
 export type ListenOptions = {
-  host?: '127.0.0.1' | '::1';
+  host?: '127.0.0.1' | '127.0.0.2' | '::1';
   /** How many connections the kernel keeps for a process that does not take them. */
   backlog?: number;
+  /** At a socket file instead, and no port. */
+  file?: string | undefined;
 };
 
 /** Listens on a free port of the loopback address. `close` cuts what is connected. */
 export function listenOnLoopback(server: Server, options: ListenOptions = {}): Promise<RunningServer> {
-  const { host = '127.0.0.1', backlog = 511 } = options;
+  const { host = '127.0.0.1', backlog = 511, file } = options;
   const connections = new Set<Socket>();
   let accepted = 0;
   server.on('connection', (socket) => {
@@ -53,10 +59,10 @@ export function listenOnLoopback(server: Server, options: ListenOptions = {}): P
     });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port: 0, host, backlog }, () => {
+    server.listen(file === undefined ? { port: 0, host, backlog } : { path: file, backlog }, () => {
       const bound = server.address();
       const port = typeof bound === 'object' && bound ? bound.port : 0;
-      resolve({ host, port, connections, accepted: () => accepted, close });
+      resolve({ host, port, connections, accepted: () => accepted, closePort: () => void server.close(), close });
     });
   });
 }

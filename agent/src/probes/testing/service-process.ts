@@ -1,10 +1,10 @@
 import { createService, listenOnLoopback, type ServiceKind } from './servers.ts';
 
 /**
- * A program: serves as `node service-process.ts KIND BACKLOG`, says its port on standard output, and ends with whoever
+ * A program: serves as `node service-process.ts KIND BACKLOG [FILE]`, says its port on standard output (0 at a file), and ends with whoever
  * started it.
  */
-const [kind, backlog] = process.argv.slice(2);
-const { port } = await listenOnLoopback(createService(kind as ServiceKind), { backlog: Number(backlog) });
+const [kind, backlog, file] = process.argv.slice(2);
+const { port } = await listenOnLoopback(createService(kind as ServiceKind), { backlog: Number(backlog), file });
 process.stdin.resume().on('end', () => process.exit());
 process.stdout.write(`${port}\n`);

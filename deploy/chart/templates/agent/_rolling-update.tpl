@@ -11,7 +11,7 @@
 {{- if eq $surge "" -}}
 {{- /* Two agents cannot listen on the same port of a node. */ -}}
 {{- $none := ternary .Values.agent.hostNetwork (not (include "rollcall.isZero" $unavailable)) (eq $unavailable "") -}}
-{{- $surge = ternary "0" "1" $none -}}
+{{- $surge = ternary "0" "10%" $none -}}
 {{- end -}}
 {{- if eq $unavailable "" -}}
 {{- $unavailable = ternary "1" "0" (not (empty (include "rollcall.isZero" $surge))) -}}

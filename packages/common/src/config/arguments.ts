@@ -29,9 +29,6 @@ export function parseArguments(table: OptionTable, argv: readonly string[]): Par
     }
     const negated = name.startsWith('no-') ? flags.get(name.slice(3)) : undefined;
     const key = flags.get(name) ?? (negated && table[negated]?.type === 'boolean' ? negated : undefined);
-    if (key === undefined && isRecords(table, name)) {
-      throw invalid(`--${name}: has no flag, only a configuration file (--config) can hold it`);
-    }
     if (key === undefined) throw unknownFlag(argument, name, [...flags.keys(), ...ACTIONS].filter(isLong));
     if (!flags.has(name)) {
       if (inline !== undefined) throw invalid(`--${name}: takes no value`);
@@ -53,16 +50,11 @@ export function parseArguments(table: OptionTable, argv: readonly string[]): Par
 function flagsOf(table: OptionTable): Map<string, string> {
   const flags = new Map<string, string>();
   for (const [key, option] of Object.entries<Option>(table)) {
-    if (option.type === 'records') continue;
     flags.set(flagName(key).slice(2), key);
     if (option.short) flags.set(option.short, key);
     if (option.alias) flags.set(option.alias, key);
   }
   return flags;
-}
-
-function isRecords(table: OptionTable, name: string): boolean {
-  return Object.entries<Option>(table).some(([key, { type }]) => type === 'records' && flagName(key) === `--${name}`);
 }
 
 /** One letter is near to everything. */

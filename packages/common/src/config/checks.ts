@@ -2,6 +2,10 @@ import { parseListenAddress } from '../http-server.ts';
 
 /** What options of both programs take. Each check says what is wrong with a value, or nothing. */
 
+/** Of the list that the files of both programs had, as `gone` of a program. */
+export const SERVICES_GONE =
+  'is no list any more: write a NodeService (rollcall.dev/v1alpha1) for each, see "kubectl explain nodeservice.spec"';
+
 export const PORT = { type: 'number', min: 1, max: 65_535 } as const;
 
 /** RFC 1123, section 2.1, as Kubernetes takes it for the names of objects. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fieldTable, flagTable, helpText } from './help.ts';
+import { flagTable, helpText } from './help.ts';
 import type { OptionTable } from './option.ts';
 
 const OPTIONS = {
@@ -8,17 +8,6 @@ const OPTIONS = {
   jsonLog: { type: 'boolean', default: true, short: 'j', help: 'JSON.' },
   poolLabels: { type: 'list', default: ['a', 'b'], alias: 'pools', help: 'Labels.' },
   port: { type: 'number', min: 1, max: 9, help: 'Port.' },
-  guests: {
-    type: 'records',
-    help: 'Who comes.',
-    key: 'name',
-    max: 3,
-    fields: {
-      name: { type: 'string', required: true, help: 'Name.' },
-      seat: { type: 'string', choices: ['left', 'right'], defaultText: 'what <host> says', help: 'Where | how.' },
-      age: { type: 'number', min: 1, max: 9, help: 'Age.' },
-    },
-  },
 } as const satisfies OptionTable;
 
 describe('helpText', () => {
@@ -37,24 +26,9 @@ describe('helpText', () => {
     '  -h, --help\n',
     '  --version\n',
     '  --print-config\n',
-    '\n\nOnly in the configuration file: guests\n      Who comes.\n  name VALUE\n      Name. (required)\n',
-    '  seat VALUE\n      Where | how. One of left, right. (default: what <host> says)\n',
-    '  age N\n      Age. (default: none)\n',
   ])('has %j', (part) => {
     expect(text).toContain(part);
   });
-});
-
-test('no flag is shown for what has none', () => {
-  expect(helpText({ name: 'tester', summary: '', options: OPTIONS })).not.toContain('--guests');
-});
-
-test('fieldTable shows the fields of a record', () => {
-  expect(fieldTable(OPTIONS.guests.fields)).toBe(`| field | default | meaning |
-| --- | --- | --- |
-| \`name\` | required | Name. |
-| \`seat\` | what &lt;host&gt; says | Where \\| how. One of left, right. |
-| \`age\` |  | Age. |`);
 });
 
 test('flagTable is the same as Markdown', () => {

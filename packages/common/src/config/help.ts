@@ -1,40 +1,21 @@
-import {
-  type FieldTable,
-  type FlagOption,
-  flagName,
-  type Option,
-  type OptionTable,
-  type RecordsOption,
-  type Value,
-} from './option.ts';
+import { flagName, type Option, type OptionTable, type Value } from './option.ts';
 
-type Described = FlagOption & { default?: unknown };
+type Described = Option & { default?: unknown };
 
 export function helpText(program: { name: string; summary: string; options: OptionTable }): string {
   const lines = [`${program.name}: ${program.summary}`, '', `Usage: ${program.name} [flags]`, '', 'Flags:'];
-  for (const [key, option] of flagOptions(program.options)) {
+  for (const [key, option] of Object.entries<Described>(program.options)) {
     const short = option.short ? `-${option.short}, ` : '';
     lines.push(`  ${short}${flagName(key)}${placeholder(option)}`, `      ${option.help}${notes(option)}`);
   }
   lines.push('  --print-config', '      Print the effective configuration and exit.');
   lines.push('  -h, --help', '      Print this and exit.', '  --version', '      Print the version and exit.');
-  for (const [key, option] of Object.entries<Option>(program.options)) {
-    if (option.type === 'records') lines.push('', `Only in the configuration file: ${key}`, ...recordsHelp(option));
-  }
   return `${lines.join('\n')}\n`;
-}
-
-function recordsHelp({ help, fields }: RecordsOption): string[] {
-  const lines = [`      ${help}`];
-  for (const [name, field] of Object.entries(fields)) {
-    lines.push(`  ${name}${placeholder(field)}`, `      ${field.help}${choices(field)} (${presence(field)})`);
-  }
-  return lines;
 }
 
 /** The same as a Markdown table, for the README; generated, so that both always agree. */
 export function flagTable(options: OptionTable): string {
-  const rows = flagOptions(options).map(([key, option]) => {
+  const rows = Object.entries<Described>(options).map(([key, option]) => {
     const names = [`\`${flagName(key)}\``, ...(option.short ? [`\`-${option.short}\``] : [])];
     if (option.alias) names.push(`\`-${option.alias}\``);
     const env = option.env?.map((name) => `\`${name}\``).join(', ') ?? '';
@@ -42,26 +23,6 @@ export function flagTable(options: OptionTable): string {
     return `| ${cells.map(escapeCell).join(' | ')} |`;
   });
   return ['| flag | environment | default | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
-}
-
-/** The fields of a list of records, as a Markdown table. */
-export function fieldTable(fields: FieldTable): string {
-  const rows = Object.entries(fields).map(([name, field]) => {
-    const unset = field.required ? 'required' : (field.defaultText ?? '');
-    const cells = [`\`${name}\``, unset, `${field.help}${choices(field)}`];
-    return `| ${cells.map(escapeCell).join(' | ')} |`;
-  });
-  return ['| field | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
-}
-
-function flagOptions(options: OptionTable): [string, Described][] {
-  return Object.entries<Option>(options).flatMap(([key, option]): [string, Described][] =>
-    option.type === 'records' ? [] : [[key, option]],
-  );
-}
-
-function presence(field: FieldTable[string]): string {
-  return field.required ? 'required' : `default: ${field.defaultText ?? 'none'}`;
 }
 
 /** Angle brackets would be taken for HTML. */

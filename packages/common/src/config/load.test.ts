@@ -14,14 +14,6 @@ const PROGRAM = {
     urls: { type: 'list', help: 'Some URLs.' },
     password: { type: 'string', secret: true, help: 'A password.' },
     once: { type: 'boolean', default: false, flagOnly: true, help: 'Once.' },
-    guests: {
-      type: 'records',
-      default: [],
-      help: 'Guests.',
-      key: 'name',
-      max: 9,
-      fields: { name: { type: 'string', required: true, help: 'Name.' }, seat: { type: 'list', help: 'Seats.' } },
-    },
     config: { type: 'string', flagOnly: true, help: 'File.' },
   } as const satisfies OptionTable,
 };
@@ -104,13 +96,6 @@ describe('a configuration file', () => {
     ['a field that is for the command line', `${HEAD}once: true`, /^\/c: once: unknown field/],
     ['a wrong type', `${HEAD}port: "7"`, /^\/c: port: must be a number/],
     ['a value out of range', `${HEAD}port: 70`, /^\/c: port: .*from 1 to 9/],
-    ['records that are none', `${HEAD}guests: all`, /^\/c: guests: must be a list$/],
-    [
-      'an unknown field of a record',
-      `${HEAD}guests: [{name: a, saet: 1}]`,
-      /^\/c: guests\[0\]\.saet: unknown field, did/,
-    ],
-    ['a record without what it needs', `${HEAD}guests:\n- seat: [x]`, /^\/c: guests\[0\]\.name: is required$/],
     ['another version', 'apiVersion: rollcall.dev/v9\nkind: TesterConfiguration', /^\/c: apiVersion: must be/],
     ['another kind', 'apiVersion: rollcall.dev/v1alpha1\nkind: Pod', /^\/c: kind: must be TesterConfiguration/],
     ['a list', '- a', /^--config: \/c must hold a YAML mapping/],
@@ -118,16 +103,6 @@ describe('a configuration file', () => {
     ['what is no YAML', '{a: [', /^--config: cannot read \/c: [^\n]+$/],
   ])('with %s is refused', async (_what, file, message) => {
     await expect(load({ file })).rejects.toThrow(invalid(message));
-  });
-
-  test('may hold records, which nothing else can', async () => {
-    expect((await values({})).guests).toEqual([]);
-    expect((await values({ file: `${HEAD}guests: null` })).guests).toEqual([]);
-    const file = `${HEAD}guests:\n- name: a\n  seat: [x, y]\n- name: b\n`;
-    expect((await values({ file })).guests).toEqual([{ name: 'a', seat: ['x', 'y'] }, { name: 'b' }]);
-    await expect(load({ argv: ['--guests=a'] })).rejects.toThrow(
-      invalid(/^--guests: .*configuration file \(--config\)/),
-    );
   });
 
   test('that is not there is refused', async () => {
@@ -157,12 +132,11 @@ describe('what is printed', () => {
       port: 1,
       verbose: false,
       password: '***',
-      guests: [],
     });
   });
 
-  test('can be read again, records included', async () => {
-    const file = `${HEAD}guests: [{name: a, seat: [x]}]\n`;
+  test('can be read again', async () => {
+    const file = `${HEAD}name: a\nurls: [x]\n`;
     const text = await printed({ argv: ['--print-config'], file });
     expect(await values({ file: text })).toEqual(await values({ file }));
   });

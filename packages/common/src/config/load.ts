@@ -3,7 +3,6 @@ import { VERSION } from '../version.ts';
 import { parseArguments } from './arguments.ts';
 import { helpText } from './help.ts';
 import { flagName, nearest, type Option, type OptionTable, type OptionValues } from './option.ts';
-import { recordsFromFile } from './records.ts';
 import { type Converted, fromFile, fromText } from './values.ts';
 
 const CONFIG_API_VERSION = 'rollcall.dev/v1alpha1';
@@ -22,6 +21,8 @@ export type ProgramDescription<T extends OptionTable> = {
   /** `kind` of the configuration file. */
   kind: string;
   options: T;
+  /** Fields of the file that were known once, and what to do instead. */
+  gone?: Readonly<Record<string, string>>;
 };
 
 /** Run with these values, or print this text on standard output and exit with 0. */
@@ -61,19 +62,15 @@ function findValue(
   configPath: string | undefined,
 ): unknown {
   const inFile = file[key] ?? undefined;
-  const place = `${configPath}: ${key}`;
-  if (option.type === 'records') {
-    return inFile === undefined ? undefined : unwrap(place, recordsFromFile(option, inFile));
-  }
   const flag = flags.get(key);
   if (flag !== undefined) return unwrap(flagName(key), fromText(option, flag));
   const variable = option.env?.find((name) => env[name]);
   if (variable !== undefined) return unwrap(variable, fromText(option, env[variable] ?? ''));
-  return inFile === undefined ? undefined : unwrap(place, fromFile(option, inFile));
+  return inFile === undefined ? undefined : unwrap(`${configPath}: ${key}`, fromFile(option, inFile));
 }
 
 function unwrap(field: string, converted: Converted): unknown {
-  if ('problem' in converted) throw configInvalid(`${field}${converted.at ?? ''}`, converted.problem);
+  if ('problem' in converted) throw configInvalid(field, converted.problem);
   return converted.value;
 }
 
@@ -87,8 +84,7 @@ async function readConfigFile<T extends OptionTable>(
   path: string,
   readFile: ConfigSources['readFile'],
 ): Promise<Record<string, unknown>> {
-  // The parser costs memory that a program without a configuration file need not pay.
-  const { parse } = await import('yaml');
+  const { parse } = await import('./yaml.ts');
   let content: unknown;
   try {
     content = parse(readFile(path));
@@ -103,10 +99,12 @@ async function readConfigFile<T extends OptionTable>(
   if (apiVersion !== CONFIG_API_VERSION) throw configInvalid(`${path}: apiVersion`, `must be ${CONFIG_API_VERSION}`);
   if (kind !== program.kind) throw configInvalid(`${path}: kind`, `must be ${program.kind}`);
   const known = Object.entries<Option>(program.options)
-    .filter(([, option]) => !isFlagOnly(option))
+    .filter(([, option]) => !option.flagOnly)
     .map(([key]) => key);
   for (const field of Object.keys(fields)) {
     if (known.includes(field)) continue;
+    const instead = program.gone?.[field];
+    if (instead !== undefined) throw configInvalid(`${path}: ${field}`, instead);
     const suggestion = nearest(field, known);
     throw configInvalid(`${path}: ${field}`, `unknown field${suggestion ? `, did you mean ${suggestion}?` : ''}`);
   }
@@ -131,15 +129,11 @@ function capitalized(word: string): string {
   return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 }
 
-function isFlagOnly(option: Option): boolean {
-  return option.type !== 'records' && option.flagOnly === true;
-}
-
 /** The effective configuration as a configuration file, in JSON, which is YAML as well. */
 function printConfig<T extends OptionTable>(program: ProgramDescription<T>, values: OptionValues<T>): string {
   const fields = Object.entries<Option>(program.options)
-    .filter(([key, option]) => !isFlagOnly(option) && values[key] !== undefined)
-    .map(([key, option]) => [key, option.type !== 'records' && option.secret ? '***' : values[key]]);
+    .filter(([key, option]) => !option.flagOnly && values[key] !== undefined)
+    .map(([key, option]) => [key, option.secret ? '***' : values[key]]);
   const document = { apiVersion: CONFIG_API_VERSION, kind: program.kind, ...Object.fromEntries(fields) };
   return `${JSON.stringify(document, null, 2)}\n`;
 }

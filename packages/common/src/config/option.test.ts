@@ -38,18 +38,6 @@ test('the type of a value follows from its option', () => {
     port: { type: 'number', min: 1, max: 2, default: 1, help: '' },
     urls: { type: 'list', help: '' },
     quiet: { type: 'boolean', default: false, help: '' },
-    guests: {
-      type: 'records',
-      help: '',
-      key: 'name',
-      max: 3,
-      default: [],
-      fields: {
-        name: { type: 'string', required: true, help: '' },
-        seat: { type: 'string', choices: ['left', 'right'], help: '' },
-        age: { type: 'number', min: 1, max: 2, help: '' },
-      },
-    },
   } as const satisfies OptionTable;
   expectTypeOf<OptionValues<typeof table>>().toEqualTypeOf<{
     level: 'low' | 'high';
@@ -57,6 +45,5 @@ test('the type of a value follows from its option', () => {
     port: number;
     urls: string[] | undefined;
     quiet: boolean;
-    guests: ({ name: string } & { seat?: 'left' | 'right'; age?: number })[];
   }>();
 });

@@ -28,23 +28,7 @@ type FlagBase = {
   flagOnly?: boolean;
 };
 
-export type FlagOption = Value & FlagBase;
-
-/** The fields of a record, by their name in the file. A field that is not required may be left out, or be null. */
-export type FieldTable = Readonly<Record<string, Value & { required?: true }>>;
-
-/** A list of records. It has no flag and no variable: only a configuration file can hold it. */
-export type RecordsOption = {
-  type: 'records';
-  help: string;
-  fields: FieldTable;
-  /** The field that tells records apart: no two may have the same. */
-  key: string;
-  /** How many records there may be. */
-  max: number;
-};
-
-export type Option = FlagOption | RecordsOption;
+export type Option = Value & FlagBase;
 
 /**
  * Options by the camelCase name that they have in a configuration file. The flag is the same in kebab-case:
@@ -52,24 +36,15 @@ export type Option = FlagOption | RecordsOption;
  */
 export type OptionTable = Readonly<Record<string, Option & { default?: unknown }>>;
 
-type RawValue<O> = O extends { type: 'records'; fields: infer Fields extends FieldTable }
-  ? RecordValues<Fields>[]
-  : O extends { choices: readonly (infer Choice)[] }
-    ? Choice
-    : O extends { type: 'string' }
-      ? string
-      : O extends { type: 'boolean' }
-        ? boolean
-        : O extends { type: 'number' }
-          ? number
-          : string[];
-
-/** A record as its fields describe it. */
-type RecordValues<F extends FieldTable> = {
-  -readonly [K in keyof F as F[K] extends { required: true } ? K : never]: RawValue<F[K]>;
-} & {
-  -readonly [K in keyof F as F[K] extends { required: true } ? never : K]?: RawValue<F[K]>;
-};
+type RawValue<O> = O extends { choices: readonly (infer Choice)[] }
+  ? Choice
+  : O extends { type: 'string' }
+    ? string
+    : O extends { type: 'boolean' }
+      ? boolean
+      : O extends { type: 'number' }
+        ? number
+        : string[];
 
 /** The values that a table gives: an option with a default is always there. */
 export type OptionValues<T extends OptionTable> = {

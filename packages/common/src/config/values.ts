@@ -1,7 +1,6 @@
 import type { Value } from './option.ts';
 
-/** `at` is where in the value the problem is, as a path that goes on after the name of the field. */
-export type Converted = { value: unknown } | { problem: string; at?: string };
+export type Converted = { value: unknown } | { problem: string };
 
 /** Turns the text of a flag or an environment variable into the option's type. */
 export function fromText(option: Value, text: string): Converted {

@@ -19,6 +19,7 @@ function reports(result: string): string {
 export const AGENT_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallAgentsMissing',
+    threshold: { value: 0.01, help: 'Share of all nodes that may be without an agent.' },
     expr: `sum by (namespace) (rollcall_coordinator_nodes{state="absent"})\n  > ${FEW}`,
     for: '15m',
     severity: 'warning',
@@ -50,6 +51,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallAgentsSilent',
+    threshold: { value: 0.01, help: 'Share of all nodes whose agents may be silent.' },
     expr: `sum by (namespace) (rollcall_coordinator_nodes{state="silent"})\n  > ${FEW}`,
     for: '5m',
     severity: 'warning',

@@ -137,6 +137,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallExtenderFailing',
+    threshold: { value: 0.01, help: 'Share of the questions that may fail.' },
     expr:
       `sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS},code!="200"}[5m]))\n` +
       `  / sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS}}[5m])) > 0.01`,
@@ -170,6 +171,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallExtenderSlow',
+    threshold: { value: 0.5, help: 'Seconds, of the slowest percent.' },
     expr:
       'histogram_quantile(0.99, sum by (namespace, verb, le)' +
       ` (rate(rollcall_coordinator_extender_duration_seconds_bucket{${QUESTIONS}}[5m]))) > 0.5`,

@@ -98,6 +98,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallLeaderFlapping',
+    threshold: { value: 4, help: 'Changes of the leader within an hour.' },
     expr: 'max by (namespace) (increase(rollcall_coordinator_leader_transitions_total[1h])) > 4',
     severity: 'warning',
     summary: 'The leader changes again and again',
@@ -118,6 +119,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallRestarting',
+    threshold: { value: 2, help: 'Restarts of a program within half an hour.' },
     expr:
       'changes(process_start_time_seconds[30m]) > 2\n' +
       'and on (job, instance) {__name__=~"rollcall_(agent|coordinator)_build_info"}',
@@ -152,7 +154,8 @@ export const LEADER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallCertificateExpiring',
-    expr: `rollcall_coordinator_certificate_expiry_timestamp_seconds - time() < ${14 * DAY}`,
+    threshold: { value: 14, help: 'Days before a certificate expires.' },
+    expr: `rollcall_coordinator_certificate_expiry_timestamp_seconds - time() < 14 * ${DAY}`,
     for: '1h',
     severity: 'warning',
     summary: 'A certificate of the coordinator expires soon and was not renewed',
@@ -182,6 +185,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallApiServerErrors',
+    threshold: { value: 0.05, help: 'Share of requests to the API server that may fail.' },
     expr:
       'sum by (namespace) (rate(rollcall_coordinator_kube_requests_total{code=~"5..|401|403|error"}[5m]))\n' +
       '  / sum by (namespace) (rate(rollcall_coordinator_kube_requests_total[5m])) > 0.05',

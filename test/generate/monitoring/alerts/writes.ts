@@ -18,6 +18,7 @@ function applied(le: string): string {
 export const WRITE_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallWritesFailing',
+    threshold: { value: 0.05, help: 'Share of writes to Nodes that may fail.' },
     expr:
       'sum by (namespace) (rate(rollcall_coordinator_patches_total{outcome=~"failed|throttled"}[5m]))\n' +
       '  / sum by (namespace) (rate(rollcall_coordinator_patches_total[5m])) > 0.05',
@@ -46,11 +47,12 @@ export const WRITE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallTaintsRefused',
-    expr: 'sum by (namespace, outcome) (increase(rollcall_coordinator_patches_total{kind="taints",outcome=~"denied|invalid"}[15m])) > 0',
+    expr: 'sum by (namespace, outcome) (increase(rollcall_coordinator_patches_total{kind=~"taints|conditions",outcome=~"denied|invalid"}[15m])) > 0',
     for: '5m',
     severity: 'warning',
-    summary: 'The API server refuses taints that rollcall writes',
-    description: 'Taints of Nodes could not be written in {{ $labels.namespace }}: {{ $labels.outcome }}.',
+    summary: 'The API server refuses taints or conditions that rollcall writes',
+    description:
+      'Taints or conditions of Nodes could not be written in {{ $labels.namespace }}: {{ $labels.outcome }}.',
     cases: [
       {
         name: 'a policy is in the way',
@@ -59,7 +61,18 @@ export const WRITE_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, outcome: 'denied' },
-            says: 'Taints of Nodes could not be written in rollcall: denied.',
+            says: 'Taints or conditions of Nodes could not be written in rollcall: denied.',
+          },
+        ],
+      },
+      {
+        name: 'the right to patch the status of Nodes is missing',
+        series: { [patches('conditions', 'denied')]: '1+1x20' },
+        after: '10m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, outcome: 'denied' },
+            says: 'Taints or conditions of Nodes could not be written in rollcall: denied.',
           },
         ],
       },
@@ -116,6 +129,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallSlowToApply',
+    threshold: { value: 5, help: 'Seconds, of the slowest percent.' },
     expr: 'histogram_quantile(0.99, sum by (namespace, le) (rate(rollcall_coordinator_evidence_to_applied_seconds_bucket[10m]))) > 5',
     for: '10m',
     severity: 'warning',

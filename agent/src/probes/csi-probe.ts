@@ -1,0 +1,28 @@
+import { type GrpcCheck, grpcLine } from './grpc-line.ts';
+import { decodeFields } from './protobuf.ts';
+import type { ProbeKind } from './types.ts';
+
+/**
+ * `Probe` of csi.v1.Identity: `ready` is a BoolValue, which is a message with the value in its first field. Without it
+ * the driver is ready (https://github.com/container-storage-interface/spec/blob/master/spec.md#probe).
+ */
+const CSI_CHECK: GrpcCheck = {
+  protocol: 'csi',
+  method: '/csi.v1.Identity/Probe',
+  message: new Uint8Array(0),
+  judge(message) {
+    const ready = decodeFields(message).get(1);
+    if (ready === undefined) return { healthy: true, says: 'says that it is ready' };
+    if (typeof ready === 'number') return { healthy: false, says: 'answered with a message that cannot be read' };
+    const isReady = (decodeFields(ready).get(1) ?? 0) !== 0;
+    return { healthy: isReady, says: isReady ? 'says that it is ready' : 'says that it is not ready' };
+  },
+  explain: { FAILED_PRECONDITION: 'says that it is not healthy', UNIMPLEMENTED: 'has no csi.v1.Identity' },
+};
+
+/** Healthy when the CSI driver behind a `socket` says so. */
+export const csi: ProbeKind = {
+  kind: 'csi',
+  pathOf: ({ socket = '' }) => socket,
+  prepare: (_spec, tools) => grpcLine(CSI_CHECK, tools),
+};

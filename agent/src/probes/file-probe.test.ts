@@ -1,0 +1,66 @@
+import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { describe, expect, it } from 'vitest';
+import { ProbePaths } from './probe-paths.ts';
+import { openLineFor } from './testing/ask-once.ts';
+import { within } from './testing/limits.ts';
+import { temporaryDirectory } from './testing/local-files.ts';
+
+/** A file that was written to just now, and who looks at it. */
+function watched(settings: { maxAgeSeconds?: number } = {}) {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'file');
+  const clock = new FakeClock();
+  const write = () => {
+    writeFileSync(file, '');
+    utimesSync(file, clock.now() / 1000, clock.now() / 1000);
+  };
+  write();
+  const line = openLineFor(
+    { kind: 'file', path: file, ...settings },
+    { clock, paths: new ProbePaths([directory]) },
+  )(() => {});
+  const look = async () => {
+    const { verdict, evidence } = await line.ask({ path: file }, within(5000), true);
+    return `${verdict}: ${evidence.replace(file, 'FILE')}`;
+  };
+  return { file, directory, clock, write, look };
+}
+
+describe('a probe of a file', () => {
+  it('is healthy while the file is there, and has proof when it is not', async () => {
+    const { file, look, write } = watched();
+    expect(await look()).toBe('healthy: file FILE is there');
+    rmSync(file);
+    expect(await look()).toBe('hard: file FILE is not there (ENOENT)');
+    write();
+    expect(await look()).toBe('healthy: file FILE is there');
+  });
+
+  it('is soft when the file grows old, until somebody writes to it', async () => {
+    const { clock, look, write } = watched({ maxAgeSeconds: 60 });
+    await clock.advance(60_000);
+    expect(await look()).toBe('healthy: file FILE is fresh');
+    await clock.advance(1);
+    expect(await look()).toBe('soft: file FILE was not written to for more than 60 s');
+    await clock.advance(10_000);
+    expect(await look()).toBe('soft: file FILE was not written to for more than 60 s');
+    write();
+    expect(await look()).toBe('healthy: file FILE is fresh');
+  });
+
+  it('does not take a directory, or what a link shows of elsewhere, for the file', async () => {
+    const { file, look } = watched();
+    rmSync(file);
+    mkdirSync(file);
+    expect(await look()).toBe('hard: file FILE is not a regular file');
+    rmSync(file, { recursive: true });
+    symlinkSync('/etc/hostname', file);
+    expect(await look()).toBe('hard: file FILE is a link that leads out of --probe-paths');
+  });
+
+  it.each([0, -1, '60', null])('is refused with an age that is none: %j', (maxAgeSeconds) => {
+    expect(() => openLineFor({ kind: 'file', path: '/x', maxAgeSeconds })).toThrow('its maxAgeSeconds is not');
+  });
+});

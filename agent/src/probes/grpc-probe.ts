@@ -1,0 +1,30 @@
+import { grpcLine } from './grpc-line.ts';
+import { decodeFields, encodeText } from './protobuf.ts';
+import type { ProbeKind } from './types.ts';
+
+const STATUSES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
+const SERVICE_LENGTH_MAX = 253;
+
+/**
+ * Healthy when `Check` of grpc.health.v1 says SERVING of `service`, or, without one, of the whole server
+ * (https://github.com/grpc/grpc/blob/master/doc/health-checking.md). In clear text, over the network or a `socket`.
+ */
+export const grpc: ProbeKind = {
+  kind: 'grpc',
+  pathOf: ({ socket }) => socket,
+  prepare({ service = '' }, tools) {
+    if (typeof service !== 'string' || service.length > SERVICE_LENGTH_MAX) return 'its service is not a name';
+    const named = service === '' ? 'the server as a whole' : `the service ${JSON.stringify(service)}`;
+    const check = {
+      protocol: 'grpc',
+      method: '/grpc.health.v1.Health/Check',
+      message: service === '' ? new Uint8Array(0) : encodeText(1, service),
+      judge(message: Uint8Array) {
+        const status = decodeFields(message).get(1) ?? 0;
+        return { healthy: status === 1, says: `says ${STATUSES[Number(status)] ?? `status ${status}`} of ${named}` };
+      },
+      explain: { NOT_FOUND: `does not know ${named}`, UNIMPLEMENTED: 'has no grpc.health.v1' },
+    };
+    return grpcLine(check, tools);
+  },
+};

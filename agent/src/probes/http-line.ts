@@ -1,0 +1,129 @@
+import type { Agent } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { type HttpCheck, judgeStatus } from './http-check.ts';
+import { type Answer, createProbe } from './probe.ts';
+import { requestStatus } from './request-status.ts';
+import { Sentinel } from './sentinel.ts';
+import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.ts';
+
+/** Whoever took the place of the process that answers is noticed within so many rounds. */
+const FRESH_EVERY_ROUNDS = 10;
+
+/** What keeps a connection for the next question, and has the kernel notice within minutes when the peer vanished. */
+export const KEPT = { keepAlive: true, keepAliveMsecs: 15_000 } as const;
+
+/** Gives the Node.js agent to ask with at the moment; `undefined` when there is no CA to verify against. */
+export type CurrentAgent = () => Agent | undefined;
+
+/**
+ * Asks by GET, over the connection that is held where there is one: a new TLS connection costs several times as much CPU. A
+ * server that keeps none is asked over a new one each time, and held by an idle one. Redirects are not followed and no
+ * proxy is used, whatever the environment says.
+ */
+export function httpLine(
+  protocol: 'http' | 'https',
+  check: HttpCheck,
+  currentAgent: CurrentAgent,
+  clock: Clock,
+): OpenLine {
+  return (onLost) => new HttpLine(protocol, check, currentAgent, clock, onLost);
+}
+
+class HttpLine implements Line {
+  readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
+  readonly #protocol: 'http' | 'https';
+  readonly #check: HttpCheck;
+  readonly #currentAgent: CurrentAgent;
+  readonly #onLost: () => void;
+  readonly #probe: Probe;
+  /** For servers that keep no connection. */
+  readonly #idle: Sentinel;
+  /** That over which the last answer came, while it stands. */
+  #kept: { socket: Socket; agent: Agent; isFree: boolean } | undefined;
+  #asking = false;
+
+  constructor(
+    protocol: 'http' | 'https',
+    check: HttpCheck,
+    currentAgent: CurrentAgent,
+    clock: Clock,
+    onLost: () => void,
+  ) {
+    this.#protocol = protocol;
+    this.#check = check;
+    this.#currentAgent = currentAgent;
+    this.#onLost = onLost;
+    this.#idle = new Sentinel(onLost);
+    this.#probe = createProbe(protocol, clock, (target, signal) => this.#attempt(target, signal));
+  }
+
+  async ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult> {
+    if (fresh) this.#drop();
+    this.#asking = true;
+    try {
+      return await this.#probe(target, signal);
+    } finally {
+      this.#asking = false;
+    }
+  }
+
+  hold(target: ProbeAddress): void {
+    if (this.#kept) this.#idle.release();
+    else this.#idle.hold(target);
+  }
+
+  release(): void {
+    this.#drop();
+    this.#idle.release();
+  }
+
+  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
+    const agent = this.#currentAgent();
+    if (!agent) return { healthy: false, says: 'was not asked: there is no CA certificate to verify it with' };
+    const reused = this.#kept?.isFree === true && this.#kept.agent === agent;
+    // One whose last answer has not ended, or that was verified by another CA, does not serve again.
+    if (!reused) this.#drop();
+    try {
+      return await this.#request(target, signal, agent);
+    } catch (error) {
+      this.#drop();
+      // The server may have closed the kept connection at that very moment: that says nothing about it.
+      if (!reused || signal.aborted) throw error;
+      return await this.#request(target, signal, agent);
+    }
+  }
+
+  async #request(target: ProbeAddress, signal: AbortSignal, agent: Agent): Promise<Answer> {
+    const { path, headers } = this.#check;
+    const asked = { protocol: this.#protocol, agent, path, headers };
+    const { status, socket, ended } = await requestStatus(target, signal, asked);
+    if (socket) this.#keep(socket, agent, ended);
+    return judgeStatus(status, this.#check);
+  }
+
+  #keep(socket: Socket, agent: Agent, ended: Promise<void>): void {
+    // It may have been closed between the answer and now.
+    if (socket.destroyed) return void this.#lost(socket);
+    const isNew = this.#kept?.socket !== socket;
+    const kept = { socket, agent, isFree: false };
+    this.#kept = kept;
+    if (isNew) socket.once('close', () => this.#lost(socket));
+    void ended.then(() => {
+      kept.isFree = true;
+    });
+  }
+
+  #lost(socket: Socket): void {
+    if (this.#kept?.socket !== socket) return;
+    this.#kept = undefined;
+    // Who is asking finds out by itself.
+    if (!this.#asking) this.#onLost();
+  }
+
+  #drop(): void {
+    const kept = this.#kept;
+    this.#kept = undefined;
+    kept?.socket.destroy();
+  }
+}

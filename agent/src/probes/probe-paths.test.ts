@@ -1,0 +1,111 @@
+import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ProbePaths } from './probe-paths.ts';
+import { within } from './testing/limits.ts';
+import { listenAt, temporaryDirectory } from './testing/local-files.ts';
+
+/** `allowed` with a file in it, and a file beside it. */
+function machine() {
+  const directory = temporaryDirectory();
+  const allowed = path.join(directory, 'allowed');
+  const outside = path.join(directory, 'outside');
+  mkdirSync(path.join(allowed, 'inner'), { recursive: true });
+  mkdirSync(outside);
+  const file = path.join(allowed, 'inner', 'file');
+  const secret = path.join(outside, 'secret');
+  writeFileSync(file, '');
+  writeFileSync(secret, '');
+  return {
+    directory,
+    allowed,
+    outside,
+    file,
+    secret,
+    find: (at: string) => new ProbePaths([allowed]).find(at, within(5000)),
+  };
+}
+
+const LEADS_OUT = { healthy: false, isProof: true, says: 'is a link that leads out of --probe-paths' };
+
+describe('a path that an agent is told to look at', () => {
+  const paths = new ProbePaths(['/run/plugins', '/var/lib/x/']);
+
+  it.each(['/run/plugins/a.sock', '/run/plugins/a/b/c', '/var/lib/x/y'])('may be below a directory: %s', (each) => {
+    expect(paths.refusalOf(each)).toBeUndefined();
+  });
+
+  it.each(['/run/plugins', '/run/plugins2/a', '/run', '/etc/shadow'])('is refused elsewhere: %s', (each) => {
+    expect(paths.refusalOf(each)).toBe(
+      `not at ${each}: --probe-paths of this agent names only /run/plugins, /var/lib/x`,
+    );
+    expect(new ProbePaths([]).refusalOf(each)).toBe(`not at ${each}: --probe-paths of this agent names no directory`);
+  });
+
+  it.each([
+    '/run/plugins/../../etc/shadow',
+    '/run/plugins/..',
+    '/run/plugins//a',
+    '/run/plugins/./a',
+    'run/plugins/a',
+    '',
+    '\0/run/plugins/a',
+    '/run/plugins/a\0b',
+    7,
+    null,
+  ])('is refused when it is not plain: %j', (each) => {
+    expect(paths.refusalOf(each)).toBe('its path is not an absolute one without ".", ".." and "//"');
+  });
+});
+
+describe('where links lead', () => {
+  it('is looked up, and may be within the directories', async () => {
+    const { allowed, file, find } = machine();
+    const link = path.join(allowed, 'link');
+    symlinkSync('inner/file', link);
+    expect(await find(link)).toMatchObject({ path: file, kind: 'file' });
+  });
+
+  it('is not looked at outside of them, through a link to a file or to a directory', async () => {
+    const { allowed, outside, secret, find } = machine();
+    symlinkSync(secret, path.join(allowed, 'link'));
+    symlinkSync(outside, path.join(allowed, 'directory'));
+    symlinkSync('directory/secret', path.join(allowed, 'twice'));
+    expect(await find(path.join(allowed, 'link'))).toEqual(LEADS_OUT);
+    expect(await find(path.join(allowed, 'directory', 'secret'))).toEqual(LEADS_OUT);
+    expect(await find(path.join(allowed, 'twice'))).toEqual(LEADS_OUT);
+  });
+
+  it('may be elsewhere for a directory that is configured', async () => {
+    const { directory, allowed, file } = machine();
+    const link = path.join(directory, 'link');
+    symlinkSync(allowed, link);
+    const paths = new ProbePaths([link]);
+    expect(await paths.find(path.join(link, 'inner', 'file'), within(5000))).toMatchObject({ path: file });
+  });
+});
+
+describe('what is at a path', () => {
+  it('is told apart by its kind, its time, and by which file it is', async () => {
+    const { allowed, file, find } = machine();
+    utimesSync(file, 5, 7);
+    const found = await find(file);
+    expect(found).toMatchObject({ kind: 'file', modifiedMs: 7000 });
+    expect(await find(file)).toEqual(found);
+    expect(await find(path.join(allowed, 'inner'))).toMatchObject({ kind: 'other' });
+    const socket = path.join(allowed, 'socket');
+    await listenAt(socket, createServer());
+    const paths = new ProbePaths([allowed]);
+    expect(await paths.findSocket(socket, within(5000))).toMatchObject({ kind: 'socket', path: socket });
+    expect(await paths.findSocket(file, within(5000))).toMatchObject({ isProof: true, says: 'is not a socket' });
+  });
+
+  it('is an error where there is nothing, and the reason of the signal when time is over', async () => {
+    const { allowed, file } = machine();
+    const paths = new ProbePaths([allowed]);
+    await expect(paths.find(path.join(allowed, 'none'), within(5000))).rejects.toMatchObject({ code: 'ENOENT' });
+    const reason = new Error('over');
+    await expect(paths.find(file, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});

@@ -1,0 +1,181 @@
+import { systemClock } from '@rollcall/common/clock.ts';
+import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ProbePaths } from './probe-paths.ts';
+import { digestOfServices, type ToldService, watchedServices } from './service-list.ts';
+import { REGISTRY_FACADE_PROBE, type ServiceSettings } from './service-settings.ts';
+import { ROOT_CERTIFICATE, UNRELATED_CERTIFICATE } from './testing/certificates.ts';
+import { within } from './testing/limits.ts';
+import { createService, listenOnLoopback, type ServiceKind } from './testing/servers.ts';
+
+const TIMING = { periodMs: 1000, timeoutMs: 900, failureThreshold: 3, successThreshold: 2 };
+const CA_FILES: Record<string, string> = { '/ca/root': ROOT_CERTIFICATE, '/ca/unrelated': UNRELATED_CERTIFICATE };
+const HERE = '127.0.0.1';
+
+function listOf(told: ToldService[], settings: ServiceSettings[] = [], hostIp = HERE) {
+  return watchedServices(told, {
+    settings,
+    place: { hostIp, ownAddresses: [], ownPort: Number.NaN },
+    clock: systemClock,
+    caFrom: (path) => () => Buffer.from(CA_FILES[path] ?? ''),
+    paths: new ProbePaths(['/run']),
+  });
+}
+
+/** Asks a server of this kind once, as an agent does that has these settings and was told this. */
+async function ask(kind: ServiceKind, how: Partial<ServiceSettings>, told: Partial<ServiceToProbe> = {}) {
+  const server = await listenOnLoopback(createService(kind));
+  onTestFinished(server.close);
+  const target = { host: server.host, port: server.port };
+  const [service] = listOf(
+    [{ name: 'x', target, ...told }],
+    [{ ...TIMING, name: 'x', port: server.port, spec: REGISTRY_FACADE_PROBE, ...how }],
+  );
+  if (!service || 'refusal' in service) throw new Error(service?.refusal);
+  const line = service.openLine(() => {});
+  onTestFinished(() => line.release());
+  return line.ask(service.target, within(5000), true);
+}
+
+describe('what an agent watches', () => {
+  const other = { periodMs: 10, timeoutMs: 20, failureThreshold: 4, successThreshold: 5 };
+  const settings: ServiceSettings[] = [
+    { name: 'ws-daemon', port: 8080, spec: { kind: 'tcp' }, ...TIMING },
+    { name: 'cache', port: 9000, spec: { kind: 'http' }, ...other },
+  ];
+
+  it('is as its own configuration says where nothing else was told', () => {
+    expect(listOf([{ name: 'ws-daemon' }, { name: 'cache' }], settings, '10.0.0.7')).toMatchObject([
+      { name: 'ws-daemon', target: { host: '10.0.0.7', port: 8080 }, ...TIMING },
+      { name: 'cache', target: { host: '10.0.0.7', port: 9000 }, ...other },
+    ]);
+  });
+
+  it('is where and how it was told', () => {
+    const told: ServiceToProbe = {
+      name: 'cache',
+      probe: { kind: 'tcp' },
+      target: { host: '10.1.2.3', port: 1 },
+      podAddresses: ['10.1.2.3'],
+      periodMilliseconds: 11,
+      timeoutMilliseconds: 12,
+      failureThreshold: 13,
+      successThreshold: 14,
+    };
+    const timing = { periodMs: 11, timeoutMs: 12, failureThreshold: 13, successThreshold: 14 };
+    expect(listOf([told], settings)).toMatchObject([{ name: 'cache', target: told.target, ...timing }]);
+    const { probe, target, podAddresses } = told;
+    expect(listOf([{ name: 'new', probe, target, podAddresses } as ServiceToProbe])).toMatchObject([
+      { name: 'new', target, periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 },
+    ]);
+  });
+
+  it.each<[string, ToldService, RegExp]>([
+    [
+      'of a kind that it does not know',
+      { name: 'x', probe: { kind: 'icmp' } },
+      /^version \S+ of the agent has no .* icmp$/,
+    ],
+    ['of a kind that is no kind', { name: 'x', probe: { kind: 'toString' } }, /no probe of the kind toString$/],
+    ['that nobody says how to ask', { name: 'x' }, /^it was not said how/],
+    ['that nobody says where to ask', { name: 'x', probe: { kind: 'tcp' } }, /where$/],
+    ['elsewhere', { name: 'ws-daemon', target: { host: '10.9.9.9', port: 1 } }, /^not at 10\.9\.9\.9:1: it is neither/],
+    ['with a path that is none', { name: 'ws-daemon', probe: { kind: 'http', path: 'x y' } }, /path/],
+    ['with statuses that are none', { name: 'ws-daemon', probe: { kind: 'http', statuses: ['9'] } }, /statuses/],
+    ['at a port that is none', { name: 'x', probe: { kind: 'tcp', port: 0 } }, /^its port is not one$/],
+    [
+      'at a socket elsewhere',
+      { name: 'x', probe: { kind: 'csi', socket: '/etc/x' } },
+      /^not at \/etc\/x: --probe-paths/,
+    ],
+    ['at a file by way of ..', { name: 'x', probe: { kind: 'file', path: '/run/../etc/x' } }, /^its path is not/],
+    ['at no socket', { name: 'x', probe: { kind: 'csi' }, target: { host: HERE, port: 1 } }, /^its path is not/],
+    ['at no path', { name: 'x', probe: { kind: 'unix' } }, /^its path is not/],
+    ['with a CA that is none', { name: 'x', probe: { kind: 'https', port: 1, caBundle: 'LS0t' } }, /caBundle holds no/],
+    ['with headers that are none', { name: 'ws-daemon', probe: { kind: 'http', headers: { 'a\n': 'b' } } }, /headers/],
+    ['that cannot be read', { name: 'ws-daemon', problem: 'no' }, /^no$/],
+  ])('is refused, and costs the others nothing: a service %s', (_, told, reason) => {
+    const [first, second] = listOf([told, { name: 'cache' }], settings);
+    if (first && !('refusal' in first)) throw new Error('It was not refused');
+    expect(second).toHaveProperty('target');
+    expect(first?.refusal).toMatch(reason);
+  });
+
+  it('is at the port of the probe where it was told no address, and at a path whatever address it was told', () => {
+    const target = { host: HERE, port: 5 };
+    const told: ToldService[] = [
+      { name: 'a', probe: { kind: 'grpc', port: 7 } },
+      { name: 'b', probe: { kind: 'grpc', port: 7 }, target },
+      { name: 'c', probe: { kind: 'grpc', socket: '/run/c' }, target },
+      { name: 'd', probe: { kind: 'csi', socket: '/run/d' } },
+      { name: 'e', probe: { kind: 'unix', path: '/run/e' } },
+      { name: 'f', probe: { kind: 'file', path: '/run/f', maxAgeSeconds: 5 } },
+      { name: 'cache', probe: { kind: 'tcp' } },
+    ];
+    const targets = listOf(told, settings).map((each) => ('refusal' in each ? each.refusal : each.target));
+    expect(targets).toEqual([
+      { host: HERE, port: 7 },
+      target,
+      ...['/run/c', '/run/d', '/run/e', '/run/f'].map((path) => ({ path })),
+      { host: HERE, port: 9000 },
+    ]);
+  });
+
+  it('has a digest that changes with how it is probed, and not with where', () => {
+    const digest = (...told: ToldService[]) => digestOfServices(listOf(told, settings));
+    const base = digest({ name: 'ws-daemon' });
+    expect(digest({ name: 'ws-daemon', target: { host: HERE, port: 5 } })).toBe(base);
+    for (const other of [
+      [{ name: 'cache' }],
+      [{ name: 'ws-daemon' }, { name: 'cache' }],
+      [{ name: 'ws-daemon', probe: { kind: 'tls' } }],
+      [{ name: 'ws-daemon', failureThreshold: 7 }],
+    ]) {
+      expect(digest(...other)).not.toBe(base);
+    }
+  });
+});
+
+describe('how a service is asked', () => {
+  it.each<[ServiceKind, ProbeSpec]>([
+    ['tcp', { kind: 'tcp' }],
+    ['http2', { kind: 'http2' }],
+    ['https', REGISTRY_FACADE_PROBE],
+  ])('is by %s when its configuration says so', async (kind, spec) => {
+    const result = await ask(kind, { spec });
+    expect(result).toMatchObject({ verdict: 'healthy', evidence: expect.stringMatching(new RegExp(`^${kind} `)) });
+  });
+
+  it.each<[ServiceKind, ProbeSpec]>([
+    ['tls', { kind: 'tls' }],
+    ['http', { kind: 'http', path: '/x', statuses: ['200-299', '404'] }],
+    ['https', { kind: 'https', headers: { accept: '*/*' }, statuses: ['400-499'] }],
+  ])('is as it was told rather than as its configuration says: %s', async (kind, probe) => {
+    expect(await ask(kind, { spec: { kind: 'http2' } }, { probe })).toMatchObject({ verdict: 'healthy' });
+  });
+
+  it('expects 200 of HTTP unless told otherwise', async () => {
+    expect(await ask('http', { spec: { kind: 'http' } })).toMatchObject({
+      verdict: 'soft',
+      evidence: expect.stringContaining('answered 404, 200 was expected'),
+    });
+  });
+
+  it('verifies registry-facade only against a CA that it was given', async () => {
+    expect(await ask('https', {})).toMatchObject({ verdict: 'healthy' });
+    expect(await ask('https', { caFile: '/ca/root' })).toMatchObject({ verdict: 'healthy' });
+    expect(await ask('https', { caFile: '/ca/unrelated' })).toMatchObject({ verdict: 'soft' });
+  });
+
+  it.each(['utf8', 'base64'] as const)(
+    'verifies a service against the CA that it was told, in %s',
+    async (encoding) => {
+      const verdict = async (pem: string) => {
+        const caBundle = Buffer.from(pem).toString(encoding);
+        return (await ask('https', {}, { probe: { kind: 'https', statuses: ['404'], caBundle } })).verdict;
+      };
+      expect(await verdict(ROOT_CERTIFICATE)).toBe('healthy');
+      expect(await verdict(UNRELATED_CERTIFICATE)).toBe('soft');
+    },
+  );
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { type Place, refusalOf } from './target-rule.ts';
+
+const ON_HOST: Place = { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.0.0.7', '::1'], ownPort: 8086 };
+const IN_POD: Place = { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.1.2.3'], ownPort: 8086 };
+const PODS = ['10.1.9.9', 'fd00:0:0::9'];
+
+describe('refusalOf', () => {
+  it.each([
+    ['the node', '10.0.0.7'],
+    ['a pod of the service', '10.1.9.9'],
+    ['a pod, however its address is written', 'fd00::9'],
+    ['a pod, by IPv4 in IPv6', '::ffff:10.1.9.9'],
+  ])('lets %s be probed', (_, host) => {
+    expect(refusalOf({ host, port: 80 }, PODS, ON_HOST)).toBeUndefined();
+    expect(refusalOf({ host, port: 80 }, PODS, IN_POD)).toBeUndefined();
+  });
+
+  it.each([
+    ['169.254.169.254', /link-local/],
+    ['::ffff:169.254.169.254', /link-local/],
+    ['fe80::1', /link-local/],
+    ['fd00:ec2::254', /neither of this node/],
+    ['224.0.0.1', /multicast/],
+    ['255.255.255.255', /multicast/],
+    ['ff02::1', /multicast/],
+    ['0.0.0.0', /unspecified/],
+    ['::', /unspecified/],
+    ['10.0.0.8', /neither of this node/],
+    ['localhost', /not an address/],
+    ['metadata.google.internal', /not an address/],
+  ])('refuses %s, also as the address of a pod', (host, reason) => {
+    const told = /neither/.test(reason.source) ? PODS : [...PODS, host];
+    expect(refusalOf({ host, port: 80 }, told, ON_HOST)).toMatch(reason);
+  });
+
+  it('lets loopback be probed where it is that of the node', () => {
+    const target = { host: '127.0.0.1', port: 80 };
+    expect(refusalOf(target, [], ON_HOST)).toBeUndefined();
+    expect(refusalOf(target, [], { hostIp: '127.0.0.9', ownAddresses: [], ownPort: 8086 })).toBeUndefined();
+    expect(refusalOf(target, [], IN_POD)).toMatch(/not on the network of the host/);
+    expect(refusalOf({ host: '::1', port: 80 }, [], IN_POD)).toMatch(/not on the network of the host/);
+  });
+
+  it('refuses the port of the agent itself, and that one only where it is its own', () => {
+    expect(refusalOf({ host: '10.0.0.7', port: 8086 }, [], ON_HOST)).toMatch(/agent itself/);
+    expect(refusalOf({ host: '127.0.0.1', port: 8086 }, [], ON_HOST)).toMatch(/agent itself/);
+    expect(refusalOf({ host: '10.0.0.7', port: 8086 }, [], IN_POD)).toBeUndefined();
+  });
+
+  it('lets a node be known by its name', () => {
+    expect(refusalOf({ host: 'node-1', port: 80 }, [], { ...ON_HOST, hostIp: 'node-1' })).toBeUndefined();
+  });
+});

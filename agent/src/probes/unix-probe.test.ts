@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ProbePaths } from './probe-paths.ts';
+import { openLineFor } from './testing/ask-once.ts';
+import { startChildService } from './testing/child-service.ts';
+import { eventually, within } from './testing/limits.ts';
+import { listenAt, temporaryDirectory } from './testing/local-files.ts';
+import { createRawServer } from './testing/servers.ts';
+
+function watched() {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'socket');
+  let lost = 0;
+  const line = openLineFor(
+    { kind: 'unix', path: file },
+    { paths: new ProbePaths([directory]) },
+  )(() => {
+    lost += 1;
+  });
+  onTestFinished(() => line.release());
+  const ask = async (fresh = true) => {
+    const { verdict, evidence } = await line.ask({ path: file }, within(5000), fresh);
+    return `${verdict}: ${evidence.replace(file, 'SOCKET')}`;
+  };
+  return { file, line, ask, hold: () => line.hold({ path: file }), lost: () => lost };
+}
+
+const silent = () => createRawServer((socket) => socket.resume());
+
+const ACCEPTED = 'healthy: unix SOCKET accepted the connection';
+
+describe('a probe of a Unix socket', () => {
+  it('is healthy when the socket takes a connection, and takes the idle one for an answer in between', async () => {
+    const { file, ask, hold } = watched();
+    const server = await listenAt(file, silent());
+    expect(await ask()).toBe(ACCEPTED);
+    hold();
+    await eventually(() => expect(server.accepted()).toBe(2));
+    expect(await ask(false)).toBe(ACCEPTED);
+    expect(await ask()).toBe(ACCEPTED);
+    await eventually(() => expect(server.accepted()).toBe(3));
+  });
+
+  it('has proof of a socket file without a listener, of none, and of what is no socket', async () => {
+    const { file, ask } = watched();
+    expect(await ask()).toBe('hard: unix SOCKET is not there (ENOENT)');
+    const service = await startChildService('tcp', 511, file);
+    onTestFinished(service.end);
+    expect(await ask()).toBe(ACCEPTED);
+    await service.end();
+    expect(await ask()).toBe('hard: unix SOCKET has no listener (ECONNREFUSED)');
+    rmSync(file);
+    writeFileSync(file, '');
+    expect(await ask()).toBe('hard: unix SOCKET is not a socket');
+  });
+
+  it('is told at once when the process dies', async () => {
+    const { file, ask, hold, lost } = watched();
+    const service = await startChildService('tcp', 511, file);
+    onTestFinished(service.end);
+    expect(await ask()).toBe(ACCEPTED);
+    hold();
+    await eventually(async () => expect(await ask(false)).toBe(ACCEPTED));
+    service.signal('SIGKILL');
+    await eventually(() => expect(lost()).toBe(1));
+    // The kernel closes what a process had open one after the other: the listener may be there a moment longer.
+    await eventually(async () => expect(await ask()).toMatch(/^hard: /));
+  });
+
+  it('ends the idle connection when the socket file was replaced, and asks who is there now', async () => {
+    const { file, ask, hold, lost } = watched();
+    const old = await listenAt(file, silent());
+    await ask();
+    hold();
+    await eventually(() => expect(old.accepted()).toBe(2));
+    const successor = await listenAt(`${file}.new`, silent());
+    renameSync(`${file}.new`, file);
+    expect(await ask(false)).toBe(ACCEPTED);
+    await eventually(() => expect([old.connections.size, successor.accepted()]).toEqual([0, 1]));
+    hold();
+    await eventually(() => expect(successor.connections.size).toBe(1));
+    expect(lost()).toBe(0);
+  });
+
+  it('has proof when the file is deleted under a process that goes on', async () => {
+    const { file, ask, hold } = watched();
+    const server = await listenAt(file, silent());
+    await ask();
+    hold();
+    await eventually(() => expect(server.accepted()).toBe(2));
+    unlinkSync(file);
+    expect(await ask(false)).toBe('hard: unix SOCKET is not there (ENOENT)');
+  });
+
+  it('says so when the queue of the socket is full', async () => {
+    const { file, ask } = watched();
+    const service = await startChildService('tcp', 1, file);
+    onTestFinished(service.end);
+    service.signal('SIGSTOP');
+    await eventually(async () => expect(await ask()).toBe('soft: unix SOCKET takes no more connections (EAGAIN)'));
+  });
+
+  it.runIf(process.getuid?.() === 0)('says so when the agent is not permitted', async () => {
+    const { file } = watched();
+    await listenAt(file, silent());
+    chmodSync(path.dirname(file), 0o755);
+    chmodSync(file, 0o700);
+    // A thread cannot change its user, so another process asks.
+    const program = `
+      process.setuid(65534);
+      const { askOnce } = await import(${JSON.stringify(new URL('./testing/ask-once.ts', import.meta.url))});
+      const path = ${JSON.stringify(file)};
+      const { verdict, evidence } = await askOnce({ kind: 'unix', path })({ path }, new AbortController().signal);
+      process.stdout.write(verdict + " " + evidence);`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+    expect(stdout).toBe(`soft unix ${file} is not permitted to this agent (EACCES)`);
+  });
+});

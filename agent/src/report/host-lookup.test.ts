@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createLookup } from './host-lookup.ts';
+import { type DnsAnswer, TestDnsServer } from './testing/dns-server.ts';
+
+const LIMIT = { timeout: 10_000 };
+
+const V6 = 'fd00:0:0:0:0:0:0:7';
+
+let directory: string;
+let server: TestDnsServer | undefined;
+let stop: AbortController;
+
+beforeEach(() => {
+  directory = mkdtempSync(path.join(tmpdir(), 'rollcall-names-'));
+  stop = new AbortController();
+});
+
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+  rmSync(directory, { recursive: true });
+});
+
+async function serve(zone: Record<string, DnsAnswer>, resolvConf = ''): Promise<TestDnsServer> {
+  server = await new TestDnsServer(zone).start();
+  writeFileSync(path.join(directory, 'resolv.conf'), `nameserver ${server.nameserver}\n${resolvConf}\n`);
+  return server;
+}
+
+/** What Node.js asks with: all addresses, or the first one. */
+function lookup(hostname: string, options: { all?: boolean; family?: number } = { all: true }): Promise<unknown> {
+  const files = { hosts: path.join(directory, 'hosts'), resolvConf: path.join(directory, 'resolv.conf') };
+  return new Promise((resolve, reject) => {
+    createLookup(stop.signal, files)(hostname, { ...options } as { all: true }, (error, address, family) => {
+      if (error) reject(error);
+      else resolve(options.all ? address : { address, family });
+    });
+  });
+}
+
+describe('the lookup of a host', () => {
+  test('gives all of its addresses, those of IPv4 first', async () => {
+    await serve({ 'coordinator.example': { A: ['192.0.2.1', '192.0.2.2'], AAAA: [V6] } });
+    expect(await lookup('coordinator.example')).toEqual([
+      { address: expect.stringMatching(/^192\.0\.2\.[12]$/), family: 4 },
+      { address: expect.stringMatching(/^192\.0\.2\.[12]$/), family: 4 },
+      { address: 'fd00::7', family: 6 },
+    ]);
+  });
+
+  test('gives one address, or one of a family, where that is asked for', async () => {
+    await serve({ 'coordinator.example': { A: ['192.0.2.1'], AAAA: [V6] } });
+    expect(await lookup('coordinator.example', {})).toEqual({ address: '192.0.2.1', family: 4 });
+    expect(await lookup('coordinator.example', { family: 6 })).toEqual({ address: 'fd00::7', family: 6 });
+  });
+
+  test('goes through the search list, past what does not exist, is empty, or fails', async () => {
+    const dns = await serve(
+      { 'c.rollcall.svc.b': {}, 'c.rollcall.svc.c': 'servfail', 'c.rollcall.svc.d': { A: ['192.0.2.9'] } },
+      'search a b c d e\noptions ndots:5',
+    );
+    expect(await lookup('c.rollcall.svc')).toEqual([{ address: '192.0.2.9', family: 4 }]);
+    expect(dns.asked.filter((question) => question.startsWith('A '))).toEqual(
+      expect.arrayContaining(['a', 'b', 'c', 'd'].map((domain) => `A c.rollcall.svc.${domain}`)),
+    );
+    expect(dns.asked.join()).not.toContain('c.rollcall.svc.e');
+  });
+
+  test('says which name cannot be resolved, and how', async () => {
+    await serve({}, 'search a');
+    await expect(lookup('missing')).rejects.toMatchObject({
+      code: 'ENOTFOUND',
+      message: 'Cannot resolve missing: ENOTFOUND',
+    });
+  });
+
+  test('asks for nothing else once a server does not answer', async () => {
+    const dns = await serve({ 'c.a': 'silence', 'c.b': { A: ['192.0.2.1'] } }, 'search a b\noptions attempts:1');
+    await expect(lookup('c')).rejects.toMatchObject({ code: 'ETIMEOUT' });
+    expect(dns.asked.join()).not.toContain('c.b');
+  });
+
+  test('ends at once when it is aborted', async () => {
+    const dns = await serve({ 'c.example': 'silence' }, 'options timeout:30');
+    const found = lookup('c.example');
+    await vi.waitFor(() => expect(dns.asked).not.toEqual([]), LIMIT);
+    const startMs = performance.now();
+    stop.abort();
+    await expect(found).rejects.toMatchObject({ code: 'ECANCELLED' });
+    expect(performance.now() - startMs).toBeLessThan(1000);
+    await expect(lookup('c.example')).rejects.toThrow();
+  });
+
+  test('prefers the hosts file, and asks nobody for what is there', async () => {
+    const dns = await serve({ alias: { A: ['192.0.2.1'] } });
+    writeFileSync(path.join(directory, 'hosts'), '# by the kubelet\n10.0.0.1\tHost Alias # both\nnonsense alias\n');
+    expect(await lookup('alias')).toEqual([{ address: '10.0.0.1', family: 4 }]);
+    expect(dns.asked).toEqual([]);
+    expect(await lookup('localhost')).toEqual([
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ]);
+  });
+});

@@ -1,0 +1,90 @@
+import type { LookupAddress } from 'node:dns';
+import { readFileSync } from 'node:fs';
+import { isIP, type LookupFunction } from 'node:net';
+import { namesToAsk, parseResolvConf } from './resolv-conf.ts';
+
+export type NameFiles = { hosts: string; resolvConf: string };
+
+const SYSTEM_FILES: NameFiles = { hosts: '/etc/hosts', resolvConf: '/etc/resolv.conf' };
+
+/** With these, the next domain of the search list is tried, as glibc does. With others, such as a time-out, nothing is. */
+const TRY_NEXT: readonly unknown[] = ['ENOTFOUND', 'ENODATA', 'ESERVFAIL'];
+
+type Family = 4 | 6;
+
+/**
+ * Resolves names in the manner of getaddrinfo, by the hosts file and by DNS as resolv.conf says, until `signal` aborts.
+ * getaddrinfo itself cannot be stopped: it holds a thread, which the end of the process waits for, until the last server
+ * has not answered for the last time. Both files are read anew each time, as is the list of servers.
+ */
+export function createLookup(signal: AbortSignal, files: NameFiles = SYSTEM_FILES): LookupFunction {
+  return (hostname, { family, all }, callback) => {
+    const families: readonly Family[] = family === 4 || family === 6 ? [family] : [4, 6];
+    resolveHost(hostname, families, signal, files).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (all || !first) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+}
+
+/** Never empty: rejects with the code of the last answer where there is no address. */
+async function resolveHost(
+  hostname: string,
+  families: readonly Family[],
+  signal: AbortSignal,
+  files: NameFiles,
+): Promise<LookupAddress[]> {
+  const known = fromHosts(textOf(files.hosts), hostname).filter(({ family }) => families.some((one) => one === family));
+  if (known.length > 0) return known;
+  const conf = parseResolvConf(textOf(files.resolvConf));
+  const { promises } = process.getBuiltinModule('node:dns');
+  const resolver = new promises.Resolver({ timeout: conf.timeoutMs, tries: conf.attempts });
+  const servers = conf.nameservers.filter((server) => isIP(server.replace(/:\d+$/, '')) === 4 || isIP(server) === 6);
+  if (servers.length > 0) resolver.setServers(servers);
+  const cancel = () => resolver.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  let problem: unknown;
+  try {
+    for (const name of namesToAsk(hostname, conf)) {
+      signal.throwIfAborted();
+      const answers = await Promise.allSettled(
+        families.map((family) => (family === 4 ? resolver.resolve4(name) : resolver.resolve6(name))),
+      );
+      const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      if (addresses.length > 0) return addresses.map((address) => ({ address, family: isIP(address) }));
+      const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
+      problem = problems.find((one) => !TRY_NEXT.includes(one.code)) ?? problems[0];
+      if (!TRY_NEXT.includes(codeOf(problem))) break;
+    }
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+  const code = codeOf(problem) ?? 'ENOTFOUND';
+  throw Object.assign(new Error(`Cannot resolve ${hostname}: ${code}`, { cause: problem }), { code });
+}
+
+/** What a hosts file says of a name, as in hosts(5), and of `localhost` in any case. */
+function fromHosts(hosts: string, hostname: string): LookupAddress[] {
+  const wanted = hostname.toLowerCase();
+  const entries = hosts.split('\n').map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/));
+  const listed = entries.flatMap(([address = '', ...names]) => (names.includes(wanted) ? [address] : []));
+  const addresses = listed.length === 0 && wanted === 'localhost' ? ['127.0.0.1', '::1'] : listed;
+  return addresses.map((address) => ({ address, family: isIP(address) })).filter(({ family }) => family !== 0);
+}
+
+/** A file that is not there says nothing. */
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseReply } from './reply.ts';
+
+function read(services: unknown) {
+  const parsed = parseReply(JSON.stringify({ services }));
+  return 'reply' in parsed ? parsed.reply.services : parsed;
+}
+
+const FULL = {
+  name: 'cache',
+  probe: { kind: 'http', path: '/x', statuses: ['200'] },
+  target: { host: '10.0.0.1', port: 9000 },
+  podAddresses: ['10.0.0.1'],
+  periodMilliseconds: 1000,
+  timeoutMilliseconds: 500,
+  failureThreshold: 2,
+  successThreshold: 4,
+};
+
+describe('the services of a reply', () => {
+  test('are read with all that is known of them, and without what is not', () => {
+    expect(read([{ ...FULL, mood: 'good' }, { name: 'ws-daemon' }])).toEqual([FULL, { name: 'ws-daemon' }]);
+    expect(read([])).toEqual([]);
+  });
+
+  test('take the place of targets for older agents', () => {
+    const reply = { full: false, services: [{ name: 'a' }] };
+    expect(parseReply(JSON.stringify({ services: [{ name: 'a' }], targets: {} }))).toEqual({ reply });
+  });
+
+  test.each([
+    ['probe', { probe: 'tcp' }],
+    ['probe', { probe: {} }],
+    ['target', { target: { host: '', port: 1 } }],
+    ['target', { target: { host: 'h', port: 70_000 } }],
+    ['podAddresses', { podAddresses: [1] }],
+    ['periodMilliseconds', { periodMilliseconds: '1s' }],
+    ['failureThreshold', { failureThreshold: 1.5 }],
+  ])('of which %s cannot be read are told apart, and cost the others nothing', (field, change) => {
+    const problem = `what it was told of ${field} cannot be read`;
+    expect(read([{ ...FULL, ...change }, { name: 'b' }])).toEqual([{ name: 'cache', problem }, { name: 'b' }]);
+  });
+
+  test('without a name, and again, are left out', () => {
+    expect(read([{ port: 1 }, null, 7, { name: 'A b' }, { name: 'a' }, { name: 'a', failureThreshold: 2 }])).toEqual([
+      { name: 'a' },
+    ]);
+  });
+
+  test('have times and thresholds that are brought into range', () => {
+    expect(read([{ name: 'a', periodMilliseconds: 0, successThreshold: 1e9 }])).toEqual([
+      { name: 'a', periodMilliseconds: 10, successThreshold: 1000 },
+    ]);
+  });
+
+  test('are at most as many as a report takes', () => {
+    const many = Array.from({ length: 300 }, (_, index) => ({ name: `s-${index}` }));
+    expect(read(many)).toHaveLength(256);
+  });
+
+  test('are a list', () => {
+    expect(read({})).toEqual({ problem: 'services of the reply is not a list' });
+  });
+
+  test('never throw', () => {
+    fc.assert(fc.property(fc.array(fc.jsonValue()), (services) => void read(services)));
+  });
+});

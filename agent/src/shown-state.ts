@@ -1,0 +1,29 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { TokenBucket } from './probes/token-bucket.ts';
+import type { ServiceState } from './probes/types.ts';
+
+/** So often may evidence alone change in what is reported, and once more in so long after that. */
+const EVIDENCE_BURST = 5;
+const EVIDENCE_REFILL_MS = 10_000;
+
+/**
+ * What a report says of a service. Whether it is ready shows at once; of evidence that keeps changing, some is left
+ * out, since each costs a report in full.
+ */
+export class ShownState {
+  readonly #evidenceChanges: TokenBucket;
+  #state: ServiceState | undefined;
+
+  constructor(clock: Clock) {
+    this.#evidenceChanges = new TokenBucket({ clock, capacity: EVIDENCE_BURST, refillMs: EVIDENCE_REFILL_MS });
+  }
+
+  /** What to report now that this is seen. */
+  show(state: ServiceState): ServiceState {
+    const before = this.#state;
+    const isSame = before?.ready === state.ready && before.unknown === state.unknown;
+    if (isSame && (before.evidence === state.evidence || !this.#evidenceChanges.take())) return before;
+    this.#state = state;
+    return state;
+  }
+}

@@ -1,0 +1,173 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { describeError } from '@rollcall/common/coded-error.ts';
+import type { DiffRequest } from '@rollcall/common/console.ts';
+import { createPlainServer } from '@rollcall/common/http-server.ts';
+import { isLoopback } from '@rollcall/common/loopback.ts';
+import { readDiffRequest } from './diff-request.ts';
+import type { Reader } from './event-stream.ts';
+import { type LongDocument, writePieces } from './json-pieces.ts';
+import { FORWARDED_HEADER, forwardTo } from './leader-forward.ts';
+import type { Page } from './page.ts';
+
+/** What the console can be asked. Each document is made when it is asked for, a long one while it is sent. */
+export type ConsoleSource = {
+  nodes: () => LongDocument;
+  /** `undefined` for a node that is not known. */
+  node: (name: string) => object | undefined;
+  plan: () => LongDocument;
+  services: () => object;
+  audit: () => LongDocument;
+  /** What the rules say and do, or the one of a label; `undefined` for a label that no rule gives. */
+  rules: (label: string | undefined) => Promise<object | undefined>;
+  /** Which nodes a pod can go to; `undefined` for a pod that is not there. Rejects where it cannot be looked up. */
+  schedule: (pod: { namespace: string; name: string }) => Promise<LongDocument | undefined>;
+  /** What would become of the nodes if something else were configured. */
+  diff: (request: DiffRequest) => Promise<LongDocument>;
+  /** How many read the stream. */
+  readers: () => number;
+  stream: (reader: Reader) => void;
+  /** The page for browsers; `undefined` where it was not built. */
+  page: () => Page | undefined;
+  /** Where the leader is asked, where that is another replica. */
+  leaderUrl: () => string | undefined;
+};
+
+/** Each has a connection of its own; others have to be answered as well. */
+const READERS_MAX = 128;
+
+/** `host`: the address that it will listen on. */
+export function createConsoleServer(source: ConsoleSource, host: string, clock: Clock): Server {
+  return createPlainServer((request, response) => {
+    // What it cannot be told any more, it is not told.
+    void serve(request, response, { source, host, clock }).catch((error: unknown) => {
+      if (response.headersSent) response.destroy();
+      else send(response, problem(502, describeError(error)));
+    });
+  });
+}
+
+type Answer = { status: number; document: object } | { long: LongDocument };
+
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { source, host, clock }: { source: ConsoleSource; host: string; clock: Clock },
+): Promise<void> {
+  if (isLoopback(host) && !isLoopback(hostNamed(request))) {
+    return send(response, problem(403, 'This console answers only requests to a loopback address'));
+  }
+  const url = URL.parse(`http://localhost${request.url}`);
+  const isDiff = url?.pathname === '/v1/diff';
+  if (isDiff ? request.method !== 'POST' : request.method !== 'GET' && request.method !== 'HEAD') {
+    return send(
+      response,
+      problem(405, `Only ${isDiff ? 'POST' : 'GET'} is served here`),
+      isDiff ? 'POST' : 'GET, HEAD',
+    );
+  }
+  if (url?.pathname === '/') return sendPage(request, response, source.page());
+  const leader = request.headers[FORWARDED_HEADER] === undefined ? source.leaderUrl() : undefined;
+  if (leader !== undefined && (await forwardTo(leader, request, response, clock))) return;
+  // Its body is gone with the attempt.
+  if (leader !== undefined && isDiff) return send(response, problem(502, 'The leader does not answer'));
+  if (url?.pathname === '/v1/stream') return stream(request, response, { source, url });
+  const answer = isDiff ? await diffed(request, source) : await answerTo(url, source);
+  if ('document' in answer) return send(response, answer);
+  head(response, 200);
+  if (request.method === 'HEAD') response.end();
+  else await writePieces(answer.long, response);
+}
+
+async function diffed(request: IncomingMessage, source: ConsoleSource): Promise<Answer> {
+  const read = await readDiffRequest(request);
+  return 'request' in read ? { long: await source.diff(read.request) } : problem(read.status, read.problem);
+}
+
+async function answerTo(url: URL | null, source: ConsoleSource): Promise<Answer> {
+  const path = url?.pathname ?? '';
+  const [, name] = /^\/v1\/nodes\/([^/]+)$/.exec(path) ?? [];
+  if (name !== undefined) {
+    const document = source.node(name);
+    return document ? { status: 200, document } : problem(404, `There is no node ${name}`);
+  }
+  switch (path) {
+    case '/v1/nodes':
+      return { long: source.nodes() };
+    case '/v1/services':
+      return { status: 200, document: source.services() };
+    case '/v1/plan':
+      return { long: source.plan() };
+    case '/v1/audit':
+      return { long: source.audit() };
+    case '/v1/rules': {
+      const label = url?.searchParams.get('label') ?? undefined;
+      const document = await source.rules(label);
+      return document ? { status: 200, document } : problem(404, `No rule gives the label ${label}`);
+    }
+    case '/v1/schedule': {
+      const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(url?.searchParams.get('pod') ?? '') ?? [];
+      if (namespace === undefined || pod === undefined) return problem(400, 'Name the pod: ?pod=NAMESPACE/NAME');
+      const long = await source.schedule({ namespace, name: pod });
+      return long ? { long } : problem(404, `There is no pod ${namespace}/${pod}`);
+    }
+    default: {
+      const paths = 'nodes, /v1/nodes/NAME, /v1/services, /v1/plan, /v1/audit, /v1/rules, /v1/stream';
+      return problem(404, `Try /v1/${paths}, /v1/schedule?pod=NAMESPACE/NAME, or POST /v1/diff`);
+    }
+  }
+}
+
+function stream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { source, url }: { source: ConsoleSource; url: URL },
+): void {
+  const lastEventId = request.headers['last-event-id'];
+  const after = typeof lastEventId === 'string' ? lastEventId : (url.searchParams.get('after') ?? undefined);
+  const headers = {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
+  if (source.readers() >= READERS_MAX) {
+    send(response, problem(503, 'Too many follow the stream already'));
+    return;
+  }
+  response.writeHead(200, headers);
+  if (request.method === 'HEAD') response.end();
+  else source.stream({ to: response, after });
+}
+
+function sendPage(request: IncomingMessage, response: ServerResponse, page: Page | undefined): void {
+  if (!page) {
+    send(response, problem(404, 'The page was not built (npm run build); /v1/nodes is there'));
+    return;
+  }
+  response.writeHead(200, page.headers);
+  response.end(request.method === 'HEAD' ? undefined : page.body);
+}
+
+function send(response: ServerResponse, answer: { status: number; document: object }, allow?: string): void {
+  head(response, answer.status, allow);
+  response.end(`${JSON.stringify(answer.document, null, 2)}\n`);
+}
+
+function head(response: ServerResponse, status: number, allow?: string): void {
+  response.writeHead(status, {
+    'content-type': status === 200 ? 'application/json' : 'application/problem+json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...(allow === undefined ? {} : { allow }),
+  });
+}
+
+/** RFC 9457. */
+function problem(status: number, detail: string): { status: number; document: object } {
+  return { status, document: { status, detail } };
+}
+
+/** The host name of a request, without its port. */
+function hostNamed({ headers }: IncomingMessage): string {
+  return (headers.host ?? '').replace(/:\d+$/, '');
+}

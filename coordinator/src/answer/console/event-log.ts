@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+
+/** An event as it is sent, but for its id. */
+export type StreamEvent = { name: string; data: string };
+
+type LoggedEvent = StreamEvent & { id: string };
+
+/**
+ * The last events, in their order, for readers that come back or cannot keep up. An id is of one run of the log: those of
+ * another replica, or of another term, are not known.
+ */
+export class EventLog {
+  readonly #eventsMax: number;
+  /** The event with the number n is at n modulo the maximum. */
+  readonly #events: LoggedEvent[] = [];
+  #run = newRun();
+  /** Of the next event. */
+  #next = 1;
+  /** The oldest that is kept. */
+  #first = 1;
+
+  constructor(eventsMax: number) {
+    this.#eventsMax = eventsMax;
+  }
+
+  add(event: StreamEvent): void {
+    this.#events[this.#next % this.#eventsMax] = { ...event, id: this.#idOf(this.#next) };
+    this.#next += 1;
+    this.#first = Math.max(this.#first, this.#next - this.#eventsMax);
+  }
+
+  /** What was is of another time: nobody can go on from there. */
+  restart(): void {
+    this.#run = newRun();
+    this.#events.length = 0;
+    this.#first = this.#next;
+  }
+
+  /** Of the last event. */
+  get lastId(): string {
+    return this.#idOf(this.#next - 1);
+  }
+
+  /** Where a reader stands that has seen the event with this id; `undefined` where what followed is not known any more. */
+  cursorAfter(id: string): number | undefined {
+    const [, run, digits] = /^([0-9a-f]+)\.(\d{1,15})$/.exec(id) ?? [];
+    const cursor = Number(digits) + 1;
+    return run === this.#run && this.isKnown(cursor) ? cursor : undefined;
+  }
+
+  /** Where a reader stands that has seen everything. */
+  get end(): number {
+    return this.#next;
+  }
+
+  /** Whether what follows is kept, all of it. */
+  isKnown(cursor: number): boolean {
+    return cursor >= this.#first && cursor <= this.#next;
+  }
+
+  at(cursor: number): LoggedEvent | undefined {
+    return cursor < this.#next && cursor >= this.#first ? this.#events[cursor % this.#eventsMax] : undefined;
+  }
+
+  #idOf(number: number): string {
+    return `${this.#run}.${number}`;
+  }
+}
+
+function newRun(): string {
+  return randomBytes(6).toString('hex');
+}

@@ -1,0 +1,84 @@
+import type { NodeSummary, PlannedNode, ServiceDocument } from '@rollcall/common/console.ts';
+import type { Decider } from '../../decide/decider.ts';
+import { plannedChanges } from '../../decide/intent/planned-changes.ts';
+import type { ServiceCatalog } from '../../services/catalog.ts';
+import type { Service } from '../../setup/services.ts';
+import { planDocument } from './node-document.ts';
+
+/** A node in a line. */
+export function nodeSummary(decider: Decider, name: string): NodeSummary | undefined {
+  const judged = decider.judged(name);
+  if (!judged) return undefined;
+  const { pool, freshness, agentVersion } = judged;
+  const readiness = [...judged.readiness];
+  return {
+    name,
+    ...(pool === undefined ? {} : { pool }),
+    agent: freshness.state,
+    ...(freshness.state === 'silent' && freshness.guard !== undefined ? { guard: freshness.guard } : {}),
+    ...(agentVersion ? { agentVersion } : {}),
+    services: Object.fromEntries(readiness.map(([service, { state }]) => [service, state])),
+    heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
+    contested: decider.contested.keysFor(name).map(({ key }) => key),
+    setAside: decider.setAside.keysFor(name).map(({ key }) => key),
+    pending: decider.plan(name) !== undefined,
+  };
+}
+
+/** What is about to be written, node by node; `undefined` where that is nothing. */
+export function* plannedNodes(decider: Decider, names: Iterable<string>): Iterable<PlannedNode | undefined> {
+  for (const name of names) {
+    const facts = decider.plan(name) && decider.explain(name);
+    if (!facts?.plan) {
+      yield undefined;
+      continue;
+    }
+    const reasons = Object.fromEntries([...facts.intent].map(([key, { reason }]) => [key, reason]));
+    const changes = plannedChanges(facts.plan, facts.node, facts.intent);
+    yield { name, changes, ...planDocument(facts.plan), reasons };
+  }
+}
+
+/** The services that are in force, and the NodeServices that are not. */
+export function serviceDocuments(catalog: ServiceCatalog, decider: Decider): ServiceDocument[] {
+  const inForce = catalog.services().map((service) => serviceDocument(service, decider));
+  const refused = catalog.objects().flatMap((object) => {
+    const problem = catalog.refusalOf(object);
+    return problem ? [{ ...serviceDocument(object.service, decider), accepted: false, problem }] : [];
+  });
+  return [...inForce, ...refused];
+}
+
+function serviceDocument(service: Service, { tally }: Decider): ServiceDocument {
+  const { name, mode, publish, origin } = service;
+  const { label, taint, condition } = publish;
+  const { ready, 'not-ready': notReady, unknown } = tally.count(name);
+  return {
+    name,
+    origin: origin.kind === 'built-in' ? 'built-in' : 'NodeService',
+    accepted: true,
+    mode,
+    publish: {
+      ...(label === undefined ? {} : { label }),
+      ...(taint ? { taint: taint.key } : {}),
+      ...(condition === undefined ? {} : { condition }),
+    },
+    evidence: evidenceOf(service),
+    nodes: { ready, notReady, unknown },
+  };
+}
+
+function evidenceOf({ pods, probe, csiDriver }: Service): string[] {
+  const evidence: string[] = [];
+  if (pods) {
+    const controller = pods.daemonSet === undefined ? '' : ` of the DaemonSet ${pods.daemonSet}`;
+    const says = pods.optional ? 'says where the service is' : 'is Ready and not terminating';
+    evidence.push(`a pod${controller} in ${pods.namespace} on the node ${says}`);
+  }
+  if (probe) {
+    const kind = probe.spec?.kind ?? 'as the agents are told by their flags';
+    evidence.push(`the agent's probe succeeds: ${kind}${probe.port === undefined ? '' : `, port ${probe.port}`}`);
+  }
+  if (csiDriver !== undefined) evidence.push(`the CSINode lists ${csiDriver}`);
+  return evidence;
+}

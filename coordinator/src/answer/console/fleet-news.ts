@@ -1,0 +1,102 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { NodeSummary, ReplicaDocument } from '@rollcall/common/console.ts';
+import type { StreamEvent } from './event-log.ts';
+import { EventStream, type Reader } from './event-stream.ts';
+
+/** After the last reader has gone, events are still made for so long: it may only have lost the connection. */
+const LINGER_MS = 300_000;
+
+export type FleetNewsOptions = {
+  clock: Clock;
+  /** `undefined` for a node that is not there. */
+  summary: (node: string) => NodeSummary | undefined;
+  replica: () => ReplicaDocument;
+};
+
+/** Tells the readers of the stream what becomes of nodes, of guards and of leadership. While there are none it does nothing. */
+export class FleetNews {
+  readonly #options: FleetNewsOptions;
+  readonly #stream: EventStream;
+  /** What was told of each node last. */
+  readonly #told = new Map<string, string>();
+  #replica = '';
+  #isOn = false;
+  #idleSinceMs = 0;
+
+  constructor(options: FleetNewsOptions) {
+    this.#options = options;
+    this.#stream = new EventStream(options.clock, () => this.#greeting());
+  }
+
+  /** From which event on a document is to be followed that is made from now on. Whoever asks is about to follow. */
+  follow(): string {
+    this.#wake();
+    return this.#stream.lastId;
+  }
+
+  open(reader: Reader): void {
+    this.#wake();
+    this.#stream.open(reader);
+  }
+
+  get readers(): number {
+    return this.#stream.readers;
+  }
+
+  /** The node may be other than it was, or gone. */
+  look(name: string): void {
+    if (!this.#isOn) return;
+    const summary = this.#options.summary(name);
+    const before = this.#told.get(name);
+    if (!summary) {
+      this.#told.delete(name);
+      this.#stream.add({ name: 'node-gone', data: JSON.stringify({ name }) });
+      return;
+    }
+    const data = JSON.stringify(summary);
+    if (data === before) return;
+    this.#told.set(name, data);
+    this.#stream.add({ name: 'node', data });
+  }
+
+  /** Leadership or a guard may be other than it was; time may have passed. To be called often. */
+  tick(): void {
+    if (!this.#isOn) return;
+    const nowMs = this.#options.clock.monotonic();
+    if (this.#stream.readers > 0) this.#idleSinceMs = nowMs;
+    if (nowMs - this.#idleSinceMs > LINGER_MS) {
+      this.#sleep();
+      return;
+    }
+    const event = this.#greeting();
+    if (event.data === this.#replica) return;
+    this.#replica = event.data;
+    this.#stream.add(event);
+  }
+
+  /** Another term begins, or this replica leads no more. */
+  restart(): void {
+    this.#told.clear();
+    if (this.#isOn) this.#stream.restart();
+    this.tick();
+  }
+
+  #wake(): void {
+    this.#idleSinceMs = this.#options.clock.monotonic();
+    if (this.#isOn) return;
+    this.#isOn = true;
+    // Nobody made events in between.
+    this.#stream.restart();
+    this.#replica = this.#greeting().data;
+  }
+
+  #sleep(): void {
+    this.#isOn = false;
+    this.#told.clear();
+  }
+
+  #greeting(): StreamEvent {
+    const { now: _now, ...replica } = this.#options.replica();
+    return { name: 'replica', data: JSON.stringify(replica) };
+  }
+}

@@ -1,0 +1,129 @@
+import { identityOf } from '@rollcall/common/accelerators.ts';
+import type {
+  AcceleratorDocument,
+  KeyDocument,
+  NodeDocument,
+  NodeServiceDocument,
+  PendingDocument,
+} from '@rollcall/common/console.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { valueOn } from '../../decide/intent/changes.ts';
+import type { IntentEntry } from '../../decide/intent/intent.ts';
+import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
+import type { JudgedNode } from '../../decide/labelers/labeler.ts';
+import type { NodeFacts } from '../../decide/node-facts.ts';
+import { podsOf } from '../../fleet/service-pods.ts';
+import type { Service } from '../../setup/services.ts';
+
+/** The page that explains a node. Times are RFC 3339. */
+export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Omit<NodeDocument, 'replica'> {
+  const { node, judged, intent, plan, changes, quietMs } = facts;
+  return {
+    name: node.name,
+    uid: node.uid,
+    pool: judged.pool,
+    agent: {
+      ...judged.freshness,
+      ...(judged.agentVersion ? { version: judged.agentVersion } : {}),
+      ...(quietMs === undefined ? {} : { lastReportSecondsAgo: Math.round(quietMs / 100) / 10 }),
+    },
+    services: services.map((service) => serviceDocument(service, judged)),
+    accelerators: acceleratorDocuments(judged),
+    keys: [...intent.values()].map((entry) => keyDocument(entry, facts, services)),
+    workspaces: judged.workspaces?.map(({ namespace, name }) => `${namespace}/${name}`),
+    pending: plan && planDocument(plan),
+    changes: changes.toReversed().map(({ atMs, ...change }) => ({ at: rfc3339(atMs), ...change })),
+  };
+}
+
+function acceleratorDocuments({ machine, inventory }: JudgedNode): AcceleratorDocument[] | undefined {
+  const { devices: tally, gone, heldDrivers } = inventory;
+  if (!machine || !tally) return undefined;
+  const byName = Map.groupBy(machine.devices, (device) => identityOf(device) ?? '');
+  return [...new Set([...tally.keys(), ...gone.keys()])].sort().map((name) => ({
+    name,
+    count: tally.get(name)?.count ?? 0,
+    isCounted: tally.get(name)?.isCounted ?? true,
+    devices: byName.get(name) ?? [],
+    gone: gone.get(name),
+    driverHeldBack: heldDrivers.has(name) || undefined,
+  }));
+}
+
+function serviceDocument(service: Service, { readiness, pods, services }: JudgedNode): NodeServiceDocument {
+  const { name } = service;
+  const shown = readiness.get(name);
+  const probe = services.get(name);
+  return {
+    name,
+    state: shown?.state,
+    since: shown && rfc3339(shown.sinceMs),
+    reason: shown?.reason,
+    evidence: shown?.evidence,
+    heldBack: shown?.damping && { until: rfc3339(shown.damping.untilMs), falls: shown.damping.falls },
+    pods: podsOf(service, pods).map(({ namespace, name: pod, ready, terminating }) => ({
+      pod: `${namespace}/${pod}`,
+      ready,
+      terminating,
+    })),
+    probe: probe && { ready: probe.ready, since: probe.since, evidence: probe.evidence },
+  };
+}
+
+/** `stance`: want (it is to be there), withhold (it is to be absent), hold (it stays as it is). */
+function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Service[]): KeyDocument {
+  const { node, setAside, contested, refusedWithdrawals, changes } = facts;
+  const { kind, key, value, stance, ownership, reason, labeler, overruled } = entry;
+  const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
+  const out = setAside.find(isIt);
+  const contest = contested.find(isIt);
+  const service = kind === 'annotation' ? undefined : services.find((each) => publishes(each, kind, key))?.name;
+  const sinceMs = entry.sinceMs ?? changes.findLast(isIt)?.atMs;
+  return {
+    kind,
+    key,
+    service,
+    stance,
+    value,
+    // `null` where it is absent, and left out where nobody looks: taints and conditions are not always watched.
+    onNode: isSeen(node, kind) ? (valueOn(node, kind, key) ?? null) : undefined,
+    reason,
+    labeler,
+    ownership,
+    since: sinceMs === undefined ? undefined : rfc3339(sinceMs),
+    overruled: overruled.length > 0 ? overruled : undefined,
+    setAside: out && { cause: out.cause, message: out.message },
+    contested: contest && { rival: contest.rival, nextTrySeconds: Math.ceil(contest.nextTryMs / 1000) },
+    removalRefused: refusedWithdrawals.find(isIt)?.message,
+  };
+}
+
+function isSeen({ taints, conditions }: NodeFacts['node'], kind: IntentEntry['kind']): boolean {
+  if (kind === 'taint') return taints !== undefined;
+  return kind !== 'condition' || conditions !== undefined;
+}
+
+function publishes({ publish }: Service, kind: 'label' | 'taint' | 'condition', key: string): boolean {
+  return { label: publish.label, taint: publish.taint?.key, condition: publish.condition }[kind] === key;
+}
+
+/** What is about to be written. */
+export function planDocument({ withdrawal, set, taints, conditions }: NodePlan): PendingDocument {
+  return {
+    withdraw: withdrawal,
+    apply: set && { labels: set.labels, annotations: set.annotations, force: set.force },
+    taints: taints && { add: taints.add, remove: taints.remove },
+    conditions: conditions && pendingConditions(conditions),
+  };
+}
+
+function pendingConditions(change: ConditionChange): NonNullable<PendingDocument['conditions']> {
+  switch (change.write) {
+    case 'apply':
+      return { apply: [...change.conditions, ...change.waiting] };
+    case 'remove':
+      return { remove: change.conditions };
+    case 'disown':
+      return { disown: true };
+  }
+}

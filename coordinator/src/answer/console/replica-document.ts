@@ -1,0 +1,34 @@
+import { hostname } from 'node:os';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { ReplicaDocument } from '@rollcall/common/console.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { VERSION } from '@rollcall/common/version.ts';
+import type { Decider } from '../../decide/decider.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../../setup/config.ts';
+import type { Standing } from '../../term/standing.ts';
+
+export type ReplicaSource = {
+  config: Pick<CoordinatorConfig, 'dryRun' | 'readinessGate' | 'staleAfterSeconds'>;
+  environment: Pick<CoordinatorEnvironment, 'podName'>;
+  standing: Pick<Standing, 'role'>;
+  decider: Pick<Decider, 'fleet' | 'heldWithdrawals'>;
+  clock: Clock;
+};
+
+/** Who answers, and what one has to know to read the answer. */
+export function replicaDocument({ config, environment, standing, decider, clock }: ReplicaSource): ReplicaDocument {
+  const role = standing.role();
+  return {
+    name: environment.podName ?? hostname(),
+    version: VERSION,
+    ...role,
+    // Agents report to the leader alone: what a standby knows of services is nothing to go by.
+    ...(role.leading ? {} : { note: 'This replica does not lead and hears no agent: ask the leader' }),
+    guards: decider.fleet.freshness.activeGuards(),
+    heldWithdrawals: decider.heldWithdrawals(),
+    dryRun: config.dryRun,
+    readinessGate: config.readinessGate,
+    staleAfterSeconds: config.staleAfterSeconds,
+    now: rfc3339(clock.now()),
+  };
+}

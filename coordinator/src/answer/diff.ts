@@ -1,0 +1,149 @@
+import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
+import type { Decider } from '../decide/decider.ts';
+import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
+import type { WhatIf } from '../decide/what-if.ts';
+import { type ObservedPoolLabelSet, observePoolLabelSet } from '../fleet/pool-label-sets.ts';
+import { labelsMissedBy } from '../follow/eviction/misplaced-pods.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KubeObject, Pod } from '../kube/objects.ts';
+import type { ServiceCatalog } from '../services/catalog.ts';
+import { type ObservedNodeService, observeNodeService } from '../services/node-service.ts';
+import type { CoordinatorConfig } from '../setup/config.ts';
+import { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { Slices } from './console/slices.ts';
+
+const READ_TIMEOUT_MS = 5000;
+/** Each takes a request. */
+const NODES_ASKED_MAX = 200;
+
+export type DiffOptions = {
+  config: CoordinatorConfig;
+  decider: Decider;
+  catalog: ServiceCatalog;
+  rules: RuleDirectory | undefined;
+  client: KubeClient;
+  nowMs: number;
+};
+
+type Sorted = {
+  services: ObservedNodeService[];
+  sets: ObservedPoolLabelSet[];
+  problems: string[];
+};
+
+/** What a changed configuration would do to the fleet. Looks only. */
+export async function diff(
+  { objects, rules: files }: DiffRequest,
+  options: DiffOptions,
+  slices: Slices,
+): Promise<Omit<DiffDocument, 'replica'>> {
+  const { config, decider, catalog, rules, nowMs } = options;
+  const { services, sets, problems } = sort(objects, config, nowMs);
+  const proposed = catalog.propose(services);
+  for (const [name, { reason, message }] of proposed.refusals) {
+    problems.push(`NodeService ${name} would not be in force (${reason}): ${message}`);
+  }
+  const ruled = Object.keys(files).length > 0 ? rules?.propose(files) : undefined;
+  if (Object.keys(files).length > 0 && !rules) problems.push('Rule files do not count: there is no --label-dir');
+  problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
+  const keys = new KeyRegistry(config);
+  for (const service of proposed.services) keys.setService(service);
+  const poolLabelSets = decider.fleet.poolLabelSets.with(sets);
+  const whatIf = decider.whatIf({
+    services: proposed.services,
+    keys,
+    rules: ruled?.ruleSet ?? rules?.ruleSet,
+    poolLabelSet: (pool) => poolLabelSets.of(pool),
+  });
+  const names = decider.fleet.nodeNames().toSorted();
+  const nodes: DiffedNode[] = [];
+  for (const name of names) {
+    const node = diffed(name, decider, whatIf);
+    if (node) nodes.push(node);
+    await slices.pause();
+  }
+  const notes = notesOn(services, proposed.refusals);
+  if (config.evict) await addEvictions(nodes, options, notes);
+  return { looked: names.length, problems, notes, evicts: config.evict, nodes };
+}
+
+function diffed(name: string, decider: Decider, whatIf: WhatIf): DiffedNode | undefined {
+  const witness = decider.witness(name);
+  const changes = witness ? whatIf.changesOn(witness) : [];
+  if (!witness || changes.length === 0) return undefined;
+  const { pool } = witness.judged;
+  return { name, ...(pool === undefined ? {} : { pool }), changes, evicted: [] };
+}
+
+function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, nowMs: number): Sorted {
+  const sorted: Sorted = { services: [], sets: [], problems: [] };
+  const time = new Date(nowMs).toISOString();
+  for (const object of objects) {
+    const { kind, metadata, spec } = object as {
+      kind?: unknown;
+      metadata?: { name?: unknown; namespace?: unknown };
+      spec?: Record<string, unknown>;
+    };
+    const name = metadata?.name;
+    if (typeof name !== 'string') {
+      sorted.problems.push(`A ${String(kind)} has no name`);
+      continue;
+    }
+    const namespace = typeof metadata?.namespace === 'string' ? metadata.namespace : poolNamespace;
+    const written = {
+      metadata: { name, namespace, uid: `proposed-${name}`, resourceVersion: '', creationTimestamp: time },
+      spec: spec ?? {},
+    };
+    if (kind === 'NodeService') sorted.services.push(observeNodeService(written));
+    else if (kind === 'NodePoolLabelSet' && namespace === poolNamespace) sorted.sets.push(observePoolLabelSet(written));
+    else if (kind === 'NodePoolLabelSet') {
+      sorted.problems.push(`NodePoolLabelSet ${namespace}/${name} does not count: only those in ${poolNamespace} do`);
+    } else
+      sorted.problems.push(
+        `${String(kind)} ${name} is left out: only NodeServices, NodePoolLabelSets and rule files are looked at`,
+      );
+  }
+  return sorted;
+}
+
+function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap<string, unknown>): string[] {
+  return services.flatMap(({ name, service }) => {
+    if (refusals.has(name) || !service.probe) return [];
+    return [
+      `What the agents' probe of ${name} will say is not known yet where it is new or changed: until then nothing is set for it`,
+    ];
+  });
+}
+
+/** Pods that would have no place any more on the nodes that would lose a label. */
+async function addEvictions(nodes: DiffedNode[], { decider, client }: DiffOptions, notes: string[]): Promise<void> {
+  const losing = nodes.filter(({ changes }) => changes.some(({ kind, to }) => kind === 'label' && to === undefined));
+  if (losing.length > NODES_ASKED_MAX) {
+    notes.push(`Pods were looked at on ${NODES_ASKED_MAX} of ${losing.length} nodes that would lose a label`);
+  }
+  for (const node of losing.slice(0, NODES_ASKED_MAX)) {
+    const labels: Record<string, string> = { ...decider.fleet.node(node.name)?.labels };
+    const withdrawn: Record<string, string> = {};
+    for (const { kind, key, from, to } of node.changes) {
+      if (kind !== 'label' || to !== undefined) continue;
+      if (from !== undefined) withdrawn[key] = from;
+      delete labels[key];
+    }
+    const pods = await podsOn(client, node.name);
+    const evicted = pods.flatMap((pod) => {
+      const misses = labelsMissedBy(pod, node.name, { labels, withdrawn });
+      return misses.length > 0 ? [{ pod: `${pod.metadata.namespace}/${pod.metadata.name}`, misses }] : [];
+    });
+    nodes[nodes.indexOf(node)] = { ...node, evicted };
+  }
+}
+
+async function podsOn(client: KubeClient, node: string): Promise<Pod[]> {
+  const { items } = await client.request<{ items: (KubeObject & Pod)[] }>({
+    method: 'GET',
+    path: '/api/v1/pods',
+    query: { fieldSelector: `spec.nodeName=${node}` },
+    timeoutMs: READ_TIMEOUT_MS,
+  });
+  return items;
+}

@@ -1,0 +1,185 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { CONNECTIONS_MAX, makeRoom, nodeHttp } from '@rollcall/common/http-server.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
+import { parseCertificate } from '../../tls/certificate-info.ts';
+import { TLS_VERSION_MIN } from '../../tls/secure-context.ts';
+import { type Answer, type RefusalStatus, type Responder, refuse, titleOf, type Verb } from './answer.ts';
+import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
+
+export type ExtenderServerOptions = {
+  respond: Responder;
+  /** Serves HTTPS with whatever certificate is current; plain HTTP without. */
+  certificates?: CertificateHolder;
+  /** PEM: only clients with a certificate of one of these are let in, and replicas, which have the served one. */
+  clientCas?: readonly string[];
+  metrics: ExtenderMetrics;
+  clock: Clock;
+  logger: Logger;
+  /** From the head of a request to the last of its answer; 4 s unless told, as kube-scheduler waits for 5 s. */
+  totalMs?: number;
+};
+
+const TOTAL_MS = 4_000;
+/** Between a refusal and the end of its connection, unless something else is asked. */
+const REFUSED_KEEP_ALIVE_MS = 2_000;
+const STATUS_PATH = '/status';
+const VERBS: ReadonlyMap<string, Verb> = new Map([
+  ['/scheduler/filter', 'filter'],
+  ['/scheduler/prioritize', 'prioritize'],
+  ['/scheduler/predicates/gitpod', 'predicates'],
+]);
+
+/** The HTTP/1.1 server that kube-scheduler asks, with a limit on everything that a client could draw out. */
+export function createExtenderServer(options: ExtenderServerOptions): Server {
+  const server = createServer(options, (request, response) => void serve(request, response, options));
+  makeRoom(server, CONNECTIONS_MAX);
+  server.maxHeadersCount = 100;
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket, options.metrics));
+  return server;
+}
+
+function createServer({ certificates, clientCas, totalMs }: ExtenderServerOptions, listener: RequestListener): Server {
+  const limits = {
+    requestTimeout: (totalMs ?? TOTAL_MS) + 1_000,
+    headersTimeout: 2_000,
+    // Longer than Go's clients keep an idle connection, so that they never find it just closed.
+    keepAliveTimeout: 120_000,
+    connectionsCheckingInterval: 500,
+    maxHeaderSize: 16_384,
+    noDelay: true,
+  };
+  if (!certificates) return nodeHttp().createServer(limits, listener);
+  const clients = clientCas ? { requestCert: true, rejectUnauthorized: false } : {};
+  const server = process
+    .getBuiltinModule('node:https')
+    .createServer({ ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN }, listener);
+  const own: string[] = [];
+  const present = ({ cert, key }: KeyPair) => {
+    // A replica may learn of a new certificate a little later than the others.
+    own.splice(0, own.length, ...own.slice(-1), parseCertificate(cert).fingerprint);
+    // The CAs go with every change: without them, clients would be measured by those of the machine.
+    const trusted = clientCas ? { ca: [...clientCas] } : {};
+    server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...trusted });
+  };
+  if (clientCas) server.on('secureConnection', (socket) => void (isLetIn(socket, own) || socket.destroy()));
+  if (certificates.current) present(certificates.current);
+  server.once('close', certificates.onChange(present));
+  return server;
+}
+
+/** Who signed the certificate of replicas is not asked: a CA may sign those of many others. */
+function isLetIn(socket: TLSSocket, ownFingerprints: readonly string[]): boolean {
+  const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
+  // Whatever is thought of a session that is resumed: a certificate has to have been shown.
+  return fingerprint !== undefined && (socket.authorized || ownFingerprints.includes(fingerprint));
+}
+
+/** Answers one request, whatever it holds. Never rejects. */
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ExtenderServerOptions,
+): Promise<void> {
+  const { clock, logger, metrics, totalMs } = options;
+  const startMs = clock.monotonic();
+  const path = request.url?.split('?', 1)[0] ?? '';
+  const overdue = new AbortController();
+  const closers: (() => void)[] = [];
+  const cancel = clock.after(totalMs ?? TOTAL_MS, () => overdue.abort());
+  response.once('close', () => {
+    cancel();
+    overdue.abort();
+    for (const close of closers) close();
+    const code = response.writableFinished ? response.statusCode : 'aborted';
+    metrics.answered(requestVerb(path), code, (clock.monotonic() - startMs) / 1000);
+  });
+  const late = whenAborted(overdue.signal).then(() => refuse(503, 'There was no answer in time'));
+  const onClosed = (callback: () => void) => closers.push(callback);
+  const answer = answerTo({ path, request, signal: overdue.signal, onClosed }, options).catch((err: unknown) => {
+    if (!overdue.signal.aborted) logger.error({ err, path }, 'Failed to answer the scheduler');
+    return refuse(500, 'The question could not be answered');
+  });
+  const given = await Promise.race([answer, late]);
+  if (given.status !== 200 || path === STATUS_PATH) letGo(request, response);
+  send(response, given, overdue.signal);
+  // What is left of the body is read and thrown away, so that the connection can go on.
+  request.resume();
+}
+
+/** Connections are few: only who asks questions keeps one for later. */
+function letGo(request: IncomingMessage, response: ServerResponse): void {
+  // A client that is still sending would find the connection closed, and not its answer.
+  if (request.complete) response.setHeader('connection', 'close');
+  else response.once('finish', () => request.socket.setTimeout(REFUSED_KEEP_ALIVE_MS));
+}
+
+type Asked = Omit<Parameters<Responder>[0], 'verb'>;
+
+async function answerTo(asked: Asked, { respond }: ExtenderServerOptions): Promise<Answer> {
+  const { path, request } = asked;
+  if (path === STATUS_PATH) return { status: 200, type: 'text/plain; charset=utf-8', body: ['OK'] };
+  const verb = VERBS.get(path);
+  if (!verb) return refuse(404, `Questions go to ${[...VERBS.keys()].join(', ')}`);
+  if (request.method !== 'POST') return refuse(405, 'Questions are posted', { allow: 'POST' });
+  return respond({ ...asked, verb });
+}
+
+function requestVerb(path: string): RequestVerb {
+  return VERBS.get(path) ?? (path === STATUS_PATH ? 'status' : 'other');
+}
+
+function send(response: ServerResponse, { status, type, body, headers }: Answer, signal: AbortSignal): void {
+  if (response.destroyed) {
+    if ('destroy' in body) body.destroy();
+    return;
+  }
+  // A client that does not take its answer in time gets no more of it.
+  signal.addEventListener('abort', () => !response.writableFinished && response.destroy(), { once: true });
+  response.statusCode = status;
+  response.setHeader('content-type', type);
+  for (const [name, value] of Object.entries(headers ?? {})) response.setHeader(name, value);
+  if ('pipe' in body) {
+    pipeline(body, response, () => {});
+    return;
+  }
+  // Encoded once, and not for its length and again for the socket.
+  const pieces = body.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
+  response.setHeader(
+    'content-length',
+    pieces.reduce((sum, { length }) => sum + length, 0),
+  );
+  for (const piece of pieces) response.write(piece);
+  response.end();
+}
+
+/** A moment after it: whoever has a better answer has it by then. */
+function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => setImmediate(resolve), { once: true }));
+}
+
+const UNREADABLE: Readonly<Record<string, RefusalStatus>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+};
+
+/** Answers what is not HTTP, or not in time, and ends the connection: nothing after it could be understood. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex, metrics: ExtenderMetrics): void {
+  // Only the parser and the clock of HTTP leave somebody to answer.
+  const isHttp = error.code?.startsWith('HPE_') || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+  if (!isHttp || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = UNREADABLE[error.code ?? ''] ?? 400;
+  const { type, body } = refuse(status, 'The request is not readable HTTP, or was too slow');
+  metrics.answered('other', status, 0);
+  const text = String(body);
+  const head = `HTTP/1.1 ${status} ${titleOf(status)}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(text)}`;
+  socket.end(`${head}\r\nconnection: close\r\n\r\n${text}`, () => socket.destroy());
+}

@@ -1,0 +1,121 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { ReplicaDocument } from '@rollcall/common/console.ts';
+import { closeServer, listen } from '@rollcall/common/http-server.ts';
+import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import type { Decider } from '../decide/decider.ts';
+import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
+import type { Ledger } from '../follow/ledger/ledger.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KubeObject } from '../kube/objects.ts';
+import type { ServiceCatalog } from '../services/catalog.ts';
+import { type CoordinatorConfig, listenAddress } from '../setup/config.ts';
+import type { Service } from '../setup/services.ts';
+import type { BoundAddress } from '../setup/urls.ts';
+import type { Standing } from '../term/standing.ts';
+import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
+import { nodeSummary, plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
+import type { FleetNews } from './console/fleet-news.ts';
+import { nodeDocument } from './console/node-document.ts';
+import { pageOf } from './console/page.ts';
+import { pageHtml } from './console/page-html.ts';
+import { rulesDocument } from './console/rules-document.ts';
+import { Slices } from './console/slices.ts';
+import { diff } from './diff.ts';
+import type { Scheduling } from './scheduling.ts';
+
+const CLOSE_GRACE_MS = 200;
+const READ_TIMEOUT_MS = 5000;
+
+export type ConsoleOptions = {
+  config: CoordinatorConfig;
+  decider: Decider;
+  services: () => readonly Service[];
+  catalog: ServiceCatalog;
+  rules: RuleDirectory | undefined;
+  scheduling: Scheduling;
+  ledger: Ledger;
+  news: FleetNews;
+  replica: () => ReplicaDocument;
+  client: KubeClient;
+  standing: Pick<Standing, 'leads' | 'leaderConsoleUrl'>;
+  clock: Clock;
+};
+
+/** Opens the console at the address that `--console-listen` names, until the program stops. Throws LISTEN_FAILED. */
+export async function openConsole(
+  text: string,
+  options: ConsoleOptions,
+  life: Lifecycle,
+): Promise<BoundAddress | undefined> {
+  const address = listenAddress(text);
+  if (!address) return undefined;
+  const server = createConsoleServer(consoleSource(options), address.host, options.clock);
+  const bound = await listen(server, address);
+  life.onStop('console', () => closeServer(server, CLOSE_GRACE_MS));
+  return bound;
+}
+
+function consoleSource(options: ConsoleOptions): ConsoleSource {
+  const { decider, services, catalog, rules, scheduling, ledger, news, replica, client, standing } = options;
+  const names = () => decider.fleet.nodeNames().toSorted();
+  const html = pageHtml();
+  const page = html === undefined ? undefined : pageOf(html);
+  return {
+    node: (name) => {
+      const facts = decider.explain(name);
+      return facts && { replica: replica(), ...nodeDocument(facts, services()) };
+    },
+    nodes: () => ({
+      head: { replica: replica(), ...(standing.leads() ? { eventId: news.follow() } : {}) },
+      list: 'nodes',
+      items: names()
+        .values()
+        .map((name) => nodeSummary(decider, name)),
+    }),
+    plan: () => ({ head: { replica: replica() }, list: 'nodes', items: plannedNodes(decider, names()) }),
+    services: () => ({ replica: replica(), services: serviceDocuments(catalog, decider) }),
+    audit: () => ({ head: { replica: replica(), ...ledger.summary() }, list: 'entries', items: ledger.entries() }),
+    rules: (label) =>
+      rulesDocument({
+        rules: rules?.ruleSet.rules ?? [],
+        problems: rules?.problems() ?? [],
+        nodes: names(),
+        intent: (name) => {
+          const judged = decider.judged(name);
+          return judged && decider.intent(judged);
+        },
+        label,
+      }),
+    schedule: async ({ namespace, name }) => {
+      const pod = await readPod(client, namespace, name);
+      if (!pod) return undefined;
+      const explained = scheduling.explain(pod, names());
+      const { nodes, ...head } = await new Slices().run(explained);
+      return { head: { replica: replica(), ...head }, list: 'nodes', items: nodes };
+    },
+    diff: async (request) => {
+      const found = await diff(request, { ...options, nowMs: options.clock.now() }, new Slices());
+      const { nodes, ...head } = found;
+      return { head: { replica: replica(), ...head }, list: 'nodes', items: nodes };
+    },
+    readers: () => news.readers,
+    stream: (reader) => news.open(reader),
+    page: () => page,
+    leaderUrl: () => (standing.leads() ? undefined : standing.leaderConsoleUrl()),
+  };
+}
+
+/** What namespaces and pods are named like. Anything else could mean more to a selector, or in a path, than a name. */
+const NAME = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
+
+/** By a list, as its rights to pods are to list and to watch them. */
+async function readPod(client: KubeClient, namespace: string, name: string): Promise<KubeObject | undefined> {
+  if (!NAME.test(namespace) || !NAME.test(name)) return undefined;
+  const { items } = await client.request<{ items: KubeObject[] }>({
+    method: 'GET',
+    path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`,
+    query: { fieldSelector: `metadata.name=${name}` },
+    timeoutMs: READ_TIMEOUT_MS,
+  });
+  return items[0];
+}

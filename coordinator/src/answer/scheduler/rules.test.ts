@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { refusalOf, refusalsOf } from './rules.ts';
+import { placeOn, type SchedulableNode } from './schedulable-node.ts';
+import { busy, HEADLESS, LIMITS, load, node, REGULAR, service, workspacePod } from './scheduler.test-fixtures.ts';
+import type { SchedulingPod } from './scheduling-pod.ts';
+
+function refusal(change: Partial<SchedulableNode> = {}, pod: Partial<SchedulingPod> = {}, assumed = 0) {
+  return refusalOf(workspacePod(pod), placeOn(node(change), load(assumed)), LIMITS);
+}
+
+const taint = (key: string) => ({ taints: [{ key, effect: 'NoSchedule' }] });
+
+describe('a workspace', () => {
+  test('may go to a node of its kind with ready services and room', () => {
+    expect(refusal()).toBeUndefined();
+    expect(refusal(busy(6, 2))).toBeUndefined();
+    expect(refusal({ labels: { [REGULAR]: '' } })).toBeUndefined();
+    expect(refusal({ workspaces: undefined, taints: undefined, images: undefined })).toBeUndefined();
+  });
+
+  test.each<[string, Partial<SchedulableNode>, Partial<SchedulingPod>]>([
+    ['deleting', { deleting: true }, {}],
+    ['scale-down', taint('ToBeDeletedByClusterAutoscaler'), {}],
+    ['scale-down', taint('karpenter.sh/disrupted'), {}],
+    ['kind', { labels: {} }, {}],
+    ['kind', { labels: {} }, { workspace: 'any' }],
+    ['kind', { labels: { [HEADLESS]: 'true' } }, {}],
+    ['kind', { labels: { [REGULAR]: 'true' } }, { workspace: 'headless' }],
+    ['services', { services: [service({ state: 'not-ready' })] }, {}],
+    ['services', { services: [service(), service({ name: 'registry-facade', state: 'not-ready' })] }, {}],
+    ['services', { services: [service({ state: 'unknown', shown: false })] }, {}],
+    ['starting', busy(0, 3), {}],
+    ['room', busy(10), {}],
+    ['room', busy(8, 2), {}],
+  ])('is kept off by the rule %s: %j, %j', (rule, change, pod) => {
+    expect(refusal(change, pod)).toMatchObject({ rule });
+  });
+
+  test('that may go to either kind of node does', () => {
+    expect(refusal({ labels: { [HEADLESS]: 'true' } }, { workspace: 'any' })).toBeUndefined();
+    expect(refusal({ labels: { [REGULAR]: 'true' } }, { workspace: 'any' })).toBeUndefined();
+  });
+
+  test('is kept off by what the agent says while the label still says ready', () => {
+    expect(refusal({ services: [service({ state: 'not-ready', shown: true })] })).toMatchObject({ rule: 'services' });
+  });
+
+  test('goes by the label while nobody can tell, as after a failover', () => {
+    expect(refusal({ services: [service({ state: 'unknown', shown: true })] })).toBeUndefined();
+  });
+
+  test('may go to a node that the autoscaler only thinks of removing', () => {
+    expect(refusal(taint('DeletionCandidateOfClusterAutoscaler'))).toBeUndefined();
+  });
+
+  test('counts those that are on their way as starting', () => {
+    expect(refusal(busy(0, 2))).toBeUndefined();
+    expect(refusal(busy(0, 2), {}, 1)).toMatchObject({ rule: 'starting' });
+    expect(refusal(busy(9), {}, 1)).toMatchObject({ rule: 'room' });
+  });
+
+  test('is kept off a node that nobody knows', () => {
+    expect(refusalOf(workspacePod(), undefined, LIMITS)).toMatchObject({ rule: 'unknown-node' });
+  });
+});
+
+test('where nodes are selected in another way, they are for such pods whatever kind they are of', () => {
+  const limits = { ...LIMITS, nodeSelector: { matchLabels: { pool: 'builds' } } };
+  const on = (labels: Record<string, string>) => refusalOf(workspacePod(), placeOn(node({ labels })), limits);
+  expect(on({ pool: 'builds' })).toBeUndefined();
+  expect(on({ [REGULAR]: 'true' })).toMatchObject({
+    rule: 'kind',
+    message: 'the node is not for such pods (it is not pool=builds)',
+  });
+});
+
+test('the message of a reason is the same on all nodes, so that kube-scheduler can count them; the evidence is not', () => {
+  const down = (reason: string) => refusal({ services: [service({ state: 'not-ready', reason })] });
+  expect(down('tcp refused')?.message).toBe('ws-daemon is not ready on the node');
+  expect(down('tcp refused')?.evidence).toContain('tcp refused');
+  expect(down('no pod')?.message).toBe(down('tcp refused')?.message);
+});
+
+test('both services are named when both are missing', () => {
+  const services = [service({ name: 'registry-facade', state: 'not-ready' }), service({ state: 'not-ready' })];
+  expect(refusal({ services })?.message).toBe('registry-facade and ws-daemon are not ready on the node');
+});
+
+test('every reason is told to those who ask about one node', () => {
+  const place = placeOn(node({ deleting: true, labels: {}, ...busy(10, 3) }));
+  expect(refusalsOf(workspacePod(), place, LIMITS).map(({ rule }) => rule)).toEqual([
+    'deleting',
+    'kind',
+    'starting',
+    'room',
+  ]);
+  expect(refusalsOf(workspacePod(), undefined, LIMITS)).toHaveLength(1);
+});
+
+test('pods that are no workspaces may go anywhere, whatever the node is', () => {
+  const any = fc.record({
+    deleting: fc.boolean(),
+    services: fc.constantFrom([service({ state: 'not-ready' })], []),
+    labels: fc.constantFrom({}, { [REGULAR]: 'true' }),
+    workspaces: fc.constantFrom(undefined, busy(50, 50).workspaces),
+  });
+  const stranger = workspacePod({ workspace: undefined });
+  fc.assert(
+    fc.property(any, (change) => {
+      expect(refusalOf(stranger, placeOn(node(change)), LIMITS)).toBeUndefined();
+      expect(refusalsOf(stranger, placeOn(node(change)), LIMITS)).toEqual([]);
+    }),
+  );
+  expect(refusalOf(stranger, undefined, LIMITS)).toBeUndefined();
+});

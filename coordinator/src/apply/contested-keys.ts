@@ -1,0 +1,175 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { AskSetAside } from '../decide/intent/plan.ts';
+import {
+  ADMISSION,
+  afterWrite,
+  type Contest,
+  type ContestRef,
+  staysMs,
+  WINDOW_MS,
+  type WrittenKey,
+} from './contest.ts';
+import { type SeenNode, seenValue } from './set-aside.ts';
+
+/** A key that does not stay as it is written. */
+export type ContestedKey = ContestRef & {
+  wanted: string | undefined;
+  /** For people. */
+  rival: string;
+  /** In how many milliseconds it is written again, at the earliest. */
+  nextTryMs: number;
+};
+
+/** Writes of the last minute, over all Nodes. Keys beyond are not remembered, and are found out later. */
+const KEYS_MAX = 65_536;
+
+/** What was due for so long and was not written is wanted no more. */
+const UNWANTED_AFTER_MS = 1000;
+const SOON_MS = 50;
+
+const UNKNOWN = 'a writer that managedFields does not name';
+
+type Memory = { uid: string; entries: Map<string, Contest> };
+
+/**
+ * Remembers, for each Node, which keys were written in the last minute, and which of them do not stay: those are written
+ * less and less often, from 1 s to 5 minutes apart, until one stays for a minute.
+ */
+export class ContestedKeys {
+  readonly #clock: Clock;
+  readonly #nodes = new Map<string, Memory>();
+  #entries = 0;
+  #sweptMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sweptMs = clock.monotonic();
+  }
+
+  /** How many keys are contested, over all Nodes. */
+  get size(): number {
+    let size = 0;
+    for (const { entries } of this.#nodes.values())
+      for (const { contested } of entries.values()) if (contested) size += 1;
+    return size;
+  }
+
+  /** The API server took a write of keys that were other than wanted. */
+  wrote(node: { name: string; uid: string }, keys: readonly WrittenKey[]): void {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - this.#sweptMs >= WINDOW_MS) this.#sweep(nowMs);
+    const memory = this.#memoryOf(node);
+    for (const key of keys) {
+      const id = idOf(key);
+      const before = memory.entries.get(id);
+      if (!before && this.#entries >= KEYS_MAX) continue;
+      if (!before) this.#entries += 1;
+      memory.entries.set(id, afterWrite(before, key, nowMs));
+    }
+  }
+
+  /** The key is not wanted on the Node any more, and was let go of. */
+  released(nodeName: string, ref: ContestRef): void {
+    const memory = this.#nodes.get(nodeName);
+    if (memory && !memory.entries.get(idOf(ref))?.lost) this.#drop(memory, idOf(ref));
+  }
+
+  /** Whether a key that is not as it is wanted must wait. */
+  mustWait({ name, uid }: { name: string; uid: string }, ref: ContestRef, wanted: string | undefined): boolean {
+    const memory = this.#nodes.get(name);
+    const entry = memory?.uid === uid ? memory.entries.get(idOf(ref)) : undefined;
+    if (!memory || !entry) return false;
+    // Something else is wanted, to which nobody has objected yet.
+    if (entry.wanted !== wanted) this.#drop(memory, idOf(ref));
+    if (entry.wanted !== wanted || this.#clock.monotonic() >= entry.dueMs) return false;
+    entry.lost = true;
+    entry.contested = true;
+    return true;
+  }
+
+  /** `ask`, and besides whether a key of the Node must wait. */
+  asking(node: SeenNode, ask: AskSetAside): AskSetAside {
+    return (ref, wanted) => {
+      const observed = seenValue(node, ref);
+      return ask(ref, wanted) ?? (observed !== wanted && this.mustWait(node, ref, wanted) ? 'contested' : undefined);
+    };
+  }
+
+  /** For explain. */
+  keysFor(nodeName: string): ContestedKey[] {
+    const nowMs = this.#clock.monotonic();
+    const entries = [...(this.#nodes.get(nodeName)?.entries.values() ?? [])].filter(({ contested }) => contested);
+    return entries.map(({ ref, wanted, rival = UNKNOWN, dueMs }) => ({
+      ...ref,
+      wanted,
+      rival,
+      nextTryMs: Math.max(0, dueMs - nowMs),
+    }));
+  }
+
+  /** Keys that are contested since the last call, and whose rival is to be found out, if it can be. */
+  news(nodeName: string): { ref: ContestRef; isAdmission: boolean; name: (rival: string | undefined) => void }[] {
+    const entries = [...(this.#nodes.get(nodeName)?.entries.values() ?? [])].filter(
+      (each) => each.contested && !each.told,
+    );
+    return entries.map((entry) => {
+      entry.told = true;
+      const name = (rival = UNKNOWN) => {
+        entry.rival = rival;
+      };
+      return { ref: entry.ref, isAdmission: entry.rival === ADMISSION, name };
+    });
+  }
+
+  /**
+   * In how many ms the Node is to be looked at for a contested key: whether it is to be written again, or has stayed for
+   * long enough. To be asked when everything is written that could be: what was due then, for a while, is not wanted any
+   * more.
+   */
+  dueInMs(nodeName: string): number | undefined {
+    const memory = this.#nodes.get(nodeName);
+    if (!memory) return undefined;
+    const nowMs = this.#clock.monotonic();
+    let earliestMs = Number.POSITIVE_INFINITY;
+    for (const [id, entry] of memory.entries) {
+      if (!entry.contested) continue;
+      const endsMs = entry.lost ? entry.dueMs + UNWANTED_AFTER_MS : staysMs(entry);
+      if (endsMs <= nowMs) this.#drop(memory, id);
+      else earliestMs = Math.min(earliestMs, entry.lost ? entry.dueMs : endsMs);
+    }
+    // Not at once: it became due since it was last asked for.
+    return Number.isFinite(earliestMs) ? Math.max(SOON_MS, earliestMs - nowMs) : undefined;
+  }
+
+  /** The Node is gone. */
+  forget(nodeName: string): void {
+    this.#entries -= this.#nodes.get(nodeName)?.entries.size ?? 0;
+    this.#nodes.delete(nodeName);
+  }
+
+  #memoryOf({ name, uid }: { name: string; uid: string }): Memory {
+    const known = this.#nodes.get(name);
+    if (known?.uid === uid) return known;
+    this.forget(name);
+    const memory: Memory = { uid, entries: new Map() };
+    this.#nodes.set(name, memory);
+    return memory;
+  }
+
+  /** Most keys that are written stay. */
+  #sweep(nowMs: number): void {
+    this.#sweptMs = nowMs;
+    for (const [name, memory] of this.#nodes) {
+      for (const [id, entry] of memory.entries) if (!entry.lost && staysMs(entry) <= nowMs) this.#drop(memory, id);
+      if (memory.entries.size === 0) this.#nodes.delete(name);
+    }
+  }
+
+  #drop(memory: Memory, id: string): void {
+    if (memory.entries.delete(id)) this.#entries -= 1;
+  }
+}
+
+function idOf({ kind, key }: ContestRef): string {
+  return `${kind}:${key}`;
+}

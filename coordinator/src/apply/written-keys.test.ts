@@ -1,0 +1,59 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { expect, test } from 'vitest';
+import type { Node } from '../kube/objects.ts';
+import { ContestedKeys } from './contested-keys.ts';
+import { uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+
+const metadata = { name: 'n', uid: 'u', resourceVersion: '2' };
+const seen = {
+  name: 'n',
+  uid: 'u',
+  labels: { same: '1', other: 'old' },
+  annotations: {},
+  owned: { labels: new Set<string>(), annotations: new Set<string>() },
+};
+
+test('of a set, the keys that it changes count, and whether the answer has them', () => {
+  const set = { labels: { same: '1', other: '1', stripped: '1' }, annotations: { note: 'x' }, force: false };
+  const answer: Node = { metadata: { ...metadata, labels: { same: '1', other: '1' }, annotations: { note: 'y' } } };
+  expect(writtenKeys({ write: 'set', set }, seen, answer)).toEqual([
+    { kind: 'label', key: 'other', wanted: '1', held: true, keepsAway: false },
+    { kind: 'label', key: 'stripped', wanted: '1', held: false, keepsAway: false },
+    { kind: 'annotation', key: 'note', wanted: 'x', held: false, keepsAway: false },
+  ]);
+});
+
+test('a withdrawal, and a taint that is added, keep pods away', () => {
+  const answer: Node = { metadata, spec: { taints: [{ key: 'a', value: 'true', effect: 'NoSchedule' }] } };
+  const keys = { labels: ['other'], annotations: [] };
+  expect(writtenKeys({ write: 'withdraw', keys }, seen, answer)).toEqual([
+    { kind: 'label', key: 'other', wanted: undefined, held: true, keepsAway: true },
+  ]);
+  const taints = { add: [{ key: 'a', value: 'true', effect: 'NoSchedule' }], remove: ['a', 'b'], observed: [] };
+  expect(writtenKeys({ write: 'taints', taints }, seen, answer)).toEqual([
+    { kind: 'taint', key: 'a', wanted: 'true:NoSchedule', held: true, keepsAway: true },
+    { kind: 'taint', key: 'b', wanted: undefined, held: true, keepsAway: false },
+  ]);
+});
+
+test('who else writes a key is told by managedFields', () => {
+  const managedFields = [
+    { manager: 'rollcall', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:k': {} } } } },
+    { manager: 'argo', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:k': {} } }, 'f:spec': { 'f:taints': {} } } },
+  ];
+  const node: Node = { metadata: { ...metadata, managedFields } };
+  expect(writersOf(node, { kind: 'label', key: 'k' })).toBe('argo');
+  expect(writersOf(node, { kind: 'taint', key: 'any' })).toBe('argo');
+  expect(writersOf(node, { kind: 'annotation', key: 'k' })).toBeUndefined();
+});
+
+test('what a Node lists of services changes alone where no taint does, and not ahead of one that must wait', () => {
+  const node = { name: 'n', uid: 'u', resourceVersion: '2' };
+  const serviceKeys = { before: '{"taints":["a"]}', after: undefined };
+  const contested = new ContestedKeys(new FakeClock());
+  const listOnly = { add: [], remove: [], observed: [], serviceKeys };
+  expect(uncontestedTaints(node, listOnly, contested)).toEqual(listOnly);
+  const fight = { kind: 'taint', key: 'a', wanted: undefined, held: false, keepsAway: false } as const;
+  contested.wrote(node, [fight]);
+  expect(uncontestedTaints(node, { ...listOnly, remove: ['a'] }, contested)).toBeUndefined();
+});

@@ -1,0 +1,127 @@
+/** What a write changed of a Node's keys, and whether its answer shows them so. */
+
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import {
+  type ConditionChange,
+  type KeyRef,
+  keyRefs,
+  type NodeRef,
+  type NodeSet,
+  type NodeWithdrawal,
+  type TaintChange,
+} from '../decide/intent/plan.ts';
+import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
+import type { ContestRef, WrittenKey } from './contest.ts';
+import type { ContestedKeys } from './contested-keys.ts';
+import { keysOfSet, keysOfWithdrawal, valueIn } from './key-sets.ts';
+import type { SeenNode } from './set-aside.ts';
+import type { ForeignKey } from './write-outcome.ts';
+
+type Write =
+  | { write: 'set'; set: NodeSet }
+  | { write: 'withdraw'; keys: NodeWithdrawal }
+  | { write: 'taints'; taints: TaintChange }
+  | { write: 'conditions'; conditions: ConditionChange };
+
+/** `seen` is the Node before the write, `answer` after it. */
+export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata, spec, status }: Node): WrittenKey[] {
+  const after = { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} };
+  const isSo = (ref: KeyRef, wanted: string | undefined) => valueIn(after, ref) === wanted;
+  switch (write.write) {
+    case 'set':
+      return keysOfSet(write.set).flatMap((ref) => {
+        const wanted = valueIn(write.set, ref);
+        if (seen && valueIn(seen, ref) === wanted) return [];
+        return [{ ...ref, wanted, held: isSo(ref, wanted), keepsAway: false }];
+      });
+    case 'withdraw':
+      return keysOfWithdrawal(write.keys).map((ref) => ({
+        ...ref,
+        wanted: undefined,
+        held: isSo(ref, undefined),
+        keepsAway: true,
+      }));
+    case 'taints':
+      return writtenTaints(write.taints, spec?.taints ?? []);
+    case 'conditions':
+      return writtenConditions(write.conditions, status?.conditions ?? []);
+  }
+}
+
+/** Keys that were refused for being somebody else's: a value of theirs that goes on changing is worth no more tries. */
+export function triedKeys(set: NodeSet, foreign: readonly ForeignKey[]): WrittenKey[] {
+  return foreign.flatMap(({ ref }) =>
+    ref.kind === 'condition' ? [] : [{ ...ref, wanted: valueIn(set, ref), held: true, keepsAway: false }],
+  );
+}
+
+function writtenTaints({ add, remove }: TaintChange, after: readonly Taint[]): WrittenKey[] {
+  const added = add.map((taint): WrittenKey => {
+    const held = after.some((each) => each.key === taint.key && taintValue(each) === taintValue(taint));
+    return { kind: 'taint', key: taint.key, wanted: taintValue(taint), held, keepsAway: true };
+  });
+  const replaced = new Set(add.map(({ key }) => key));
+  const removed = remove.filter((key) => !replaced.has(key));
+  return [
+    ...added,
+    ...removed.map((key): WrittenKey => {
+      const held = !after.some((taint) => taint.key === key);
+      return { kind: 'taint', key, wanted: undefined, held, keepsAway: false };
+    }),
+  ];
+}
+
+function writtenConditions(change: ConditionChange, after: readonly NodeCondition[]): WrittenKey[] {
+  const statusOf = (all: readonly NodeCondition[], key: string) => all.find(({ type }) => type === key)?.status;
+  const written = (key: string, wanted: string | undefined): WrittenKey => {
+    const keepsAway = wanted !== undefined && wanted !== 'True';
+    return { kind: 'condition', key, wanted, held: statusOf(after, key) === wanted, keepsAway };
+  };
+  if (change.write === 'disown') return [];
+  if (change.write === 'remove') return change.conditions.map(({ type }) => written(type, undefined));
+  return change.news.map((type) => written(type, statusOf(change.conditions, type)));
+}
+
+/** What a set let go of. */
+export function releasedKeys(set: NodeSet, { owned }: SeenNode): KeyRef[] {
+  return keyRefs(owned.labels, owned.annotations).filter((ref) => valueIn(set, ref) === undefined);
+}
+
+/** The change without taints that must wait; `undefined` when nothing is left of it. */
+export function uncontestedTaints(
+  node: NodeRef,
+  change: TaintChange | undefined,
+  contested: ContestedKeys,
+): TaintChange | undefined {
+  if (!change) return undefined;
+  const mustWait = (key: string, wanted: string | undefined) =>
+    contested.mustWait(node, { kind: 'taint', key }, wanted);
+  const waiting = new Set(change.add.filter((taint) => mustWait(taint.key, taintValue(taint))).map(({ key }) => key));
+  const add = change.add.filter(({ key }) => !waiting.has(key));
+  const isReplaced = (key: string) => add.some((taint) => taint.key === key);
+  const remove = change.remove.filter((key) => isReplaced(key) || !(waiting.has(key) || mustWait(key, undefined)));
+  if (add.length + remove.length > 0) return { ...change, add, remove };
+  // What the Node lists of services may change alone, but not ahead of taints that must wait.
+  return change.add.length + change.remove.length === 0 ? change : undefined;
+}
+
+/** As the console shows a taint. */
+function taintValue({ value, effect }: Taint): string {
+  return `${value ?? ''}:${effect}`;
+}
+
+/** The field managers of a key other than ours, separated by commas; `undefined` when managedFields names none. */
+export function writersOf({ metadata }: Node, { kind, key }: ContestRef): string | undefined {
+  const path = {
+    taint: ['f:spec', 'f:taints'],
+    condition: ['f:status', 'f:conditions', `k:{"type":"${key}"}`],
+    label: ['f:metadata', 'f:labels', `f:${key}`],
+    annotation: ['f:metadata', 'f:annotations', `f:${key}`],
+  }[kind];
+  const isIn = (fields: unknown) =>
+    path.reduce((at, part) => (at as Record<string, unknown> | undefined)?.[part], fields);
+  const managers = (metadata.managedFields ?? [])
+    .filter(({ manager, fieldsV1 }) => manager !== FIELD_MANAGER && isIn(fieldsV1) !== undefined)
+    .map(({ manager }) => manager);
+  return managers.length === 0 ? undefined : [...new Set(managers)].join(', ');
+}

@@ -1,0 +1,54 @@
+import { type Clock, sleep, systemClock } from '@rollcall/common/clock.ts';
+import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { createRegistry } from '@rollcall/common/metrics.ts';
+import { VERSION } from '@rollcall/common/version.ts';
+import type { ApiAccess } from './kube/api-access.ts';
+import { ApiContact } from './kube/api-contact.ts';
+import { createKubeClient } from './kube/https-client.ts';
+import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from './setup/config.ts';
+import { KeyRegistry } from './setup/keys/key-registry.ts';
+import { Standing } from './term/standing.ts';
+
+export type Setup = { config: CoordinatorConfig; environment: CoordinatorEnvironment; access: ApiAccess };
+
+/** What nearly every part of a replica needs. */
+export type Base = ReturnType<typeof createBase>;
+
+const POLL_MS = 20;
+
+export function createBase(setup: Setup, logger: Logger, { signal }: Lifecycle) {
+  const clock = systemClock;
+  const registry = createRegistry('rollcall_coordinator');
+  const contact = new ApiContact(clock);
+  const metrics = createKubeMetrics(registry);
+  const answered: KubeMetrics['answered'] = (verb, code) => {
+    metrics.answered(verb, code);
+    contact.answered(code);
+  };
+  const kubeMetrics = { ...metrics, answered };
+  const client = kubeClient(setup.access, clock, kubeMetrics, logger);
+  const standing = new Standing(signal);
+  const { fence } = standing;
+  const keys = new KeyRegistry(setup.config);
+  const random = Math.random;
+  return { ...setup, keys, client, contact, standing, fence, clock, random, signal, logger, registry, kubeMetrics };
+}
+
+/** A client with connections of its own. */
+export function kubeClient(access: ApiAccess, clock: Clock, metrics: KubeMetrics, logger: Logger) {
+  return createKubeClient(access, {
+    userAgent: `rollcall-coordinator/${VERSION}`,
+    // The writer has at most 64 + 64 requests under way, and TokenReviews 32.
+    maxSockets: 192,
+    clock,
+    onAnswer: metrics.answered,
+    onWarning: (warning, path) => logger.warn({ warning, path }, 'The API server warned'),
+  });
+}
+
+/** Waits until something is so, or the signal aborts. */
+export async function until(isSo: () => boolean, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !isSo()) await sleep(clock, POLL_MS, signal);
+}

@@ -1,0 +1,41 @@
+import type { CoordinatorConfig } from '../setup/config.ts';
+import { Decider, type DeciderOptions } from './decider.ts';
+
+type Given =
+  | 'client'
+  | 'fence'
+  | 'keys'
+  | 'services'
+  | 'servicesKnown'
+  | 'holdsOn'
+  | 'firstTaints'
+  | 'rules'
+  | 'followUps'
+  | 'announcer'
+  | 'mayDecide'
+  | 'clock'
+  | 'random'
+  | 'logger'
+  | 'registry';
+
+/** The decider as the configuration wants it. */
+export function createDecider(config: CoordinatorConfig, given: Pick<DeciderOptions, Given>): Decider {
+  const { evict, evictReadiness } = config;
+  const isService = (label: string) =>
+    ['readiness', 'published-keys'].includes(given.keys.entryOf('label', label)?.labeler ?? '');
+  return new Decider({
+    ...config,
+    ...given,
+    gate: config.readinessGate,
+    startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
+    deviceGrammar: {
+      pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
+      usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
+    },
+    eviction: evict ? { isIgnored: (label) => !evictReadiness && isService(label) } : undefined,
+    allAnnotations: config.notifyUrl.length > 0,
+    windowMs: config.staleAfterSeconds * 1000,
+    guardPercent: config.fleetGuardPercent,
+    massWithdrawalDelayMs: config.massWithdrawalDelaySeconds * 1000,
+  });
+}

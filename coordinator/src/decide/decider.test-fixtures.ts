@@ -1,0 +1,113 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { observePod } from '../fleet/observed-pod.ts';
+import type { Pod } from '../kube/objects.ts';
+import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { Decider, type DeciderOptions } from './decider.ts';
+
+const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
+const POOL = 'example.com/pool';
+
+const SERVICE = serviceOf();
+
+type AgentPod = { uid: string; node?: string; ready?: boolean; ageSeconds?: number };
+
+/** A decider that leads, over nodes that have the label of ws-daemon, with a clock of its own. It writes nothing. */
+export function stage(change: Partial<DeciderOptions> = {}) {
+  const clock = new FakeClock();
+  const options = {
+    services: () => [SERVICE],
+    servicesKnown: () => true,
+    holdsOn: () => ({ pods: [], unknown: undefined }),
+    firstTaints: { wasProven: () => true, onProven: () => {}, onWaiting: () => {} },
+    keys: registryOf({ watchedServices: [SERVICE], poolLabels: [POOL] }),
+    gate: 'label',
+    poolLabels: [POOL],
+    forbiddenLabelDomains: [],
+    poolsAllowedPrefixes: [],
+    startupGate: { requires: [], maxWaitMs: 0 },
+    deviceGrammar: {
+      pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
+      usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
+    },
+    factLabels: [],
+    rules: undefined,
+    eviction: undefined,
+    allAnnotations: false,
+    dryRun: false,
+    fence: { remainingMs: () => 0 },
+    mayDecide: () => true,
+    windowMs: 30_000,
+    guardPercent: 55,
+    massWithdrawalDelayMs: 60_000,
+    clock,
+    random: () => 0,
+    logger: silentLogger(),
+    registry: new Registry(),
+    announcer: { sees: () => {}, shows: () => {}, heldBack: () => {}, gateOpened: () => {}, contested: () => {} },
+    followUps: { look: () => {}, forget: () => {}, restart: () => {} },
+    ...change,
+  };
+  const decider = new Decider(options as unknown as DeciderOptions);
+  const { fleet } = decider;
+  const servicePods = fleet.servicePods.handlers('default');
+  servicePods.onReplace([]);
+  let version = 0;
+  /** `stranger`: somebody else set its label. */
+  const addNode = (name: string, { uid = `uid-${name}`, pool = '', stranger = false } = {}) => {
+    version += 1;
+    const labels = { [LABEL]: 'true', ...(pool ? { [POOL]: pool } : {}) };
+    const fieldsV1 = { 'f:metadata': { 'f:labels': { [`f:${LABEL}`]: {} } } };
+    const managedFields = [{ manager: stranger ? 'kubectl' : 'rollcall', operation: 'Apply' as const, fieldsV1 }];
+    const metadata = { name, uid, resourceVersion: `${version}`, labels, managedFields };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
+  };
+  const podOf = (name: string, node: string, ready: boolean, createdMs: number): Pod => ({
+    metadata: {
+      name,
+      uid: name,
+      namespace: 'default',
+      resourceVersion: '1',
+      creationTimestamp: new Date(createdMs).toISOString(),
+      labels: { component: 'ws-daemon' },
+    },
+    spec: { nodeName: node },
+    status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  });
+  const servicePod = (node = 'n') => servicePods.onUpsert(observePod(podOf(`ws-daemon-${node}`, node, true, 0)));
+  const agentPod = ({ uid, node = 'n', ready = true, ageSeconds = 3600 }: AgentPod) => {
+    const pod = observePod(podOf(uid, node, ready, clock.now() - ageSeconds * 1000));
+    fleet.agentPodHandlers.onUpsert(pod);
+    return { gone: () => fleet.agentPodHandlers.onDelete(pod) };
+  };
+  const sequences = new Map<string, number>();
+  type Said = { node?: string; pod?: string; ready?: boolean; leaving?: boolean; full?: boolean; nodeUid?: string };
+  /** One report of a boot, whose agent sends it in full where it is asked to. */
+  const report = (
+    boot: string,
+    { node = 'n', pod = boot, ready = true, leaving = false, full = false, ...rest }: Said = {},
+  ) => {
+    const sequence = (sequences.get(boot) ?? 0) + 1;
+    sequences.set(boot, sequence);
+    const heartbeat: Heartbeat = { node, boot, sequence, digest: `${boot} ${ready}`, ...(leaving ? { leaving } : {}) };
+    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+    const whole: FullReport = { ...heartbeat, services, devices: [], facts: {} };
+    const identity = { node, nodeUid: rest.nodeUid ?? `uid-${node}`, pod: { name: pod, uid: pod }, issuedAtSeconds: 1 };
+    const { reply } = fleet.accept(full ? whole : heartbeat, identity);
+    if (reply.full && !leaving) report(boot, { node, pod, ready, full: true, ...rest });
+  };
+  /** Time passes second by second, as the coordinator sees it; every 10 s, `meanwhile`. */
+  const pass = async (seconds: number, meanwhile: () => void = () => {}) => {
+    for (let second = 1; second <= seconds; second += 1) {
+      await clock.advance(1000);
+      if (second % 10 === 0) meanwhile();
+      decider.tick();
+    }
+  };
+  /** What is to become of the label. */
+  const fate = (node = 'n') => (decider.plan(node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
+  return { clock, decider, fleet, addNode, servicePod, agentPod, report, pass, fate };
+}

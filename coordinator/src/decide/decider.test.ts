@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { stage } from './decider.test-fixtures.ts';
+
+test('of two hints in one second, each changes the node', async () => {
+  const { decider, addNode, clock } = stage();
+  addNode('n');
+  const hint = () => {
+    decider.hint('n');
+    return decider.judged('n')?.schedulingHint;
+  };
+  const first = hint();
+  expect(first).toMatch(/^\d{4}-.*Z$/);
+  await clock.advance(10);
+  expect(hint()).not.toBe(first);
+});
+
+test('what is remembered of a node goes with its uid, and with the term', () => {
+  const { decider, addNode } = stage();
+  addNode('n');
+  decider.hint('n');
+  addNode('n');
+  expect(decider.judged('n')?.schedulingHint).toBeDefined();
+  addNode('n', { uid: 'other' });
+  expect(decider.judged('n')?.schedulingHint).toBeUndefined();
+  decider.hint('n');
+  decider.beginTerm();
+  expect(decider.judged('n')?.schedulingHint).toBeUndefined();
+});
+
+test('nothing is judged or planned before it may be decided', () => {
+  let may = false;
+  const seen: string[] = [];
+  const announcer = { sees: (_: unknown, { name }: { name: string }) => seen.push(name) };
+  const { decider, addNode, report, agentPod } = stage({ mayDecide: () => may, announcer } as never);
+  addNode('n');
+  agentPod({ uid: 'a' });
+  report('a', { ready: false });
+  expect([decider.plan('n'), seen]).toEqual([undefined, []]);
+  may = true;
+  expect(decider.plan('n')?.withdrawal?.labels).toHaveLength(1);
+  report('a', { ready: true });
+  expect(seen).not.toEqual([]);
+});
+
+test('of a node that is not known nothing is said', () => {
+  const { decider } = stage();
+  expect([decider.plan('n'), decider.judged('n'), decider.witness('n'), decider.explain('n')]).toEqual(
+    Array.from({ length: 4 }),
+  );
+});
+
+test('a node that is gone is forgotten by those who follow, and a term that begins is told to them', () => {
+  const told: string[] = [];
+  const followUps = {
+    look: (name: string) => told.push(`look ${name}`),
+    forget: (name: string) => told.push(`forget ${name}`),
+    restart: () => told.push('restart'),
+  };
+  const { decider, fleet, addNode } = stage({ followUps });
+  addNode('n');
+  expect(told).toEqual(['look n']);
+  decider.beginTerm();
+  expect(told.splice(0)).toEqual(['look n', 'restart', 'look n']);
+  fleet.nodeHandlers.onReplace([]);
+  expect(told).toEqual(['forget n']);
+});
+
+test('a withdrawal says why, beside what the node has', async () => {
+  const { decider, addNode, servicePod, agentPod, report, clock } = stage();
+  addNode('n');
+  servicePod();
+  agentPod({ uid: 'a' });
+  report('a');
+  await clock.advance(4000);
+  expect(decider.explain('n')).toMatchObject({ plan: undefined, changes: [], quietMs: 4000 });
+  report('a', { ready: false });
+  expect(decider.judged('n')?.readiness.get('ws-daemon')).toMatchObject({ state: 'not-ready', reason: 'tcp' });
+  const facts = decider.explain('n');
+  expect(facts).toMatchObject({ quietMs: 0, plan: { node: { name: 'n', uid: 'uid-n' } } });
+  expect(facts?.plan?.withdrawal?.labels).toEqual(Object.keys(facts?.node.labels ?? {}));
+});

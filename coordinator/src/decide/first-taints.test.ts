@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import type { ObservedNode, Taint } from '../fleet/observed-node.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import type { Service } from '../setup/services.ts';
+import { FirstTaints } from './first-taints.ts';
+import type { JudgedNode } from './labelers/labeler.ts';
+import { snapshot } from './readiness/readiness.test-fixtures.ts';
+
+const TAINT = { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } as const;
+const SERVICE: Service = serviceOf('a', {
+  publish: { taint: TAINT },
+  origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+});
+
+function judged(name: string, state?: 'ready' | 'not-ready', taints: readonly Taint[] | undefined = []): JudgedNode {
+  const readiness = new Map(state ? [['a', { state, reason: '', sinceMs: 0 }]] : []);
+  return { ...snapshot({ name, taints }), readiness, ageMs: 0 };
+}
+
+function begun(tainted: readonly string[] = [], wasProven = false) {
+  const news: string[] = [];
+  const first = new FirstTaints({
+    nodes: () => tainted.map((name) => ({ name, taints: [TAINT] }) as unknown as ObservedNode),
+    wasProven: () => wasProven,
+    onProven: () => news.push('proven'),
+    onWaiting: () => news.push('waiting'),
+  });
+  const asked = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => first.mayTaint(SERVICE, judged(`n${from + index}`, 'not-ready')));
+  return { first, news, asked };
+}
+
+describe('a new taint', () => {
+  test('begins on ten nodes, and says once that it waits', () => {
+    const { asked, news } = begun();
+    expect(asked(13).filter(Boolean)).toHaveLength(10);
+    expect(asked(13)).toEqual([...Array(10).fill(true), false, false, false]);
+    expect(news).toEqual(['waiting']);
+  });
+
+  test('goes to every node once its service was ready where it is', () => {
+    const { first, asked, news } = begun();
+    asked(11);
+    first.seen([SERVICE], judged('other', 'ready'));
+    expect(asked(1, 20)).toEqual([false]);
+    first.seen([SERVICE], judged('n3', 'ready', [TAINT]));
+    expect(asked(1, 20)).toEqual([true]);
+    expect(news).toEqual(['waiting', 'proven']);
+    expect(first.provenTaint(SERVICE)).toBe('example.com/no-a=:NoSchedule');
+  });
+
+  test('counts the nodes that have it already, as those of a leader before', () => {
+    const { asked } = begun(['x', 'y', 'z']);
+    expect(asked(13).filter(Boolean)).toHaveLength(7);
+  });
+
+  test('is as new as before once it is another', () => {
+    const { first } = begun();
+    first.seen([SERVICE], judged('n', 'ready', [TAINT]));
+    const edited = { ...SERVICE, publish: { taint: { ...TAINT, value: 'x' } } };
+    expect([first.provenTaint(SERVICE), first.provenTaint(edited)]).toEqual([
+      'example.com/no-a=:NoSchedule',
+      undefined,
+    ]);
+  });
+
+  test('gives a place back with a node that is gone, or that its service is not for any more', () => {
+    const { first, asked } = begun();
+    asked(10);
+    first.forget('n0');
+    first.seen([SERVICE], judged('n1'));
+    expect(asked(3, 30)).toEqual([true, true, false]);
+  });
+
+  test('waits where the taints of the node are not known', () => {
+    const { first } = begun([], true);
+    expect(first.mayTaint(SERVICE, { ...judged('n', 'not-ready'), taints: undefined })).toBe(false);
+  });
+});
+
+test('a taint that was seen to go before is put on any node at once', () => {
+  expect(begun([], true).asked(13).every(Boolean)).toBe(true);
+});

@@ -1,0 +1,89 @@
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import type { Service } from '../setup/services.ts';
+import type { JudgedNode } from './labelers/labeler.ts';
+
+/** A taint that is new is on so many nodes at first: where its service can never be ready, no more are locked. */
+const FIRST_NODES = 10;
+
+export type FirstTaintsOptions = {
+  nodes: () => Iterable<ObservedNode>;
+  /** Whether this taint of the service was seen to go before, as its status says. */
+  wasProven: (service: Service, taint: string) => boolean;
+  /** It may go to every node from now on. */
+  onProven: (service: Service) => void;
+  /** It is on the first nodes, and waits. */
+  onWaiting: (service: Service) => void;
+};
+
+type Beginning = { nodes: Set<string>; isProven: boolean; isTold: boolean };
+
+/** Which nodes may get a taint that was not yet seen to go from a node because its service was ready there. */
+export class FirstTaints {
+  readonly #options: FirstTaintsOptions;
+  readonly #beginnings = new Map<string, Beginning>();
+
+  constructor(options: FirstTaintsOptions) {
+    this.#options = options;
+  }
+
+  /** To be asked about a node that does not have the taint. */
+  mayTaint(service: Service, node: JudgedNode): boolean {
+    if (!node.taints) return false;
+    const beginning = this.#of(service);
+    if (beginning.isProven || beginning.nodes.has(node.name)) return true;
+    if (beginning.nodes.size < FIRST_NODES) {
+      beginning.nodes.add(node.name);
+      return true;
+    }
+    if (!beginning.isTold) this.#options.onWaiting(service);
+    beginning.isTold = true;
+    return false;
+  }
+
+  /** What is seen of a node: a service that is ready where its taint is proves it. */
+  seen(services: readonly Service[], { name, taints, readiness }: JudgedNode): void {
+    for (const service of services) {
+      const { taint } = service.publish;
+      if (!taint || service.origin.kind !== 'object') continue;
+      const isThere = taints?.some(({ key }) => key === taint.key) === true;
+      const shown = readiness.get(service.name);
+      if (!isThere && shown) continue;
+      const beginning = this.#of(service);
+      // It is not for this node any more.
+      if (!shown) beginning.nodes.delete(name);
+      if (beginning.isProven || shown?.state !== 'ready') continue;
+      beginning.isProven = true;
+      this.#options.onProven(service);
+    }
+  }
+
+  forget(node: string): void {
+    for (const { nodes } of this.#beginnings.values()) nodes.delete(node);
+  }
+
+  /** The taint of the service, where it was seen to go. */
+  provenTaint(service: Service): string | undefined {
+    const taint = textOf(service);
+    return taint !== undefined && this.#of(service).isProven ? taint : undefined;
+  }
+
+  #of(service: Service): Beginning {
+    const taint = textOf(service) ?? '';
+    const id = service.origin.kind === 'object' ? `${service.origin.uid} ${taint}` : service.name;
+    const known = this.#beginnings.get(id);
+    if (known) return known;
+    const isProven = service.origin.kind !== 'object' || this.#options.wasProven(service, taint);
+    const key = service.publish.taint?.key;
+    const nodes = new Set<string>();
+    if (!isProven) {
+      for (const node of this.#options.nodes()) if (node.taints?.some((each) => each.key === key)) nodes.add(node.name);
+    }
+    const beginning = { nodes, isProven, isTold: false };
+    this.#beginnings.set(id, beginning);
+    return beginning;
+  }
+}
+
+function textOf({ publish: { taint } }: Service): string | undefined {
+  return taint && `${taint.key}=${taint.value}:${taint.effect}`;
+}

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { AT_ONCE, BlastRadius } from './blast-radius.ts';
+
+const DELAY_MS = 60_000;
+const names = Array.from({ length: 30 }, (_, index) => `n${index}`);
+
+function leaving(guard: BlastRadius, { object = 'set', key = 'tier', nowMs = 0 } = {}): (number | undefined)[] {
+  return names.map((name) => guard.holdsUntilMs(name, key, object, nowMs));
+}
+
+/** How many go at once. */
+const gone = (answers: readonly (number | undefined)[]) => answers.filter((until) => until === undefined).length;
+
+describe('a label that would leave many nodes', () => {
+  test('leaves ten at once, and stays on the others for the delay', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    const answers = leaving(guard);
+    expect(gone(answers)).toBe(AT_ONCE);
+    expect(new Set(answers.slice(AT_ONCE))).toEqual(new Set([DELAY_MS]));
+    expect(guard.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
+    expect(leaving(guard, { nowMs: 30_000 })).toEqual(answers);
+  });
+
+  test('leaves all of them then, and those that come late', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    leaving(guard);
+    expect(guard.tick(DELAY_MS - 1)).toEqual([]);
+    expect(guard.tick(DELAY_MS)).toEqual(names.slice(AT_ONCE));
+    expect(guard.held()).toEqual([]);
+    expect(gone(leaving(guard, { nowMs: DELAY_MS }))).toBe(30);
+    expect(guard.holdsUntilMs('late', 'tier', 'set', DELAY_MS + 30_000)).toBeUndefined();
+  });
+
+  test('is delayed again when it would leave them another time', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    leaving(guard);
+    guard.tick(DELAY_MS);
+    guard.tick(2 * DELAY_MS);
+    expect(gone(leaving(guard, { nowMs: 2 * DELAY_MS }))).toBe(AT_ONCE);
+  });
+
+  test('is counted by its key', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    leaving(guard);
+    expect(gone(leaving(guard, { key: 'size' }))).toBe(AT_ONCE);
+  });
+
+  test('is held on none where what asks for it is back', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    leaving(guard);
+    for (const name of names) guard.settled(name, 'tier');
+    expect([guard.held(), guard.tick(DELAY_MS)]).toEqual([[], []]);
+  });
+
+  test('goes at once without a delay', () => {
+    expect(gone(leaving(new BlastRadius(0)))).toBe(30);
+  });
+});
+
+describe('the change of one object', () => {
+  test('takes effect at once', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    guard.changed(['set'], 0);
+    expect(gone(leaving(guard, { nowMs: 1000 }))).toBe(30);
+  });
+
+  test.each([
+    ['of two within a minute', ['set', 'other']],
+    ['of another', ['other']],
+    ['of none that was seen', []],
+  ])('does not, %s', (_what, objects) => {
+    const guard = new BlastRadius(DELAY_MS);
+    for (const object of objects) guard.changed([object], 0);
+    expect(gone(leaving(guard, { nowMs: 1000 }))).toBe(AT_ONCE);
+  });
+
+  test('takes effect a minute after that of another', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    guard.changed(['other'], 0);
+    guard.changed(['set'], 61_000);
+    expect(gone(leaving(guard, { nowMs: 61_000 }))).toBe(30);
+  });
+});
+
+test('a node that is gone is forgotten', () => {
+  const guard = new BlastRadius(DELAY_MS);
+  leaving(guard);
+  for (const name of names) guard.forget(name);
+  expect(guard.held()).toEqual([]);
+});

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { CHANGED_FOR_MS, ObserverGuard } from './observer.ts';
+
+/** A guard that has heard version 1 of so many nodes, and then version 2. */
+function replaced(count: number, { of = count } = {}) {
+  const guard = new ObserverGuard();
+  const names = Array.from({ length: of }, (_, index) => `n${index}`);
+  for (const name of names) guard.sees(name, '1', 0);
+  for (const name of names.slice(0, count)) guard.sees(name, '2', 1000);
+  const lose = (name: string, nowMs = 2000, service = 's') => guard.holdsUntilMs(name, service, nowMs);
+  return { guard, names, lose };
+}
+
+const UNTIL_MS = 1000 + CHANGED_FOR_MS;
+
+describe('agents that were replaced', () => {
+  test('cost three nodes a service, and no further one', () => {
+    const { names, lose, guard } = replaced(5);
+    expect(names.map((name) => lose(name))).toEqual([undefined, undefined, undefined, UNTIL_MS, UNTIL_MS]);
+    expect(guard.held()).toEqual([{ guard: 'observer', of: 's', nodes: 2 }]);
+  });
+
+  test('have the same answer when they are asked again', () => {
+    const { lose } = replaced(5);
+    const answers = () => ['n0', 'n1', 'n2', 'n3'].map((name) => lose(name));
+    expect(answers()).toEqual(answers());
+  });
+
+  test('are believed where fewer than 55 % of them say so', () => {
+    const { names, lose } = replaced(10);
+    const first = names.slice(0, 6).map((name) => lose(name));
+    expect(first).toEqual([undefined, undefined, undefined, undefined, undefined, undefined]);
+    expect(lose('n6')).toBe(UNTIL_MS);
+  });
+
+  test('are counted for each service', () => {
+    const { names, lose } = replaced(4);
+    for (const name of names) lose(name);
+    expect(lose('n3', 2000, 'other')).toBeUndefined();
+  });
+
+  test('no longer count where the service came back', () => {
+    const { guard, lose } = replaced(4);
+    for (const name of ['n0', 'n1', 'n2']) lose(name);
+    guard.settled('n0', 's');
+    expect(lose('n3')).toBeUndefined();
+  });
+
+  test('are believed after 10 minutes, and their nodes are looked at then', () => {
+    const { guard, names, lose } = replaced(4);
+    for (const name of names) lose(name);
+    expect(guard.tick(UNTIL_MS - 1)).toEqual([]);
+    expect(guard.tick(UNTIL_MS)).toEqual(['n3']);
+    expect(lose('n3', UNTIL_MS)).toBeUndefined();
+    expect(guard.held()).toEqual([]);
+  });
+});
+
+test('an agent that was not replaced is believed, however many others are not', () => {
+  const { names, lose } = replaced(4, { of: 5 });
+  for (const name of names.slice(0, 4)) lose(name);
+  expect(lose('n4')).toBeUndefined();
+});
+
+test('what is heard first is no change, and nor is the same again', () => {
+  const guard = new ObserverGuard();
+  for (const name of ['a', 'b', 'c', 'd']) {
+    guard.sees(name, '2', 0);
+    guard.sees(name, '2', 1000);
+    expect(guard.holdsUntilMs(name, 's', 2000)).toBeUndefined();
+  }
+});
+
+test('an undone update is a change as well', () => {
+  const { guard, lose } = replaced(4);
+  for (const name of ['n0', 'n1', 'n2', 'n3']) guard.sees(name, '1', 500_000);
+  for (const name of ['n0', 'n1', 'n2']) lose(name, 600_000);
+  expect(lose('n3', UNTIL_MS + 1)).toBe(500_000 + CHANGED_FOR_MS);
+});
+
+test('a node that is gone is forgotten', () => {
+  const { guard, names, lose } = replaced(4);
+  for (const name of names) lose(name);
+  for (const name of names) guard.forget(name);
+  expect([guard.held(), guard.tick(UNTIL_MS)]).toEqual([[], []]);
+});

@@ -1,0 +1,23 @@
+import { LISTING_ANNOTATIONS } from '../../setup/keys/own-keys.ts';
+import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
+import type { KeyRef } from './plan.ts';
+
+/** An annotation that lists labels that are ours. */
+export function isList({ kind, key }: KeyRef): boolean {
+  return kind === 'annotation' && LISTING_ANNOTATIONS.has(key);
+}
+
+/** The text of a list with some of its keys; `undefined` for none. */
+export function shortenList(list: string, isKept: (key: string) => boolean): string | undefined {
+  const kept = [...(parseManagedLabels(list) ?? [])].filter(isKept);
+  return kept.length > 0 ? formatManagedLabels(kept) : undefined;
+}
+
+/** The keys that a Node has a list of, and has. */
+export function listedThere(
+  node: { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> },
+  list: string,
+): ReadonlySet<string> {
+  const listed = parseManagedLabels(node.annotations[list]) ?? new Set<string>();
+  return new Set([...listed].filter((key) => node.labels[key] !== undefined));
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { type ConditionOwners, NO_CONDITION_OWNERS, type ObservedCondition } from '../../fleet/observed-conditions.ts';
+import type { ObservedNode } from '../../fleet/observed-node.ts';
+import type { Claim } from '../labelers/labeler.ts';
+import { mergeClaims } from './intent.ts';
+import type { AskSetAside, NodePlan } from './plan.ts';
+import { claim, observed } from './plan-node.test-fixtures.ts';
+import { planNode } from './plan-node.ts';
+
+const [A, B] = ['example.com/A', 'example.com/B'];
+const NEWS = { reason: 'ServiceReady', message: 'now', at: '2026-01-02T00:00:00Z' };
+
+function there(type: string, status: string, index = 1): ObservedCondition {
+  return { type, status, reason: 'Before', message: 'then', lastTransitionTime: '2026-01-01T00:00:00Z', index };
+}
+
+type Given = { there?: readonly ObservedCondition[]; listed?: readonly string[] } & Partial<
+  Record<'ours' | 'touched', readonly string[]> & Pick<ConditionOwners, 'rivals'>
+>;
+
+function node({
+  there: conditions = [],
+  listed = [],
+  ours = [],
+  touched = [],
+  rivals = new Map(),
+}: Given): ObservedNode {
+  const owners = { ...NO_CONDITION_OWNERS, ours: new Set(ours), touched: new Set(touched), rivals, entry: 3 };
+  const annotations =
+    listed.length === 0 ? {} : { 'rollcall.dev/service-keys': JSON.stringify({ conditions: listed }) };
+  return { ...observed({}), annotations, taints: [], conditions, conditionOwners: owners };
+}
+
+const condition = (key: string, change: Partial<Claim>) =>
+  claim({ kind: 'condition', key, ownership: 'shared', service: 'published', ...change });
+const want = (key: string, value: string) => condition(key, { value, news: NEWS });
+const hold = (key: string) => condition(key, { stance: 'hold', value: '' });
+const gone = (key: string) => condition(key, { stance: 'withhold', value: '' });
+
+function plan(
+  given: ObservedNode,
+  claims: readonly ReturnType<typeof condition>[],
+  ask: AskSetAside = () => undefined,
+): NodePlan | undefined {
+  return planNode(given, mergeClaims(claims), ask);
+}
+
+const NEW = { type: A, status: 'True', reason: 'ServiceReady', message: 'now', lastTransitionTime: NEWS.at };
+const KEPT = { reason: 'Before', message: 'then', lastTransitionTime: '2026-01-01T00:00:00Z' };
+
+describe('a condition that is wanted', () => {
+  test('is listed before it is written', () => {
+    const first = plan(node({}), [want(A, 'True')]);
+    expect(first?.conditions).toMatchObject({ write: 'apply', conditions: [], due: false, waiting: [NEW] });
+    expect(first?.taints?.serviceKeys?.after).toBe(`{"conditions":["${A}"]}`);
+    expect(plan(node({ listed: [A] }), [want(A, 'True')])).toMatchObject({
+      conditions: { write: 'apply', conditions: [NEW], news: [A], force: false, keepsAway: false, due: true },
+    });
+  });
+
+  test('does not keep those waiting that are listed', () => {
+    const given = node({ there: [there(A, 'True')], listed: [A], ours: [A] });
+    expect(plan(given, [want(A, 'False'), want(B, 'True')])?.conditions).toMatchObject({
+      conditions: [{ type: A, status: 'False' }],
+      due: true,
+      waiting: [{ type: B, status: 'True' }],
+    });
+  });
+
+  test('costs nothing where it is so already, whatever was the reason then', () => {
+    const given = node({ there: [there(A, 'True')], listed: [A], ours: [A] });
+    expect(plan(given, [want(A, 'True')])).toBeUndefined();
+  });
+
+  test('is news with its status, and those that stay are sent as they are', () => {
+    const given = node({ there: [there(A, 'False'), there(B, 'True', 2)], listed: [A, B], ours: [A, B] });
+    const kept = { type: B, status: 'True', ...KEPT };
+    expect(plan(given, [want(A, 'True'), hold(B)])?.conditions).toMatchObject({ conditions: [NEW, kept], news: [A] });
+    expect(plan(given, [want(B, 'Unknown'), want(A, 'False')])?.conditions).toMatchObject({
+      conditions: [
+        { type: B, status: 'Unknown' },
+        { type: A, status: 'False', ...KEPT },
+      ],
+      news: [B],
+      keepsAway: true,
+    });
+  });
+
+  test('takes by force what nobody owns, or somebody only changed, and nothing else', () => {
+    const forced = (given: Given) => {
+      const change = plan(node({ there: [there(A, 'False')], listed: [A], ...given }), [want(A, 'True')])?.conditions;
+      return change?.write === 'apply' && change.force;
+    };
+    expect(forced({})).toBe(true);
+    expect(forced({ ours: [A], touched: [A] })).toBe(true);
+    expect(forced({ ours: [A] })).toBe(false);
+    expect(forced({ there: [] })).toBe(false);
+  });
+
+  test('is left to a rival who has it as well, once the rival is told of, without the others', () => {
+    const given = node({
+      there: [there(A, 'False'), there(B, 'True', 2)],
+      listed: [A, B],
+      ours: [A, B],
+      rivals: new Map([[A, 'rival']]),
+    });
+    const claims = [want(A, 'True'), want(B, 'True')];
+    expect(plan(given, claims)).toMatchObject({
+      conditions: { conditions: [{ type: B, status: 'True', ...KEPT }], news: [], force: false },
+      foreign: [{ kind: 'condition', key: A, cause: 'foreign', wanted: 'True', message: 'owned by rival' }],
+      taints: { serviceKeys: { after: `{"conditions":["${B}"]}` } },
+    });
+    const ask: AskSetAside = ({ key }) => (key === A ? 'foreign' : undefined);
+    const left = node({
+      there: [there(A, 'False'), there(B, 'True', 2)],
+      listed: [B],
+      ours: [B],
+      rivals: new Map([[A, 'rival']]),
+    });
+    expect(plan(left, claims, ask)).toBeUndefined();
+  });
+
+  test('stays as it is while it is refused', () => {
+    const given = node({ there: [there(A, 'False')], listed: [A], ours: [A] });
+    expect(plan(given, [want(A, 'True')], () => 'denied')).toBeUndefined();
+  });
+});
+
+describe('a condition that is not wanted any more', () => {
+  test('is left out of the apply, where others of ours stay', () => {
+    const given = node({ there: [there(A, 'True'), there(B, 'True', 2)], listed: [A, B], ours: [A, B] });
+    expect(plan(given, [gone(A), want(B, 'True')])?.conditions).toMatchObject({
+      write: 'apply',
+      conditions: [{ type: B, status: 'True', ...KEPT }],
+      news: [],
+    });
+  });
+
+  test('is removed where nothing of ours stays: an apply of nothing would take what nobody owns along', () => {
+    const given = node({ there: [there(A, 'True', 4)], listed: [A], ours: [A] });
+    expect(plan(given, [gone(A)])?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 4 }] });
+  });
+
+  test('is removed when it is listed and nobody owns it, and stays when somebody does', () => {
+    const given = { there: [there(A, '')], listed: [A] };
+    expect(plan(node(given), [gone(A)])?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 1 }] });
+    const theirs = plan(node({ ...given, rivals: new Map([[A, 'rival']]) }), [gone(A)]);
+    expect(theirs).toMatchObject({ taints: { serviceKeys: { after: undefined } } });
+    expect(theirs?.conditions).toBeUndefined();
+    expect(plan(node({ there: [there(A, 'True')] }), [gone(A)])).toBeUndefined();
+  });
+
+  test('is given up where a rival has it as well', () => {
+    const given = node({ there: [there(A, 'True')], listed: [], ours: [A], rivals: new Map([[A, 'rival']]) });
+    expect(plan(given, [gone(A)])?.conditions).toEqual({ write: 'disown', entry: 3 });
+  });
+
+  test('is listed until it is gone', () => {
+    const given = node({ there: [there(A, 'True')], listed: [A], ours: [A] });
+    expect(plan(given, [gone(A)])?.taints).toBeUndefined();
+    expect(plan(node({ listed: [A] }), [gone(A)])?.taints?.serviceKeys).toMatchObject({ after: undefined });
+  });
+});
+
+test('nothing is written, and all stays listed, while nobody knows what is there', () => {
+  const { conditions: _, ...metadata } = node({ listed: [A], ours: [A] });
+  for (const claims of [[want(A, 'True')], [hold(A)], [gone(A)]]) expect(plan(metadata, claims)).toBeUndefined();
+});

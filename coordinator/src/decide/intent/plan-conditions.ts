@@ -1,0 +1,146 @@
+import {
+  type ConditionOwners,
+  NO_CONDITION_OWNERS,
+  type NodeCondition,
+  type ObservedCondition,
+} from '../../fleet/observed-conditions.ts';
+import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { serviceKeysOn } from '../labelers/service-keys.ts';
+import type { IntentEntry, NodeIntent } from './intent.ts';
+import type { AskSetAside, ConditionChange, SetAsideKey } from './plan.ts';
+
+/**
+ * What has to be written of the conditions of a Node, and which of those that are wanted are left to somebody else who
+ * brought them as well. All that is ours travels in one apply, as what is left out of it goes. Where nothing is left to
+ * apply, what is ours by ownership, or by the list alone, is removed.
+ */
+export function planConditions(
+  node: ObservedNode,
+  intent: NodeIntent,
+  askSetAside: AskSetAside,
+): { change?: ConditionChange; foreign: readonly SetAsideKey[] } {
+  const { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS } = node;
+  const { ours, rivals, entry } = owners;
+  // Without knowing what is there, nothing can be sent as it is there, nor removed.
+  if (!present) return { foreign: [] };
+  const claims = [...intent.values()].filter(({ kind }) => kind === 'condition');
+  const { conditions: listed } = serviceKeysOn(node);
+  const applied = new Applied(node, owners, listed);
+  for (const claim of claims) applied.add(claim, askSetAside);
+  const { foreign, types } = applied;
+  const isDue = types.size > 0 && (applied.news.length > 0 || types.symmetricDifference(ours).size > 0);
+  if (isDue) return { change: applied.change(true), foreign };
+  const gone = new Set(claims.filter(isGone).map(({ key }) => key));
+  const isLeft = ({ type }: ObservedCondition) =>
+    gone.has(type) && !rivals.has(type) && (ours.has(type) || listed.has(type));
+  const left = present.filter(isLeft).map(({ type, index }) => ({ type, index }));
+  if (left.length > 0) return { change: { write: 'remove', conditions: left }, foreign };
+  const isTheirs = ours.size > 0 && types.size === 0 && [...ours].every((type) => rivals.has(type));
+  if (isTheirs) return { change: { write: 'disown', entry }, foreign };
+  return applied.isWaiting ? { change: applied.change(false), foreign } : { foreign };
+}
+
+/** The types of conditions that the Node is to list as ours, given those that it lists. */
+export function conditionsToList(
+  { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS }: ObservedNode,
+  intent: NodeIntent,
+  listed: ReadonlySet<string> | undefined,
+): ReadonlySet<string> {
+  const types = new Set<string>();
+  for (const { kind, key, stance, service } of intent.values()) {
+    if (kind !== 'condition' || service === undefined || owners.rivals.has(key)) continue;
+    const mayBeThere = !present || present.some(({ type }) => type === key);
+    const isComing = present && stance === 'want';
+    if (isComing || owners.ours.has(key) || (mayBeThere && listed?.has(key))) types.add(key);
+  }
+  return types;
+}
+
+/** All that rollcall applies of conditions, as it is put together. */
+class Applied {
+  readonly conditions: NodeCondition[] = [];
+  readonly types = new Set<string>();
+  readonly news: string[] = [];
+  readonly foreign: SetAsideKey[] = [];
+  readonly #before: NodeCondition[] = [];
+  readonly #waiting: NodeCondition[] = [];
+  #force = false;
+  readonly #node: ObservedNode;
+  readonly #owners: ConditionOwners;
+  readonly #listed: ReadonlySet<string>;
+
+  constructor(node: ObservedNode, owners: ConditionOwners, listed: ReadonlySet<string>) {
+    this.#node = node;
+    this.#owners = owners;
+    this.#listed = listed;
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  add(claim: IntentEntry, askSetAside: AskSetAside): void {
+    const { key, stance, value, news } = claim;
+    if (isGone(claim)) return;
+    const there = this.#node.conditions?.find(({ type }) => type === key);
+    const cause = stance === 'want' ? askSetAside({ kind: 'condition', key }, value) : 'held';
+    const rival = this.#owners.rivals.get(key);
+    if (rival !== undefined) {
+      if (cause === undefined)
+        this.foreign.push({ kind: 'condition', key, cause: 'foreign', wanted: value, message: `owned by ${rival}` });
+      return;
+    }
+    if (cause === 'foreign') return;
+    if (cause !== undefined) {
+      if (there && this.#owners.ours.has(key)) this.#put(asItIs(there));
+    } else if (there?.status === value) {
+      this.#put(asItIs(there));
+    } else if (news) {
+      const { reason, message, at: lastTransitionTime } = news;
+      if (!this.#put({ type: key, status: value, reason, message, lastTransitionTime })) return;
+      this.news.push(key);
+      if (there && this.#owners.ours.has(key)) this.#before.push(asItIs(there));
+      if (there && (!this.#owners.ours.has(key) || this.#owners.touched.has(key))) this.#force = true;
+    }
+  }
+
+  change(due: boolean): ConditionChange {
+    return {
+      write: 'apply',
+      conditions: this.conditions,
+      news: this.news,
+      before: this.#before,
+      force: this.#force,
+      keepsAway: this.conditions.some(({ type, status }) => status !== 'True' && this.news.includes(type)),
+      due,
+      waiting: this.#waiting,
+    };
+  }
+
+  /** Returns whether it is applied: what is neither ours nor listed as ours waits. */
+  #put(condition: NodeCondition): boolean {
+    const { type } = condition;
+    if (!this.#owners.ours.has(type) && !this.#listed.has(type)) {
+      this.#waiting.push(condition);
+      return false;
+    }
+    this.conditions.push(condition);
+    this.types.add(type);
+    return true;
+  }
+}
+
+function isGone({ stance }: IntentEntry): boolean {
+  return stance === 'withhold';
+}
+
+/** Any other text would be a change, and one that nobody made. */
+function asItIs({ type, status, reason, message, lastTransitionTime }: ObservedCondition): NodeCondition {
+  return {
+    type,
+    status,
+    ...(reason === '' ? {} : { reason }),
+    ...(message === '' ? {} : { message }),
+    ...(lastTransitionTime === null ? {} : { lastTransitionTime }),
+  };
+}

@@ -1,0 +1,30 @@
+import type { ObservedNode, Taint } from '../../fleet/observed-node.ts';
+import type { Claim } from '../labelers/labeler.ts';
+import type { NodeIntent } from './intent.ts';
+import type { TaintChange } from './plan.ts';
+
+/**
+ * The taints to add and to remove; `undefined` when they are as they should be, or are not known. All taints of a key go
+ * together, whatever their effect. One that also evicts is as good while the key is wanted.
+ */
+export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintChange | undefined {
+  if (!taints) return undefined;
+  const present = new Set(taints.map(({ key }) => key));
+  const claims = [...intent.values()].filter(({ kind }) => kind === 'taint');
+  const add = claims.filter((claim) => claim.stance === 'want' && !taints.some((taint) => fulfils(taint, claim)));
+  // What is there of a key that is to be added keeps no pod away, or says something else.
+  const remove = claims.filter(
+    (claim) => (claim.stance === 'withhold' || add.includes(claim)) && present.has(claim.key),
+  );
+  if (add.length + remove.length === 0) return undefined;
+  return {
+    add: add.map(({ key, value, effect = 'NoSchedule' }) => ({ key, value, effect })),
+    remove: remove.map(({ key }) => key),
+    observed: taints,
+  };
+}
+
+function fulfils({ key, effect, value = '' }: Taint, claim: Claim): boolean {
+  const { effect: wanted = 'NoSchedule' } = claim;
+  return key === claim.key && (effect === 'NoExecute' || (effect === wanted && value === claim.value));
+}

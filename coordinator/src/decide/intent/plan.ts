@@ -1,0 +1,105 @@
+/** What to ask of the API server for one Node, and what came of it: the boundary between deciding and writing. */
+
+import type { NodeCondition } from '../../fleet/observed-conditions.ts';
+import type { Taint } from '../../fleet/observed-node.ts';
+
+/** A label or an annotation of a Node. */
+export type KeyRef = { kind: 'label' | 'annotation'; key: string };
+
+/** A condition of a Node, by its type. */
+export type ConditionRef = { kind: 'condition'; key: string };
+
+export function keyRefs(labels: Iterable<string>, annotations: Iterable<string>): KeyRef[] {
+  return [
+    ...[...labels].map((key): KeyRef => ({ kind: 'label', key })),
+    ...[...annotations].map((key): KeyRef => ({ kind: 'annotation', key })),
+  ];
+}
+
+/** The Node that a plan was made for. A Node that was re-created under the same name has another uid. */
+export type NodeRef = { name: string; uid: string; resourceVersion: string };
+
+/**
+ * Everything that rollcall wants on a Node, for one Server-Side Apply: what is not in it and was applied by rollcall
+ * before, is released.
+ */
+export type NodeSet = {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** Takes keys over from other field managers. Only where every key in the set is one that may be forced. */
+  force: boolean;
+};
+
+/** Keys to remove whoever owns them, for one merge patch of nulls. */
+export type NodeWithdrawal = { labels: string[]; annotations: string[] };
+
+export function withdrawalOf(refs: readonly KeyRef[]): NodeWithdrawal {
+  const keysOf = (wanted: KeyRef['kind']) => refs.filter(({ kind }) => kind === wanted).map(({ key }) => key);
+  return { labels: keysOf('label'), annotations: keysOf('annotation') };
+}
+
+/** Taints to add, and keys of which every taint is to go, given the Node's taints as observed. */
+export type TaintChange = {
+  add: readonly Taint[];
+  remove: readonly string[];
+  observed: readonly Taint[];
+  /** What the Node says of its keys of services changes in the same request. */
+  serviceKeys?: AnnotationChange;
+};
+
+/** Conditions to write to the status of a Node, in a request that has nothing else in it. */
+export type ConditionChange =
+  | {
+      write: 'apply';
+      /** All that rollcall wants: what it applied before and is not among them, is let go of. */
+      conditions: readonly NodeCondition[];
+      /** Types of those that are other than on the Node; the rest is sent as it is there. */
+      news: readonly string[];
+      /** What those of the news that are ours say on the Node. */
+      before: readonly NodeCondition[];
+      /** Takes entries that count as nobody's. No entry of somebody else is among the conditions. */
+      force: boolean;
+      /** One of the news keeps pods away. */
+      keepsAway: boolean;
+      /** There is something to apply now. */
+      due: boolean;
+      /** What is written as soon as the Node lists it as ours: that changes with the taints. */
+      waiting: readonly NodeCondition[];
+    }
+  /** An apply of none at all would do as well, were it not for what nobody owns of the status: that would go with them. */
+  | { write: 'remove'; conditions: readonly { type: string; index: number }[] }
+  /** Gives up what rollcall owns as well as others, by the index of its entry in managedFields. */
+  | { write: 'disown'; entry: number };
+
+/** `undefined` where it is absent. `intoNone`: the Node has no annotation at all. */
+export type AnnotationChange = { before: string | undefined; after: string | undefined; intoNone?: true };
+
+export type NodePlan = {
+  node: NodeRef;
+  /** Travels alone, and before the set. */
+  withdrawal?: NodeWithdrawal;
+  /** Labels of the withdrawal that go before everything else, without the rest of it. */
+  ahead?: readonly string[];
+  set?: NodeSet;
+  /** A request of its own: before the set where it adds, after it where it only removes. */
+  taints?: TaintChange;
+  /** As well; before the set where it keeps pods away. */
+  conditions?: ConditionChange;
+  /** Conditions that are not written as they are seen to be somebody else's, of which nobody was told yet. */
+  foreign?: readonly SetAsideKey[];
+};
+
+/** Somebody else owns it; the API server takes no such key or value; a policy forbids it. */
+export type SetAsideCause = 'foreign' | 'invalid' | 'denied';
+
+/** Why a key with this value is left out for now; `undefined` when it is not. Contested: somebody changes it back. */
+export type AskSetAside = (ref: KeyRef | ConditionRef, wanted: string) => SetAsideCause | 'contested' | undefined;
+
+/** A wanted key that was not written, and why. It is left out until what is wanted, or what is on the Node, changes. */
+export type SetAsideKey = (KeyRef | ConditionRef) & {
+  cause: SetAsideCause;
+  /** The value that was wanted. */
+  wanted: string;
+  /** For people: who owns it, or what the API server said. */
+  message: string;
+};

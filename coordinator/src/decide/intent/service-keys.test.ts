@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
+import type { Service } from '../../setup/services.ts';
+import { leftOverKeysLabeler } from '../labelers/left-over-keys.ts';
+import { type ReadinessGate, readinessLabeler } from '../labelers/readiness.ts';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import type { ServiceReadiness } from '../readiness/tracker.ts';
+import { intentOf } from './intent.ts';
+import type { NodePlan } from './plan.ts';
+import { apply, observed } from './plan-node.test-fixtures.ts';
+import { planNode } from './plan-node.ts';
+import { prunePlan } from './prune.ts';
+
+const NOTE = 'rollcall.dev/service-keys';
+const CACHE = serviceOf('cache', { publish: publishing('example.com/cache', 'example.com/no-cache') });
+const OTHER = serviceOf('other', { publish: publishing('example.com/other', 'example.com/no-other') });
+const [NO_CACHE, NO_OTHER] = ['example.com/no-cache', 'example.com/no-other'];
+const FOREIGN = { key: 'dedicated', value: 'db', effect: 'NoSchedule' };
+const WORKSPACES = { 'gitpod.io/workload_workspace_regular': 'true' };
+
+type Config = { services: readonly Service[]; gate: ReadinessGate; ready: readonly string[] };
+
+function planFor(node: ObservedNode, { services, gate, ready }: Config): NodePlan | undefined {
+  const keys = registryOf({ watchedServices: services, readinessGate: gate });
+  const labelers = [readinessLabeler({ services: () => services, gate }), leftOverKeysLabeler(keys)];
+  const stateOf = ({ name }: Service) => (ready.includes(name) ? 'ready' : 'not-ready');
+  const readiness = new Map(
+    services.map((each): [string, ServiceReadiness] => [each.name, { state: stateOf(each), reason: 'r', sinceMs: 0 }]),
+  );
+  const judged = { ...snapshot({ ...node, ownedLabels: node.owned.labels }), readiness, ageMs: 0 };
+  return planNode(node, intentOf({ labelers, consequences: [] }, judged), () => undefined);
+}
+
+/** Plans and writes until there is nothing to do. A taint is never there without being listed. */
+function settle(before: ObservedNode, config: Config, plans: NodePlan[] = []): ObservedNode {
+  let node = before;
+  for (let round = 0; round < 5; round += 1) {
+    const plan = planFor(node, config);
+    if (!plan) return node;
+    plans.push(plan);
+    node = apply(node, plan);
+  }
+  throw new Error(`It does not settle: ${JSON.stringify(plans)}`);
+}
+
+const fresh: ObservedNode = { ...observed(WORKSPACES), taints: [FOREIGN] };
+const both: Config = { services: [CACHE, OTHER], gate: 'both', ready: [] };
+const tainted = settle(fresh, both);
+
+function taintsOf(node: ObservedNode): string[] {
+  return (node.taints ?? []).map(({ key }) => key);
+}
+
+describe('what a node has because of services', () => {
+  test('is listed in the request that brings a taint', () => {
+    const plan = planFor(fresh, both);
+    expect(plan?.taints?.serviceKeys).toEqual({
+      before: undefined,
+      after: `{"taints":["${NO_CACHE}","${NO_OTHER}"]}`,
+    });
+    expect(taintsOf(tainted)).toEqual([FOREIGN.key, NO_CACHE, NO_OTHER]);
+  });
+
+  test('costs no request where there is no taint', () => {
+    const plans: NodePlan[] = [];
+    const node = settle(fresh, { ...both, ready: ['cache', 'other'] }, plans);
+    expect(node.annotations).toEqual({});
+    expect(plans.map(({ taints, set }) => [taints, set !== undefined])).toEqual([[undefined, true]]);
+  });
+
+  test('is no longer listed as a taint when the taint goes', () => {
+    const plans: NodePlan[] = [];
+    const node = settle(tainted, { ...both, ready: ['cache', 'other'] }, plans);
+    expect(plans.filter(({ taints }) => taints)).toHaveLength(1);
+    expect(JSON.parse(node.annotations[NOTE] ?? '')).toEqual({ labels: ['example.com/cache', 'example.com/other'] });
+  });
+
+  test('is listed for a taint that an earlier version left unlisted, or where the list was deleted or garbled', () => {
+    for (const annotations of [{}, { [NOTE]: '["x"' }, { [NOTE]: '{"taints":[1]}' }]) {
+      const node = settle({ ...tainted, annotations }, both);
+      expect(node.annotations[NOTE]).toBe(tainted.annotations[NOTE]);
+    }
+  });
+});
+
+describe('a service that is none any more', () => {
+  test('leaves no taint and no label behind, and nothing of others goes', () => {
+    const labeled = settle(tainted, { ...both, ready: ['cache'] });
+    expect(labeled.labels).toHaveProperty(['example.com/cache']);
+    for (const before of [tainted, labeled]) {
+      const node = settle(before, { ...both, services: [OTHER] });
+      expect(taintsOf(node)).toEqual([FOREIGN.key, NO_OTHER]);
+      expect(node.labels).toEqual(WORKSPACES);
+      expect(JSON.parse(node.annotations[NOTE] ?? '')).toEqual({ taints: [NO_OTHER] });
+    }
+  });
+
+  test('leaves no list behind when it was the last', () => {
+    const node = settle(tainted, { ...both, services: [] });
+    expect(taintsOf(node)).toEqual([FOREIGN.key]);
+    expect(node.annotations).toEqual({});
+  });
+
+  test('loses a label that others applied as well', () => {
+    const labeled = settle(tainted, { ...both, ready: ['cache'] });
+    const plan = planFor(
+      { ...labeled, owned: { labels: new Set(), annotations: new Set() } },
+      { ...both, services: [] },
+    );
+    expect(plan?.withdrawal?.labels).toEqual(['example.com/cache']);
+  });
+
+  test('stays listed while taints are not known', () => {
+    const { taints: _, ...unseen } = tainted;
+    const config: Config = { services: [], gate: 'label', ready: [] };
+    expect(planFor(unseen, config)).toBeUndefined();
+    expect(settle(tainted, config).annotations).toEqual({});
+  });
+
+  test('leaves nothing behind where pruning does not know it either', () => {
+    let node = settle(tainted, { ...both, ready: ['cache'] });
+    for (let plan = prunePlan(node, registryOf()); plan; plan = prunePlan(node, registryOf())) node = apply(node, plan);
+    expect({ taints: taintsOf(node), labels: node.labels, annotations: node.annotations }).toEqual({
+      taints: [FOREIGN.key],
+      labels: WORKSPACES,
+      annotations: {},
+    });
+  });
+});
+
+test('a list that names what is not ours to name removes none of it, and is put right', () => {
+  const list = {
+    labels: ['kubernetes.io/hostname', 'fact.rollcall.dev/os'],
+    taints: ['node.kubernetes.io/unreachable'],
+  };
+  const labels = Object.fromEntries(list.labels.map((key) => [key, 'x']));
+  const taints = [{ key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }];
+  const node = settle(
+    { ...observed(labels), taints, annotations: { [NOTE]: JSON.stringify(list) } },
+    { services: [], gate: 'label', ready: [] },
+  );
+  expect(node).toMatchObject({ labels, taints, annotations: {} });
+});
+
+test('whatever services come and go under whatever gate: no taint is ever there unlisted, and none stays for no reason', () => {
+  const config = fc.record({
+    services: fc.subarray([CACHE, OTHER]),
+    gate: fc.constantFrom<ReadinessGate>('label', 'taint', 'both'),
+    ready: fc.subarray(['cache', 'other']),
+  });
+  fc.assert(
+    fc.property(fc.array(config, { minLength: 1, maxLength: 6 }), (history) => {
+      let node = fresh;
+      for (const each of history) {
+        const plans: NodePlan[] = [];
+        node = settle(node, each, plans);
+        expect(plans.length, JSON.stringify(plans)).toBeLessThan(4);
+        const isShown = ({ name }: Service) => each.gate !== 'label' && !each.ready.includes(name);
+        const wanted = each.services.filter(isShown).map(({ publish }) => publish.taint?.key ?? '');
+        expect(taintsOf(node).sort()).toEqual([FOREIGN.key, ...wanted].sort());
+        expect(JSON.parse(node.annotations[NOTE] ?? '{}').taints ?? []).toEqual(wanted.sort());
+      }
+    }),
+  );
+});

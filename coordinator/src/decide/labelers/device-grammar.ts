@@ -1,0 +1,121 @@
+import { busesOfIdentity, identityOf } from '@rollcall/common/accelerators.ts';
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import type { DeviceBus, DeviceReport } from '@rollcall/common/report.ts';
+import {
+  DEVICE_IDENTITY_PREFIX,
+  DEVICE_TREE_PREFIX,
+  NFD_PCI_PREFIX,
+  NFD_USB_PREFIX,
+} from '@rollcall/common/well-known.ts';
+import type { Inventory } from '../../inventory/inventory.ts';
+import { driverOf } from '../../inventory/tally.ts';
+
+/** Which devices of a bus get a label, and what its name is made of: NFD's configuration of the same names. */
+type BusLabels = {
+  /** What their class begins with, in hex. */
+  deviceClassWhitelist: readonly string[];
+  /** Attributes in the name, which come in NFD's order whatever theirs; unknown ones are passed over. */
+  deviceLabelFields: readonly string[];
+};
+
+export type DeviceGrammar = { pci: BusLabels; usb: BusLabels };
+
+export type DeviceLabel = { value: string; reason: string };
+
+const NFD_PREFIX = { usb: NFD_USB_PREFIX, pci: NFD_PCI_PREFIX } as const;
+
+/** In the order that NFD gives them, with what it takes where none of those configured is one. */
+const FIELDS = {
+  pci: {
+    known: ['class', 'vendor', 'device', 'subsystem_vendor', 'subsystem_device'],
+    otherwise: ['class', 'vendor'],
+  },
+  usb: { known: ['class', 'vendor', 'device', 'serial'], otherwise: ['class', 'vendor', 'device'] },
+} as const;
+
+/** The buses that a label may be there because of; none where the key is no label of a device. */
+export function busesOf(key: string): readonly DeviceBus[] {
+  if (key.startsWith(NFD_USB_PREFIX)) return ['usb'];
+  if (key.startsWith(NFD_PCI_PREFIX)) return ['pci'];
+  if (key.startsWith(DEVICE_TREE_PREFIX)) return ['device-tree'];
+  if (!key.startsWith(DEVICE_IDENTITY_PREFIX)) return [];
+  return busesOfIdentity(key.slice(DEVICE_IDENTITY_PREFIX.length).replace(/\.(count|driver)$/, ''));
+}
+
+/**
+ * The labels of a node with these devices: NFD's for USB and PCI, k8s-dt-node-labeller's for the device tree, and one for
+ * each known accelerator, on whatever bus. What would be no valid label is left out.
+ */
+export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGrammar): Map<string, DeviceLabel> {
+  const labels = new Map<string, DeviceLabel>();
+  const add = (key: string, value: string, reason: string) => {
+    if (!labels.has(key) && isLabelKey(key) && isLabelValue(value)) labels.set(key, { value, reason });
+  };
+  for (const device of devices) {
+    const { bus, attributes } = device;
+    const reason = `the agent sees ${nameOf(device)}`;
+    const { compatible, count } = attributes;
+    if (bus === 'device-tree' && count !== undefined) add(deviceTreeKey(compatible ?? ''), count, reason);
+    if (bus === 'usb' || bus === 'pci') {
+      for (const key of nfdKeys(bus, attributes, grammar[bus])) add(key, 'true', reason);
+    }
+    // Its virtual functions are there because of the device itself.
+    const identity = device.virtual ? undefined : identityOf(device);
+    if (identity !== undefined) add(`${DEVICE_IDENTITY_PREFIX}${identity}`, 'true', reason);
+  }
+  return labels;
+}
+
+/**
+ * How many there are of each known accelerator, and the driver of all of them. The agent has to count, and to have read
+ * every bus where there may be one more.
+ */
+export function tallyLabels({ devices = new Map(), unread, heldDrivers }: Inventory): Map<string, DeviceLabel> {
+  const labels = new Map<string, DeviceLabel>();
+  for (const [identity, tallied] of devices) {
+    if (!tallied.isCounted || busesOfIdentity(identity).some((bus) => unread.includes(bus))) continue;
+    const { count } = tallied;
+    labels.set(countKey(identity), { value: String(count), reason: `the agent sees ${count} of ${identity}` });
+    const driver = heldDrivers.has(identity) ? undefined : driverOf(tallied);
+    if (driver === undefined) continue;
+    labels.set(driverKey(identity), { value: driver, reason: `the agent sees the driver ${driver}` });
+  }
+  return labels;
+}
+
+function countKey(identity: string): string {
+  return `${DEVICE_IDENTITY_PREFIX}${identity}.count`;
+}
+
+function driverKey(identity: string): string {
+  return `${DEVICE_IDENTITY_PREFIX}${identity}.driver`;
+}
+
+function nfdKeys(
+  bus: 'usb' | 'pci',
+  attributes: Readonly<Record<string, string>>,
+  { deviceClassWhitelist, deviceLabelFields }: BusLabels,
+): string[] {
+  const code = attributes['class'] ?? '';
+  if (!deviceClassWhitelist.some((prefix) => code.startsWith(prefix.toLowerCase()))) return [];
+  const { known, otherwise } = FIELDS[bus];
+  const chosen = known.filter((field) => deviceLabelFields.includes(field));
+  const fields = chosen.length > 0 ? chosen : otherwise;
+  const name = fields.map((field) => attributes[field] ?? '').join('_');
+  const key = `${NFD_PREFIX[bus]}${name}`;
+  return [`${key}.present`, ...(attributes['sriov_totalvfs'] === undefined ? [] : [`${key}.sriov.capable`])];
+}
+
+/** `xlnx,zynq-7000` is `xilinx-zynq-7000`: the vendor's short name is spelled out as k8s-dt-node-labeller does. */
+function deviceTreeKey(compatible: string): string {
+  const [first = '', ...rest] = compatible.split(',');
+  if (rest.length === 0) return `${DEVICE_TREE_PREFIX}${compatible}`;
+  return `${DEVICE_TREE_PREFIX}${first === 'xlnx' ? 'xilinx' : first}-${rest.join('-')}`;
+}
+
+function nameOf({ bus, attributes }: DeviceReport): string {
+  if (bus === 'device-tree') return `${attributes['compatible']} in its device tree`;
+  const code = attributes['class'];
+  const ids = `${attributes['vendor']}:${attributes['device']}`;
+  return `${bus.toUpperCase()} device ${ids}${code === undefined ? '' : ` of class ${code}`}`;
+}

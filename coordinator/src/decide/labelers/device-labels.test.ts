@@ -1,0 +1,132 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { expect, test } from 'vitest';
+import { gpus } from '../../inventory/inventory.test-fixtures.ts';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import { deviceLabelsLabeler } from './device-labels.ts';
+import type { JudgedNode } from './labeler.ts';
+
+const KEY = 'feature.node.kubernetes.io/usb-ff_abcd_0001.present';
+const STICK: DeviceReport = { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device: '0001' } };
+const labeler = deviceLabelsLabeler({
+  pci: { deviceClassWhitelist: ['03'], deviceLabelFields: ['class', 'vendor'] },
+  usb: { deviceClassWhitelist: ['ff'], deviceLabelFields: ['class', 'vendor', 'device'] },
+});
+
+function stances(change: Partial<JudgedNode>): string[] {
+  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+  return labeler.claims(node).map(({ key, stance, ownership }) => `${stance} ${ownership} ${key}`);
+}
+
+const ours = { labels: { [KEY]: 'true' }, ownedLabels: new Set([KEY]) };
+const seen = (devices: DeviceReport[], unread: DeviceReport['bus'][] = []) => ({
+  machine: { devices, unread, facts: {} },
+});
+
+test('a device that is seen is labelled, together with whoever else says the same', () => {
+  expect(stances(seen([STICK]))).toEqual([`want shared ${KEY}`]);
+  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'true' } })).toEqual([`want shared ${KEY}`]);
+});
+
+test('a label of ours goes when its device is seen no more', () => {
+  expect(stances({ ...seen([]), ...ours })).toEqual([`withhold shared ${KEY}`]);
+});
+
+test('a label of ours stays while no agent has spoken, or while it cannot read that bus', () => {
+  expect(stances(ours)).toEqual([`hold shared ${KEY}`]);
+  expect(stances({ ...seen([], ['usb']), ...ours })).toEqual([`hold shared ${KEY}`]);
+  expect(stances({ ...seen([], ['pci']), ...ours })).toEqual([`withhold shared ${KEY}`]);
+});
+
+test('the label of an accelerator stays while any bus that it may be on cannot be read', () => {
+  const key = 'device.rollcall.dev/edgetpu';
+  const labelled = { labels: { [key]: 'true' }, ownedLabels: new Set([key]) };
+  expect(stances({ ...seen([], ['pci']), ...labelled })).toEqual([`hold shared ${key}`]);
+});
+
+test('another value that somebody has set is left to them', () => {
+  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`withhold shared ${KEY}`]);
+});
+
+test('of far too many, those of known accelerators and the first others are set, and the rest is named', () => {
+  const many = Array.from({ length: 300 }, (_, index): DeviceReport => {
+    const device = String(999 - index);
+    return { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device } };
+  });
+  const tpu: DeviceReport = { bus: 'usb', attributes: { class: '00', vendor: '18d1', device: '9302' } };
+  const last = 'feature.node.kubernetes.io/usb-ff_abcd_999.present';
+  const all = stances({ ...seen([...many, tpu]), labels: { [last]: 'true' }, ownedLabels: new Set([last]) });
+  expect(all.filter((each) => each.startsWith('want'))).toHaveLength(128);
+  expect(all[0]).toBe('want shared device.rollcall.dev/edgetpu');
+  expect(all[1]).toBe('want shared feature.node.kubernetes.io/usb-ff_abcd_700.present');
+  expect(all.filter((each) => each.endsWith(last))).toEqual([`withhold shared ${last}`]);
+  expect(all).toHaveLength(301);
+  expect(stances(seen(many.toReversed()))).toEqual(stances(seen(many)));
+});
+
+test('nothing is said of labels of others, or of other kinds', () => {
+  expect(stances({ ...seen([]), labels: { [KEY]: 'true' }, ownedLabels: new Set(['tier']) })).toEqual([]);
+});
+
+const GPU = 'device.rollcall.dev/nvidia-gpu';
+const NFD_GPU = 'feature.node.kubernetes.io/pci-0302_10de.present';
+
+function values(change: Partial<JudgedNode>): Record<string, string> {
+  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+  const wanted = labeler.claims(node).filter(({ stance }) => stance === 'want');
+  return Object.fromEntries(wanted.map(({ key, value }) => [key, value]));
+}
+
+test('a known accelerator is counted, and shows the driver of all of them', () => {
+  expect(values(seen(gpus('nvidia', 'nvidia')))).toEqual({
+    [NFD_GPU]: 'true',
+    [GPU]: 'true',
+    [`${GPU}.count`]: '2',
+    [`${GPU}.driver`]: 'nvidia',
+  });
+  expect(values(seen(gpus('nvidia', '')))[`${GPU}.driver`]).toBe('mixed');
+  expect(values(seen(gpus('', '')))).not.toHaveProperty([`${GPU}.driver`]);
+});
+
+test('the loss of one of eight is another count', () => {
+  const eight = { [GPU]: 'true', [`${GPU}.count`]: '8', [`${GPU}.driver`]: 'nvidia', [NFD_GPU]: 'true' };
+  const node = { labels: eight, ownedLabels: new Set(Object.keys(eight)) };
+  expect(values({ ...node, ...seen(gpus(...Array<string>(7).fill('nvidia'))) })).toEqual({
+    ...eight,
+    [`${GPU}.count`]: '7',
+  });
+});
+
+test('count and driver stay while the bus is not read, or the agent is too old to tell', () => {
+  const there = { [`${GPU}.count`]: '8', [`${GPU}.driver`]: 'nvidia' };
+  const labelled = { labels: there, ownedLabels: new Set(Object.keys(there)) };
+  const held = [`hold shared ${GPU}.count`, `hold shared ${GPU}.driver`];
+  const countless = gpus('nvidia').map(({ bus, attributes }): DeviceReport => ({ bus, attributes }));
+  expect(stances({ ...seen(gpus('nvidia'), ['pci']), ...labelled })).toEqual(expect.arrayContaining(held));
+  expect(stances({ ...seen(countless), ...labelled })).toEqual(expect.arrayContaining(held));
+  expect(stances(labelled)).toEqual(held);
+  expect(stances({ ...seen(gpus(''), ['usb']), ...labelled })).toContain(`withhold shared ${GPU}.driver`);
+  expect(stances({ ...seen([]), ...labelled })).toEqual([
+    `withhold shared ${GPU}.count`,
+    `withhold shared ${GPU}.driver`,
+  ]);
+});
+
+test('virtual functions have the labels of NFD, and are no accelerators of their own', () => {
+  const virtual = gpus('nvidia').map((gpu) => ({ ...gpu, virtual: true as const }));
+  expect(values(seen(virtual))).toEqual({ [NFD_GPU]: 'true' });
+});
+
+test('a node of the device tree that is an accelerator has no label of its own', () => {
+  const npu: DeviceReport = {
+    bus: 'device-tree',
+    attributes: { compatible: 'rockchip,rk3588-rknpu', node: 'npu' },
+    count: 1,
+    driver: 'RKNPU',
+    address: '/npu@fdab0000',
+  };
+  expect(values(seen([npu]))).toEqual({
+    'device.rollcall.dev/rockchip-npu': 'true',
+    'device.rollcall.dev/rockchip-npu.count': '1',
+    'device.rollcall.dev/rockchip-npu.driver': 'RKNPU',
+  });
+});

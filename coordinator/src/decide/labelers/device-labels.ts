@@ -1,0 +1,89 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
+import { busesOf, type DeviceGrammar, type DeviceLabel, deviceLabels, tallyLabels } from './device-grammar.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+
+/** More than any machine has; what is made up by a hostile one must not fill the Node. */
+const LABELS_MAX = 128;
+
+/**
+ * Labels for the hardware that an agent sees. Others may write the same keys: NFD does. What the agent cannot tell stays
+ * as it is, and so does everything while no agent has spoken: silence says nothing about hardware.
+ */
+export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
+  const made = new WeakMap<readonly DeviceReport[], ReadonlyMap<string, DeviceLabel>>();
+  const presentOn = (devices: readonly DeviceReport[]) => {
+    const labels = made.get(devices) ?? deviceLabels(devices, grammar);
+    made.set(devices, labels);
+    return labels;
+  };
+  return {
+    name: 'device-labels',
+    claims: (node) => {
+      const all = node.machine ? [...presentOn(node.machine.devices), ...tallyLabels(node.inventory)] : [];
+      const { wanted, tooMany } = limited(new Map(all));
+      const isGone = (key: string) => busesOf(key).length > 0 && !wanted.has(key) && !tooMany.has(key);
+      const left = [...node.ownedLabels].filter(isGone);
+      return [
+        ...[...wanted].map(([key, label]) => wish(node, key, label)),
+        ...[...tooMany].map(([key, { value }]) => leaveOut(key, value)),
+        ...left.map(
+          (key): Claim => ({
+            kind: 'label',
+            key,
+            value: node.labels[key] ?? '',
+            ownership: 'shared',
+            ...farewell(node, key),
+          }),
+        ),
+      ];
+    },
+  };
+}
+
+type Labels = { wanted: ReadonlyMap<string, DeviceLabel>; tooMany: ReadonlyMap<string, DeviceLabel> };
+
+const NONE: ReadonlyMap<string, DeviceLabel> = new Map();
+
+/** Those of known accelerators first, then how many and with which driver, the others by their keys. */
+function limited(labels: ReadonlyMap<string, DeviceLabel>): Labels {
+  if (labels.size <= LABELS_MAX) return { wanted: labels, tooMany: NONE };
+  const sorted = [...labels].sort(([a], [b]) => (`${rank(a)}${a}` < `${rank(b)}${b}` ? -1 : 1));
+  return { wanted: new Map(sorted.slice(0, LABELS_MAX)), tooMany: new Map(sorted.slice(LABELS_MAX)) };
+}
+
+function rank(key: string): number {
+  if (!key.startsWith(DEVICE_IDENTITY_PREFIX)) return 2;
+  return isOfTally(key) ? 1 : 0;
+}
+
+function isOfTally(key: string): boolean {
+  return key.startsWith(DEVICE_IDENTITY_PREFIX) && /\.(count|driver)$/.test(key);
+}
+
+function leaveOut(key: string, value: string): Claim {
+  const reason = `is left out, as the machine has more than ${LABELS_MAX} such labels`;
+  return { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason };
+}
+
+function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason }: DeviceLabel): Claim {
+  const there = labels[key];
+  const label = { kind: 'label', key, value, ownership: 'shared' } as const;
+  if (there === undefined || there === value || ownedLabels.has(key)) return { ...label, stance: 'want', reason };
+  return { ...label, stance: 'withhold', reason: `is ${JSON.stringify(there)} already, which is not ours to change` };
+}
+
+function farewell({ machine, inventory }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
+  if (!machine) return { stance: 'hold', reason: 'no agent has told yet what hardware is there' };
+  const unread = busesOf(key).find((bus) => machine.unread?.includes(bus));
+  if (unread !== undefined) return { stance: 'hold', reason: `the agent cannot read the bus ${unread}` };
+  const identity = isOfTally(key) ? key.slice(DEVICE_IDENTITY_PREFIX.length, key.lastIndexOf('.')) : '';
+  const tallied = inventory.devices?.get(identity);
+  if (!tallied) return { stance: 'withhold', reason: 'the agent sees no such device any more' };
+  if (!tallied.isCounted) return { stance: 'hold', reason: 'the agent is too old to tell' };
+  const isHeld = inventory.heldDrivers.has(identity);
+  return {
+    stance: 'withhold',
+    reason: isHeld ? 'its driver comes and goes, and is held back' : 'no driver is bound to it',
+  };
+}

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import { impliedLabels, type Rules } from './implied-labels.ts';
+import type { JudgedNode, LabelWishes } from './labeler.ts';
+
+const LIST = 'rollcall.dev/implied-labels';
+const NOBODY_KNOWS = 'nobody knows what the file says';
+
+/** What is implied by which label; `undefined` where nobody can tell. */
+type Implied = Readonly<Record<string, string | undefined>>;
+
+function rules(given: Implied): Rules {
+  return {
+    labels: new Set(Object.keys(given)),
+    questions: [],
+    evaluate: (labels) => {
+      const all = Object.entries(given);
+      const implied = all.filter(([, by]) => by !== undefined && by in labels);
+      const unknown = all.filter(([, by]) => by === undefined);
+      return {
+        implied: new Map(implied.map(([key, by]) => [key, { value: 'true', reason: `by ${by}` }])),
+        unknown: new Map(unknown.map(([key]) => [key, NOBODY_KNOWS])),
+      };
+    },
+  };
+}
+
+function claims(given: Implied, change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string[] {
+  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+  const made = impliedLabels(() => rules(given), registryOf()).claims(node, wishes);
+  return made.map(({ key, stance, ownership, value }) => `${stance} ${ownership} ${key}=${value}`);
+}
+
+const listing = (...keys: string[]) => ({ annotations: { [LIST]: JSON.stringify(keys) } });
+const want = { stance: 'want', ownership: 'shared', value: 'true' } as const;
+
+describe('a label that a rule implies', () => {
+  test('is wanted, and listed', () => {
+    expect(claims({ a: 'usb' }, { labels: { usb: 'x' } })).toEqual(['want forced a=true', `want forced ${LIST}=["a"]`]);
+  });
+
+  test('is wanted in the same go as the label that implies it', () => {
+    expect(claims({ a: 'usb' }, {}, new Map([['usb', want]]))).toContain('want forced a=true');
+  });
+
+  test('A-3 is restored where it is listed and somebody changed it', () => {
+    const node = { labels: { usb: 'x', a: 'false' }, ...listing('a') };
+    expect(claims({ a: 'usb' }, node)).toContain('want forced a=true');
+  });
+
+  test('A-4 A-5 is left to whoever had it before, with the same value or another', () => {
+    for (const there of ['true', 'false']) {
+      expect(claims({ a: 'usb' }, { labels: { usb: 'x', a: there } })).toEqual(['withhold shared a=true']);
+    }
+  });
+
+  test('stays ours where the list was deleted', () => {
+    const node = { labels: { usb: 'x', a: 'true' }, ownedLabels: new Set(['a']) };
+    expect(claims({ a: 'usb' }, node)).toContain(`want forced ${LIST}=["a"]`);
+  });
+});
+
+describe('a label that no rule implies any more', () => {
+  test('A-2 A-6 is let go, and so is the list', () => {
+    expect(claims({}, { labels: { a: 'true' }, ...listing('a') })).toEqual([
+      'withhold forced a=true',
+      `withhold exclusive ${LIST}=`,
+    ]);
+  });
+
+  test('A-8 does not hold itself up, alone or with another', () => {
+    const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a', 'b']), ...listing('a', 'b') };
+    expect(claims({ a: 'b', b: 'a' }, node)).toEqual([
+      'withhold forced a=true',
+      'withhold forced b=true',
+      `withhold exclusive ${LIST}=`,
+    ]);
+  });
+
+  test('counts for other rules where somebody else applied it as well, as it stays then', () => {
+    const both = new Set(['a']);
+    const node = { labels: { a: 'true' }, ownedLabels: both, sharedLabels: both, ...listing('a') };
+    expect(claims({ b: 'a' }, node)).toContain('want forced b=true');
+  });
+
+  test('counts for other rules where a person made it theirs, once no rule gives it at all', () => {
+    const node = { labels: { a: 'false' }, ...listing('a') };
+    expect(claims({ b: 'a' }, node)).toContain('want forced b=true');
+    expect(claims({ a: 'x', b: 'a' }, node)).not.toContain('want forced b=true');
+  });
+
+  test('counts for other rules where another labeler wants it', () => {
+    const node = { labels: { a: 'true' }, ownedLabels: new Set(['a']), ...listing('a') };
+    expect(claims({ b: 'a' }, node, new Map([['a', want]]))).toContain('want forced b=true');
+  });
+});
+
+describe('a label that another labeler speaks for', () => {
+  const gold = { stance: 'want', ownership: 'exclusive', value: 'gold' } as const;
+  const node = { labels: { usb: 'x', a: 'gold' }, ownedLabels: new Set(['a']) };
+
+  test('is left to it, and not listed', () => {
+    expect(claims({ a: 'usb' }, node, new Map([['a', gold]]))).toEqual([]);
+    expect(claims({ a: 'usb' }, { ...node, labels: { usb: 'x' } }, new Map([['a', gold]]))).toEqual([]);
+  });
+
+  test('is not listed any more where it was', () => {
+    const after = claims({ a: 'usb' }, { ...node, ...listing('a') }, new Map([['a', gold]]));
+    expect(after).toEqual([`withhold exclusive ${LIST}=`]);
+    expect(claims({ a: undefined }, { ...node, ...listing('a') }, new Map([['a', gold]]))).toEqual(after);
+  });
+
+  test('is listed as it was while that labeler cannot tell', () => {
+    const held = new Map([['a', { ...gold, stance: 'hold' } as const]]);
+    expect(claims({ a: 'usb' }, node, held)).toEqual([]);
+    expect(claims({ a: 'usb' }, { ...node, ...listing('a') }, held)).toEqual([`want forced ${LIST}=["a"]`]);
+  });
+});
+
+test('the list goes along with the labels where it is ours, and by itself where somebody changed it', () => {
+  const node = { labels: {}, ...listing('a') };
+  expect(claims({}, { ...node, ownedAnnotations: new Set([LIST]) })).toContain(`withhold forced ${LIST}=`);
+  expect(claims({}, node)).toContain(`withhold exclusive ${LIST}=`);
+});
+
+test('a label of which nobody can tell stays as it is, there or not, and listed', () => {
+  expect(claims({ a: undefined }, { labels: { a: 'true' }, ...listing('a') })).toEqual([
+    'hold forced a=true',
+    `want forced ${LIST}=["a"]`,
+  ]);
+  expect(claims({ a: undefined }, {})).toEqual([]);
+});
+
+test('one that rollcall applied stays, too, where the list was deleted or garbled, and is listed again', () => {
+  const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a']) };
+  for (const annotations of [{}, { [LIST]: '["a' }]) {
+    expect(claims({ a: undefined, b: undefined }, { ...node, annotations })).toEqual([
+      'hold forced a=true',
+      `want forced ${LIST}=["a"]`,
+    ]);
+  }
+  expect(claims({ a: undefined }, { ...node, ...listing('b') })).not.toContain('hold forced a=true');
+  const going = new Map([['a', { ...want, stance: 'withhold' } as const]]);
+  expect(claims({ a: undefined }, node, going)).toEqual([]);
+});
+
+test('a label that is about to go implies nothing', () => {
+  const node = { labels: { usb: 'true' }, ownedLabels: new Set(['usb']) };
+  const going = new Map([['usb', { ...want, stance: 'withhold' } as const]]);
+  expect(claims({ a: 'usb' }, node, going)).toEqual([]);
+  const shared = { ...node, sharedLabels: new Set(['usb']) };
+  expect(claims({ a: 'usb' }, shared, going)).toContain('want forced a=true');
+});

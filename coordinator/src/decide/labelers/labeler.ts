@@ -1,0 +1,66 @@
+import type { NodeSnapshot } from '../../fleet/snapshot.ts';
+import type { NodeHolds } from '../../holds/holds.ts';
+import type { TaintEffect } from '../../setup/services.ts';
+import type { NodeReadiness } from '../readiness/tracker.ts';
+
+/** What a labeler says about one key of one node. README.md of this room explains stance and ownership. */
+export type Claim = {
+  kind: 'label' | 'annotation' | 'taint' | 'condition';
+  key: string;
+  value: string;
+  /** Of a taint; `NoSchedule` unless told. */
+  effect?: TaintEffect;
+  stance: 'want' | 'hold' | 'withhold';
+  ownership: 'exclusive' | 'forced' | 'shared';
+  /** One sentence for people: the evidence, or what is missing. */
+  reason: string;
+  /** The key is there because of a service, or is left over from one that is none any more. */
+  service?: 'published' | 'left-over';
+  /** What a condition that is wanted says, should its status be news. Its value is its status. */
+  news?: ConditionNews;
+  /** Since when the stance is so, by the wall clock, where it goes by what a service is. */
+  sinceMs?: number;
+  /** What was configured, or no longer is, for the stance to be so, where it does not go by what the node is. */
+  configuredBy?: string;
+};
+
+/** What a condition says besides its status, as it becomes so. */
+type ConditionNews = {
+  /** In CamelCase. */
+  reason: string;
+  message: string;
+  /** RFC 3339. */
+  at: string;
+};
+
+/** A node at one moment, and what was made of its services. */
+export type JudgedNode = NodeSnapshot & {
+  readiness: NodeReadiness;
+  holds: NodeHolds;
+  ageMs: number;
+  /** When kube-scheduler was to be told to try again here, by this replica; RFC 3339. */
+  schedulingHint?: string | undefined;
+  /** Labels that this replica removed, with the values that they had, of which the node may not tell yet. */
+  takenLabels?: Readonly<Record<string, string>> | undefined;
+};
+
+export type Labeler = {
+  name: string;
+  claims: (node: JudgedNode) => Claim[];
+};
+
+/** What was claimed of each label so far, by key. */
+export type LabelWishes = ReadonlyMap<string, Pick<Claim, 'stance' | 'ownership' | 'value'>>;
+
+/** A labeler that goes by what those before it want of the labels. */
+export type Consequence = {
+  name: string;
+  claims: (node: JudgedNode, wishes: LabelWishes) => Claim[];
+};
+
+export type Labelers = {
+  /** Their order does not matter. */
+  labelers: readonly Labeler[];
+  /** One after the other. */
+  consequences: readonly Consequence[];
+};

@@ -1,0 +1,59 @@
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from '../../setup/keys/reserved-domains.ts';
+
+/** Keys that a pool may not set. */
+export type ReservedKeys = {
+  keys: KeyRegistry;
+  /** Domains besides those of Kubernetes. */
+  domains: readonly string[];
+  /** What the others have to begin with; none for any. What is on a node and does not goes as if no pool asked for it. */
+  allowedPrefixes: readonly string[];
+};
+
+export type RefusedKey = { key: string; reason: string };
+
+type PoolSet = { labels: Readonly<Record<string, string>>; pool: string };
+export type SortedPoolLabels = { accepted: ReadonlyMap<string, string>; refused: RefusedKey[] };
+
+/**
+ * What of a pool's labels can be set, and why the rest can not. One bad key says nothing about the others. A label that
+ * says which pool it is, as Banzai's own examples have it, is neither: its nodes are in that pool already.
+ */
+export function sortPoolLabels({ labels, pool }: PoolSet, reserved: ReservedKeys): SortedPoolLabels {
+  const accepted = new Map<string, string>();
+  const refused: RefusedKey[] = [];
+  for (const [key, value] of Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (value === pool && reserved.keys.namesPool(key)) continue;
+    const reason = problemOf(key, value, reserved);
+    if (reason === undefined) accepted.set(key, value);
+    else refused.push({ key, reason });
+  }
+  return { accepted, refused };
+}
+
+/** The same, sorted once for each set and state of the registry. */
+export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet) => SortedPoolLabels {
+  const known = new WeakMap<PoolSet, { revision: number; sorted: SortedPoolLabels }>();
+  return (set) => {
+    const { revision } = reserved.keys;
+    const before = known.get(set);
+    if (before?.revision === revision) return before.sorted;
+    const sorted = sortPoolLabels(set, reserved);
+    known.set(set, { revision, sorted });
+    return sorted;
+  };
+}
+
+function problemOf(key: string, value: string, { keys, domains, allowedPrefixes }: ReservedKeys): string | undefined {
+  if (!isLabelKey(key)) return 'is not a valid label key';
+  if (!isLabelValue(value)) return 'has a value that no label may have';
+  if (key === MANAGED_LABELS_ANNOTATION) return 'is the annotation that lists the labels of pools';
+  const refusal = keys.refusal('pool', 'label', key);
+  if (refusal !== undefined) return refusal;
+  const domain = reservedDomainOf(key, [...KUBERNETES_DOMAINS, ...domains]);
+  if (domain !== undefined) return `is in the reserved domain ${domain}`;
+  if (allowedPrefixes.length === 0 || allowedPrefixes.some((prefix) => key.startsWith(prefix))) return undefined;
+  return `does not begin with one of pools.allowedPrefixes (${allowedPrefixes.join(', ')})`;
+}

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
+import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
+import { poolLabelsLabeler } from './pool-labels.ts';
+
+const LIST = 'nodepool.banzaicloud.io/managed-labels';
+const keys = registryOf({ watchedServices: [WS_DAEMON_SERVICE], poolLabels: ['agentpool'] });
+const reserved = { keys, domains: ['example.org'], allowedPrefixes: [] };
+const labeler = poolLabelsLabeler(reserved);
+
+function poolSet(labels: Record<string, string>): ObservedPoolLabelSet {
+  const base = { uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' };
+  return { ...base, labels, status: undefined };
+}
+
+type Given = {
+  labels?: Record<string, string>;
+  list?: string;
+  wanted?: Record<string, string>;
+  owned?: string[];
+  shared?: string[];
+  known?: boolean;
+  implied?: string;
+};
+
+/** Claims as `key stance ownership value`. */
+function claims({ labels = {}, list, wanted, owned = [], shared = [], known = true, implied }: Given): string[] {
+  const annotations: Record<string, string> = {
+    ...(list === undefined ? {} : { [LIST]: list }),
+    ...(implied === undefined ? {} : { 'rollcall.dev/implied-labels': implied }),
+  };
+  const poolLabelSet = wanted && poolSet(wanted);
+  const seen = snapshot({
+    labels,
+    annotations,
+    pool: 'gold',
+    poolLabelSet,
+    poolLabelSetsKnown: known,
+    ownedLabels: new Set(owned),
+    sharedLabels: new Set(shared),
+  });
+  const node = { ...seen, readiness: new Map(), ageMs: 0 };
+  return labeler.claims(node).map(({ key, stance, ownership, value }) => `${key} ${stance} ${ownership} ${value}`);
+}
+
+const NO_LIST = `${LIST} withhold exclusive `;
+
+describe('a label that the pool asks for', () => {
+  test('is ours, and listed, where it is absent', () => {
+    expect(claims({ wanted: { tier: 'gold' } })).toEqual([
+      'tier want exclusive gold',
+      `${LIST} want exclusive ["tier"]`,
+    ]);
+  });
+
+  test('is ours where it is listed, whatever its value is', () => {
+    const given = { labels: { tier: 'edited' }, list: '["tier"]', wanted: { tier: 'gold' } };
+    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+  });
+
+  test('is left alone where it has another value and is not listed', () => {
+    expect(claims({ labels: { tier: 'theirs' }, wanted: { tier: 'gold' } })).toEqual([
+      'tier withhold shared gold',
+      NO_LIST,
+    ]);
+  });
+
+  test('is left alone, and not listed, where somebody else set the same value', () => {
+    const given = { labels: { tier: 'gold' }, wanted: { tier: 'gold' } };
+    expect(claims(given)).toEqual(['tier withhold shared gold', NO_LIST]);
+    expect(claims({ ...given, owned: ['tier'], shared: ['tier'] })).toEqual(['tier want shared gold', NO_LIST]);
+  });
+
+  test('is ours, and listed again, where nobody but rollcall applies it', () => {
+    const given = { labels: { tier: 'gold' }, owned: ['tier'], wanted: { tier: 'gold' } };
+    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+    expect(claims({ ...given, wanted: { tier: 'silver' } })).toEqual([
+      'tier want exclusive silver',
+      `${LIST} want exclusive ["tier"]`,
+    ]);
+  });
+
+  test('is ours with an empty value', () => {
+    expect(claims({ wanted: { tier: '' } })).toEqual(['tier want exclusive ', `${LIST} want exclusive ["tier"]`]);
+  });
+});
+
+describe('a listed label that the pool does not ask for', () => {
+  test('goes, its key refused or its pool without a set', () => {
+    const labels = { old: '1', 'example.org/x': '1' };
+    const list = '["old","example.org/x"]';
+    const gone = ['old withhold exclusive ', 'example.org/x withhold exclusive ', NO_LIST];
+    expect(claims({ labels, list, wanted: { 'example.org/x': '2' } })).toEqual(gone);
+    expect(claims({ labels, list })).toEqual(gone);
+  });
+
+  test('stays where it identifies the node, is Kubernetes’ own or has another reason', () => {
+    const keys = ['agentpool', 'kubernetes.io/os', 'a.k8s.io/x', WS_DAEMON_LABEL];
+    const labels = Object.fromEntries(keys.map((key) => [key, 'x']));
+    expect(claims({ labels, list: JSON.stringify(keys), wanted: {} })).toEqual([NO_LIST]);
+  });
+});
+
+describe('a list that cannot be read', () => {
+  test('removes nothing, and is written anew', () => {
+    const given = { labels: { old: '1' }, list: '["old"', wanted: { tier: 'gold' } };
+    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+  });
+
+  test('is told to people', () => {
+    const node = { ...snapshot({ annotations: { [LIST]: 'x' } }), readiness: new Map(), ageMs: 0 };
+    expect(labeler.claims(node).at(-1)?.reason).toContain('no JSON array of keys');
+  });
+});
+
+test('while the sets are not known, what is listed or applied stays as it is, unless another labeler has a say', () => {
+  const owned = ['unlisted', 'rule', 'fact.rollcall.dev/os', 'device.rollcall.dev/x', WS_DAEMON_LABEL];
+  const keys = [...owned, 'old', 'agentpool', 'theirs'];
+  const labels = Object.fromEntries(keys.map((key) => [key, '1']));
+  const list = '["old","agentpool"]';
+  expect(claims({ labels, list, owned, implied: '["rule"]', known: false })).toEqual([
+    'old hold exclusive 1',
+    'unlisted hold exclusive 1',
+    `${LIST} hold exclusive ${list}`,
+  ]);
+});
+
+test('each claim says where it comes from', () => {
+  const reasons = (given: Parameters<typeof snapshot>[0]) =>
+    labeler.claims({ ...snapshot(given), readiness: new Map(), ageMs: 0 }).map(({ reason }) => reason);
+  const annotations = { [LIST]: '["old"]' };
+  expect(reasons({ pool: 'gold', poolLabelSet: poolSet({ tier: 'gold' }) })[0]).toBe(
+    'the pool gold has it by NodePoolLabelSet rollcall/gold',
+  );
+  expect(reasons({ pool: 'gold', annotations })[0]).toContain('the pool gold has no NodePoolLabelSet');
+  expect(reasons({ annotations })[0]).toContain('the node is in no pool');
+});

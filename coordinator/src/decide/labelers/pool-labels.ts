@@ -1,0 +1,116 @@
+import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
+import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
+import { serviceKeysOn } from './service-keys.ts';
+
+/**
+ * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whoever
+ * wrote their value last. What is on the node already, and is not listed, is somebody else's, and stays, also when the
+ * pool no longer asks for it; where it has the value that is wanted, it becomes ours once nobody but rollcall applies it.
+ */
+export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
+  // The same for every node of a pool.
+  const sort = poolLabelSorter(reserved);
+  const { keys } = reserved;
+  const isUntouchable = (key: string) => keys.isUntouchable('label', key);
+  return {
+    name: 'pool-labels',
+    claims: (node) => {
+      const readable = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
+      const managed = readable ?? new Set<string>();
+      if (!node.poolLabelSetsKnown) {
+        const ours = [...new Set([...managed, ...appliedForPools(node, keys)])];
+        return holdAll(
+          node,
+          ours.filter((key) => !isUntouchable(key)),
+        );
+      }
+      const accepted = node.poolLabelSet ? sort(node.poolLabelSet).accepted : NO_LABELS;
+      const implied = impliedOn(node);
+      const source = reasonOf(node);
+      const listed: string[] = [];
+      const claims = [...accepted].map(([key, value]): Claim => {
+        const label = { kind: 'label', key, value } as const;
+        const there = node.labels[key];
+        if (managed.has(key) || there === undefined || isOursAlone(key, node, implied)) {
+          listed.push(key);
+          return { ...label, stance: 'want', ownership: 'exclusive', reason: source };
+        }
+        if (there === value && node.ownedLabels.has(key))
+          return { ...label, stance: 'want', ownership: 'shared', reason: source };
+        const reason =
+          there === value
+            ? 'is so already, because of somebody else'
+            : `is ${JSON.stringify(there)} already, which is not ours to change`;
+        return { ...label, stance: 'withhold', ownership: 'shared', reason };
+      });
+      const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));
+      const configuredBy = setOfPool(node.pool);
+      for (const key of gone) {
+        const reason = `${source}, which does not ask for it any more`;
+        claims.push({
+          kind: 'label',
+          key,
+          value: '',
+          stance: 'withhold',
+          ownership: 'exclusive',
+          reason,
+          configuredBy,
+        });
+      }
+      return [...claims, annotationClaim(listed, readable !== undefined)];
+    },
+  };
+}
+
+/** What labels of a pool go by, whether it is there or not. */
+export function setOfPool(pool: string | undefined): string {
+  return pool === undefined ? 'no pool' : `NodePoolLabelSet of ${pool}`;
+}
+
+const NO_LABELS: ReadonlyMap<string, string> = new Map();
+
+function impliedOn({ annotations }: JudgedNode): ReadonlySet<string> | undefined {
+  return parseManagedLabels(annotations[IMPLIED_LABELS_ANNOTATION]);
+}
+
+/** Because of a rule, or nobody knows why: a pool goes before both. What somebody else applied as well is theirs. */
+function isOursAlone(key: string, node: JudgedNode, implied: ReadonlySet<string> | undefined): boolean {
+  return (node.ownedLabels.has(key) || implied?.has(key) === true) && !node.sharedLabels.has(key);
+}
+
+/** Labels that rollcall applied, and that no other labeler may want gone. */
+function appliedForPools(node: JudgedNode, keys: KeyRegistry): string[] {
+  const implied = impliedOn(node);
+  const { labels: ofServices } = serviceKeysOn(node);
+  const isOthers = (key: string) => implied?.has(key) || ofServices.has(key) || keys.entryOf('label', key);
+  return [...node.ownedLabels].filter((key) => !isOthers(key));
+}
+
+/** Until the sets are known everything stays as it is. */
+function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]): Claim[] {
+  const hold = { stance: 'hold', ownership: 'exclusive', reason: 'the NodePoolLabelSets are not known yet' } as const;
+  const list = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const;
+  return [
+    ...managed.map((key): Claim => ({ kind: 'label', key, value: labels[key] ?? '', ...hold })),
+    { ...list, value: annotations[list.key] ?? '', ...hold },
+  ];
+}
+
+function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim {
+  const annotation = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION, ownership: 'exclusive' } as const;
+  const more = wasReadable ? '' : '; what it said before is no JSON array of keys, so that no label goes by it';
+  if (listed.length === 0) {
+    return { ...annotation, value: '', stance: 'withhold', reason: `nothing is managed here${more}` };
+  }
+  const reason = `lists the labels that the node has because of its pool${more}`;
+  return { ...annotation, value: formatManagedLabels(listed), stance: 'want', reason };
+}
+
+function reasonOf({ pool, poolLabelSet }: JudgedNode): string {
+  if (pool === undefined) return 'the node is in no pool';
+  if (!poolLabelSet) return `the pool ${pool} has no NodePoolLabelSet`;
+  return `the pool ${pool} has it by NodePoolLabelSet ${poolLabelSet.namespace}/${poolLabelSet.name}`;
+}

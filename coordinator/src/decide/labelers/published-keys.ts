@@ -1,0 +1,77 @@
+import { hasStarted, startedServices } from '../../fleet/started-services.ts';
+import { selects } from '../../setup/label-selector.ts';
+import type { Service, ServiceTaint } from '../../setup/services.ts';
+import type { ServiceReadiness } from '../readiness/tracker.ts';
+import { conditionStand } from './condition-stand.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+
+const OWN = { ownership: 'exclusive', service: 'published' } as const;
+const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
+const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
+const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'nobody has judged it yet', sinceMs: 0 };
+
+export type PublishedKeysOptions = {
+  services: () => readonly Service[];
+  /** Whether a taint may be put on a node that does not have it yet: a new one begins on a few nodes. */
+  mayTaint: (service: Service, node: JudgedNode) => boolean;
+};
+
+/** What NodeServices publish: a label while the service is ready on the node, a taint while it is not, a condition always. */
+export function publishedKeysLabeler(options: PublishedKeysOptions): Labeler {
+  return {
+    name: 'published-keys',
+    claims: (node) => options.services().flatMap((service) => claimsOf(service, node, options)),
+  };
+}
+
+function claimsOf(service: Service, node: JudgedNode, { mayTaint }: PublishedKeysOptions): Claim[] {
+  const { name, nodeSelector, publish, origin } = service;
+  if (origin.kind !== 'object') return [];
+  const claims: Claim[] = [];
+  const { label, taint, condition } = publish;
+  const isSelected = selects(nodeSelector, node.labels);
+  const readiness = node.readiness.get(name) ?? UNJUDGED;
+  const { state, reason, sinceMs } = readiness;
+  if (label !== undefined) {
+    const stand = isSelected ? { stance: LABEL_STANCE[state], reason, sinceMs } : NOT_SELECTED;
+    claims.push({ ...OWN, ...stand, kind: 'label', key: label, value: 'true' });
+  }
+  if (taint) {
+    const stand = isSelected ? taintStand(service, taint, node, { readiness, mayTaint }) : NOT_SELECTED;
+    claims.push({ ...OWN, ...stand, kind: 'taint', key: taint.key, value: taint.value, effect: taint.effect });
+  }
+  if (condition !== undefined) {
+    const nowMs = node.createdAtMs + node.ageMs;
+    const stand = isSelected ? conditionStand(name, readiness, nowMs) : { ...NOT_SELECTED, value: '' };
+    claims.push({ ...OWN, ...stand, ownership: 'shared', kind: 'condition', key: condition });
+  }
+  return claims;
+}
+
+type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs'>;
+
+const NOT_SELECTED: Stand = { stance: 'withhold', reason: 'the service is not for this node' };
+
+function taintStand(
+  service: Service,
+  { key, effect }: ServiceTaint,
+  node: JudgedNode,
+  { readiness, mayTaint }: { readiness: ServiceReadiness } & Pick<PublishedKeysOptions, 'mayTaint'>,
+): Stand {
+  const { state, reason, sinceMs, bySilence } = readiness;
+  const isThere = node.taints?.some((each) => each.key === key) === true;
+  if (state === 'not-ready' && !isThere && !mayTaint(service, node)) {
+    return {
+      stance: 'withhold',
+      reason: 'the taint is new, and waits until it was seen to go from one of the first nodes',
+    };
+  }
+  if (effect === 'NoExecute' && bySilence) {
+    return { stance: 'hold', reason: `${reason}, for which no pod is evicted`, sinceMs };
+  }
+  // Were it taken first, a coordinator that ends in between would have the service judged again.
+  if (state === 'ready' && isThere && service.mode === 'Startup' && !hasStarted(service, startedServices(node))) {
+    return { stance: 'hold', reason: 'waits until the node notes that the service was ready', sinceMs };
+  }
+  return { stance: TAINT_STANCE[state], reason, sinceMs };
+}

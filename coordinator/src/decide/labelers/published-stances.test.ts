@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { formatStartedServices } from '../../fleet/started-services.ts';
+import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
+import type { Service } from '../../setup/services.ts';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import type { ServiceReadiness } from '../readiness/tracker.ts';
+import { publishedKeysLabeler } from './published-keys.ts';
+
+const PUBLISH = publishing('example.com/csi', 'example.com/csi-not-ready');
+const SERVICE = serviceOf('csi', {
+  publish: PUBLISH,
+  origin: { kind: 'object', uid: 'service', generation: 1, createdAtMs: 0 },
+});
+const STARTUP: Service = { ...SERVICE, mode: 'Startup' };
+
+type Situation = Partial<ServiceReadiness> & { tainted?: boolean; noted?: string; mayTaint?: boolean };
+
+/** What is claimed of the label and the taint of a service. */
+function stances(
+  service: Service,
+  { state = 'ready', tainted = false, noted, mayTaint = true, ...rest }: Situation = {},
+): (string | undefined)[] {
+  const note = noted && formatStartedServices('u', new Map([['csi', noted]]));
+  const node = snapshot({
+    taints: tainted ? [{ key: PUBLISH.taint.key, value: 'true', effect: 'NoSchedule' }] : [],
+    annotations: note ? { 'rollcall.dev/services-started': note } : {},
+  });
+  const readiness = new Map([['csi', { state, reason: 'r', sinceMs: 0, ...rest }]]);
+  const labeler = publishedKeysLabeler({ services: () => [service], mayTaint: () => mayTaint });
+  const claims = labeler.claims({ ...node, readiness, ageMs: 0 });
+  return ['label', 'taint'].map((kind) => claims.find((claim) => claim.kind === kind)?.stance);
+}
+
+describe('a service', () => {
+  test.each([
+    ['ready', ['want', 'withhold']],
+    ['not-ready', ['withhold', 'want']],
+    ['unknown', ['hold', 'hold']],
+  ] as const)('that is %s has its label and its taint accordingly', (state, expected) => {
+    for (const tainted of [true, false]) expect(stances(SERVICE, { state, tainted })).toEqual(expected);
+  });
+
+  test('has neither on a node that it is not for', () => {
+    expect(stances({ ...SERVICE, nodeSelector: { matchLabels: { a: 'b' } } })).toEqual(['withhold', 'withhold']);
+  });
+
+  test('has no new taint where there may be none yet, and keeps the one that is there', () => {
+    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false })).toEqual(['withhold', 'withhold']);
+    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false, tainted: true })).toEqual(['withhold', 'want']);
+  });
+
+  test('never evicts for silence', () => {
+    const taint = { ...PUBLISH.taint, effect: 'NoExecute' as const };
+    const evicting: Service = { ...SERVICE, publish: { ...PUBLISH, taint } };
+    expect(stances(evicting, { state: 'not-ready', bySilence: true })).toEqual(['withhold', 'hold']);
+    expect(stances(evicting, { state: 'not-ready' })).toEqual(['withhold', 'want']);
+  });
+
+  test('that has to be ready once keeps its taint until that is noted, and then loses it', () => {
+    expect(stances(STARTUP, { tainted: true })).toEqual(['want', 'hold']);
+    expect(stances(STARTUP, { tainted: true, noted: 'service' })).toEqual(['want', 'withhold']);
+    // A NodeService of the same name that was there before is another.
+    expect(stances(STARTUP, { tainted: true, noted: 'other' })).toEqual(['want', 'hold']);
+  });
+});

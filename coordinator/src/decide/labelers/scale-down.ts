@@ -1,0 +1,49 @@
+import {
+  DO_NOT_DISRUPT,
+  KARPENTER_POOL_LABEL,
+  SCALE_DOWN_DISABLED,
+  SCALE_DOWN_HOLD,
+} from '@rollcall/common/well-known.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+
+const NAMES_SHOWN = 5;
+
+/**
+ * Keeps autoscalers from removing a node that a workspace is on, whatever the workspace's phase and even while it is
+ * being deleted: its backup may still run; and one with pods that a NodeHold names. A person's hold counts like a
+ * workspace. The annotations are set by force, as a lost workspace is worse than a lost "false", and are released rather
+ * than deleted.
+ */
+export const scaleDownLabeler: Labeler = {
+  name: 'scale-down',
+  claims: (node) =>
+    keysFor(node).map((key) => ({ kind: 'annotation', key, value: 'true', ownership: 'forced', ...wish(node) })),
+};
+
+/** Karpenter's is for nodes of Karpenter. On others nothing is claimed, so that what is ours there is let go of. */
+function keysFor({ labels }: JudgedNode): string[] {
+  return labels[KARPENTER_POOL_LABEL] === undefined ? [SCALE_DOWN_DISABLED] : [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT];
+}
+
+function wish({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 'stance' | 'reason'> {
+  if (annotations[SCALE_DOWN_HOLD] === 'true')
+    return { stance: 'want', reason: `the annotation ${SCALE_DOWN_HOLD} asks for it` };
+  const reasons: string[] = [];
+  if (workspaces && workspaces.length > 0) {
+    const names = workspaces.map(({ namespace, name }) => `${namespace}/${name}`);
+    reasons.push(`${workspaces.length === 1 ? 'workspace' : 'workspaces'} on the node: ${listOf(names)}`);
+  }
+  if (holds.pods.length > 0) {
+    const names = holds.pods.map(({ namespace, name, hold }) => `${namespace}/${name} (${hold})`);
+    reasons.push(`${names.length === 1 ? 'pod of a NodeHold' : 'pods of NodeHolds'} on the node: ${listOf(names)}`);
+  }
+  if (reasons.length > 0) return { stance: 'want', reason: reasons.join('; ') };
+  if (!workspaces) return { stance: 'hold', reason: 'the workspaces are not known yet' };
+  if (holds.unknown !== undefined) return { stance: 'hold', reason: holds.unknown };
+  return { stance: 'withhold', reason: 'no workspace and no pod of a NodeHold is on the node' };
+}
+
+function listOf(names: readonly string[]): string {
+  const rest = names.length - NAMES_SHOWN;
+  return `${names.slice(0, NAMES_SHOWN).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}

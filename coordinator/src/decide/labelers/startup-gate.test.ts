@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import type { ServiceReadiness } from '../readiness/tracker.ts';
+import { startupGateLabeler } from './startup-gate.ts';
+
+type State = ServiceReadiness['state'];
+
+function stance(
+  labels: Record<string, string>,
+  ageMs: number,
+  requires = ['a', 'b'],
+  states: Record<string, State> = {},
+) {
+  const gate = startupGateLabeler({ requires, maxWaitMs: 600_000 }, () => [{ name: 'csi' }, { name: 'gpu' }]);
+  const verdicts = Object.entries(states).map(([name, state]) => [name, { state, reason: '', sinceMs: 0 }] as const);
+  return gate.claims({ ...snapshot({ labels }), readiness: new Map(verdicts), ageMs })[0];
+}
+
+test('a node waits behind the gate for every required label', () => {
+  expect(stance({ a: 'true' }, 1000)).toMatchObject({ stance: 'hold', reason: expect.stringMatching(/^waits for b,/) });
+  expect(stance({ a: 'true', b: '' }, 1000)).toMatchObject({ stance: 'withhold' });
+});
+
+test('a node does not wait longer than it may', () => {
+  expect(stance({}, 599_999)).toMatchObject({ stance: 'hold' });
+  expect(stance({}, 600_000)).toMatchObject({
+    stance: 'withhold',
+    reason: expect.stringMatching(/^a, b did not come within 600 s/),
+  });
+});
+
+test('the gate is never put there, and goes where no label is required', () => {
+  expect(stance({}, 0)?.stance).not.toBe('want');
+  expect(stance({}, 0, [])).toMatchObject({ stance: 'withhold', reason: 'the startup gate is off' });
+});
+
+test('a node waits for a service by its name, where the service is for it, and a label of that name is nothing', () => {
+  for (const state of ['not-ready', 'unknown'] as const) {
+    expect(stance({ a: '', csi: 'true' }, 0, ['a', 'csi'], { csi: state })).toMatchObject({
+      stance: 'hold',
+      reason: 'waits for the service csi, at most 600 s from its creation',
+    });
+  }
+  expect(stance({ a: '' }, 0, ['a', 'csi', 'gpu'], { csi: 'ready' })).toMatchObject({ stance: 'withhold' });
+  expect(stance({}, 600_000, ['a', 'csi'], { csi: 'not-ready' })).toMatchObject({
+    stance: 'withhold',
+    reason: 'a, the service csi did not come within 600 s',
+  });
+});

@@ -1,0 +1,63 @@
+import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { Service } from '../../setup/services.ts';
+import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+
+export type StartupGateOptions = {
+  /** Labels, or services by their names, that a node waits for; none switches the gate off. */
+  requires: readonly string[];
+  maxWaitMs: number;
+};
+
+/** The services that are in force, as they are at the moment. */
+type Services = () => readonly Pick<Service, 'name'>[];
+
+/**
+ * What is required that the node lacks, for people. What is the name of a service is that service, and a label else. One
+ * that is not for the node is not waited for.
+ */
+export function missingAtGate(
+  { labels, readiness }: Pick<JudgedNode, 'labels' | 'readiness'>,
+  requires: readonly string[],
+  services: Services,
+): string[] {
+  const names = new Set(services().map(({ name }) => name));
+  return requires.flatMap((each) => {
+    if (!names.has(each)) return labels[each] === undefined ? [each] : [];
+    const verdict = readiness.get(each);
+    return verdict === undefined || verdict.state === 'ready' ? [] : [`the service ${each}`];
+  });
+}
+
+/**
+ * Opens the gate that an admission policy, or the kubelet's --register-with-taints, put before a new node: it goes when
+ * everything that is required is there, or when the node is too old to wait any longer; at once
+ * where nothing is required, as nobody else would take it away. It is never put there from here.
+ */
+export function startupGateLabeler(options: StartupGateOptions, services: Services): Labeler {
+  return {
+    name: 'startup-gate',
+    claims: (node) => [
+      {
+        kind: 'taint',
+        key: STARTUP_TAINT,
+        value: '',
+        ownership: 'exclusive',
+        ...stand(node, options, missingAtGate(node, options.requires, services)),
+      },
+    ],
+  };
+}
+
+function stand(
+  node: JudgedNode,
+  options: StartupGateOptions,
+  missing: readonly string[],
+): Pick<Claim, 'stance' | 'reason'> {
+  if (options.requires.length === 0) return { stance: 'withhold', reason: 'the startup gate is off' };
+  if (missing.length === 0) return { stance: 'withhold', reason: 'everything that the startup gate requires is there' };
+  const waited = `${Math.round(options.maxWaitMs / 1000)} s`;
+  if (node.ageMs >= options.maxWaitMs) {
+    return { stance: 'withhold', reason: `${missing.join(', ')} did not come within ${waited}` };
+  }
+  return { stance: 'hold', reason: `waits for ${missing.join(', ')}, at most ${waited} from its creation` };
+}

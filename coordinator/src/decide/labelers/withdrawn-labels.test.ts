@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import type { JudgedNode, LabelWishes } from './labeler.ts';
+import { withdrawnLabels } from './withdrawn-labels.ts';
+
+const NOTE = 'rollcall.dev/withdrawn-labels';
+const READY = 'gitpod.io/ws-daemon_ready_ns_default';
+
+function noted(change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string | undefined {
+  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+  const [claim] = withdrawnLabels((key) => key === READY).claims(node, wishes);
+  return claim && `${claim.stance} ${claim.value}`;
+}
+
+const wish = (stance: 'want' | 'withhold' | 'hold', value = 'true', ownership: 'shared' | 'exclusive' = 'shared') =>
+  new Map([['a', { stance, value, ownership }]]);
+const ours = { labels: { a: 'true' }, ownedLabels: new Set(['a']) };
+const withNote = (text: string) => ({ annotations: { [NOTE]: text } });
+
+test('a label that rollcall takes away is noted with its value', () => {
+  expect(noted(ours, wish('withhold'))).toBe('want {"a":"true"}');
+  expect(noted(ours)).toBe('want {"a":"true"}');
+  expect(noted({ labels: { a: 'gold' } }, wish('withhold', 'gold', 'exclusive'))).toBe('want {"a":"gold"}');
+});
+
+test('so is one that changes its value', () => {
+  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('want', 'silver', 'exclusive'))).toBe('want {"a":"gold"}');
+});
+
+test('it stays noted until the label is back with that value', () => {
+  const before = withNote('{"a":"true"}');
+  expect(noted(before)).toBe('want {"a":"true"}');
+  expect(noted(before, wish('want'))).toBe('want {"a":"true"}');
+  expect(noted({ ...before, labels: { a: 'gold' } })).toBe('want {"a":"true"}');
+  expect(noted({ ...before, labels: { a: 'true' } })).toBe('withhold ');
+});
+
+test('labels that stay, that are others’, or that nobody is evicted for are not noted', () => {
+  expect(noted(ours, wish('want'))).toBeUndefined();
+  expect(noted(ours, wish('hold'))).toBeUndefined();
+  expect(noted({ ...ours, sharedLabels: new Set(['a']) }, wish('withhold'))).toBeUndefined();
+  expect(noted({ labels: { a: 'true' } }, wish('withhold'))).toBeUndefined();
+  expect(noted({ labels: { [READY]: 'true' }, ownedLabels: new Set([READY]) })).toBeUndefined();
+});
+
+test('one that nobody is evicted for any more is struck out', () => {
+  expect(noted(withNote(`{"${READY}":"true"}`))).toBe('withhold ');
+});
+
+test('what this replica took is noted even where the node no longer tells, until it is back', () => {
+  expect(noted({ takenLabels: { a: 'true', [READY]: 'true' } })).toBe('want {"a":"true"}');
+  expect(noted({ takenLabels: { a: 'true' }, labels: { a: 'true' } })).toBeUndefined();
+});
+
+test('the latest stand last, and where there are too many the oldest are struck out', () => {
+  expect(noted({ ...ours, ...withNote('{"z":"1","b":"2"}') }, wish('withhold'))).toBe(
+    'want {"z":"1","b":"2","a":"true"}',
+  );
+  expect(noted({ ...ours, ...withNote('{"a":"old","b":"2"}') }, wish('withhold'))).toBe('want {"b":"2","a":"true"}');
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
+  const text = noted({ ...ours, ...withNote(JSON.stringify(many)) }, wish('withhold')) ?? '';
+  const keys = Object.keys(JSON.parse(text.slice('want '.length)) as object);
+  expect([keys.length, keys[0], keys.at(-1)]).toEqual([50, 'k1', 'a']);
+});
+
+test('a note that cannot be read is begun anew', () => {
+  for (const text of ['', '[]', 'null', '{"b":1}', 'x']) expect(noted(withNote(text))).toBe('withhold ');
+});

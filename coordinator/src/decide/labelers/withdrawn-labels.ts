@@ -1,0 +1,55 @@
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
+import { labelAfter } from './labels-after.ts';
+import { ownNote } from './own-note.ts';
+
+/** Far more than a node loses at a time. Of more, those that went last are kept. */
+const ENTRIES_MAX = 50;
+
+/**
+ * Notes on the node which labels rollcall took from it, and the values that they had, the latest last, until they are
+ * back: those who evict pods because of it have to know it after a restart, too. Nobody is evicted for labels
+ * that are ignored.
+ */
+export function withdrawnLabels(isIgnored: (label: string) => boolean): Consequence {
+  return {
+    name: 'withdrawn-labels',
+    claims: (node, wishes): Claim[] => {
+      const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => !isIgnored(key)).slice(-ENTRIES_MAX);
+      const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
+      const reason = value ? 'lists the labels that rollcall took from the node' : 'every label that was taken is back';
+      return ownNote(node, WITHDRAWN_LABELS_ANNOTATION, { value, reason });
+    },
+  };
+}
+
+/** The labels noted in the annotation; none where it cannot be read. */
+export function parseWithdrawnLabels(text: string | undefined): Record<string, string> {
+  if (text === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (value === null || typeof value !== 'object' || Array.isArray(value)) return {};
+    return Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each === 'string'));
+  } catch {
+    return {};
+  }
+}
+
+/** A label that is wished is not back yet: somebody may stand in the way. */
+function withdrawnFrom(node: JudgedNode, wishes: LabelWishes): Map<string, string> {
+  const noted = Object.entries(parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]));
+  const taken = Object.entries(node.takenLabels ?? {});
+  const withdrawn = new Map([...noted, ...taken].filter(([key, value]) => node.labels[key] !== value));
+  for (const key of keysOfOurs(node, wishes)) {
+    const value = node.labels[key];
+    if (value === undefined || labelAfter(node, wishes, key) === value) continue;
+    withdrawn.delete(key);
+    withdrawn.set(key, value);
+  }
+  return withdrawn;
+}
+
+function* keysOfOurs({ ownedLabels }: JudgedNode, wishes: LabelWishes): Iterable<string> {
+  yield* ownedLabels;
+  for (const [key, { ownership }] of wishes) if (ownership === 'exclusive' && !ownedLabels.has(key)) yield key;
+}

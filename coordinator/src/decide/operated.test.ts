@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest';
+import { stage } from './decider.test-fixtures.ts';
+
+/** A node with an agent, heard, among nine others that are well. */
+function heard() {
+  const staged = stage();
+  const { addNode, servicePod, agentPod, report, decider } = staged;
+  const others = Array.from({ length: 9 }, (_, index) => `other-${index}`);
+  for (const name of ['n', ...others]) {
+    addNode(name);
+    servicePod(name);
+  }
+  for (const name of others) agentPod({ uid: `agent-${name}`, node: name });
+  const old = agentPod({ uid: 'old' });
+  decider.beginTerm();
+  const othersReport = () => {
+    for (const node of others) report(`agent-${node}`, { node });
+  };
+  othersReport();
+  report('old');
+  return { ...staged, old, othersReport };
+}
+
+describe('an agent that goes on reporting', () => {
+  test('counts again when the newer pod of an undone rollout is deleted', async () => {
+    const { agentPod, report, pass, fate, othersReport } = heard();
+    const successor = agentPod({ uid: 'new', ageSeconds: 0 });
+    report('new');
+    const bothReport = () => {
+      othersReport();
+      report('old');
+    };
+    await pass(20, () => {
+      bothReport();
+      report('new');
+    });
+    successor.gone();
+    await pass(300, bothReport);
+    expect(fate()).toBe('kept');
+    report('old', { ready: false });
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('counts again after one report with its stolen token', async () => {
+    const { report, pass, fate, othersReport } = heard();
+    report('thief', { pod: 'old' });
+    let worst = 'kept';
+    await pass(60, () => {
+      othersReport();
+      report('old');
+      if (fate() !== 'kept') worst = fate();
+    });
+    expect(worst).toBe('kept');
+    report('old', { ready: false });
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('counts at once when the newer one says goodbye, with what it said meanwhile', () => {
+    const { agentPod, report, fate } = heard();
+    agentPod({ uid: 'new', ageSeconds: 0 });
+    report('new');
+    report('old', { ready: false });
+    expect(fate()).toBe('kept');
+    report('new', { leaving: true });
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('does not count beside the newer pod, whichever is heard first', () => {
+    const { agentPod, report, fate, decider } = heard();
+    agentPod({ uid: 'new', ageSeconds: 0 });
+    decider.beginTerm();
+    report('new');
+    report('old', { ready: false });
+    expect(fate()).toBe('kept');
+  });
+});
+
+describe('a goodbye', () => {
+  test('is nothing to a replica that leads again', async () => {
+    const { report, pass, fate, decider, othersReport } = heard();
+    report('old', { leaving: true });
+    await pass(5, othersReport);
+    decider.beginTerm();
+    expect(fate()).toBe('kept');
+  });
+
+  test('is what a pod says that leaves the watch', async () => {
+    const { old, pass, fate, othersReport } = heard();
+    old.gone();
+    await pass(119, othersReport);
+    expect(fate()).toBe('kept');
+    await pass(2, othersReport);
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('is not what the pod of a node says that was silent before', async () => {
+    const { old, pass, fate, othersReport } = heard();
+    await pass(31, othersReport);
+    expect(fate()).toBe('withdrawn');
+    old.gone();
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('is read from the pods by a new leader: from one that is gone', async () => {
+    const { old, pass, fate, decider, othersReport } = heard();
+    old.gone();
+    decider.beginTerm();
+    await pass(119, othersReport);
+    expect(fate()).toBe('kept');
+    await pass(2, othersReport);
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('is read from the pods by a new leader: from a successor that pulls its image', async () => {
+    const { old, agentPod, pass, fate, decider, othersReport } = heard();
+    old.gone();
+    agentPod({ uid: 'new', ready: false, ageSeconds: 5 });
+    decider.beginTerm();
+    await pass(119, othersReport);
+    expect(fate()).toBe('kept');
+    await pass(2, othersReport);
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('was not said where nobody vouched for the label', async () => {
+    const { old, addNode, pass, fate, decider, othersReport } = heard();
+    old.gone();
+    addNode('n', { stranger: true });
+    decider.beginTerm();
+    await pass(29, othersReport);
+    expect(fate()).toBe('kept');
+    await pass(2, othersReport);
+    expect(fate()).toBe('withdrawn');
+  });
+
+  test('is not read from a pod that has not been Ready for long, nor from one that is', async () => {
+    for (const ready of [true, false]) {
+      const { old, agentPod, pass, fate, decider, othersReport } = heard();
+      old.gone();
+      agentPod({ uid: 'new', ready, ageSeconds: 121 });
+      decider.beginTerm();
+      await pass(31, othersReport);
+      expect(fate()).toBe('withdrawn');
+    }
+  });
+});
+
+describe('silence in a group of one', () => {
+  test('costs a pool of one no label, however often it comes', async () => {
+    const { addNode, report, pass, fate, othersReport } = heard();
+    addNode('n', { pool: 'gold' });
+    for (let round = 0; round < 8; round += 1) {
+      await pass(40, othersReport);
+      expect(fate()).toBe('kept');
+      report('old');
+      expect(fate()).toBe('kept');
+    }
+  });
+
+  test('costs a single node no label when its pool label changes', async () => {
+    const { addNode, servicePod, agentPod, report, pass, fate, decider } = stage();
+    addNode('n', { pool: 'gold' });
+    servicePod();
+    agentPod({ uid: 'a' });
+    decider.beginTerm();
+    report('a');
+    await pass(40);
+    for (const pool of ['silver', '', 'bronze']) {
+      addNode('n', { pool });
+      expect(fate()).toBe('kept');
+      await pass(1);
+      expect(fate()).toBe('kept');
+    }
+  });
+
+  test('gives a node that leaves it one window among the others', async () => {
+    const { addNode, agentPod, report, pass, fate, othersReport } = heard();
+    addNode('n', { pool: 'gold' });
+    agentPod({ uid: 'old' });
+    report('old');
+    await pass(40, othersReport);
+    addNode('n', {});
+    expect(fate()).toBe('kept');
+    await pass(29, othersReport);
+    expect(fate()).toBe('kept');
+    await pass(2, othersReport);
+    expect(fate()).toBe('withdrawn');
+  });
+});

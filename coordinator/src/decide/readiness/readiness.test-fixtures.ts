@@ -1,0 +1,69 @@
+import { inventoryOf } from '../../fleet/inventory-of.ts';
+import type { Machine } from '../../fleet/machines.ts';
+import type { ObservedPod } from '../../fleet/observed-pod.ts';
+import type { NodeSnapshot } from '../../fleet/snapshot.ts';
+import { remember } from '../../inventory/device-memory.ts';
+import { serviceOf } from '../../setup/services.test-fixtures.ts';
+
+export const WS_DAEMON_SERVICE = serviceOf();
+export const WS_DAEMON_LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
+export const WS_DAEMON_TAINT = 'gitpod.io/ws-daemon-not-ready';
+
+export function pod(change: Partial<ObservedPod> = {}): ObservedPod {
+  const name = change.name ?? 'ws-daemon-1';
+  const base = {
+    uid: name,
+    namespace: 'default',
+    name,
+    daemonSet: '',
+    tolerations: [],
+    node: 'n',
+    podIP: '',
+    hostIP: '',
+  };
+  const labels = { component: 'ws-daemon' };
+  return { ...base, labels, ready: true, terminating: false, startTime: '', createdAtMs: 0, ...change };
+}
+
+const NO_HOLDS = { pods: [], unknown: undefined };
+
+/** A node whose agent says that ws-daemon is ready, or is not, and that nothing keeps. */
+export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): NodeSnapshot & { holds: typeof NO_HOLDS } {
+  const report = { name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp refused twice' };
+  return {
+    name: 'n',
+    uid: 'u',
+    createdAtMs: 0,
+    labels: {},
+    annotations: {},
+    taints: undefined,
+    ownedAnnotations: new Set(),
+    ownedLabels: new Set(),
+    sharedLabels: new Set(),
+    ownedConditions: new Set(),
+    allocatable: undefined,
+    machine: undefined,
+    inventory: inventoryOf(
+      { shown: change.machine && shown(change.machine), allocatable: change.allocatable, dra: undefined },
+      0,
+    ),
+    agentVersion: '',
+    pool: undefined,
+    poolLabelSet: undefined,
+    poolLabelSetsKnown: true,
+    freshness: { state: 'fresh' },
+    services: new Map([['ws-daemon', report]]),
+    pods: [pod()],
+    podsKnown: () => true,
+    csiNode: 'unknown',
+    servicesKnown: true,
+    toldMs: new Map(),
+    workspaces: undefined,
+    holds: NO_HOLDS,
+    ...change,
+  };
+}
+
+function shown(machine: Machine) {
+  return { machine, devices: remember(undefined, machine.devices, 0), paidUntilMs: 0 };
+}

@@ -1,0 +1,177 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { nodeRecord } from '../../fleet/node-record.test-fixtures.ts';
+import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
+import { ReadinessTracker } from './tracker.ts';
+
+const SECOND = 1000;
+
+function tracked() {
+  const news: string[] = [];
+  const observer = { seen: [] as string[], untilMs: undefined as number | undefined, settled: 0 };
+  const tracker = new ReadinessTracker({
+    services: () => [WS_DAEMON_SERVICE],
+    onHeldBack: (_node, { name }) => news.push(name),
+    observer: {
+      sees: (_node, version) => observer.seen.push(version),
+      holdsUntilMs: () => observer.untilMs,
+      settled: () => {
+        observer.settled += 1;
+      },
+    },
+  });
+  const record = nodeRecord();
+  let nowMs = 0;
+  const judge = (change: Parameters<typeof snapshot>[0], ready = true) => {
+    const shown = tracker
+      .judge(record, snapshot(change, ready), { monotonicMs: nowMs, wallMs: nowMs })
+      .get('ws-daemon');
+    if (!shown) throw new Error('ws-daemon was not judged');
+    return shown;
+  };
+  return {
+    tracker,
+    record,
+    news,
+    observer,
+    judge,
+    wait: (ms: number) => {
+      nowMs += ms;
+      return tracker.released(nowMs);
+    },
+    /** Ready, then not, so many times, a second each. */
+    fall: (times: number) => {
+      for (let i = 0; i < times; i += 1) {
+        judge({});
+        nowMs += SECOND;
+        judge({}, false);
+        nowMs += SECOND;
+      }
+    },
+  };
+}
+
+describe('a service that an agent no longer sees', () => {
+  test('is unknown while the agent is doubted, also when it is judged again, and gone after that', () => {
+    const { judge, observer } = tracked();
+    judge({});
+    observer.untilMs = 600_000;
+    for (let i = 0; i < 2; i += 1) {
+      const shown = judge({}, false);
+      expect(shown.state).toBe('unknown');
+      expect(shown.reason).toMatch(/held until 1970-01-01T00:10:00\S*, as most agents that were replaced say so/);
+    }
+    observer.untilMs = undefined;
+    expect(judge({}, false).state).toBe('not-ready');
+  });
+
+  test('is never held where its pods are not Ready, or where it was not ready before', () => {
+    const { judge, observer } = tracked();
+    observer.untilMs = 600_000;
+    expect(judge({}, false).state).toBe('not-ready');
+    judge({});
+    expect(judge({ pods: [pod({ ready: false })] }, false).state).toBe('not-ready');
+    expect(observer.settled).toBe(2);
+  });
+
+  test('tells whose word it is', () => {
+    const { judge, observer } = tracked();
+    judge({ agentVersion: undefined });
+    judge({ agentVersion: '1.2.3' });
+    expect(observer.seen).toEqual(['1.2.3']);
+  });
+});
+
+describe('a service that comes and goes', () => {
+  test('is ready at once after three falls', () => {
+    const { fall, judge } = tracked();
+    fall(3);
+    expect(judge({})).toMatchObject({ state: 'ready' });
+  });
+
+  test('is held back for 10 s after the fourth fall, and then ready, without another word of its own', () => {
+    const { fall, judge, wait, news, tracker } = tracked();
+    fall(4);
+    expect(judge({})).toMatchObject({ state: 'not-ready', damping: { falls: 4 } });
+    expect(judge({}).reason).toMatch(/^held back until .* as it became not ready 4 times .* now: pod /);
+    expect(news).toHaveLength(1);
+    expect(tracker.heldCount).toBe(1);
+    expect(wait(8 * SECOND)).toEqual([]);
+    expect(wait(2 * SECOND)).toEqual(['n']);
+    expect(wait(0)).toEqual([]);
+    expect(judge({})).toMatchObject({ state: 'ready' });
+    expect(tracker.heldCount).toBe(0);
+  });
+
+  test('is held back twice as long with each further fall, and for 5 minutes at most', () => {
+    const lengths = [4, 5, 6, 9, 20].map((falls) => {
+      const { fall, judge } = tracked();
+      fall(falls);
+      const { damping } = judge({});
+      return Math.round(((damping?.untilMs ?? 0) - (2 * falls - 1) * SECOND) / SECOND);
+    });
+    expect(lengths).toEqual([10, 20, 40, 300, 300]);
+  });
+
+  test('says how often it fell, also when the longest hold is reached long since', () => {
+    const { fall, judge } = tracked();
+    fall(30);
+    expect(judge({}).reason).toContain('became not ready 30 times in 5 minutes');
+  });
+
+  test('starts anew when its falls are five minutes old', () => {
+    const { fall, judge, wait } = tracked();
+    fall(4);
+    wait(300 * SECOND);
+    fall(3);
+    expect(judge({})).toMatchObject({ state: 'ready' });
+  });
+
+  test('does not fall by what nobody can tell', () => {
+    const { judge } = tracked();
+    for (let i = 0; i < 10; i += 1) {
+      judge({});
+      expect(judge({ freshness: { state: 'unheard' } }).state).toBe('unknown');
+    }
+    expect(judge({}).damping).toBeUndefined();
+  });
+
+  test('is not told, nor counted, once its node is gone', () => {
+    const { fall, judge, wait, tracker, record } = tracked();
+    fall(4);
+    judge({});
+    record.ended = true;
+    expect(tracker.heldCount).toBe(0);
+    expect(wait(60 * SECOND)).toEqual([]);
+  });
+
+  test('counts once however often the same is looked at', () => {
+    const { judge } = tracked();
+    judge({});
+    for (let i = 0; i < 10; i += 1) judge({}, false);
+    expect(judge({})).toMatchObject({ state: 'ready' });
+  });
+});
+
+test('withdrawal is never delayed: what the evidence says against a service always counts at once', () => {
+  const step = fc.record({ ready: fc.boolean(), podReady: fc.boolean(), waitMs: fc.integer({ min: 0, max: 60_000 }) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const { judge, wait } = tracked();
+      for (const { ready, podReady, waitMs } of steps) {
+        wait(waitMs);
+        const shown = judge({ pods: [pod({ ready: podReady })] }, ready);
+        if (!ready || !podReady) expect(shown.state).toBe('not-ready');
+        else expect(shown.state).toBe(shown.damping ? 'not-ready' : 'ready');
+      }
+    }),
+  );
+});
+
+test('a readiness says since when it is so', () => {
+  const { judge, wait } = tracked();
+  expect(judge({}).sinceMs).toBe(0);
+  wait(5 * SECOND);
+  expect(judge({}).sinceMs).toBe(0);
+  expect(judge({}, false).sinceMs).toBe(5 * SECOND);
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import type { Freshness } from '../../fleet/freshness.ts';
+import { gpus } from '../../inventory/inventory.test-fixtures.ts';
+import { parseDeviceLine } from '../../inventory/parse-term.ts';
+import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
+import { judgeService } from './verdict.ts';
+
+const OPTIONAL = serviceOf('ws-daemon', {
+  pods: { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } }, optional: true },
+});
+
+type Situation = {
+  freshness?: Freshness;
+  probe?: boolean;
+  pods?: ReturnType<typeof pod>[];
+  requirePod?: boolean;
+};
+
+function verdict({ freshness = { state: 'fresh' }, probe = true, pods = [pod()], requirePod = true }: Situation) {
+  return judgeService(requirePod ? WS_DAEMON_SERVICE : OPTIONAL, snapshot({ freshness, pods }, probe), 0);
+}
+
+describe('a service', () => {
+  test('is ready when pod, probe and freshness agree, and says by which evidence', () => {
+    expect(verdict({})).toMatchObject({ state: 'ready' });
+    expect(verdict({}).reason).toMatch(/ws-daemon-1 is Ready; tcp refused twice/);
+  });
+
+  test.each([
+    ['the probe says no', { probe: false }, /tcp refused twice/],
+    ['there is no pod', { pods: [] }, /no pod of ws-daemon/],
+    ['the only pod is not Ready', { pods: [pod({ ready: false })] }, /ws-daemon-1 is not Ready/],
+    ['the only pod is terminating', { pods: [pod({ terminating: true })] }, /ws-daemon-1 is terminating/],
+    ['the agent is silent', { freshness: { state: 'silent' as const } }, /silent for too long/],
+    ['no agent ever reported', { freshness: { state: 'absent' as const } }, /no agent/],
+  ])('is not ready when %s', (_name, situation, reason) => {
+    expect(verdict(situation)).toMatchObject({ state: 'not-ready', reason: expect.stringMatching(reason) });
+  });
+
+  test('is bySilence for when nothing but silence speaks against it', () => {
+    const freshness = { state: 'silent' as const };
+    expect(verdict({ freshness }).bySilence).toBe(true);
+    expect(verdict({ freshness: { state: 'absent' } }).bySilence).toBe(true);
+    expect(verdict({ freshness, pods: [] }).bySilence).toBeUndefined();
+    expect(verdict({ probe: false }).bySilence).toBeUndefined();
+  });
+
+  test('is ready with one good pod beside one that is terminating, in either order', () => {
+    const pods = [pod({ name: 'a', terminating: true }), pod({ name: 'b' })];
+    expect(verdict({ pods }).state).toBe('ready');
+    expect(verdict({ pods: pods.toReversed() }).state).toBe('ready');
+  });
+
+  test.each<Freshness>([{ state: 'unheard' }, { state: 'silent', guard: 'fleet' }])(
+    'is unknown when nobody can tell: $state',
+    (freshness) => {
+      expect(verdict({ freshness }).state).toBe('unknown');
+    },
+  );
+
+  test('is unknown while its agent does not know, unless its pods say no', () => {
+    const report = { name: 'ws-daemon', ready: false, since: '2026-01-01T00:00:00Z', evidence: 'not known yet: x' };
+    const services = new Map([['ws-daemon', { ...report, unknown: true as const }]]);
+    const judge = (pods: ReturnType<typeof pod>[]) => judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), 0);
+    expect(judge([pod()])).toEqual({ state: 'unknown', reason: 'not known yet: x' });
+    expect(judge([pod({ ready: false })]).state).toBe('not-ready');
+  });
+
+  test.each<Freshness>([{ state: 'unheard' }, { state: 'silent', guard: 'fleet' }, { state: 'leaving' }])(
+    'goes by what pods say even while the agent is $state',
+    (freshness) => {
+      expect(verdict({ freshness, pods: [pod({ ready: false })] }).state).toBe('not-ready');
+    },
+  );
+
+  test('goes by the agent alone where pods are not required', () => {
+    expect(verdict({ requirePod: false, pods: [] }).state).toBe('ready');
+    expect(verdict({ requirePod: false, pods: [], probe: false }).state).toBe('not-ready');
+  });
+});
+
+describe('a service with a CSI driver', () => {
+  const { probe: _probe, pods: _pods, ...bare } = serviceOf('ebs');
+  const service = { ...bare, csiDriver: 'ebs.csi.aws.com' };
+  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'] };
+
+  test.each([
+    ['ready', 'its CSINode lists the driver', csiNode],
+    ['not-ready', 'it lists others', { ...csiNode, drivers: ['efs.csi.aws.com'] }],
+    ['not-ready', 'it is that of a Node that was there before', { ...csiNode, nodeUid: 'old' }],
+    ['not-ready', 'there is none', 'none' as const],
+    ['unknown', 'they have not been listed', 'unknown' as const],
+  ])('is %s where %s', (state, _what, known) => {
+    const silent = { state: 'silent' as const };
+    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0).state).toBe(state);
+  });
+});
+
+test('pods in a namespace that was not listed yet say nothing', () => {
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), 0).state).toBe('unknown');
+});
+
+test('an agent that was told of a NodeService a moment ago need not report on it yet', () => {
+  const { pods: _pods, ...service } = serviceOf('mirror', {
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+  });
+  const judge = (nowMs: number) => judgeService(service, snapshot({ toldMs: new Map([[service, 0]]) }), nowMs).state;
+  expect([judge(0), judge(29_999), judge(30_000)]).toEqual(['unknown', 'unknown', 'not-ready']);
+});
+
+describe('a service that needs devices', () => {
+  const needing = (...lines: string[]) => {
+    const devices = lines.map((text) => ({ text, term: parseDeviceLine(text) }));
+    return serviceOf('gpu-node', { devices });
+  };
+  const { pods: _, probe: __, ...gpuNode } = needing('nvidia-gpu >= 2', 'driver:nvidia-gpu = nvidia');
+  const machine = (...drivers: string[]) => ({ machine: { devices: gpus(...drivers), facts: {} } });
+  const judged = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), 0);
+
+  test('is ready when all of them are there', () => {
+    expect(judged(machine('nvidia', 'nvidia'))).toEqual({
+      state: 'ready',
+      reason: 'the agent sees 2 of nvidia-gpu; the driver of nvidia-gpu is nvidia',
+    });
+  });
+
+  test('says which is missing', () => {
+    expect(judged(machine('nvidia'))).toEqual({
+      state: 'not-ready',
+      reason: 'nvidia-gpu >= 2 is asked for, but the agent sees 1 of nvidia-gpu',
+    });
+    expect(judged(machine('nvidia', '', 'nvidia'))).toEqual({
+      state: 'not-ready',
+      reason:
+        'driver:nvidia-gpu = nvidia is asked for, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
+    });
+  });
+
+  test('is not judged by what is not known, nor by the silence of the agent', () => {
+    expect(judged({}).state).toBe('unknown');
+    expect(judged({ machine: { devices: gpus('nvidia'), unread: ['pci'], facts: {} } }).state).toBe('unknown');
+    expect(judged({ ...machine('nvidia', 'nvidia'), freshness: { state: 'silent' } }).state).toBe('ready');
+  });
+
+  test('is not ready where no agent ever was', () => {
+    expect(judged({ freshness: { state: 'absent' } })).toMatchObject({
+      state: 'not-ready',
+      reason: expect.stringContaining('no agent is on the node'),
+    });
+  });
+});

@@ -1,0 +1,68 @@
+import type { Condition, RuleProblem } from '../condition.ts';
+import type { Rule } from '../rule-graph.ts';
+
+/** What was found at one path that can be a rule file. */
+export type FoundFile = {
+  label: string;
+  /** Differs when the file may have changed: device, inode, size and times. */
+  signature: string;
+  /** Whether it was read again after a first reading with the same signature: file systems keep time coarsely. */
+  settled: boolean;
+  /** Equal for equal content, or for an equal failure. */
+  fingerprint: string;
+  /** `undefined` where it could not be read. */
+  conditions: readonly Condition[] | undefined;
+  problems: readonly RuleProblem[];
+};
+
+/** What a look at the whole directory found. */
+export type Look = {
+  /** By path relative to the label directory, sorted. */
+  files: ReadonlyMap<string, FoundFile>;
+  /** Directories below which nobody knows what there is, relative, `.` for all, with the reason. */
+  unlisted: ReadonlyMap<string, string>;
+  /** What is to be watched: absolute paths with device and inode. */
+  directories: ReadonlyMap<string, string>;
+  /** Of what is not in `files`. */
+  problems: readonly RuleProblem[];
+};
+
+/** Whether two looks found the same, so that nothing was going on between them. */
+export function sameLook(a: Look, b: Look): boolean {
+  return essence(a) === essence(b);
+}
+
+function essence({ files, unlisted, problems }: Look): string {
+  const found = [...files].map(([file, { fingerprint }]) => [file, fingerprint]);
+  return JSON.stringify([found, [...unlisted], problems]);
+}
+
+/**
+ * The rules after a look. What could not be read or listed is not gone: it is as it was before. A file that was never
+ * read gives a rule that nobody knows.
+ */
+export function rulesAfter(look: Look, before: readonly Rule[]): Rule[] {
+  const known = new Map(before.map((rule) => [rule.file, rule]));
+  const rules = new Map<string, Rule>();
+  for (const rule of before) if (isOutOfSight(rule.file, look)) rules.set(rule.file, rule);
+  for (const [file, { label, conditions }] of look.files) {
+    rules.set(file, { label, file, conditions: conditions ?? known.get(file)?.conditions });
+  }
+  return [...rules.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
+}
+
+/** Whether a file may be there, but nobody could look. What cannot even be told to be a file may be a namespace. */
+function isOutOfSight(file: string, { files, unlisted }: Look): boolean {
+  const [top = ''] = file.split('/');
+  const found = files.get(top);
+  return unlisted.has('.') || unlisted.has(top) || (found !== undefined && found.conditions === undefined);
+}
+
+/** All that is wrong with the files, sorted by path. */
+export function problemsOf({ files, unlisted, problems }: Look): RuleProblem[] {
+  const ofDirectories = [...unlisted].map(([file, fault]): RuleProblem => {
+    return { file, problem: `${fault}, so that nothing changes by what is in it` };
+  });
+  const all = [...problems, ...ofDirectories, ...[...files.values()].flatMap((file) => file.problems)];
+  return all.sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : (a.line ?? 0) - (b.line ?? 0)));
+}

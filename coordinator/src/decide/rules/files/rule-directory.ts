@@ -1,0 +1,163 @@
+import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import { configInvalid } from '@rollcall/common/config/load.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { RuleProblem } from '../condition.ts';
+import { labelOfFile, type Refuse } from '../label-of-file.ts';
+import { parseRuleFile } from '../parse-rule-file.ts';
+import type { Rule } from '../rule-graph.ts';
+import { RuleSet } from '../rule-set.ts';
+import { DirectoryWatchers } from './directory-watchers.ts';
+import { type Look, problemsOf, rulesAfter, sameLook } from './look.ts';
+import { TreeReader } from './tree-reader.ts';
+
+export type RuleDirectoryOptions = {
+  /** The label directory as given: relative, a link, or with a slash at its end. */
+  path: string;
+  /** Why a label must not be set by a rule. */
+  refuse: Refuse;
+  clock: Clock;
+  logger: Logger;
+};
+
+/** How often everything is looked at, since hints get lost. */
+const POLL_MS = 5000;
+
+/** What changes must stay as it is for so long: an edit, or a swap, is several steps. */
+const SETTLE_MS = 100;
+
+/** A directory that never comes to rest is taken as it is after so many looks. */
+const SETTLE_LOOKS_MAX = 30;
+
+const LOGGED_PROBLEMS_MAX = 10;
+
+/** The rules in a label directory, kept up to date while it changes. */
+export class RuleDirectory {
+  readonly #options: RuleDirectoryOptions;
+  readonly #reader: TreeReader;
+  #accepted: Look;
+  #rules: Rule[];
+  #ruleSet: RuleSet;
+  #problems: readonly RuleProblem[] = [];
+
+  /** Reads everything once. Throws CONFIG_INVALID when the directory, or one in it, cannot be listed. */
+  static async open(options: RuleDirectoryOptions): Promise<RuleDirectory> {
+    const reader = new TreeReader(resolve(options.path), options.refuse);
+    const look = await reader.look();
+    const [unlisted] = look.unlisted;
+    if (unlisted) {
+      const [directory, problem] = unlisted;
+      throw configInvalid(
+        '--label-dir',
+        `${directory === '.' ? options.path : `${options.path}/${directory}`} ${problem}`,
+      );
+    }
+    return new RuleDirectory(options, reader, look);
+  }
+
+  private constructor(options: RuleDirectoryOptions, reader: TreeReader, look: Look) {
+    this.#options = options;
+    this.#reader = reader;
+    this.#accepted = look;
+    this.#rules = rulesAfter(look, []);
+    this.#ruleSet = new RuleSet(this.#rules);
+    this.#report();
+  }
+
+  get ruleSet(): RuleSet {
+    return this.#ruleSet;
+  }
+
+  /** What is wrong with the files now, sorted by path. */
+  problems(): readonly RuleProblem[] {
+    return this.#problems;
+  }
+
+  /** The rules with files of this content, by their path relative to the directory, and what is wrong with those. */
+  propose(files: Readonly<Record<string, string>>): { ruleSet: RuleSet; problems: RuleProblem[] } {
+    const rules = new Map(this.#rules.map((rule) => [rule.file, rule]));
+    const problems: RuleProblem[] = [];
+    for (const [file, content] of Object.entries(files)) {
+      const found = labelOfFile(file, this.#options.refuse);
+      if ('problem' in found) {
+        problems.push({ file, problem: found.problem });
+        continue;
+      }
+      const parsed = parseRuleFile(content);
+      problems.push(...parsed.problems.map((problem) => ({ file, ...problem })));
+      rules.set(file, { label: found.label, file, conditions: parsed.conditions });
+    }
+    return { ruleSet: new RuleSet(rules.values()), problems };
+  }
+
+  /** Follows the directory until the signal aborts, and then ends at once. Calls back only when a rule has changed. */
+  async run(signal: AbortSignal, onChange: (rules: RuleSet) => void): Promise<void> {
+    if (signal.aborted) return;
+    // A look may hang with its file system.
+    const aborted = new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
+    await Promise.race([this.#follow(signal, onChange), aborted]);
+  }
+
+  async #follow(signal: AbortSignal, onChange: (rules: RuleSet) => void): Promise<void> {
+    const { clock } = this.#options;
+    let hint = new AbortController();
+    const watchers = new DirectoryWatchers(() => hint.abort());
+    const stop = () => {
+      watchers.close();
+      hint.abort();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    watchers.set(this.#accepted.directories);
+    while (!signal.aborted) {
+      hint = new AbortController();
+      const look = await this.#settledLook(signal, watchers);
+      if (signal.aborted) return;
+      if (!sameLook(look, this.#accepted)) this.#accept(look, onChange);
+      await sleep(clock, POLL_MS, hint.signal);
+      await sleep(clock, SETTLE_MS, signal);
+    }
+  }
+
+  /** A look that found what was accepted before, or the same as the one before it. */
+  async #settledLook(signal: AbortSignal, watchers: DirectoryWatchers): Promise<Look> {
+    let before = this.#accepted;
+    let look = await this.#lookAndWatch(signal, watchers);
+    for (let looks = 1; looks < SETTLE_LOOKS_MAX && !sameLook(look, before); looks += 1) {
+      await sleep(this.#options.clock, SETTLE_MS, signal);
+      if (signal.aborted) break;
+      before = look;
+      look = await this.#lookAndWatch(signal, watchers);
+    }
+    return look;
+  }
+
+  async #lookAndWatch(signal: AbortSignal, watchers: DirectoryWatchers): Promise<Look> {
+    const look = await this.#reader.look();
+    if (!signal.aborted) watchers.set(look.directories);
+    return look;
+  }
+
+  #accept(look: Look, onChange: (rules: RuleSet) => void): void {
+    this.#accepted = look;
+    const rules = rulesAfter(look, this.#rules);
+    const isChanged = !isDeepStrictEqual(rules, this.#rules);
+    if (isChanged) {
+      this.#rules = rules;
+      this.#ruleSet = new RuleSet(rules);
+      this.#options.logger.info({ rules: rules.length }, 'Took over changed rule files');
+    }
+    this.#report();
+    if (isChanged) onChange(this.#ruleSet);
+  }
+
+  #report(): void {
+    const problems = [...problemsOf(this.#accepted), ...this.#ruleSet.problems];
+    if (isDeepStrictEqual(problems, this.#problems)) return;
+    this.#problems = problems;
+    const { logger } = this.#options;
+    const shown = problems.slice(0, LOGGED_PROBLEMS_MAX);
+    if (problems.length > 0) logger.warn({ count: problems.length, problems: shown }, 'Found problems in rule files');
+    else logger.info('Found no more problems in rule files');
+  }
+}

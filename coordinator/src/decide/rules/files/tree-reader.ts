@@ -1,0 +1,163 @@
+import { hash } from 'node:crypto';
+import type { BigIntStats } from 'node:fs';
+import { lstat, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isLabelKey } from '@rollcall/common/label-syntax.ts';
+import type { RuleProblem } from '../condition.ts';
+import { labelOfFile, type Refuse } from '../label-of-file.ts';
+import { parseRuleFile } from '../parse-rule-file.ts';
+import { isIgnoredName } from './ignored-names.ts';
+import type { FoundFile, Look } from './look.ts';
+import { errorCode, readText } from './read-text.ts';
+
+/** Rule files that count, in the order of their paths. */
+const RULE_FILES_MAX = 1000;
+
+type Stat = BigIntStats | 'gone' | { problem: string };
+
+/** Looks at a label directory, and reads again only what may have changed since its last look. */
+export class TreeReader {
+  readonly #root: string;
+  readonly #refuse: Refuse;
+  #last: ReadonlyMap<string, FoundFile> = new Map();
+
+  /** `root` is absolute. */
+  constructor(root: string, refuse: Refuse) {
+    this.#root = root;
+    this.#refuse = refuse;
+  }
+
+  /** Never throws: what cannot be read is in what it gives. */
+  async look(): Promise<Look> {
+    const visit = new Visit(this.#root, this.#refuse, this.#last);
+    await visit.root();
+    this.#last = visit.files;
+    return visit;
+  }
+}
+
+/** One look, while it is made. */
+class Visit implements Look {
+  readonly files = new Map<string, FoundFile>();
+  readonly unlisted = new Map<string, string>();
+  readonly directories = new Map<string, string>();
+  readonly problems: RuleProblem[] = [];
+  readonly #root: string;
+  readonly #refuse: Refuse;
+  readonly #last: ReadonlyMap<string, FoundFile>;
+  #leftOut = 0;
+
+  constructor(root: string, refuse: Refuse, last: ReadonlyMap<string, FoundFile>) {
+    this.#root = root;
+    this.#refuse = refuse;
+    this.#last = last;
+  }
+
+  async root(): Promise<void> {
+    const found = await statOf(this.#root);
+    if (found === 'gone') this.unlisted.set('.', 'does not exist');
+    else if ('problem' in found) this.unlisted.set('.', found.problem);
+    else if (!found.isDirectory()) this.unlisted.set('.', 'is not a directory');
+    else await this.#directory('.', found);
+    if (this.#leftOut === 0) return;
+    const problem = `has too many rule files: ${this.#leftOut} after the first ${RULE_FILES_MAX} are left out`;
+    this.problems.push({ file: '.', problem });
+  }
+
+  async #directory(directory: string, found: BigIntStats): Promise<void> {
+    const path = join(this.#root, directory);
+    this.directories.set(path, [found.dev, found.ino, found.birthtimeNs].join(':'));
+    let names: string[];
+    try {
+      names = await readdir(path);
+    } catch (error) {
+      const code = errorCode(error);
+      // A namespace that went away this very moment is gone; a label directory is an error in any case.
+      if (code !== 'ENOENT' || directory === '.') this.unlisted.set(directory, `cannot be listed (${code})`);
+      return;
+    }
+    for (const name of names.sort()) {
+      if (!isIgnoredName(name)) await this.#entry(directory === '.' ? name : `${directory}/${name}`);
+    }
+  }
+
+  async #entry(file: string): Promise<void> {
+    const found = await statOf(join(this.#root, file));
+    if (found === 'gone') {
+      if (await isThere(join(this.#root, file))) await this.#danglingLink(file);
+    } else if ('problem' in found) {
+      await this.#file(file, found);
+    } else if (!found.isDirectory()) {
+      await this.#file(file, found);
+    } else if (file.includes('/')) {
+      this.#leaveOut(file, 'is a directory, and too deep: rule files are NAMESPACE/LABEL or LABEL');
+    } else if (!isNamespace(file)) {
+      this.#leaveOut(file, 'is a directory whose name cannot be that of a namespace of labels');
+    } else {
+      await this.#directory(file, found);
+    }
+  }
+
+  /** What it leads to may come back, as where a volume is away for a moment. One that nobody needs is removed, too. */
+  async #danglingLink(file: string): Promise<void> {
+    const problem = 'is a link to nothing';
+    const mayBeFile = 'label' in labelOfFile(file, this.#refuse);
+    if (!mayBeFile && isNamespace(file)) this.unlisted.set(file, problem);
+    else await this.#file(file, { problem });
+  }
+
+  async #file(file: string, found: BigIntStats | { problem: string }): Promise<void> {
+    const named = labelOfFile(file, this.#refuse);
+    if ('problem' in named) return this.#leaveOut(file, named.problem);
+    if (!('problem' in found) && !found.isFile()) return this.#leaveOut(file, 'is not a regular file');
+    if (this.files.size >= RULE_FILES_MAX) {
+      this.#leftOut += 1;
+      return;
+    }
+    if ('problem' in found) return this.#unreadable(file, named.label, found.problem);
+    const signature = [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');
+    const last = this.#last.get(file);
+    const isSame = last?.signature === signature;
+    if (last?.settled && isSame) {
+      this.files.set(file, last);
+      return;
+    }
+    const reading = await readText(join(this.#root, file));
+    if (reading === 'gone') return;
+    if ('problem' in reading) return this.#unreadable(file, named.label, reading.problem);
+    const { conditions, problems } = parseRuleFile(reading.text);
+    const ofFile = problems.map((problem) => ({ file, ...problem }));
+    const fingerprint = hash('sha256', reading.text);
+    this.files.set(file, { ...named, signature, settled: isSame, fingerprint, conditions, problems: ofFile });
+  }
+
+  #unreadable(file: string, label: string, fault: string): void {
+    const problem = `${fault}, so that nothing changes by it`;
+    const found = { label, signature: '', settled: false, fingerprint: `! ${fault}`, conditions: undefined };
+    this.files.set(file, { ...found, problems: [{ file, problem }] });
+  }
+
+  #leaveOut(file: string, problem: string): void {
+    this.problems.push({ file, problem });
+  }
+}
+
+async function statOf(path: string): Promise<Stat> {
+  try {
+    return await stat(path, { bigint: true });
+  } catch (error) {
+    const code = errorCode(error);
+    return code === 'ENOENT' ? 'gone' : { problem: `cannot be read (${code})` };
+  }
+}
+
+function isNamespace(name: string): boolean {
+  return isLabelKey(`${name}/label`);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,118 @@
+import { type Answer, answer, isAmong, type Truth } from '../../inventory/answer.ts';
+import { isGlob } from '../../inventory/glob.ts';
+import type { Inventory } from '../../inventory/inventory.ts';
+import { comparesInteger, isOrder, type Term } from '../../inventory/term.ts';
+import type { Condition, Literal } from './condition.ts';
+import type { Rule } from './rule-graph.ts';
+
+type LabelTerm = Extract<Term, { kind: 'label' }>;
+
+/** What was found of a rule: whether its label is implied, and why, as a clause. */
+export type Found = {
+  truth: Truth;
+  /** Those that it may have, if it is implied. */
+  values: readonly string[] | 'any';
+  reason: string;
+};
+
+/** What a rule is judged by. */
+export type Grounds = {
+  labels: Readonly<Record<string, string>>;
+  inventory: Inventory;
+  /** The labels of the node that match a pattern. */
+  matched: (glob: string) => readonly string[];
+  /** The labels of rules that match a pattern. */
+  derivedMatching: (glob: string) => readonly string[];
+  /** What was found of the rule of a label so far; `undefined` where there is no such rule. */
+  derived: (label: string) => Found | undefined;
+};
+
+export const NOT_IMPLIED: Found = { truth: 'no', values: [], reason: '' };
+
+/** The label is implied when any line holds; the first that does gives the value. */
+export function judgeRule({ label, file, conditions }: Rule, grounds: Grounds): Found {
+  if (!conditions) return { truth: 'unknown', values: 'any', reason: `nobody knows what ${file} says` };
+  const values = new Set<string>();
+  let doubt: string | undefined;
+  for (const condition of conditions) {
+    const { truth, found } = judgeLine(condition, label, grounds);
+    if (truth === 'no') continue;
+    values.add(condition.value);
+    const reason = reasonOf(file, condition, found);
+    // A line before it, of which nobody can tell, may give another value.
+    if (truth === 'yes') return { truth, values: [...values], reason: values.size > 1 ? (doubt ?? reason) : reason };
+    doubt ??= reason;
+  }
+  return doubt === undefined ? NOT_IMPLIED : { truth: 'unknown', values: [...values], reason: doubt };
+}
+
+function reasonOf(file: string, { line }: Condition, found: string): string {
+  return `by line ${line} of ${file}, as ${found}`;
+}
+
+/** All of it has to be so: what is not so decides, and after that what nobody knows. */
+function judgeLine({ literals }: Condition, own: string, grounds: Grounds): Answer {
+  const found: string[] = [];
+  let doubt: string | undefined;
+  for (const literal of literals) {
+    const one = judgeLiteral(literal, own, grounds);
+    if (one.truth === 'no') return one;
+    if (one.truth === 'unknown') doubt ??= one.found;
+    else found.push(one.found);
+  }
+  return doubt === undefined ? { truth: 'yes', found: found.join(' and ') } : { truth: 'unknown', found: doubt };
+}
+
+const CONTRARY = { yes: 'no', no: 'yes', unknown: 'unknown' } as const;
+
+function judgeLiteral({ term, isNegated }: Literal, own: string, grounds: Grounds): Answer {
+  const one = term.kind === 'label' ? judgeLabel(term, own, grounds) : answer(term, grounds.inventory);
+  if (!isNegated) return one;
+  const found = one === ABSENT && term.kind === 'label' ? `the node has no ${term.key}` : one.found;
+  return { found, truth: CONTRARY[one.truth] };
+}
+
+/** What most lines find of most nodes. Its text is made when it matters. */
+const ABSENT: Answer = { truth: 'no', found: 'it is not there' };
+
+function judgeLabel(term: LabelTerm, own: string, grounds: Grounds): Answer {
+  if (!isGlob(term.key)) return judgeKey(term, term.key, grounds);
+  // A pattern that matches the label of its own file is meant for the others.
+  const keys = [...grounds.matched(term.key), ...grounds.derivedMatching(term.key).filter((key) => key !== own)];
+  const answers = keys.map((key) => judgeKey(term, key, grounds));
+  const found = answers.filter(({ truth }) => truth === 'yes').sort(byText)[0];
+  const doubtful = answers.filter(({ truth }) => truth === 'unknown').sort(byText)[0];
+  return found ?? doubtful ?? ABSENT;
+}
+
+/** So that the reason does not depend on the order of labels. */
+function byText(a: Answer, b: Answer): number {
+  return a.found < b.found ? -1 : 1;
+}
+
+/** A label that is there keeps the value that it has, whatever a rule says. */
+function judgeKey({ test }: LabelTerm, key: string, { labels, derived }: Grounds): Answer {
+  if (Object.hasOwn(labels, key)) {
+    const value = labels[key] ?? '';
+    return { truth: fulfils(test, value) ? 'yes' : 'no', found: `the node has ${key}=${value}` };
+  }
+  const rule = derived(key);
+  if (!rule || rule.truth === 'no') return ABSENT;
+  const is = test === undefined ? rule.truth : truthOf(test, rule);
+  if (is === 'no') return { truth: is, found: `the node has no such ${key}` };
+  if (is === 'unknown') return { truth: is, found: `${key} may be there or not` };
+  return { truth: is, found: `${key} is implied as well` };
+}
+
+/** Whether the value of a label that is implied, or may be, fulfils a test. */
+function truthOf(test: NonNullable<LabelTerm['test']>, { truth, values }: Found): Truth {
+  if (values === 'any') return 'unknown';
+  const fulfilling = values.filter((value) => fulfils(test, value)).length;
+  if (fulfilling === 0) return 'no';
+  return fulfilling === values.length ? truth : 'unknown';
+}
+
+function fulfils(test: LabelTerm['test'], value: string): boolean {
+  if (test === undefined) return true;
+  return isOrder(test) ? comparesInteger(test, value) : isAmong(test, value);
+}

@@ -1,0 +1,84 @@
+import { isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { parseTerm, quoted, TermProblem } from '../../inventory/parse-term.ts';
+import { Tokens } from '../../inventory/tokens.ts';
+import type { Condition, Literal } from './condition.ts';
+
+export type ParsedRuleFile = { conditions: Condition[]; problems: LineProblem[] };
+
+type LineProblem = { line: number; column?: number; problem: string };
+
+/** Lines of one file that count, blank ones and comments included. */
+export const RULE_LINES_MAX = 1000;
+
+/** A file of another kind must not fill the log. */
+const LINE_PROBLEMS_MAX = 20;
+const LITERALS_MAX = 32;
+
+/** The value of a label whose line names none. */
+const DEFAULT_VALUE = 'true';
+
+/**
+ * What a rule file says. A line that can never hold is a problem, and the others count. The format is described in
+ * README.md.
+ */
+export function parseRuleFile(content: string): ParsedRuleFile {
+  const conditions: Condition[] = [];
+  const problems: LineProblem[] = [];
+  const lines = content.replace(/^\uFEFF/, '').split(/\r\n?|\n/);
+  for (const [index, raw] of lines.slice(0, RULE_LINES_MAX).entries()) {
+    const text = withoutComment(raw);
+    if (text === '') continue;
+    const line = index + 1;
+    const indent = raw.indexOf(text);
+    try {
+      conditions.push({ line, text, ...parseLine(text) });
+    } catch (err) {
+      if (!(err instanceof TermProblem)) throw err;
+      problems.push({ line, column: indent + err.column, problem: err.message });
+    }
+  }
+  if (lines.length > RULE_LINES_MAX && lines.slice(RULE_LINES_MAX).some((line) => withoutComment(line) !== '')) {
+    const problem = `this line and what follows is left out: no more than ${RULE_LINES_MAX} lines count`;
+    problems.push({ line: RULE_LINES_MAX + 1, problem });
+  }
+  return { conditions, problems: shortened(problems) };
+}
+
+/** `#` is in no key, value or resource name; after white space, or as the first character, it begins a comment. */
+function withoutComment(line: string): string {
+  const comment = line.search(/(?:^|\s)#/);
+  return (comment < 0 ? line : line.slice(0, comment)).trim();
+}
+
+/** `[!]TERM && [!]TERM … [=> VALUE]`. Throws TermProblem. */
+function parseLine(text: string): Pick<Condition, 'literals' | 'value'> {
+  const tokens = new Tokens(text);
+  const literals: Literal[] = [];
+  do {
+    const isNegated = tokens.takes('!');
+    literals.push({ isNegated, term: parseTerm(tokens) });
+    if (literals.length > LITERALS_MAX) {
+      throw new TermProblem(tokens.peek(), `there are more than ${LITERALS_MAX} terms in the line`);
+    }
+  } while (tokens.takes('&&'));
+  const value = tokens.takes('=>') ? parseResult(tokens) : DEFAULT_VALUE;
+  const rest = tokens.peek();
+  if (tokens.isAtEnd) return { literals, value };
+  throw new TermProblem(rest, `${quoted(rest.text)} is not "&&", "=>" or the end of the line`);
+}
+
+function parseResult(tokens: Tokens): string {
+  const value = tokens.take();
+  if (value.isWord && isLabelValue(value.text)) return value.text;
+  throw new TermProblem(value, `${quoted(value.text)} is not a label value`);
+}
+
+function shortened(problems: LineProblem[]): LineProblem[] {
+  const rest = problems[LINE_PROBLEMS_MAX];
+  if (!rest) return problems;
+  const more = problems.length - LINE_PROBLEMS_MAX;
+  return [
+    ...problems.slice(0, LINE_PROBLEMS_MAX),
+    { line: rest.line, problem: `here and below, ${more} more lines are left out for what is wrong with them` },
+  ];
+}

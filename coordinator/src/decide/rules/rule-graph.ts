@@ -1,0 +1,107 @@
+import { globMatches, isGlob } from '../../inventory/glob.ts';
+import type { Term } from '../../inventory/term.ts';
+import type { Condition, Literal, RuleProblem } from './condition.ts';
+import { components } from './cycles.ts';
+
+/** What one file says. */
+export type Rule = {
+  label: string;
+  /** Relative to the label directory. */
+  file: string;
+  /** Any of them implies the label; `undefined` while nobody knows what the file says. */
+  conditions: readonly Condition[] | undefined;
+};
+
+const NAMED_IN_CYCLE_MAX = 10;
+
+/** Which rules build on which, and in what order they are to be looked at. */
+export type RuleGraph = {
+  /** Groups of rules, by number: each group builds on those before it alone, and on itself where `isCircle`. */
+  groups: readonly { rules: readonly number[]; isCircle: boolean }[];
+  /** The rules without the lines that can never count. */
+  rules: readonly Rule[];
+  /** By number of a rule, the rules that build on it. */
+  dependents: readonly (readonly number[])[];
+  problems: readonly RuleProblem[];
+};
+
+/**
+ * A circle of rules holds by what is outside of it alone. That has one meaning as long as more labels never mean fewer:
+ * a line that asks for the contrary of what it is part of, or for the value of a label that has several, is left out.
+ */
+export function graphOf(given: readonly Rule[]): RuleGraph {
+  const dependents = dependentsOf(given);
+  const problems: RuleProblem[] = [];
+  const rules = [...given];
+  const groups = components(dependents).map((group) => {
+    const isCircle = group.length > 1 || dependents[group[0] ?? 0]?.includes(group[0] ?? 0) === true;
+    if (!isCircle) return { rules: group, isCircle };
+    const own = group.flatMap((rule) => given[rule] ?? []);
+    problems.push(circleProblem(own));
+    for (const rule of group) {
+      const { kept, left } = withoutContrary(given[rule] as Rule, own);
+      rules[rule] = kept;
+      problems.push(...left);
+    }
+    return { rules: group, isCircle };
+  });
+  return { groups, rules, dependents, problems };
+}
+
+/** For each rule those that ask for its label. A pattern that matches the label of its own file is meant for the others. */
+function dependentsOf(rules: readonly Rule[]): number[][] {
+  const byLabel = new Map(rules.map(({ label }, rule) => [label, rule]));
+  const dependents = rules.map(() => new Set<number>());
+  for (const [asking, { conditions = [] }] of rules.entries()) {
+    for (const term of conditions.flatMap(({ literals }) => literals.map((each) => each.term))) {
+      if (term.kind !== 'label') continue;
+      if (!isGlob(term.key)) dependents[byLabel.get(term.key) ?? -1]?.add(asking);
+      else for (const [rule] of rules.entries()) if (asksFor(term, rules, rule, asking)) dependents[rule]?.add(asking);
+    }
+  }
+  return dependents.map((each) => [...each]);
+}
+
+function asksFor(term: { key: string }, rules: readonly Rule[], rule: number, asking: number): boolean {
+  return rule !== asking && globMatches(term.key, rules[rule]?.label ?? '');
+}
+
+function withoutContrary(rule: Rule, circle: readonly Rule[]): { kept: Rule; left: RuleProblem[] } {
+  const left: RuleProblem[] = [];
+  const conditions = rule.conditions?.filter(({ line, literals }) => {
+    const contrary = literals.find((literal) => isContrary(literal, rule, circle));
+    if (!contrary) return true;
+    const problem = contrary.isNegated
+      ? 'asks for the contrary of what builds on it; it never counts'
+      : 'asks for the value of a label that builds on it and has several; it never counts';
+    left.push({ file: rule.file, line, problem });
+    return false;
+  });
+  return { kept: { ...rule, conditions }, left };
+}
+
+/** Whether more labels in the circle could make a line no longer hold. */
+function isContrary({ term, isNegated }: Literal, asking: Rule, circle: readonly Rule[]): boolean {
+  if (term.kind !== 'label') return false;
+  const asked = circle.filter((rule) => isAskedBy(term, rule, asking));
+  return asked.length > 0 && (isNegated || (term.test !== undefined && asked.some(hasSeveralValues)));
+}
+
+function isAskedBy({ key }: Extract<Term, { kind: 'label' }>, rule: Rule, asking: Rule): boolean {
+  return isGlob(key) ? rule !== asking && globMatches(key, rule.label) : key === rule.label;
+}
+
+function hasSeveralValues({ conditions = [] }: Rule): boolean {
+  return new Set(conditions.map(({ value }) => value)).size > 1;
+}
+
+function circleProblem(circle: readonly Rule[]): RuleProblem {
+  const labels = circle.map(({ label }) => label);
+  const named = labels.slice(0, NAMED_IN_CYCLE_MAX).join(', ');
+  const more = labels.length > NAMED_IN_CYCLE_MAX ? ` and ${labels.length - NAMED_IN_CYCLE_MAX} more` : '';
+  const problem =
+    labels.length === 1
+      ? `${named} asks for itself; that line never counts`
+      : `${named}${more} build on each other in a circle; they hold only by other lines`;
+  return { file: circle[0]?.file ?? '', problem };
+}

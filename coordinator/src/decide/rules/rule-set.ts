@@ -1,0 +1,170 @@
+import { globMatches, isGlob } from '../../inventory/glob.ts';
+import type { Inventory } from '../../inventory/inventory.ts';
+import { questionOf, type Term } from '../../inventory/term.ts';
+import type { RuleProblem } from './condition.ts';
+import { type Found, type Grounds, judgeRule, NOT_IMPLIED } from './judge-rule.ts';
+import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
+
+/** What the rules say of one node. A rule's label that is in neither is not implied. */
+export type Implications = {
+  /** Labels with their values and the reason, one clause for people that names file, line and what was found. */
+  implied: ReadonlyMap<string, { value: string; reason: string }>;
+  /** Labels of which nobody can tell now, with the reason: to be left as they are. */
+  unknown: ReadonlyMap<string, string>;
+};
+
+/** What agents answer at most. */
+const QUESTIONS_MAX = 64;
+const MATCHED_KEYS_MAX = 10_000;
+const NO_LABELS: readonly string[] = [];
+const SURENESS = { no: 0, unknown: 1, yes: 2 } as const;
+
+/** All rules, ready to be asked about nodes. Their order makes no difference. */
+export class RuleSet {
+  /** In the order of their labels. */
+  readonly rules: readonly Rule[];
+  readonly #graph: RuleGraph;
+  readonly #byLabel: ReadonlyMap<string, number>;
+  readonly #globs: readonly string[];
+  /** The nodes of a fleet have mostly the same keys, so that each is held against all patterns once. */
+  readonly #matchedByKey = new Map<string, readonly string[]>();
+  /** Every label that some rule gives. */
+  readonly labels: ReadonlySet<string>;
+  /** Whether any line asks for a resource, so that what nodes have to allocate needs to be known. */
+  readonly usesResources: boolean;
+  /** Whether any line asks for what drivers offer in ResourceSlices. */
+  readonly usesDra: boolean;
+  /** What agents have to be asked, as they do not tell it by themselves; sorted. */
+  readonly questions: readonly string[];
+  /** Rules that build on each other in a circle, and more questions than agents answer. */
+  readonly problems: readonly RuleProblem[];
+
+  /** No two rules are to have the same label. */
+  constructor(rules: Iterable<Rule>) {
+    this.rules = [...rules].sort((a, b) => (a.label < b.label ? -1 : 1));
+    this.#graph = graphOf(this.rules);
+    this.#byLabel = new Map(this.rules.map(({ label }, rule) => [label, rule]));
+    this.labels = new Set(this.rules.map(({ label }) => label));
+    const terms = this.rules.flatMap(termsOf);
+    this.#globs = [...new Set(terms.flatMap((term) => (term.kind === 'label' && isGlob(term.key) ? [term.key] : [])))];
+    this.usesResources = terms.some(({ kind }) => kind === 'resource');
+    this.usesDra = terms.some(({ kind }) => kind === 'dra');
+    const questions = [...new Set(terms.flatMap((term) => questionOf(term) ?? []))].sort();
+    this.questions = questions.slice(0, QUESTIONS_MAX);
+    const problems = [...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];
+    this.problems = problems.sort((a, b) => (a.file < b.file ? -1 : Number(a.file > b.file)));
+  }
+
+  /**
+   * What follows for a node: the least set of labels that the rules are content with, so that rules in a circle do not
+   * keep each other up. `labels` are those that the node would have without rollcall; one that a rule gives as well
+   * keeps its value.
+   */
+  evaluate(labels: Readonly<Record<string, string>>, inventory: Inventory): Implications {
+    const matched = this.#matchedIn(labels);
+    const found: Found[] = this.rules.map(() => NOT_IMPLIED);
+    const derived = (label: string) => found[this.#byLabel.get(label) ?? -1];
+    const grounds: Grounds = {
+      labels,
+      inventory,
+      matched: (glob: string) => matched.get(glob) ?? NO_LABELS,
+      derivedMatching: (glob: string) => this.#derivedMatching(glob),
+      derived,
+    };
+    for (const group of this.#graph.groups) this.#judgeGroup(group, found, grounds);
+    return this.#implications(found);
+  }
+
+  /** The labels of rules that ask for one of these labels, or build on such. */
+  dependents(labels: Iterable<string>): ReadonlySet<string> {
+    const reached = new Set<number>();
+    const reach = (rule: number) => {
+      if (reached.has(rule)) return;
+      reached.add(rule);
+      for (const next of this.#graph.dependents[rule] ?? []) reach(next);
+    };
+    const asked = new Set(labels);
+    for (const [rule, each] of this.rules.entries()) {
+      const asks = termsOf(each).some(
+        (term) => term.kind === 'label' && [...asked].some((label) => isAsked(term, label)),
+      );
+      if (asks) reach(rule);
+    }
+    return new Set([...reached].map((rule) => this.rules[rule]?.label ?? ''));
+  }
+
+  /** In a circle more can only follow from more. That is held to here as well, so that it comes to an end in any case. */
+  #judgeGroup({ rules, isCircle }: RuleGraph['groups'][number], found: Found[], grounds: Grounds): void {
+    const open = new Set(rules);
+    for (const rule of open) {
+      open.delete(rule);
+      const before = found[rule];
+      const now = judgeRule(this.#graph.rules[rule] as Rule, grounds);
+      if (isCircle && before && SURENESS[now.truth] < SURENESS[before.truth]) continue;
+      found[rule] = now;
+      if (!isCircle || now.truth === before?.truth) continue;
+      for (const next of this.#graph.dependents[rule] ?? []) if (rules.includes(next)) open.add(next);
+    }
+  }
+
+  #implications(found: readonly Found[]): Implications {
+    const implied = new Map<string, { value: string; reason: string }>();
+    const unknown = new Map<string, string>();
+    for (const [rule, { truth, values, reason }] of found.entries()) {
+      const { label } = this.rules[rule] as Rule;
+      const [value, ...others] = values;
+      if (truth === 'yes' && value !== undefined && others.length === 0) implied.set(label, { value, reason });
+      else if (truth !== 'no') unknown.set(label, reason);
+    }
+    return { implied, unknown };
+  }
+
+  /** For each pattern the labels of a node that match. */
+  #matchedIn(labels: Readonly<Record<string, string>>): Map<string, string[]> {
+    const matched = new Map<string, string[]>();
+    if (this.#globs.length === 0) return matched;
+    for (const key of Object.keys(labels)) {
+      for (const glob of this.#globsFor(key)) {
+        const keys = matched.get(glob);
+        if (keys) keys.push(key);
+        else matched.set(glob, [key]);
+      }
+    }
+    return matched;
+  }
+
+  #globsFor(key: string): readonly string[] {
+    const known = this.#matchedByKey.get(key);
+    if (known) return known;
+    const globs = this.#globs.filter((glob) => globMatches(glob, key));
+    if (this.#matchedByKey.size >= MATCHED_KEYS_MAX) this.#matchedByKey.clear();
+    this.#matchedByKey.set(key, globs);
+    return globs;
+  }
+
+  readonly #derivedByGlob = new Map<string, readonly string[]>();
+
+  #derivedMatching(glob: string): readonly string[] {
+    const known = this.#derivedByGlob.get(glob);
+    if (known) return known;
+    const labels = [...this.labels].filter((label) => globMatches(glob, label));
+    this.#derivedByGlob.set(glob, labels);
+    return labels;
+  }
+
+  /** Those that are left out are never answered, and hold. */
+  #unasked(questions: readonly string[]): RuleProblem[] {
+    if (questions.length === 0) return [];
+    const rule = this.rules.find((each) => termsOf(each).some((term) => questionOf(term) === questions[0]));
+    const problem = `asks for ${questions[0]}: no more than ${QUESTIONS_MAX} modules and flags in all rules are answered`;
+    return [{ file: rule?.file ?? '', problem }];
+  }
+}
+
+function termsOf({ conditions = [] }: Rule): Term[] {
+  return conditions.flatMap(({ literals }) => literals.map(({ term }) => term));
+}
+
+function isAsked({ key }: { key: string }, label: string): boolean {
+  return isGlob(key) ? globMatches(key, label) : key === label;
+}

@@ -1,0 +1,129 @@
+import { Backoff } from '@rollcall/common/backoff.ts';
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { listPages } from '../kube/list-pages.ts';
+import type { Node } from '../kube/objects.ts';
+import type { KeyRegistry } from '../setup/keys/key-registry.ts';
+import { serviceKeysOn } from './labelers/service-keys.ts';
+
+const PAGE_SIZE = 500;
+const LIST_TIMEOUT_MS = 60_000;
+/** Twice as long each time. */
+const LOOK_AGAIN_MS = 30_000;
+const LOOK_AGAIN_MAX_MS = 600_000;
+/** How often those that came since are looked at, each once. */
+const NEW_NODES_MS = 5000;
+
+export type StrayTaintsOptions = {
+  client: KubeClient;
+  fleet: Fleet;
+  keys: KeyRegistry;
+  /** One look is enough where nothing comes of it. */
+  dryRun: boolean;
+  clock: Clock;
+  logger: Logger;
+  /** Until this replica no longer leads. */
+  signal: AbortSignal;
+};
+
+/**
+ * Looks for taints and conditions of ours where none are kept: a predecessor, rollcall with another gate, or a service that
+ * is none any more may have left them, and the watch, which is for metadata only, does not show them. Hands them to the
+ * fleet until a list shows none. Nodes that come after the first list are looked at one by one: the startup taint comes with a Node.
+ */
+export async function findStrayTaints(options: StrayTaintsOptions): Promise<void> {
+  const { dryRun, clock, signal } = options;
+  const backoff = new Backoff({ baseMs: LOOK_AGAIN_MS, maxMs: LOOK_AGAIN_MAX_MS, random: () => 1 });
+  const seen = new Set<string>();
+  let dueMs = clock.monotonic();
+  let isListed = false;
+  while (!signal.aborted) {
+    if (clock.monotonic() >= dueMs) {
+      const found = await tryAll(options, seen);
+      isListed ||= found !== undefined;
+      if (dryRun && isListed) return;
+      dueMs = found === 0 ? Number.POSITIVE_INFINITY : clock.monotonic() + backoff.next();
+    }
+    await sleep(clock, NEW_NODES_MS, signal);
+    // Before there was a list, all of them are new.
+    if (isListed) await lookAtNew(options, seen);
+  }
+}
+
+/** `undefined` where it could not be seen. */
+async function tryAll(options: StrayTaintsOptions, seen: Set<string>): Promise<number | undefined> {
+  const { logger, signal } = options;
+  try {
+    const found = await lookAtAll(options, seen);
+    if (found > 0) logger.info({ nodes: found }, 'Found taints or conditions that nobody writes any more');
+    return found;
+  } catch (err) {
+    if (!signal.aborted) logger.warn({ err }, 'Failed to look for taints that nobody writes any more');
+    return undefined;
+  }
+}
+
+/** Returns how many Nodes have such a taint. `seen` gets the uids of all. */
+async function lookAtAll(options: StrayTaintsOptions, seen: Set<string>): Promise<number> {
+  const { client, fleet, signal } = options;
+  const request = {
+    path: '/api/v1/nodes',
+    selectors: {},
+    accept: 'application/json',
+    pageSize: PAGE_SIZE,
+    timeoutMs: LIST_TIMEOUT_MS,
+    signal,
+  };
+  let found = 0;
+  await listPages(client, request, (page) => {
+    for (const node of page as Node[]) {
+      seen.add(node.metadata.uid);
+      const stray = isStray(node, options);
+      if (stray) found += 1;
+      // One that is known or listed, and is not there any more, was removed by somebody else.
+      const known = fleet.node(node.metadata.name);
+      if (stray || (known && (known.taints || isListing(known)))) fleet.noteStrays(node);
+    }
+  });
+  return found;
+}
+
+async function lookAtNew(options: StrayTaintsOptions, seen: Set<string>): Promise<void> {
+  const { client, fleet, logger, signal } = options;
+  const present = fleet.nodeNames().flatMap((name) => fleet.node(name) ?? []);
+  const uids = new Set(present.map(({ uid }) => uid));
+  for (const uid of seen) if (!uids.has(uid)) seen.delete(uid);
+  for (const { name, uid } of present.filter((node) => !seen.has(node.uid))) {
+    try {
+      const path = `/api/v1/nodes/${encodeURIComponent(name)}`;
+      const request = { method: 'GET', path, accept: 'application/json', timeoutMs: LIST_TIMEOUT_MS, signal } as const;
+      const node = await client.request<Node>(request);
+      if (isStray(node, options)) fleet.noteStrays(node);
+      seen.add(uid);
+    } catch (err) {
+      // It may be gone by now. If not, it is looked at again.
+      if (!signal.aborted) logger.debug({ node: name, err }, 'Failed to look at the taints of a new node');
+    }
+  }
+}
+
+function isListing(node: ObservedNode): boolean {
+  const { taints, conditions } = serviceKeysOn(node);
+  return taints.size + conditions.size + ownedConditions(node) > 0;
+}
+
+function ownedConditions({ conditionOwners }: ObservedNode): number {
+  return conditionOwners?.ours.size ?? 0;
+}
+
+function isStray({ metadata, spec, status }: Node, { keys, fleet }: StrayTaintsOptions): boolean {
+  const known = fleet.node(metadata.name);
+  const listed = known && serviceKeysOn(known);
+  const isOurs = (key: string) => listed?.taints.has(key) === true || keys.entryOf('taint', key) !== undefined;
+  if (spec?.taints?.some(({ key }) => isOurs(key))) return true;
+  if (known && ownedConditions(known) > 0) return true;
+  return status?.conditions?.some(({ type }) => listed?.conditions.has(type)) === true;
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { nodeRecord } from '../fleet/node-record.test-fixtures.ts';
+import { observed } from './intent/plan-node.test-fixtures.ts';
+import { TakenLabels } from './taken-labels.ts';
+
+const had = observed({ a: 'gold', b: 'true', kept: 'true', ignored: 'true' });
+const has = observed({ kept: 'true' });
+const n = nodeRecord();
+
+function taken(): TakenLabels {
+  const labels = new TakenLabels((key) => ['ignored'].includes(key));
+  labels.took(n, ['a', 'b', 'kept', 'ignored', 'absent'], had, has);
+  return labels;
+}
+
+test('what a removal took is remembered with its value, but for what nobody is evicted for', () => {
+  expect(taken().of(n)).toEqual({ a: 'gold', b: 'true' });
+});
+
+test('it is not remembered of another node, nor of this one in another term', () => {
+  expect(taken().of(nodeRecord())).toBeUndefined();
+});
+
+test('several removals add up', () => {
+  const labels = taken();
+  labels.took(n, ['kept'], has, observed({}));
+  expect(labels.of(n)).toEqual({ a: 'gold', b: 'true', kept: 'true' });
+});
+
+test('it is forgotten when it is noted, or is back, with the same value', () => {
+  const labels = taken();
+  labels.noted(n, { a: 'silver', b: 'true' });
+  expect(labels.of(n)).toEqual({ a: 'gold' });
+  labels.seen(n, observed({ a: 'silver' }));
+  expect(labels.of(n)).toEqual({ a: 'gold' });
+  labels.seen(n, had);
+  expect(labels.of(n)).toBeUndefined();
+});

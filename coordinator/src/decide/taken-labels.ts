@@ -1,0 +1,40 @@
+import type { NodeRecord } from '../fleet/node-record.ts';
+import type { ObservedNode } from '../fleet/observed-node.ts';
+
+/**
+ * Labels that were removed by requests of their own, with the values that they had, until a write has noted that on the
+ * Node: it no longer tells by itself. A program that ends in between never notes them.
+ */
+export class TakenLabels {
+  readonly #isIgnored: (label: string) => boolean;
+  readonly #nodes = new WeakMap<NodeRecord, Record<string, string>>();
+
+  constructor(isIgnored: (label: string) => boolean) {
+    this.#isIgnored = isIgnored;
+  }
+
+  of(record: NodeRecord): Readonly<Record<string, string>> | undefined {
+    return this.#nodes.get(record);
+  }
+
+  /** Those of `keys` that a node had and has no more. */
+  took(record: NodeRecord, keys: readonly string[], before: ObservedNode, after: ObservedNode): void {
+    const gone = keys.flatMap((key) => {
+      const value = before.labels[key];
+      return value === undefined || after.labels[key] === value || this.#isIgnored(key) ? [] : [[key, value]];
+    });
+    if (gone.length > 0) this.#nodes.set(record, { ...this.#nodes.get(record), ...Object.fromEntries(gone) });
+  }
+
+  /** Those that are back are not taken any more. */
+  seen(record: NodeRecord, { labels }: ObservedNode): void {
+    this.noted(record, labels);
+  }
+
+  /** These, with these values, are not to be remembered any more. */
+  noted(record: NodeRecord, noted: Readonly<Record<string, string>>): void {
+    const left = Object.entries(this.#nodes.get(record) ?? {}).filter(([key, value]) => noted[key] !== value);
+    if (left.length > 0) this.#nodes.set(record, Object.fromEntries(left));
+    else this.#nodes.delete(record);
+  }
+}

@@ -1,0 +1,119 @@
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
+import type { NodeSnapshot } from '../fleet/snapshot.ts';
+import { hasStarted, startedServices } from '../fleet/started-services.ts';
+import type { KeyRegistry } from '../setup/keys/key-registry.ts';
+import { selects } from '../setup/label-selector.ts';
+import type { Service } from '../setup/services.ts';
+import { valueOn } from './intent/changes.ts';
+import { type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
+import type { Rules } from './labelers/implied-labels.ts';
+import { createLabelers, type LabelerOptions } from './labelers/index.ts';
+import type { JudgedNode, Labelers } from './labelers/labeler.ts';
+import type { Witness } from './node-facts.ts';
+import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
+import { judgeService } from './readiness/verdict.ts';
+
+/** What would be configured. What is left as it is, is the very same as it is now. */
+export type Proposal = {
+  services: readonly Service[];
+  /** With the keys of these services. */
+  keys: KeyRegistry;
+  rules: Rules | undefined;
+  /** The set that would count for a pool. */
+  poolLabelSet: (pool: string | undefined) => ObservedPoolLabelSet | undefined;
+};
+
+/** That a key would not be what it is to be now; a value is `undefined` where it is, or would be, absent. */
+export type ProposedChange = {
+  kind: Exclude<IntentEntry['kind'], 'annotation'>;
+  key: string;
+  from: string | undefined;
+  to: string | undefined;
+  reason: string;
+};
+
+/** What would become of nodes if something else were configured. Guards that delay are left out of it. */
+export class WhatIf {
+  readonly #proposal: Proposal;
+  readonly #current: readonly Service[];
+  readonly #labelers: Labelers;
+  readonly #nowMs: number;
+
+  /** `nowMs` is monotonic. */
+  constructor(options: Omit<LabelerOptions, 'mayTaint'>, proposal: Proposal, nowMs: number) {
+    const { services, keys, rules } = proposal;
+    this.#proposal = proposal;
+    this.#current = options.services();
+    this.#nowMs = nowMs;
+    this.#labelers = createLabelers({
+      ...options,
+      services: () => services,
+      keys,
+      rules: rules && (() => rules),
+      delay: (claims) => [...claims],
+      mayTaint: () => true,
+    });
+  }
+
+  changesOn({ node, judged, intent }: Pick<Witness, 'node' | 'judged' | 'intent'>): ProposedChange[] {
+    const { poolLabelSet } = this.#proposal;
+    const then: JudgedNode = {
+      ...judged,
+      readiness: this.#readinessOn(judged),
+      poolLabelSet: poolLabelSet(judged.pool),
+    };
+    return differences(node, intent, intentOf(this.#labelers, then));
+  }
+
+  #readinessOn(judged: JudgedNode): NodeReadiness {
+    const readiness = new Map<string, ServiceReadiness>();
+    const started = startedServices(judged);
+    for (const service of this.#proposal.services) {
+      if (!selects(service.nodeSelector, judged.labels)) continue;
+      const before = this.#current.find(({ name }) => name === service.name);
+      const known = before === service ? judged.readiness.get(service.name) : undefined;
+      readiness.set(service.name, known ?? this.#judge(service, before, hasStarted(service, started), judged));
+    }
+    return readiness;
+  }
+
+  /** By what is known. No agent has asked by another probe yet: what its probe will say, nobody knows. */
+  #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
+    if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', sinceMs: 0 };
+    const isSameProbe = JSON.stringify(before?.probe) === JSON.stringify(service.probe);
+    const services = new Map(snapshot.services);
+    if (!isSameProbe) services.delete(service.name);
+    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#nowMs), sinceMs: 0 };
+  }
+}
+
+function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): ProposedChange[] {
+  const changes: ProposedChange[] = [];
+  for (const id of new Set([...now.keys(), ...then.keys()])) {
+    const [nowEntry, thenEntry] = [now.get(id), then.get(id)];
+    const { kind, key } = thenEntry ?? nowEntry ?? { kind: 'annotation' as const, key: '' };
+    // What rollcall notes for itself follows from the rest.
+    if (kind === 'annotation') continue;
+    const from = outcome(node, { kind, key }, nowEntry);
+    const to = outcome(node, { kind, key }, thenEntry);
+    if (from === to) continue;
+    changes.push({ kind, key, from, to, reason: thenEntry?.reason ?? 'nothing asks for it any more' });
+  }
+  return changes;
+}
+
+/** What would be on the node in the end. */
+function outcome(
+  node: ObservedNode,
+  { kind, key }: Pick<ProposedChange, 'kind' | 'key'>,
+  entry: IntentEntry | undefined,
+): string | undefined {
+  const there = valueOn(node, kind, key);
+  const isOursAlone = kind === 'label' && node.owned.labels.has(key) && node.shared?.has(key) !== true;
+  if (!entry) return isOursAlone ? undefined : there;
+  const { stance, value, effect = 'NoSchedule', ownership } = entry;
+  if (stance === 'hold') return there;
+  if (stance === 'want') return kind === 'taint' ? `${value}:${effect}` : value;
+  return ownership === 'exclusive' || isOursAlone || kind === 'condition' ? undefined : there;
+}

@@ -1,0 +1,198 @@
+import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { describe, expect, test } from 'vitest';
+import { Boots } from './boots.ts';
+import { CommonDevices } from './common-devices.ts';
+
+const since = '2026-01-01T00:00:00Z';
+const WINDOW_MS = 30_000;
+
+function heartbeat(boot: string, sequence: number, digest = 'd1'): Heartbeat {
+  return { node: 'n', boot, sequence, digest };
+}
+
+function full(boot: string, sequence: number, options: { ready?: boolean; digest?: string } = {}): FullReport {
+  const services = [{ name: 'ws-daemon', ready: options.ready ?? true, since, evidence: 'tcp' }];
+  return { ...heartbeat(boot, sequence, options.digest), services, devices: [], facts: {} };
+}
+
+/** A pod that was created then; of one that is not watched only the token tells. */
+function pod(uid: string, podCreatedMs: number | undefined, issuedAtSeconds = 0) {
+  return { pod: { name: uid, uid }, podCreatedMs, issuedAtSeconds };
+}
+
+const OLD = pod('old', 1000);
+const NEW = pod('new', 2000);
+
+function heard() {
+  const boots = new Boots(WINDOW_MS, new CommonDevices());
+  return { boots, ready: () => boots.content?.services[0]?.ready };
+}
+
+describe('one agent', () => {
+  test('is heard by heartbeats once its content is known', () => {
+    const { boots } = heard();
+    expect(boots.admit(heartbeat('a', 1), OLD, 0)).toBe('unknown-digest');
+    expect(boots.admit(full('a', 2), OLD, 0)).toBe('content');
+    expect(boots.admit(heartbeat('a', 3), OLD, 0)).toBe('heartbeat');
+    expect(boots.admit(heartbeat('a', 4, 'd2'), OLD, 0)).toBe('unknown-digest');
+  });
+
+  test('cannot go back: an old or repeated sequence is ignored', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 5), OLD, 0);
+    expect(boots.admit(full('a', 5, { ready: false }), OLD, 0)).toBe('ignored');
+    expect(boots.admit(full('a', 4, { ready: false }), OLD, 0)).toBe('ignored');
+    expect(ready()).toBe(true);
+  });
+
+  test('that says goodbye is taken at its word, with what it says or without', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 1), OLD, 0);
+    expect(boots.admit({ ...heartbeat('a', 2), leaving: true }, OLD, 0)).toBe('leaving');
+    const other = heard();
+    expect(other.boots.admit({ ...heartbeat('a', 2), leaving: true }, OLD, 0)).toBe('leaving');
+    expect(other.boots.admit({ ...full('a', 3), leaving: true }, OLD, 0)).toBe('leaving');
+    expect([ready(), other.ready()]).toEqual([true, true]);
+  });
+
+  test('that was silent for long is heard again as it was', () => {
+    const { boots } = heard();
+    boots.admit(full('a', 1), OLD, 0);
+    expect(boots.admit(heartbeat('a', 2), OLD, 10 * WINDOW_MS)).toBe('heartbeat');
+  });
+
+  test('says the very same where it repeats itself', () => {
+    const { boots } = heard();
+    const report = (sequence: number, cpu = 'x') => ({ ...full('a', sequence), facts: { cpu } });
+    boots.admit(report(1), OLD, 0);
+    const before = boots.content;
+    boots.admit(report(2), OLD, 0);
+    for (const part of ['facts', 'devices', 'services', 'unread'] as const) {
+      expect(boots.content?.[part]).toBe(before?.[part]);
+    }
+    boots.admit(report(3, 'y'), OLD, 0);
+    expect(boots.content?.facts).toEqual({ cpu: 'y' });
+  });
+});
+
+describe('of two agents that overlap', () => {
+  test('that of the newer pod counts, whichever is heard first', () => {
+    for (const order of ['old first', 'new first']) {
+      const { boots, ready } = heard();
+      if (order === 'old first') boots.admit(full('a', 1, { ready: false }), OLD, 0);
+      expect(boots.admit(full('b', 1), NEW, 0)).toBe('content');
+      expect(boots.admit(full('a', 2, { ready: false }), OLD, 0)).toBe('beside');
+      expect(ready()).toBe(true);
+    }
+  });
+
+  test('that with the later token counts, where the pods are not watched', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('b', 7), pod('new', undefined, 20), 0);
+    expect(boots.admit(full('a', 100, { ready: false }), pod('old', undefined, 10), 0)).toBe('beside');
+    // Tokens are renewed.
+    expect(boots.admit(heartbeat('a', 101), pod('old', undefined, 30), 0)).toBe('beside');
+    expect(ready()).toBe(true);
+  });
+
+  test('the later of one pod counts: its container was restarted', () => {
+    const { boots } = heard();
+    boots.admit(full('a', 100), OLD, 0);
+    expect(boots.admit(full('b', 1), OLD, 0)).toBe('content');
+    expect(boots.admit(full('a', 101), OLD, 0)).toBe('beside');
+  });
+
+  test('what the first saw stays true until the second has said what it sees', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 1), OLD, 0);
+    expect(boots.admit(heartbeat('b', 1), NEW, 0)).toBe('unknown-digest');
+    expect(ready()).toBe(true);
+    expect(boots.admit(full('b', 2, { ready: false }), NEW, 0)).toBe('content');
+    expect(ready()).toBe(false);
+  });
+});
+
+describe('an agent that did not count counts again', () => {
+  function overlapping() {
+    const staged = heard();
+    staged.boots.admit(full('a', 1, { ready: false }), OLD, 0);
+    staged.boots.admit(full('b', 1), NEW, 0);
+    expect(staged.ready()).toBe(true);
+    return staged;
+  }
+
+  test('once the newer one says goodbye', () => {
+    const { boots, ready } = overlapping();
+    expect(boots.admit({ ...heartbeat('b', 2), leaving: true }, NEW, 0)).toBe('beside');
+    expect(ready()).toBe(false);
+    expect(boots.admit(heartbeat('a', 2), OLD, 0)).toBe('heartbeat');
+  });
+
+  test('once the pod of the newer one is gone', () => {
+    const { boots, ready } = overlapping();
+    expect(boots.podGone('new', 0)).toBe(false);
+    expect(ready()).toBe(false);
+    expect(boots.podGone('old', 0)).toBe(true);
+    expect(ready()).toBe(false);
+  });
+
+  test('once the newer one was silent for a window', () => {
+    const { boots, ready } = overlapping();
+    expect(boots.admit(heartbeat('a', 2), OLD, WINDOW_MS - 1)).toBe('beside');
+    expect(ready()).toBe(true);
+    expect(boots.admit(heartbeat('a', 3), OLD, WINDOW_MS)).toBe('heartbeat');
+    expect(ready()).toBe(false);
+  });
+
+  test('when it said nothing for a window itself, as soon as it has said what it sees', () => {
+    const { boots, ready } = overlapping();
+    boots.admit(heartbeat('b', 2), NEW, WINDOW_MS);
+    boots.admit({ ...heartbeat('b', 3), leaving: true }, NEW, WINDOW_MS);
+    expect(ready()).toBe(true);
+    expect(boots.admit(heartbeat('a', 2), OLD, WINDOW_MS)).toBe('unknown-digest');
+    expect(boots.admit(full('a', 3, { ready: false }), OLD, WINDOW_MS)).toBe('content');
+    expect(ready()).toBe(false);
+  });
+
+  test('and not by what it said before', () => {
+    const { boots } = overlapping();
+    boots.admit(heartbeat('a', 9), OLD, 0);
+    boots.podGone('new', 0);
+    expect(boots.admit(full('a', 8), OLD, 0)).toBe('ignored');
+  });
+});
+
+test('the boot that counts is remembered however many come and go beside it, and so are the last', () => {
+  const { boots } = heard();
+  boots.admit(full('counts', 5), NEW, 0);
+  for (let index = 0; index < 20; index += 1) boots.admit(full(`boot ${index}`, 5), OLD, 0);
+  expect(boots.admit(full('counts', 5), NEW, 0)).toBe('ignored');
+  expect(boots.admit(full('boot 19', 5), OLD, 0)).toBe('ignored');
+  expect(boots.admit(full('boot 13', 5), OLD, 0)).toBe('ignored');
+  expect(boots.admit(full('boot 12', 5), OLD, 0)).toBe('beside');
+});
+
+describe('of agents that all left', () => {
+  const both = (last: 'old' | 'new') => {
+    const boots = new Boots(WINDOW_MS, new CommonDevices());
+    boots.admit(full('a', 1, { ready: false }), OLD, 0);
+    boots.admit(full('b', 1, { ready: true }), NEW, last === 'new' ? 1 : 0);
+    boots.admit({ ...heartbeat('b', 2), leaving: true }, NEW, last === 'new' ? 1 : 0);
+    if (last === 'old') boots.admit(heartbeat('a', 2), OLD, 1);
+    boots.podGone('old', 2);
+    return boots.content?.services[0]?.ready;
+  };
+
+  test('the one that spoke last counts', () => {
+    expect(both('new')).toBe(true);
+    expect(both('old')).toBe(false);
+  });
+});
+
+test('a newer boot of a pod ends the one before it, which had no time for a goodbye', () => {
+  const boots = new Boots(WINDOW_MS, new CommonDevices());
+  boots.admit(full('a', 1, { ready: false }), OLD, 0);
+  boots.admit(full('b', 1, { ready: true }), OLD, 1);
+  expect(boots.admit({ ...heartbeat('b', 2), leaving: true }, OLD, 2)).toBe('leaving');
+  expect(boots.content?.services[0]?.ready).toBe(true);
+});

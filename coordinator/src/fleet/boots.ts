@@ -1,0 +1,163 @@
+import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
+import type { CommonDevices } from './common-devices.ts';
+
+/** Who sent a report, as the API server vouches for it. */
+export type ReportIdentity = {
+  node: string;
+  nodeUid: string;
+  pod?: { name: string; uid: string };
+  /** Seconds since the epoch; when the token was issued. Absent when the token does not say. */
+  issuedAtSeconds?: number;
+};
+
+/**
+ * What became of a report. `ignored`: it is old. `beside`: it is of an agent that is alive and does not count, as a newer
+ * one does. `leaving`: nobody is left to speak for the node. `unknown-digest`: a heartbeat for content that is not here;
+ * the agent is alive, but must send it in full.
+ */
+export type Admission = 'content' | 'heartbeat' | 'leaving' | 'beside' | 'unknown-digest' | 'ignored';
+
+/** One run of an agent. */
+type Boot = {
+  id: string;
+  podUid: string | undefined;
+  /** By the wall clock: when its pod was created, or where that is not known, its token was issued. */
+  bornMs: number;
+  sequence: number;
+  heardMs: number;
+  /** It said goodbye, or its pod is gone. */
+  left: boolean;
+  digest: string | undefined;
+  content: ReportContent | undefined;
+};
+
+/** What is known of the sender of a report: `podCreatedMs` by the wall clock, where the pod is watched. */
+export type Sender = Pick<ReportIdentity, 'pod' | 'issuedAtSeconds'> & { podCreatedMs?: number | undefined };
+
+/** Two agents overlap in a rolling update; eight generations within one term are plenty. */
+const BOOTS_MAX = 8;
+
+/** What is as it was, is the very same: others hold on to it, and compare by it. */
+function kept<T>(before: T | undefined, now: T): T {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(now) ? before : now;
+}
+
+/**
+ * What the agents of one node said. Two of them overlap in a rolling update, which may be undone, so that reports of
+ * different boots arrive mixed: the newer pod counts, and within one pod the newest boot. Of those that left or fell
+ * silent none counts while another is alive.
+ */
+export class Boots {
+  readonly #windowMs: number;
+  readonly #devices: CommonDevices;
+  /** In the order in which they were first heard. */
+  #boots: Boot[] = [];
+  #counts: Boot | undefined;
+
+  /** `windowMs`: after how long without a report a boot is silent. */
+  constructor(windowMs: number, devices: CommonDevices) {
+    this.#windowMs = windowMs;
+    this.#devices = devices;
+  }
+
+  /** `nowMs` by the monotonic clock. */
+  admit(report: FullReport | Heartbeat, sender: Sender, nowMs: number): Admission {
+    const boot = this.#bootOf(report.boot, sender, nowMs);
+    if (report.sequence <= boot.sequence) return 'ignored';
+    boot.sequence = report.sequence;
+    boot.heardMs = nowMs;
+    boot.bornMs = sender.podCreatedMs ?? boot.bornMs;
+    boot.left = report.leaving === true;
+    if ('services' in report) {
+      boot.content = this.#shared(report);
+      boot.digest = report.digest;
+    }
+    const isKnown = boot.content !== undefined && boot.digest === report.digest;
+    this.#choose(nowMs);
+    if (this.#isAlone(boot)) return 'leaving';
+    if (!isKnown) return 'unknown-digest';
+    if (this.#counts !== boot) return 'beside';
+    return 'services' in report ? 'content' : 'heartbeat';
+  }
+
+  /** A pod that is gone has said goodbye. Whether nobody is left who speaks for the node. */
+  podGone(podUid: string, nowMs: number): boolean {
+    for (const boot of this.#boots) if (boot.podUid === podUid) boot.left = true;
+    this.#choose(nowMs);
+    return !this.#boots.some((boot) => this.#isAlive(boot, nowMs));
+  }
+
+  /** What the boot that counts said last. Parts of it that a later report repeats are the very same objects then. */
+  get content(): ReportContent | undefined {
+    return this.#counts?.content;
+  }
+
+  #bootOf(id: string, { pod, podCreatedMs, issuedAtSeconds = 0 }: Sender, nowMs: number): Boot {
+    const known = this.#boots.find((boot) => boot.id === id);
+    if (known) return known;
+    const boot: Boot = {
+      id,
+      podUid: pod?.uid,
+      bornMs: podCreatedMs ?? issuedAtSeconds * 1000,
+      sequence: Number.NEGATIVE_INFINITY,
+      heardMs: nowMs,
+      left: false,
+      digest: undefined,
+      content: undefined,
+    };
+    // The containers of a pod do not overlap: whoever runs there now, those before it have ended, with or without a word.
+    for (const other of this.#boots) if (pod && other.podUid === pod.uid) other.left = true;
+    if (this.#boots.length === BOOTS_MAX) this.#dropOne(nowMs);
+    this.#boots.push(boot);
+    return boot;
+  }
+
+  #dropOne(nowMs: number): void {
+    const others = this.#boots.filter((boot) => boot !== this.#counts);
+    const dropped = others.find((boot) => !this.#isAlive(boot, nowMs)) ?? others[0];
+    this.#boots = this.#boots.filter((boot) => boot !== dropped);
+  }
+
+  /** The newest of those that are alive and have said what they see; while there is none, who spoke last. */
+  #choose(nowMs: number): void {
+    let newest: Boot | undefined;
+    let last = this.#counts;
+    for (const boot of this.#boots) {
+      if (!boot.content) continue;
+      if (this.#isAlive(boot, nowMs) && boot.bornMs >= (newest?.bornMs ?? 0)) newest = boot;
+      if (last === undefined || boot.heardMs > last.heardMs) last = boot;
+    }
+    this.#counts = newest ?? last;
+    for (const boot of this.#boots) {
+      if (boot === this.#counts || boot === last || this.#isAlive(boot, nowMs)) continue;
+      // Should it come back, it is asked.
+      boot.content = undefined;
+      boot.digest = undefined;
+    }
+  }
+
+  #isAlive({ left, heardMs }: Boot, nowMs: number): boolean {
+    return !left && nowMs - heardMs < this.#windowMs;
+  }
+
+  /** It leaves, and what it said is all that there is. */
+  #isAlone(boot: Boot): boolean {
+    return boot.left && (this.#counts === boot || this.#counts === undefined);
+  }
+
+  #shared({ services, devices, unread = [], facts, answers = {}, version, servicesDigest }: FullReport): ReportContent {
+    const before = this.content;
+    return {
+      services: kept(before?.services, services),
+      devices: kept(
+        before?.devices,
+        devices.map((device) => this.#devices.intern(device)),
+      ),
+      unread: kept(before?.unread, unread),
+      facts: kept(before?.facts, facts),
+      answers: kept(before?.answers, answers),
+      ...(version === undefined ? {} : { version }),
+      ...(servicesDigest === undefined ? {} : { servicesDigest }),
+    };
+  }
+}

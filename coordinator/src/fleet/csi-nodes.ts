@@ -1,0 +1,51 @@
+import type { CsiNode } from '../kube/objects.ts';
+
+/** Which CSI drivers are on a node. */
+export type ObservedCsiNode = {
+  name: string;
+  /** Uid of the Node that it is of: it outlives one that is made anew under the same name. */
+  nodeUid: string;
+  drivers: readonly string[];
+};
+
+export function observeCsiNode({ metadata, spec }: CsiNode): ObservedCsiNode {
+  const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Node');
+  return {
+    name: metadata.name,
+    nodeUid: owner?.uid ?? '',
+    drivers: spec?.drivers?.map(({ name }) => name).sort() ?? [],
+  };
+}
+
+/** The CSINodes, by node. `undefined` for all while they are not known. */
+export class CsiNodes {
+  readonly #byName = new Map<string, ObservedCsiNode>();
+  readonly #onChange: (node: string) => void;
+  known = false;
+
+  constructor(onChange: (node: string) => void) {
+    this.#onChange = onChange;
+  }
+
+  of(node: string): ObservedCsiNode | undefined {
+    return this.#byName.get(node);
+  }
+
+  replace(all: readonly ObservedCsiNode[]): void {
+    this.known = true;
+    const listed = new Set(all.map(({ name }) => name));
+    for (const each of all) this.upsert(each);
+    for (const name of [...this.#byName.keys()]) if (!listed.has(name)) this.remove({ name });
+  }
+
+  upsert(next: ObservedCsiNode): void {
+    const before = this.#byName.get(next.name);
+    this.#byName.set(next.name, next);
+    const isSame = before?.nodeUid === next.nodeUid && before.drivers.join() === next.drivers.join();
+    if (!isSame) this.#onChange(next.name);
+  }
+
+  remove({ name }: Pick<ObservedCsiNode, 'name'>): void {
+    if (this.#byName.delete(name)) this.#onChange(name);
+  }
+}

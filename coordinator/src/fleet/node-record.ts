@@ -1,0 +1,30 @@
+import type { Service } from '../setup/services.ts';
+import type { Boots } from './boots.ts';
+import type { ShownMachine } from './machines.ts';
+import type { Presence } from './presence.ts';
+
+/**
+ * One node in one term: what was heard of it, and what everybody else remembers of it. It begins with the uid of a Node,
+ * or with the term, and ends with either; nothing of it is carried over.
+ *
+ * Whoever has something to remember of a node keeps it in a `WeakMap` by this record, and need not forget it.
+ */
+export class NodeRecord {
+  readonly name: string;
+  readonly uid: string;
+  readonly boots: Boots;
+  /** How well its agent is heard; of `freshness.ts`. */
+  readonly presence: Presence = { stage: 'absent', pool: undefined, heard: false, sinceMs: 0 };
+  /** What the machine is like; of `machines.ts`. */
+  machine: ShownMachine | undefined;
+  /** Since when its agent is told of which services; of `told.ts`. */
+  told: ReadonlyMap<Service, number> = new Map();
+  /** The Node is gone, or the term is over. For those who have records in a queue. */
+  ended = false;
+
+  constructor(name: string, uid: string, boots: Boots) {
+    this.name = name;
+    this.uid = uid;
+    this.boots = boots;
+  }
+}

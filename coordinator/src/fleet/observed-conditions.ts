@@ -1,0 +1,96 @@
+import { FIELD_MANAGER, KUBELET_CONDITIONS } from '@rollcall/common/well-known.ts';
+import type { ManagedFieldsEntry, Node, NodeCondition } from '../kube/objects.ts';
+
+export type { NodeCondition };
+
+/** A condition of a Node, and where it is in the list. */
+export type ObservedCondition = Required<NodeCondition> & { index: number };
+
+/** Whose the conditions of a Node are, by their types. */
+export type ConditionOwners = {
+  /** What rollcall applied. */
+  ours: ReadonlySet<string>;
+  /** What others brought, whether rollcall did or not: the names of their field managers, separated by commas. */
+  rivals: ReadonlyMap<string, string>;
+  /** Where in managedFields it says what is ours; -1 where it does not. */
+  entry: number;
+  /** Of what somebody changed a field, or nobody knows who brought it: that gives way to force alone. */
+  touched: ReadonlySet<string>;
+};
+
+export const NO_CONDITION_OWNERS: ConditionOwners = {
+  ours: new Set(),
+  entry: -1,
+  rivals: new Map(),
+  touched: new Set(),
+};
+
+/** The API server invents the other for what was there when managedFields were empty. */
+const NOBODY: ReadonlySet<string> = new Set([FIELD_MANAGER, 'before-first-apply']);
+const KEY = /^k:\{"type":"(.*)"\}$/;
+
+/** All but those of kubelets, which are never ours and come with each heartbeat; `undefined` of a Node that is not whole. */
+export function observeConditions(
+  { status }: Node,
+  intern: (text: string) => string,
+): readonly ObservedCondition[] | undefined {
+  return status?.conditions
+    ?.map(({ type, status: is, reason = '', message = '', lastTransitionTime = null }, index) => ({
+      type: intern(type),
+      status: intern(is),
+      reason: intern(reason),
+      message,
+      lastTransitionTime,
+      index,
+    }))
+    .filter(({ type }) => !KUBELET_CONDITIONS.includes(type));
+}
+
+/** By managedFields, which metadata alone has as well. */
+export function conditionOwners(managedFields: readonly ManagedFieldsEntry[]): ConditionOwners {
+  const ours = new Set<string>();
+  const rivals = new Map<string, string>();
+  const touched = new Set<string>();
+  let entry = -1;
+  for (const [index, { manager = '', operation, fieldsV1 }] of managedFields.entries()) {
+    const isOurs = manager === FIELD_MANAGER && operation === 'Apply';
+    const status = fieldsV1?.['f:status'] as Record<string, Record<string, unknown>> | undefined;
+    for (const [field, fields] of Object.entries(status?.['f:conditions'] ?? {})) {
+      const type = KEY.exec(field)?.[1];
+      if (type === undefined || KUBELET_CONDITIONS.includes(type)) continue;
+      if (isOurs) {
+        ours.add(type);
+        entry = index;
+      } else if (NOBODY.has(manager) || !isWhole(fields)) touched.add(type);
+      else rivals.set(type, [rivals.get(type), manager].filter((each) => each !== undefined).join(', '));
+    }
+  }
+  return ours.size + rivals.size + touched.size === 0 ? NO_CONDITION_OWNERS : { ours, entry, rivals, touched };
+}
+
+/** Whether a field manager owns the entry itself, and not only something in it. */
+function isWhole(fields: unknown): boolean {
+  return Object.hasOwn(Object(fields), '.');
+}
+
+/** Whether nothing differs that matters: when a condition became so, and where in the list it is, follows the rest. */
+export function sameConditions(
+  a: readonly ObservedCondition[] | undefined,
+  b: readonly ObservedCondition[] | undefined,
+): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  const isSame = (one: ObservedCondition, other: ObservedCondition | undefined) =>
+    one.type === other?.type && one.status === other.status && one.reason === other.reason;
+  return a.length === b.length && a.every((each, index) => isSame(each, b[index]));
+}
+
+export function sameOwners(a: ConditionOwners, b: ConditionOwners): boolean {
+  if (a === b) return true;
+  const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>) => one.symmetricDifference(other).size === 0;
+  return (
+    isSame(a.ours, b.ours) &&
+    isSame(a.touched, b.touched) &&
+    a.rivals.size === b.rivals.size &&
+    [...a.rivals].every(([type, rival]) => b.rivals.get(type) === rival)
+  );
+}

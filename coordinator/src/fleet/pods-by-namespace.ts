@@ -1,0 +1,71 @@
+import { NodeIndex, type Placed } from './node-index.ts';
+
+export type PodsByNamespaceOptions<T> = {
+  onChange: (previous: T | undefined, next: T | undefined) => void;
+  /** The pods of a namespace are known for the first time, or again. */
+  onKnown: () => void;
+  /** An old picture is worse than none: what is known of a namespace ends with its watch. */
+  lostIsUnknown?: true;
+};
+
+/** Pods by node. Each namespace is watched on its own. */
+export class PodsByNamespace<T extends Placed> {
+  readonly #namespaces = new Map<string, { pods: NodeIndex<T>; isKnown: boolean }>();
+  readonly #options: PodsByNamespaceOptions<T>;
+  #revision = 0;
+
+  constructor(options: PodsByNamespaceOptions<T>) {
+    this.#options = options;
+  }
+
+  on(node: string): readonly T[] {
+    return [...this.#namespaces.values()].flatMap(({ pods }) => pods.on(node));
+  }
+
+  in(namespace: string): Iterable<T> {
+    return this.#namespaces.get(namespace)?.pods.all() ?? [];
+  }
+
+  /** Grows with each change. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Whether the pods of a namespace were listed. */
+  knows(namespace: string): boolean {
+    return this.#namespaces.get(namespace)?.isKnown === true;
+  }
+
+  /** What a watch of the pods of a namespace is to be handed to. One that takes the place of another goes on with its pods. */
+  handlers(namespace: string) {
+    const { onChange, onKnown, lostIsUnknown } = this.#options;
+    const changed: typeof onChange = (...change) => {
+      this.#revision += 1;
+      onChange(...change);
+    };
+    const entry = this.#namespaces.get(namespace) ?? { pods: new NodeIndex<T>(changed), isKnown: false };
+    this.#namespaces.set(namespace, entry);
+    // Of those that only the new watch asks for nothing is known yet.
+    entry.isKnown = false;
+    const onLost = () => {
+      entry.isKnown = false;
+    };
+    return {
+      onReplace: (all: T[]) => {
+        entry.pods.replace(all);
+        if (entry.isKnown) return;
+        entry.isKnown = true;
+        onKnown();
+      },
+      onUpsert: (pod: T) => entry.pods.upsert(pod),
+      onDelete: (pod: T) => entry.pods.remove(pod),
+      ...(lostIsUnknown ? { onLost } : {}),
+    };
+  }
+
+  /** Nobody asks for the pods of this namespace any more. */
+  forget(namespace: string): void {
+    this.#namespaces.get(namespace)?.pods.replace([]);
+    this.#namespaces.delete(namespace);
+  }
+}

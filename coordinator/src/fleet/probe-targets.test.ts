@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import type { Service } from '../setup/services.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { probeTargets, servicesToProbe } from './probe-targets.ts';
+
+const TOLERATIONS: readonly never[] = [];
+const SERVICES = [
+  serviceOf('ws-daemon', { probe: { port: 80, host: 'Pod' } }),
+  serviceOf('registry-facade', { probe: { port: 80, host: 'Node' } }),
+];
+
+function pod(component: string, podIP: string, change: Partial<ObservedPod> = {}): ObservedPod {
+  const name = `${component}-${podIP}`;
+  const base = {
+    uid: name,
+    namespace: 'default',
+    name,
+    labels: { component },
+    daemonSet: '',
+    tolerations: TOLERATIONS,
+    node: 'n',
+    createdAtMs: 0,
+    podIP,
+    hostIP: '10.0.0.7',
+  };
+  return { ...base, ready: true, terminating: false, startTime: '', ...change };
+}
+
+const optional = (service: Service): Service => ({
+  ...service,
+  ...(service.pods && { pods: { ...service.pods, optional: true } }),
+});
+
+describe('servicesToProbe', () => {
+  test('says where each service is, and every address that its pods have', () => {
+    const pods = [pod('ws-daemon', '10.1.0.1'), pod('ws-daemon', '10.1.0.2'), pod('registry-facade', '10.1.0.3')];
+    expect(servicesToProbe(SERVICES, pods)).toEqual([
+      { name: 'ws-daemon', target: { host: '10.1.0.1', port: 80 }, podAddresses: ['10.0.0.7', '10.1.0.1', '10.1.0.2'] },
+      { name: 'registry-facade', target: { host: '10.0.0.7', port: 80 }, podAddresses: ['10.0.0.7', '10.1.0.3'] },
+    ]);
+  });
+
+  test('names the pod that replaces one, as soon as it has an address', () => {
+    const old = pod('ws-daemon', '10.1.0.1', { terminating: true });
+    const hostOf = (pods: ObservedPod[]) => servicesToProbe(SERVICES, pods)[0]?.target?.host;
+    expect(hostOf([old, pod('ws-daemon', '', { ready: false })])).toBe('10.1.0.1');
+    expect(hostOf([old, pod('ws-daemon', '10.1.0.2', { ready: false })])).toBe('10.1.0.2');
+  });
+
+  test('leaves out what has no pod, unless none is needed', () => {
+    const pods = [pod('registry-facade', '10.1.0.3')];
+    expect(servicesToProbe(SERVICES, pods).map(({ name }) => name)).toEqual(['registry-facade']);
+    expect(servicesToProbe(SERVICES.map(optional), pods)).toEqual([
+      { name: 'ws-daemon' },
+      expect.objectContaining({ name: 'registry-facade' }),
+    ]);
+  });
+
+  const mirror = (change: Partial<Service>): Service => ({
+    name: 'mirror',
+    mode: 'Continuous',
+    publish: { label: 'example.com/mirror' },
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+    ...change,
+  });
+  const selector = { matchLabels: { component: 'mirror' } };
+  const spec = { kind: 'tcp' };
+
+  test('leaves it to the agent where the node is, for what has no pods', () => {
+    expect(servicesToProbe([mirror({ probe: { spec, port: 80, periodMilliseconds: 200 } })], [])).toEqual([
+      { name: 'mirror', probe: { kind: 'tcp', port: 80 }, periodMilliseconds: 200 },
+    ]);
+    expect(servicesToProbe([mirror({ probe: { spec, port: 80, host: 'Loopback' } })], [])[0]?.target).toEqual({
+      host: '127.0.0.1',
+      port: 80,
+    });
+  });
+
+  test('names no address for what is at a path, and asks only where there is a pod of it', () => {
+    const csi = { kind: 'csi', socket: '/csi.sock' };
+    const driver = mirror({ probe: { spec: csi }, pods: { namespace: 'default', selector } });
+    expect(servicesToProbe([driver], [pod('mirror', '10.1.0.1')])).toEqual([{ name: 'mirror', probe: csi }]);
+    expect(servicesToProbe([driver], [])).toEqual([]);
+  });
+
+  test('asks the pod of a DaemonSet, and never a bare one beside it', () => {
+    const service = mirror({ probe: { spec, port: 80 }, pods: { namespace: 'default', selector } });
+    const bare = pod('mirror', '10.1.0.1');
+    const owned = pod('mirror', '10.1.0.2', { daemonSet: 'mirror', ready: false });
+    expect(servicesToProbe([service], [bare, owned])[0]?.target?.host).toBe('10.1.0.2');
+    expect(servicesToProbe([service], [bare, { ...owned, podIP: '' }])).toEqual([]);
+  });
+
+  test('says nothing of a service that agents are not to ask', () => {
+    expect(servicesToProbe([mirror({ csiDriver: 'ebs' })], [])).toEqual([]);
+  });
+
+  test('agrees with what older agents are told', () => {
+    const pods = [pod('ws-daemon', '10.1.0.1'), pod('registry-facade', '10.1.0.3')];
+    const told = servicesToProbe(SERVICES, pods).map(({ name, target }) => [name, target]);
+    expect(Object.fromEntries(told)).toEqual(probeTargets(SERVICES, pods));
+  });
+});

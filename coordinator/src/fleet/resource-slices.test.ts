@@ -1,0 +1,61 @@
+import { expect, test, vi } from 'vitest';
+import { observeResourceSlice, ResourceSlices } from './resource-slices.ts';
+
+function slice(name: string, change: { node?: string; devices?: number; generation?: number; slices?: number } = {}) {
+  const { node = 'n', devices = 1, generation = 1, slices = 1 } = change;
+  return observeResourceSlice({
+    metadata: { name, uid: name, resourceVersion: '1' },
+    spec: {
+      driver: 'gpu.nvidia.com',
+      ...(node === '' ? {} : { nodeName: node }),
+      pool: { name: node, generation, resourceSliceCount: slices },
+      devices: Array(devices).fill({}),
+    },
+  });
+}
+
+function start() {
+  const onChange = vi.fn();
+  const onKnown = vi.fn();
+  const slices = new ResourceSlices(onChange, onKnown);
+  return { slices, onChange, onKnown, on: (node: string) => slices.on(node)?.get('gpu.nvidia.com') };
+}
+
+test('nothing is known of them until they were listed, and after nobody asks any more', () => {
+  const { slices, onKnown } = start();
+  expect(slices.on('n')).toBeUndefined();
+  slices.replace([]);
+  expect(slices.on('n')?.size).toBe(0);
+  slices.forget();
+  expect(slices.on('n')).toBeUndefined();
+  expect(onKnown).toHaveBeenCalledTimes(2);
+});
+
+test('the devices of a node are counted by driver, in all slices of its pool', () => {
+  const { slices, on, onChange } = start();
+  slices.replace([slice('a', { devices: 4, slices: 2 }), slice('other', { node: 'm' }), slice('shared', { node: '' })]);
+  expect(on('n')).toEqual({ count: 4, isComplete: false });
+  slices.upsert(slice('b', { devices: 4, slices: 2 }));
+  expect(on('n')).toEqual({ count: 8, isComplete: true });
+  onChange.mockClear();
+  slices.upsert(slice('b', { devices: 4, slices: 2 }));
+  expect(onChange).not.toHaveBeenCalled();
+  slices.remove({ name: 'b' });
+  expect(onChange.mock.calls).toEqual([['n']]);
+});
+
+test('of a pool that is being written anew, the newest generation counts', () => {
+  const { slices, on } = start();
+  slices.replace([slice('a', { devices: 8 }), slice('b', { devices: 7, generation: 2 })]);
+  expect(on('n')).toEqual({ count: 7, isComplete: true });
+});
+
+test('one that moves is counted where it is', () => {
+  const { slices, on, onChange } = start();
+  slices.replace([slice('a')]);
+  onChange.mockClear();
+  slices.replace([slice('a', { node: 'm' })]);
+  expect(on('n')).toBeUndefined();
+  expect(on('m')?.count).toBe(1);
+  expect(onChange.mock.calls.flat().sort()).toEqual(['m', 'n']);
+});

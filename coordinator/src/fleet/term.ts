@@ -1,0 +1,53 @@
+import { Boots } from './boots.ts';
+import { CommonDevices } from './common-devices.ts';
+import { type AgentPresence, type FreshnessOptions, FreshnessTracker } from './freshness.ts';
+import { Machines } from './machines.ts';
+import { NodeRecord } from './node-record.ts';
+
+/**
+ * What is heard between the moment when this replica begins to lead and the moment when it begins again: one record for
+ * each Node. It is made anew for each term, so that nothing of it has to be cleared.
+ */
+export class Term {
+  readonly freshness: FreshnessTracker;
+  readonly machines = new Machines();
+  readonly #devices = new CommonDevices();
+  readonly #records = new Map<string, NodeRecord>();
+  readonly #windowMs: number;
+
+  /** `nowMs` by the monotonic clock. */
+  constructor(options: FreshnessOptions, nowMs: number) {
+    this.#windowMs = options.windowMs;
+    this.freshness = new FreshnessTracker(options, nowMs);
+  }
+
+  record(name: string): NodeRecord | undefined {
+    return this.#records.get(name);
+  }
+
+  records(): Iterable<NodeRecord> {
+    return this.#records.values();
+  }
+
+  /** A Node is there, with this uid. */
+  begin(node: { name: string; uid: string }, pool: string | undefined, agent: AgentPresence, nowMs: number): void {
+    this.end(node.name);
+    const record = new NodeRecord(node.name, node.uid, new Boots(this.#windowMs, this.#devices));
+    this.#records.set(node.name, record);
+    this.freshness.enter(record, pool, agent, nowMs);
+  }
+
+  /** The Node is gone. */
+  end(name: string): void {
+    const record = this.#records.get(name);
+    if (!record) return;
+    this.#records.delete(name);
+    this.freshness.leave(record);
+    record.ended = true;
+  }
+
+  /** Another term begins. */
+  over(): void {
+    for (const record of this.#records.values()) record.ended = true;
+  }
+}

@@ -1,0 +1,160 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Announcing, ContestedNews } from '../decide/followers.ts';
+import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
+import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { ReadinessGate } from '../decide/labelers/readiness.ts';
+import { shownReady } from '../decide/shown-ready.ts';
+import type { NodeRecord } from '../fleet/node-record.ts';
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import { podsOf } from '../fleet/service-pods.ts';
+import type { NodeSnapshot } from '../fleet/snapshot.ts';
+import type { Term } from '../fleet/term.ts';
+import type { Service } from '../setup/services.ts';
+import { type EventNews, type EventSubject, leaseSubject } from './events/event-news.ts';
+import type { GitpodMetrics } from './gitpod-metrics.ts';
+
+export type AnnouncerOptions = {
+  services: () => readonly Service[];
+  gate: ReadinessGate;
+  record: (news: EventNews) => void;
+  metrics: GitpodMetrics;
+  /** Counts it. */
+  gateOpened: (outcome: 'complete' | 'expired') => void;
+  /** What Events about the fleet as a whole are attached to. */
+  lease: { namespace: string; name: string };
+  clock: Clock;
+};
+
+/** Tells people, by Events and by the metrics that they know, what became of services. */
+export class Announcer {
+  readonly #options: AnnouncerOptions;
+  /** For each node, whether a service was told to be ready. */
+  readonly #told = new WeakMap<NodeRecord, Map<string, boolean>>();
+  readonly #guards = new WeakMap<Term, ReadonlySet<string>>();
+  readonly #held = new WeakMap<Term, ReadonlySet<string>>();
+
+  constructor(options: AnnouncerOptions) {
+    this.#options = options;
+  }
+
+  /** What a Node shows at first sight: what came before is not to be told. */
+  sees(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
+    if (!this.#told.has(record)) this.shows(record, observed, judged);
+  }
+
+  /**
+   * What a Node shows, at first sight and after each write. News is what differs from what was told before, if the
+   * evidence says the same: that a key was put right after somebody changed it is none.
+   */
+  shows(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
+    const { services, gate } = this.#options;
+    const told = this.#told.get(record) ?? new Map<string, boolean>();
+    this.#told.set(record, told);
+    for (const service of services()) {
+      const ready = shownReady(observed, service, gate);
+      const before = told.get(service.name);
+      const evidence = judged.readiness.get(service.name);
+      if (before === undefined) told.set(service.name, ready);
+      if (before === undefined || before === ready || evidence?.state !== (ready ? 'ready' : 'not-ready')) continue;
+      told.set(service.name, ready);
+      this.#tell(judged, service, ready, evidence.reason);
+    }
+  }
+
+  #tell(node: JudgedNode, service: Service, ready: boolean, reason: string): void {
+    const { record, metrics, clock } = this.#options;
+    const message = `${service.name} is ${ready ? 'ready' : 'not ready'}: ${reason}`;
+    const subject = nodeSubject(node);
+    if (!ready) {
+      record({ subject, type: 'Warning', reason: 'ServiceNotReady', message });
+      return;
+    }
+    record({ subject, type: 'Normal', reason: 'ServiceReady', message });
+    metrics.becameReady(service.name, podStartMs(service, node), clock.now());
+  }
+
+  /** A service comes and goes, and is held back. */
+  heldBack(node: NodeSnapshot, service: Service): void {
+    // Without count and time, so that it is the same Event each time; the console has them.
+    const message = `${service.name} became not ready too often in 5 minutes, and is held back for a while`;
+    this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
+  }
+
+  /** Keys of a node that somebody changes back. */
+  contested(node: ObservedNode, keys: readonly ContestedNews[]): void {
+    for (const { kind, key, rival } of keys) {
+      const message = `The ${kind} ${key} does not stay as it is written: ${rival} changes it. It is written less and less often`;
+      this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
+    }
+  }
+
+  /** Keys that are not written, as somebody else has them. */
+  leftAlone(node: ObservedNode, keys: Parameters<Announcing['leftAlone']>[1]): void {
+    for (const { kind, key, message: why } of keys) {
+      const message = `The ${kind} ${key} is left alone: it is ${why}`;
+      this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
+    }
+  }
+
+  /** The startup gate of a node was opened, at last without what is missing. */
+  gateOpened(node: NodeSnapshot, missing: readonly string[]): void {
+    const { record, gateOpened } = this.#options;
+    gateOpened(missing.length > 0 ? 'expired' : 'complete');
+    if (missing.length === 0) return;
+    const message = `The startup gate was opened without ${missing.join(', ')}: the node had waited long enough`;
+    record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
+  }
+
+  /** Which guards hold now. To be called often: only what changed in this term is told. */
+  guards(term: Term, active: readonly string[]): void {
+    const before = this.#guards.get(term) ?? new Set<string>();
+    const subject = leaseSubject(this.#options.lease);
+    const now = new Set(active);
+    for (const guard of now.difference(before)) {
+      const message = `So many agents are overdue (${guard}) that silence withdraws nothing`;
+      this.#options.record({ subject, type: 'Warning', reason: 'SilenceGuardActive', message });
+    }
+    for (const guard of before.difference(now)) {
+      const message = `Agents are heard again (${guard}): silence counts as before`;
+      this.#options.record({ subject, type: 'Normal', reason: 'SilenceGuardCleared', message });
+    }
+    this.#guards.set(term, now);
+  }
+
+  /** What stays on nodes for now, although it should go. To be called often: only what changed is told. */
+  withdrawalsHeld(term: Term, held: readonly HeldWithdrawals[]): void {
+    const subject = leaseSubject(this.#options.lease);
+    const now = new Set(held.map(({ guard, of }) => `${guard} ${of}`));
+    const before = this.#held.get(term) ?? new Set();
+    for (const { guard, of } of held) {
+      if (before.has(`${guard} ${of}`)) continue;
+      this.#options.record({ subject, type: 'Warning', ...HELD[guard](of) });
+    }
+    for (const name of before.difference(now)) {
+      const message = `Nothing is held any more (${name})`;
+      this.#options.record({ subject, type: 'Normal', reason: 'WithdrawalsResumed', message });
+    }
+    this.#held.set(term, now);
+  }
+}
+
+const HELD = {
+  observer: (service: string) => ({
+    reason: 'ReplacedAgentsDoubted',
+    message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, whose pods are Ready: on further nodes it is held as it is`,
+  }),
+  'blast-radius': (label: string) => ({
+    reason: 'MassWithdrawalDelayed',
+    message: `The label ${label} would leave many nodes at once, because what asks for it was changed or is gone: it stays on most of them for a while`,
+  }),
+};
+
+function nodeSubject({ name, uid }: Pick<NodeSnapshot, 'name' | 'uid'>): EventSubject {
+  return { apiVersion: 'v1', kind: 'Node', name, uid };
+}
+
+function podStartMs(service: Service, { pods }: NodeSnapshot): number | undefined {
+  const pod = podsOf(service, pods).find(({ ready, terminating }) => ready && !terminating);
+  const startMs = Date.parse(pod?.startTime ?? '');
+  return Number.isNaN(startMs) ? undefined : startMs;
+}

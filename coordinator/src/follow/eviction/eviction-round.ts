@@ -1,0 +1,142 @@
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { KubeClient, WriteFence } from '../../kube/client.ts';
+import { listPages } from '../../kube/list-pages.ts';
+import type { Pod } from '../../kube/objects.ts';
+import type { EventNews } from '../events/event-news.ts';
+import { type EvictionOutcome, evictPod } from './evict-pod.ts';
+import type { EvictionBudget } from './eviction-budget.ts';
+import { evictedNews, refusedNews } from './eviction-news.ts';
+import type { EvictionMetrics } from './metrics.ts';
+import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';
+import type { WaitingPod, WaitingPods } from './waiting-pods.ts';
+
+export type RoundDependencies = {
+  client: KubeClient;
+  fence: WriteFence;
+  clock: Clock;
+  signal: AbortSignal;
+  logger: Logger;
+  budget: EvictionBudget;
+  metrics: EvictionMetrics;
+  record: (news: EventNews) => void;
+  /** `undefined` as soon as nothing is to be evicted from the node, or nothing may be. */
+  stateOf: (node: string) => NodeState | undefined;
+  dryRun: boolean;
+};
+
+type Attempt = { pod: Pod; waiting: WaitingPod; labels: string[] };
+
+const PAGE_SIZE = 500;
+const LIST_TIMEOUT_MS = 30_000;
+const EVICTION_TIMEOUT_MAX_MS = 10_000;
+/** A refusal costs no part of what may be evicted, but the API server has to work for it. */
+const REFUSAL_PAUSE_MS = 100;
+/** Until a pod that was gone, or another one, is looked for again. */
+const GONE_RECHECK_MS = 1000;
+
+/** One look at the pods of a node, and the evictions that are due and within the budget. */
+export class EvictionRound {
+  readonly #node: string;
+  readonly #pods: WaitingPods;
+  readonly #deps: RoundDependencies;
+  #request: Promise<unknown> = Promise.resolve();
+
+  constructor(node: string, pods: WaitingPods, dependencies: RoundDependencies) {
+    this.#node = node;
+    this.#pods = pods;
+    this.#deps = dependencies;
+  }
+
+  /** Leaves in the pods that wait those that are still to go. Throws when the API server takes nothing now. */
+  async run(): Promise<void> {
+    const { clock, budget, dryRun } = this.#deps;
+    const misplaced = await this.#misplacedPods();
+    this.#pods.keep(misplaced.map(({ metadata }) => metadata.uid));
+    for (const pod of misplaced) {
+      const waiting = this.#pods.get(pod.metadata.uid);
+      if (!waiting || waiting.dueMs > clock.monotonic()) continue;
+      const labels = this.#missedBy(pod);
+      if (labels.length === 0) this.#pods.delete(pod.metadata.uid);
+      else if (dryRun) this.#pretend({ pod, waiting, labels });
+      else if (budget.take(clock.monotonic())) await this.#evict({ pod, waiting, labels });
+      else return;
+    }
+  }
+
+  /** Resolves when no eviction is under way. */
+  async settled(): Promise<void> {
+    await this.#request;
+  }
+
+  async #misplacedPods(): Promise<Pod[]> {
+    const { client, signal } = this.#deps;
+    const misplaced: Pod[] = [];
+    await listPages(
+      client,
+      {
+        path: '/api/v1/pods',
+        selectors: { fieldSelector: `spec.nodeName=${this.#node}` },
+        accept: 'application/json',
+        pageSize: PAGE_SIZE,
+        timeoutMs: LIST_TIMEOUT_MS,
+        signal,
+      },
+      (page) => misplaced.push(...(page as Pod[]).filter((pod) => this.#missedBy(pod).length > 0)),
+    );
+    return misplaced;
+  }
+
+  /** By what is known of the node at this moment. */
+  #missedBy(pod: Pod): string[] {
+    const state = this.#deps.stateOf(this.#node);
+    return state ? labelsMissedBy(pod, this.#node, state) : [];
+  }
+
+  async #evict(attempt: Attempt): Promise<void> {
+    const { client, fence, clock, signal, budget, metrics, logger, record } = this.#deps;
+    const { pod, labels } = attempt;
+    const request = evictPod(client, pod, Math.min(EVICTION_TIMEOUT_MAX_MS, fence.remainingMs()));
+    this.#request = request;
+    const outcome = await request;
+    metrics.countEviction(outcome.kind);
+    if (outcome.kind === 'evicted') {
+      this.#pods.delete(pod.metadata.uid);
+      logger.info({ node: this.#node, pod: fullName(pod), labels }, 'Evicted a pod');
+      record(evictedNews(pod, this.#node, labels));
+      return;
+    }
+    // One without an answer may have been carried out, and what it took from the budget is spent.
+    if (outcome.kind === 'failed' && !outcome.ofPod) throw outcome.error;
+    budget.giveBack();
+    if (outcome.kind === 'gone') attempt.waiting.dueMs = clock.monotonic() + GONE_RECHECK_MS;
+    else this.#postpone(attempt, outcome);
+    await sleep(clock, REFUSAL_PAUSE_MS, signal);
+  }
+
+  #postpone({ pod, waiting, labels }: Attempt, outcome: Extract<EvictionOutcome, { retryAfterMs: number }>): void {
+    const { clock, logger, record } = this.#deps;
+    const backoff = outcome.kind === 'blocked' ? waiting.blocked : waiting.failed;
+    const delayMs = Math.max(backoff.next(), outcome.retryAfterMs);
+    waiting.dueMs = clock.monotonic() + delayMs;
+    const why = outcome.kind === 'blocked' ? { reason: outcome.message } : { err: outcome.error };
+    const fields = { node: this.#node, pod: fullName(pod), labels, ...why, delayMs: Math.round(delayMs) };
+    if (waiting.told) {
+      logger.debug(fields, 'Failed again to evict a pod');
+      return;
+    }
+    waiting.told = true;
+    logger.warn(fields, 'Failed to evict a pod; it is tried until it goes');
+    record(refusedNews(pod, this.#node, labels, outcome));
+  }
+
+  #pretend({ pod, waiting, labels }: Attempt): void {
+    if (waiting.told) return;
+    waiting.told = true;
+    this.#deps.logger.info({ node: this.#node, pod: fullName(pod), labels }, 'Would evict a pod');
+  }
+}
+
+function fullName({ metadata }: Pod): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}

@@ -1,0 +1,127 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { expect, test } from 'vitest';
+import { Fleet } from '../../fleet/fleet.ts';
+import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
+import { type KubeClient, KubeStatusError } from '../../kube/client.ts';
+import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import type { EventNews } from '../events/event-news.ts';
+import { RETRY_MAX_MS, StatusKeeper } from './status-keeper.ts';
+
+const POOL: ObservedPoolLabelSet = {
+  ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '2026-01-01T00:00:00Z', pool: 'gold' },
+  ...{ labels: { 'k8s.io/x': '1' }, status: undefined },
+};
+
+/** A keeper that looks every second, and whose requests fail with this status, or succeed. */
+function started(code?: number) {
+  const clock = new FakeClock();
+  const logged: string[] = [];
+  const logger = silentLogger();
+  for (const level of ['warn', 'error'] as const) {
+    logger[level] = ((_fields: object, message: string) =>
+      logged.push(`${level}: ${message}`)) as unknown as typeof logger.warn;
+  }
+  const news: EventNews[] = [];
+  const sentMs: number[] = [];
+  const client: KubeClient = {
+    async request<T>(): Promise<T> {
+      sentMs.push(clock.monotonic());
+      if (code !== undefined) throw new KubeStatusError(code, {}, undefined, {});
+      return {} as T;
+    },
+    stream: () => Promise.resolve(),
+    close: () => {},
+  };
+  const fleet = new Fleet({
+    ...{
+      clock,
+      services: () => [],
+      servicesKnown: () => true,
+      poolLabels: ['agentpool'],
+      windowMs: 15_000,
+      guardPercent: 50,
+    },
+    ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
+    ...{ onDirty: () => {}, onNodeGone: () => {} },
+  });
+  const keeper = new StatusKeeper({
+    ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
+    reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
+  });
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      await clock.advance(1000);
+      await keeper.tick();
+    }
+  };
+  return { fleet, sentMs, news, logged, pass };
+}
+
+test('a status that is written is not written again, and its refused keys are told once', async () => {
+  const { fleet, sentMs, news, logged, pass } = started();
+  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  await pass(100);
+  expect(sentMs).toHaveLength(1);
+  expect(news.map(({ message }) => message)).toEqual(['k8s.io/x is in the reserved domain k8s.io']);
+  expect(logged).toEqual([]);
+});
+
+test('a status that cannot be written is tried later and later, and said to fail once', async () => {
+  const { fleet, sentMs, logged, pass } = started(404);
+  fleet.poolLabelSetHandlers.onReplace([POOL, { ...POOL, uid: 'v', name: 'other', pool: 'other' }]);
+  await pass(3600);
+  const gaps = sentMs.slice(2).map((atMs, index) => atMs - (sentMs[index] ?? 0));
+  expect(gaps.toSorted((a, b) => a - b)).toEqual(gaps);
+  expect(gaps.at(-1)).toBe(RETRY_MAX_MS);
+  expect(sentMs.length).toBeLessThan(40);
+  expect(logged).toEqual(['warn: Failed to write the status of a NodePoolLabelSet']);
+});
+
+test('what is refused meanwhile is told at once, each time that it is other keys', async () => {
+  const { fleet, news, pass } = started(404);
+  const [other, x] = [{ 'k8s.io/y': '1' }, { 'k8s.io/x': '1' }];
+  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  await pass(60);
+  for (const [index, labels] of [other, {}, other, x].entries()) {
+    const next: ObservedPoolLabelSet = { ...POOL, generation: index + 2, labels };
+    fleet.poolLabelSetHandlers.onReplace([next]);
+    await pass(2);
+  }
+  expect(news.map(({ message }) => message.slice(0, 8))).toEqual(['k8s.io/x', 'k8s.io/y', 'k8s.io/y', 'k8s.io/x']);
+});
+
+test('what others wrote into a status ends nothing, and stops no other status', async () => {
+  const { fleet, sentMs, logged, pass } = started();
+  const odd = [{ conditions: [null], refusedKeys: null }, { conditions: 7 }, null, 'x'];
+  const sets = odd.map((status, index) => ({ ...POOL, uid: `${index}`, name: `${index}`, pool: `${index}`, status }));
+  fleet.poolLabelSetHandlers.onReplace(sets);
+  await pass(1);
+  expect(sentMs).toHaveLength(odd.length);
+  expect(logged).toEqual([]);
+});
+
+test('an error is logged, and the next look comes all the same', async () => {
+  const { fleet, sentMs, logged, pass } = started();
+  const broken = { ...POOL, labels: null } as unknown as ObservedPoolLabelSet;
+  const mended: ObservedPoolLabelSet = { ...POOL, generation: 2 };
+  fleet.poolLabelSetHandlers.onReplace([broken]);
+  await pass(1);
+  expect(logged).toEqual(['error: Failed to look at the NodePoolLabelSets']);
+  fleet.poolLabelSetHandlers.onReplace([mended]);
+  await pass(2);
+  expect(sentMs).toHaveLength(1);
+});
+
+test('sets that were lost are not known until they are listed again', () => {
+  const { fleet } = started();
+  const metadata = { name: 'n', uid: 'n', resourceVersion: '1' };
+  fleet.nodeHandlers.onUpsert(fleet.observe({ apiVersion: 'v1', kind: 'Node', metadata }));
+  const isKnown = () => fleet.snapshot('n')?.poolLabelSetsKnown;
+  fleet.poolLabelSetHandlers.onReplace([]);
+  expect(isKnown()).toBe(true);
+  fleet.poolLabelSetHandlers.onLost();
+  expect(isKnown()).toBe(false);
+  fleet.poolLabelSetHandlers.onReplace([]);
+  expect(isKnown()).toBe(true);
+});

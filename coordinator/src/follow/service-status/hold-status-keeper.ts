@@ -1,0 +1,43 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { Holds } from '../../holds/holds.ts';
+import type { ObservedNodeHold } from '../../holds/node-hold.ts';
+import { type Condition, conditionOf, type Verdict } from './condition.ts';
+import { ObjectStatusKeeper, type StatusWriteOptions } from './object-status-keeper.ts';
+
+export type HoldStatusOptions = StatusWriteOptions & {
+  holds: Holds;
+  isNode: (name: string) => boolean;
+  /** Why the pods that it names cannot be watched. */
+  problemOf: (hold: ObservedNodeHold) => string | undefined;
+};
+
+type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: Condition<'Accepted'>[] };
+
+/** Keeps the status of every NodeHold up to date. */
+export function createHoldStatusKeeper(options: HoldStatusOptions) {
+  const { holds, isNode, problemOf, clock } = options;
+  return new ObjectStatusKeeper({
+    ...options,
+    kind: 'NodeHold',
+    plural: 'nodeholds',
+    objects: () => holds.objects(),
+    statusOf: (object): HoldStatus => ({
+      observedGeneration: object.generation,
+      nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
+      conditions: [conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(clock.now()) })],
+    }),
+    noteStatus: (name, status) => holds.noteStatus(name, status),
+  });
+}
+
+function accepted({ unknownFields: [field] }: ObservedNodeHold, problem: string | undefined): Verdict {
+  if (field !== undefined) {
+    const message = `spec.${field} is not known to this version of rollcall`;
+    return { status: 'False', reason: 'UnknownField', message };
+  }
+  if (problem !== undefined) {
+    const message = `${problem}. Until then no node is let go of`;
+    return { status: 'False', reason: 'NotPermitted', message };
+  }
+  return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are kept' };
+}

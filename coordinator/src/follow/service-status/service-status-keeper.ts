@@ -1,0 +1,44 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { Decider } from '../../decide/decider.ts';
+import type { ServiceCatalog } from '../../services/catalog.ts';
+import type { ObservedNodeService } from '../../services/node-service.ts';
+import type { Service } from '../../setup/services.ts';
+import type { EventSubject } from '../events/event-news.ts';
+import { ObjectStatusKeeper, type StatusWriteOptions, subjectOf } from './object-status-keeper.ts';
+import { serviceStatus } from './service-status.ts';
+
+export type ServiceStatusOptions = StatusWriteOptions & {
+  catalog: ServiceCatalog;
+  decider: Pick<Decider, 'tally' | 'firstTaints'>;
+  /** Why what a service depends on cannot be watched. */
+  problemOf: (service: Service) => string | undefined;
+};
+
+const KIND = 'NodeService';
+
+/** Keeps the status of every NodeService up to date. */
+export function createServiceStatusKeeper(options: ServiceStatusOptions) {
+  const { catalog, decider, problemOf, clock } = options;
+  return new ObjectStatusKeeper({
+    ...options,
+    kind: KIND,
+    plural: 'nodeservices',
+    objects: () => catalog.objects(),
+    statusOf: (object) =>
+      serviceStatus({
+        object,
+        refusal: catalog.refusalOf(object),
+        problem: problemOf(object.service),
+        count: decider.tally.count(object.name),
+        provenTaint: decider.firstTaints.provenTaint(object.service),
+        now: rfc3339(clock.now()),
+      }),
+    noteStatus: (name, status) => catalog.noteStatus(name, status),
+    optional: ['provenTaint'],
+  });
+}
+
+/** What Events about a NodeService are attached to. */
+export function serviceSubject(service: Pick<ObservedNodeService, 'name' | 'uid'>): EventSubject {
+  return subjectOf(KIND, service);
+}

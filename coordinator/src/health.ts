@@ -1,0 +1,31 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import type { Reconciler } from './apply/reconciler.ts';
+import type { Watches } from './watch/watches.ts';
+
+const STALLED_MS = 30_000;
+/** Far more than the rounds of one node take, each request of which is bounded by 10 s. */
+const WRITE_STALLED_MS = 300_000;
+
+export type HealthSources = {
+  reconciler: Reconciler;
+  watches: Watches;
+  clock: Clock;
+  signal: AbortSignal;
+  registry: Registry;
+};
+
+/** What /healthz and /readyz go by. `beat` says that the main loop goes on. */
+export function createHealth({ reconciler, watches, clock, signal, registry }: HealthSources) {
+  const health = new HealthChecks();
+  const readiness = new HealthChecks();
+  const watchdog = new Watchdog({ clock, limitMs: STALLED_MS, signal });
+  health.add('main-loop', watchdog.check);
+  health.add('writes', () => {
+    const busyMs = reconciler.busyMs();
+    return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
+  });
+  readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
+  return { health, readiness, registry, beat: () => watchdog.beat() };
+}

@@ -1,0 +1,109 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { gathered } from '@rollcall/common/gathered.ts';
+import { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
+import { selects } from '../setup/label-selector.ts';
+import type { HoldingPod } from './holding-pod.ts';
+import type { HeldPods, ObservedNodeHold } from './node-hold.ts';
+
+/** What keeps a node because of NodeHolds. */
+export type NodeHolds = {
+  pods: readonly { hold: string; namespace: string; name: string }[];
+  /** What nobody knows of it, for people; there may be more then. */
+  unknown: string | undefined;
+};
+
+export type HoldsOptions = {
+  clock: Clock;
+  /** A node may be kept, or no longer. */
+  onNode: (node: string) => void;
+  /** Other NodeHolds are in force, or what is known of all nodes is. */
+  onChange: () => void;
+};
+
+/** Changes within so long are taken in together: each of them concerns every node. */
+const GATHER_MS = 50;
+
+/** The NodeHolds, and the pods that they name. */
+export class Holds {
+  readonly pods: PodsByNamespace<HoldingPod>;
+  readonly #options: HoldsOptions;
+  readonly #objects = new Map<string, ObservedNodeHold>();
+  readonly #soon: () => void;
+  #known = false;
+
+  constructor(options: HoldsOptions) {
+    this.#options = options;
+    const { clock, onNode } = options;
+    this.#soon = gathered(clock, GATHER_MS, () => options.onChange());
+    this.pods = new PodsByNamespace<HoldingPod>({
+      onChange: (previous, next) => {
+        for (const pod of [previous, next]) if (pod) onNode(pod.node);
+      },
+      onKnown: () => options.onChange(),
+      // Nodes would be let go of by what was so before.
+      lostIsUnknown: true,
+    });
+  }
+
+  objects(): readonly ObservedNodeHold[] {
+    return [...this.#objects.values()];
+  }
+
+  /** The pods to watch. */
+  wanted(): HeldPods[] {
+    return this.objects().flatMap(({ pods }) => pods ?? []);
+  }
+
+  /** What keeps a node. */
+  on(node: string): NodeHolds {
+    const there = this.pods.on(node);
+    const inForce = this.objects().filter(({ pods }) => pods);
+    const pods = inForce.flatMap((hold) =>
+      there.filter((pod) => isHeldBy(hold, pod)).map(({ namespace, name }) => ({ hold: hold.name, namespace, name })),
+    );
+    const unseen = inForce.find(({ pods: wanted }) => wanted && !this.pods.knows(wanted.namespace));
+    const unknown = this.#known
+      ? unseen && `the pods of the NodeHold ${unseen.name} are not known yet`
+      : 'the NodeHolds are not known yet';
+    return { pods, unknown };
+  }
+
+  /** The nodes that pods of a NodeHold are on. */
+  nodesHeldBy(hold: ObservedNodeHold): ReadonlySet<string> {
+    const pods = hold.pods ? [...this.pods.in(hold.pods.namespace)] : [];
+    return new Set(pods.filter((pod) => isHeldBy(hold, pod)).map(({ node }) => node));
+  }
+
+  noteStatus(name: string, status: unknown): void {
+    const object = this.#objects.get(name);
+    if (object) object.status = status;
+  }
+
+  /** What a watch of NodeHolds is to be handed to. */
+  get handlers() {
+    return {
+      onReplace: (objects: ObservedNodeHold[]) => {
+        this.#objects.clear();
+        for (const object of objects) this.#objects.set(object.name, object);
+        this.#known = true;
+        this.#options.onChange();
+      },
+      onUpsert: (object: ObservedNodeHold) => {
+        const before = this.#objects.get(object.name);
+        this.#objects.set(object.name, object);
+        // A new status alone changes nothing.
+        if (before?.uid !== object.uid || before.generation !== object.generation) this.#soon();
+      },
+      onDelete: ({ name }: ObservedNodeHold) => {
+        if (this.#objects.delete(name)) this.#soon();
+      },
+      onLost: () => {
+        this.#known = false;
+      },
+    };
+  }
+}
+
+function isHeldBy({ pods }: ObservedNodeHold, { namespace, labels }: HoldingPod): boolean {
+  return pods !== undefined && pods.namespace === namespace && selects(pods.selector, labels);
+}

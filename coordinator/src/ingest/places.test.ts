@@ -1,0 +1,173 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { describe, expect, it } from 'vitest';
+import { type PlaceLimits, Places } from './places.ts';
+
+class FakeSocket {
+  destroyed = false;
+  readonly name: string;
+  constructor(name: string) {
+    this.name = name;
+  }
+  destroy() {
+    this.destroyed = true;
+  }
+}
+
+function setUp(limits: Partial<PlaceLimits> = {}) {
+  const clock = new FakeClock();
+  const begun: string[] = [];
+  const closed: string[] = [];
+  const places = new Places<FakeSocket>({
+    begin: ({ name }) => begun.push(name),
+    clock,
+    limits,
+    onClosed: (reason) => closed.push(reason),
+  });
+  const arrive = (name: string) => {
+    const socket = new FakeSocket(name);
+    places.arrived(socket);
+    return socket;
+  };
+  return { clock, places, begun, closed, arrive };
+}
+
+describe('a stranger', () => {
+  it('has 10 s to its first request', async () => {
+    const { clock, arrive, closed } = setUp();
+    const socket = arrive('a');
+    await clock.advance(9_900);
+    expect(socket.destroyed).toBe(false);
+    await clock.advance(500);
+    expect(socket.destroyed).toBe(true);
+    expect(closed).toEqual(['no request']);
+  });
+
+  it('has 5 s after a refusal', async () => {
+    const { clock, places, arrive, closed } = setUp();
+    const socket = arrive('a');
+    await clock.advance(8_000);
+    places.asked(socket);
+    await clock.advance(3_000);
+    places.answered(socket, 'refused');
+    await clock.advance(4_900);
+    expect(socket.destroyed).toBe(false);
+    await clock.advance(500);
+    expect(closed).toEqual(['idle']);
+  });
+
+  it('is refused three times, and no more', () => {
+    const { places, arrive } = setUp();
+    const socket = arrive('a');
+    const last = [1, 2, 3].map(() => {
+      const { isLast } = places.asked(socket);
+      places.answered(socket, 'refused');
+      return isLast;
+    });
+    expect(last).toEqual([false, false, true]);
+  });
+
+  it('makes room when it is 2 s old, the oldest first', async () => {
+    const { clock, arrive, begun, closed } = setUp({ strangersMax: 2 });
+    const [a, b] = [arrive('a'), arrive('b')];
+    await clock.advance(2_000);
+    arrive('c');
+    expect([a.destroyed, b.destroyed]).toEqual([true, false]);
+    expect(begun).toEqual(['a', 'b', 'c']);
+    expect(closed).toEqual(['full']);
+  });
+
+  it('is not closed for another before, which waits without being read from', async () => {
+    const { clock, arrive, begun, places } = setUp({ strangersMax: 2 });
+    const [a] = [arrive('a'), arrive('b')];
+    await clock.advance(1_000);
+    arrive('c');
+    expect(begun).toEqual(['a', 'b']);
+    expect(places.counts).toEqual({ waiting: 1, strangers: 2, known: 0 });
+    places.gone(a);
+    expect(begun).toEqual(['a', 'b', 'c']);
+  });
+
+  it('waits no longer than an agent would, and not with too many others', async () => {
+    const { clock, arrive, closed } = setUp({
+      strangersMax: 1,
+      waitingMax: 1,
+      settledMs: 60_000,
+      firstRequestMs: 60_000,
+    });
+    arrive('a');
+    const b = arrive('b');
+    expect(arrive('c').destroyed).toBe(true);
+    await clock.advance(5_100);
+    expect(b.destroyed).toBe(true);
+    expect(closed).toEqual(['queue full', 'waited']);
+  });
+
+  it('begins its handshake when its turn comes: so many a second', async () => {
+    const { clock, arrive, begun } = setUp({ beginsPerSecond: 10 });
+    for (let index = 0; index < 30; index += 1) arrive(`${index}`);
+    expect(begun).toHaveLength(10);
+    await clock.advance(1_000);
+    expect(begun).toHaveLength(20);
+  });
+
+  it('that left while it waited takes no turn', async () => {
+    const { clock, arrive, begun } = setUp({ strangersMax: 1 });
+    arrive('a');
+    arrive('b').destroy();
+    arrive('c');
+    await clock.advance(2_500);
+    expect(begun).toEqual(['a', 'c']);
+  });
+});
+
+describe('a connection with an accepted token', () => {
+  it('holds no place of a stranger, and is not closed for one', async () => {
+    const { clock, places, arrive } = setUp({ strangersMax: 1 });
+    const known = arrive('a');
+    places.asked(known);
+    places.accepted(known, 'pod');
+    places.answered(known, 'other');
+    for (let index = 0; index < 10; index += 1) {
+      arrive(`${index}`);
+      await clock.advance(3_000);
+    }
+    expect(known.destroyed).toBe(false);
+    expect(places.counts).toMatchObject({ known: 1 });
+  });
+
+  it('is one of four of its pod: the oldest goes', () => {
+    const { places, arrive, closed } = setUp();
+    const sockets = Array.from({ length: 5 }, (_, index) => arrive(`${index}`));
+    for (const socket of sockets) places.accepted(socket, 'pod');
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, false, false, false, false]);
+    expect(closed).toEqual(['pod']);
+    const other = arrive('other');
+    places.accepted(other, 'another pod');
+    expect(places.counts).toMatchObject({ known: 5 });
+  });
+
+  it('is that of a stranger again when its token is refused', async () => {
+    const { clock, places, arrive } = setUp();
+    const socket = arrive('a');
+    places.accepted(socket, 'pod');
+    places.answered(socket, 'other');
+    await clock.advance(60_000);
+    expect(socket.destroyed).toBe(false);
+    places.asked(socket);
+    places.answered(socket, 'refused');
+    expect(places.counts).toEqual({ waiting: 0, strangers: 1, known: 0 });
+    await clock.advance(5_500);
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+it('closes what nothing was asked on when it stops, and keeps no timer', async () => {
+  const { clock, places, arrive } = setUp({ strangersMax: 2 });
+  const [silent, asking, waiting] = [arrive('a'), arrive('b'), arrive('c')];
+  places.asked(asking);
+  places.stop();
+  expect([silent.destroyed, asking.destroyed, waiting.destroyed]).toEqual([true, false, true]);
+  places.gone(asking);
+  await clock.advance(1_000);
+  expect(clock.pendingTimers).toBe(0);
+});

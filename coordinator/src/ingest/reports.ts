@@ -1,0 +1,78 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { type ListenAddress, listen } from '@rollcall/common/http-server.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { readTokenIssuer } from '../kube/token-issuer.ts';
+import { reviewToken } from '../kube/token-review.ts';
+import type { CertificateHolder } from '../tls/certificate-holder.ts';
+import { BearerAuth } from './bearer-auth.ts';
+import type { IngestMetrics } from './metrics.ts';
+import { type Leadership, ReportHandler } from './report-handler.ts';
+import { createReportsServer } from './reports-server.ts';
+import { SigningKeys } from './signing-keys.ts';
+
+const REVIEW_TIMEOUT_MS = 5000;
+const STOP_GRACE_MS = 500;
+
+export type ReportsOptions = {
+  address: NonNullable<ListenAddress>;
+  /** Absent without TLS. */
+  certificates: CertificateHolder | undefined;
+  client: KubeClient;
+  fleet: Fleet;
+  agentServiceAccount: string;
+  localTokenVerification: boolean;
+  /** Whether what is known of pods and Nodes may be old. */
+  isStale: () => boolean;
+  leadership: Leadership;
+  clock: Clock;
+  random: () => number;
+  logger: Logger;
+  metrics: IngestMetrics;
+};
+
+export type ReportsListener = {
+  /** As bound. */
+  address: { host: string; port: number };
+  stop: () => Promise<void>;
+};
+
+/** Opens the listener that takes reports. Until there is a certificate, no client gets further than the handshake. */
+export async function openReports(options: ReportsOptions): Promise<ReportsListener> {
+  const { client, fleet, clock, logger, metrics, certificates } = options;
+  const [, , namespace = ''] = options.agentServiceAccount.split(':');
+  const keys = new SigningKeys({ read: () => readTokenIssuer(client), clock, logger });
+  if (options.localTokenVerification) void keys.refresh();
+  const auth = new BearerAuth({
+    ...(options.localTokenVerification ? { signature: (token, claims) => keys.judge(token, claims) } : {}),
+    review: (token) => reviewToken(client, token, REPORT_AUDIENCE, { timeoutMs: REVIEW_TIMEOUT_MS }),
+    username: options.agentServiceAccount,
+    agentPodNode: (pod) => fleet.agentPodNode({ namespace, ...pod }),
+    agents: () => fleet.agentPodCount,
+    isStale: options.isStale,
+    clock,
+    random: options.random,
+    onVerified: (result) => metrics.verified(result),
+    onReview: (result) => metrics.reviewed(result),
+  });
+  const handler = new ReportHandler({
+    leadership: options.leadership,
+    authenticate: (token) => auth.authenticate(token),
+    nodeUid: (name) => fleet.node(name)?.uid,
+    accept: (report, sender) => fleet.accept(report, sender),
+    clock,
+    logger,
+    metrics,
+  });
+  const reports = createReportsServer({ handler, metrics, ...(certificates ? { certificates } : {}) });
+  const address = await listen(reports.server, options.address);
+  return {
+    address,
+    async stop() {
+      reports.drain();
+      await reports.stop(STOP_GRACE_MS);
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { describe, expect, it } from 'vitest';
+import { KubeStatusError } from '../kube/client.ts';
+import type { TokenIssuer } from '../kube/token-issuer.ts';
+import { type Algorithm, claimsOf, issuerOf, signed, signingPair } from './bearer-auth.test-fixtures.ts';
+import { SigningKeys } from './signing-keys.ts';
+import { readClaims, type TokenClaims } from './token-claims.ts';
+
+function setUp(first: TokenIssuer) {
+  const clock = new FakeClock();
+  const state = { issuer: first, error: undefined as unknown, reads: 0 };
+  const keys = new SigningKeys({
+    read: async () => {
+      state.reads += 1;
+      if (state.error) throw state.error;
+      return state.issuer;
+    },
+    clock,
+    logger: silentLogger(),
+  });
+  return { clock, state, judge: (token: string) => keys.judge(token, readClaims(token) as TokenClaims) };
+}
+
+const pair = signingPair('ES256');
+
+describe('a signature', () => {
+  it.each(['RS256', 'ES256', 'ES384', 'ES512'] as Algorithm[])('is checked: %s', async (algorithm) => {
+    const own = signingPair(algorithm);
+    const { judge, state } = setUp(issuerOf(pair, own));
+    const token = signed(own, claimsOf());
+    expect(await judge(token)).toBe('good');
+    expect(await judge(signed({ ...signingPair(algorithm), keyId: own.keyId }, claimsOf()))).toBe('bad');
+    const [head, , signature] = token.split('.');
+    const other = Buffer.from(JSON.stringify(claimsOf({ exp: 1 }))).toString('base64url');
+    expect(await judge(`${head}.${other}.${signature}`)).toBe('bad');
+    expect(state.reads).toBe(1);
+  });
+
+  it.each(['none', 'HS256', 'RS256', 'ES384', 'constructor', ''])(
+    'is bad by another algorithm: %s',
+    async (algorithm) => {
+      const { judge } = setUp(issuerOf(pair));
+      const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+      const [, , signature] = signed(pair, claimsOf()).split('.');
+      expect(await judge(`${part({ alg: algorithm, kid: pair.keyId })}.${part(claimsOf())}.${signature}`)).toBe('bad');
+    },
+  );
+
+  it('is left to the API server with another issuer, without a key id, and of a key of another kind', async () => {
+    const { judge } = setUp({ ...issuerOf(pair), keys: [...issuerOf(pair).keys, { kty: 'OKP', kid: 'okp' }] });
+    expect(await judge(signed(pair, claimsOf({ iss: 'https://other' })))).toBe('unknown');
+    expect(await judge(signed({ ...pair, keyId: '' }, claimsOf()))).toBe('unknown');
+    expect(await judge(signed({ ...pair, keyId: 'okp' }, claimsOf()))).toBe('unknown');
+  });
+});
+
+describe('the keys', () => {
+  const next = signingPair('ES256', 'next');
+
+  it('are read again for one that is not known, but not twice in 10 s', async () => {
+    const { judge, state, clock } = setUp(issuerOf(pair));
+    expect(await judge(signed(pair, claimsOf()))).toBe('good');
+    state.issuer = issuerOf(pair, next);
+    expect(await judge(signed(next, claimsOf()))).toBe('unknown');
+    expect(state.reads).toBe(1);
+    await clock.advance(10_000);
+    const answers = Array.from({ length: 10 }, () => judge(signed(next, claimsOf())));
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['good']));
+    expect(state.reads).toBe(2);
+  });
+
+  it('are read again every 5 minutes, so that one that is withdrawn counts no more', async () => {
+    const { judge, state, clock } = setUp(issuerOf(pair));
+    await judge(signed(pair, claimsOf()));
+    state.issuer = issuerOf(next);
+    await clock.advance(301_000);
+    await judge(signed(pair, claimsOf()));
+    await clock.advance(0);
+    expect(await judge(signed(pair, claimsOf()))).toBe('unknown');
+    expect(state.reads).toBe(2);
+  });
+
+  it('stay while the API server is away, and go when it keeps them to itself', async () => {
+    const { judge, state, clock } = setUp(issuerOf(pair));
+    await judge(signed(pair, claimsOf()));
+    state.error = new Error('connection refused');
+    await clock.advance(301_000);
+    await judge(signed(pair, claimsOf()));
+    await clock.advance(10_000);
+    expect(await judge(signed(pair, claimsOf()))).toBe('good');
+    state.error = new KubeStatusError(403, {}, undefined, {});
+    await clock.advance(10_000);
+    await judge(signed(pair, claimsOf()));
+    await clock.advance(0);
+    expect(await judge(signed(pair, claimsOf()))).toBe('unknown');
+  });
+});

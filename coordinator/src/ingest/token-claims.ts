@@ -1,0 +1,63 @@
+/** What a token says of itself. Nothing of it is true before its signature was checked. */
+export type TokenClaims = {
+  algorithm: string;
+  keyId: string | undefined;
+  issuer: string | undefined;
+  audiences: readonly string[];
+  /** `system:serviceaccount:NAMESPACE:NAME`. */
+  subject: string | undefined;
+  pod: { name: string; uid: string } | undefined;
+  /** Absent where the API server does not say (before 1.32). */
+  nodeName: string | undefined;
+  /** Times in seconds since the epoch. */
+  issuedAt: number | undefined;
+  notBefore: number | undefined;
+  expiresAt: number | undefined;
+};
+
+type Fields = Record<string, unknown>;
+
+/** The claims of a JWT (RFC 7519) in the compact form, as service accounts have them; `undefined` for anything else. */
+export function readClaims(token: string): TokenClaims | undefined {
+  const [head, body, signature, ...more] = token.split('.');
+  if (!head || !body || !signature || more.length > 0) return undefined;
+  const header = readJson(head);
+  const claims = readJson(body);
+  if (!header || !claims) return undefined;
+  const { pod, node } = fields(claims['kubernetes.io']);
+  const { name, uid } = fields(pod);
+  const audience = claims['aud'];
+  return {
+    algorithm: text(header['alg']) ?? '',
+    keyId: text(header['kid']),
+    issuer: text(claims['iss']),
+    audiences: [audience].flat().filter((each): each is string => typeof each === 'string'),
+    subject: text(claims['sub']),
+    pod: typeof name === 'string' && typeof uid === 'string' && name && uid ? { name, uid } : undefined,
+    nodeName: text(fields(node)['name']),
+    issuedAt: seconds(claims['iat']),
+    notBefore: seconds(claims['nbf']),
+    expiresAt: seconds(claims['exp']),
+  };
+}
+
+function readJson(part: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function fields(value: unknown): Fields {
+  return value !== null && typeof value === 'object' ? (value as Fields) : {};
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function seconds(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}

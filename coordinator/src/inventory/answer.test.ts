@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { type Answer, answer } from './answer.ts';
+import { gpus, inventory, seen } from './inventory.test-fixtures.ts';
+import type { Inventory } from './inventory.ts';
+import { parseTerm } from './parse-term.ts';
+import { Tokens } from './tokens.ts';
+
+function ask(text: string, change: Partial<Inventory> = {}): Answer {
+  const term = parseTerm(new Tokens(text));
+  if (term.kind === 'label') throw new Error('that is a label');
+  return answer(term, inventory(change));
+}
+
+const truth = (text: string, change: Partial<Inventory> = {}) => ask(text, change).truth;
+
+describe('how many there are', () => {
+  test.each([
+    ['count:nvidia-gpu >= 8', 'no'],
+    ['count:nvidia-gpu >= 7', 'yes'],
+    ['count:nvidia-gpu', 'yes'],
+    ['count:nvidia-gpu < 8', 'yes'],
+    ['count:nvidia-gpu = 7', 'yes'],
+    ['count:gpu > 7', 'no'],
+    ['count:edgetpu', 'no'],
+    ['count:edgetpu < 1', 'yes'],
+  ])('of seven GPUs, %s is so: %s', (text, expected) => {
+    expect(truth(text, seen(...gpus(...Array<string>(7).fill('nvidia'))))).toBe(expected);
+  });
+
+  test.each([
+    ['count:nvidia-gpu >= 2', 'yes'],
+    ['count:nvidia-gpu >= 3', 'unknown'],
+    ['count:nvidia-gpu < 2', 'no'],
+    ['count:nvidia-gpu < 3', 'unknown'],
+    ['count:nvidia-gpu <= 2', 'unknown'],
+    ['count:nvidia-gpu <= 1', 'no'],
+    ['count:nvidia-gpu = 2', 'unknown'],
+    ['count:nvidia-gpu = 1', 'no'],
+    ['count:nvidia-gpu > 1', 'yes'],
+  ])('while there may be more than the two that are seen, %s is so: %s', (text, expected) => {
+    expect(truth(text, { ...seen(...gpus('nvidia', 'nvidia')), unread: ['pci'] })).toBe(expected);
+  });
+
+  test('does not depend on buses where there are none', () => {
+    expect(truth('count:nvidia-gpu >= 3', { ...seen(...gpus('nvidia')), unread: ['usb', 'device-tree'] })).toBe('no');
+  });
+
+  test('is at least one to an agent that does not count', () => {
+    const old = seen(...gpus('nvidia').map(({ bus, attributes }) => ({ bus, attributes })));
+    expect(['count:nvidia-gpu', 'count:nvidia-gpu >= 2', 'driver:nvidia-gpu'].map((text) => truth(text, old))).toEqual([
+      'yes',
+      'unknown',
+      'unknown',
+    ]);
+  });
+
+  test('is unknown while no agent has spoken', () => {
+    expect(ask('count:edgetpu', { devices: undefined })).toEqual({
+      truth: 'unknown',
+      found: 'no agent has told yet what hardware is there',
+    });
+  });
+
+  test('says which are gone', () => {
+    const gone = new Map([['nvidia-gpu', ['pci 0000:78:00.0']]]);
+    const { found } = ask('count:nvidia-gpu >= 2', { ...seen(...gpus('nvidia')), gone });
+    expect(found).toBe('the agent sees 1 of nvidia-gpu, and no longer pci 0000:78:00.0');
+  });
+});
+
+describe('the driver', () => {
+  test.each([
+    [['nvidia', 'nvidia'], 'driver:nvidia-gpu = nvidia', 'yes', 'the driver of nvidia-gpu is nvidia'],
+    [['vfio-pci'], 'driver:nvidia-gpu = nvidia', 'no', 'the driver of nvidia-gpu is vfio-pci'],
+    [['vfio-pci'], 'driver:nvidia-gpu in (nvidia, vfio-*)', 'yes', 'the driver of nvidia-gpu is vfio-pci'],
+    [[''], 'driver:nvidia-gpu', 'no', 'no driver is bound to nvidia-gpu'],
+    [[], 'driver:nvidia-gpu', 'no', 'the agent sees no nvidia-gpu'],
+    [
+      ['nvidia', '', 'nvidia'],
+      'driver:nvidia-gpu = nvidia',
+      'no',
+      'the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
+    ],
+    [
+      ['nvidia', 'nvidia', 'nvidia', 'vfio-pci', 'vfio-pci'],
+      'driver:nvidia-gpu = mixed',
+      'yes',
+      'the drivers of nvidia-gpu differ: pci 0000:38:00.0 and 1 more has vfio-pci',
+    ],
+  ] as const)('of %j answers %s: %s', (drivers, text, expected, found) => {
+    expect(ask(text, seen(...gpus(...drivers)))).toEqual({ truth: expected, found });
+  });
+
+  test('counts as none while it comes and goes', () => {
+    const held = { ...seen(...gpus('nvidia')), heldDrivers: new Set(['nvidia-gpu']) };
+    expect(ask('driver:gpu = nvidia', held)).toMatchObject({
+      truth: 'no',
+      found: expect.stringContaining('held back'),
+    });
+  });
+});
+
+describe('what agents are asked', () => {
+  test('is unknown until they answer', () => {
+    const answers = { 'module:apex': true, 'cpu:avx2': false };
+    const terms = ['module:apex', 'cpu:avx2', 'module:nvidia'];
+    expect(terms.map((text) => truth(text, { answers }))).toEqual(['yes', 'no', 'unknown']);
+  });
+});
+
+describe('facts', () => {
+  test.each([
+    ['fact:kernel >= 6.8', '6.12.1-arch1-1', 'yes'],
+    ['fact:kernel >= 6.8', '6.8', 'yes'],
+    ['fact:kernel > 6.8', '6.8.0', 'no'],
+    ['fact:kernel < 6.8', '6.7.99', 'yes'],
+    ['fact:kernel < 6.10', '6.9.1', 'yes'],
+    ['fact:kernel > 6', '6.0.1', 'yes'],
+    ['fact:kernel > 6', 'custom', 'no'],
+    ['fact:kernel = 6.*', '6.9.1', 'yes'],
+    ['fact:kernel', '6.9.1', 'yes'],
+  ])('%s of %s: %s', (text, kernel, expected) => {
+    expect(truth(text, { facts: { kernel } })).toBe(expected);
+  });
+
+  test('are unknown until they are read, and then there or not', () => {
+    expect(truth('fact:kernel', { unread: ['facts'] })).toBe('unknown');
+    expect(truth('fact:kernel', { devices: undefined })).toBe('unknown');
+    expect(truth('fact:hypervisor')).toBe('no');
+    expect(truth('fact:constructor')).toBe('no');
+  });
+});
+
+describe('resources and DRA devices', () => {
+  test('of the node', () => {
+    const allocatable = { 'nvidia.com/gpu': '7', memory: '527955036Ki' };
+    expect(truth('resource:nvidia.com/gpu >= 8', { allocatable })).toBe('no');
+    expect(truth('resource:memory > 500Gi', { allocatable })).toBe('yes');
+    expect(truth('resource:constructor', { allocatable })).toBe('no');
+    expect(truth('resource:x', { allocatable: undefined })).toBe('unknown');
+  });
+
+  test('are known as far as the pool is complete', () => {
+    const dra = (count: number, isComplete: boolean) => ({ dra: new Map([['gpu.nvidia.com', { count, isComplete }]]) });
+    expect(truth('dra:gpu.nvidia.com >= 8', dra(8, true))).toBe('yes');
+    expect(truth('dra:gpu.nvidia.com >= 8', dra(4, true))).toBe('no');
+    expect(truth('dra:gpu.nvidia.com >= 8', dra(4, false))).toBe('unknown');
+    expect(truth('dra:gpu.nvidia.com', { dra: new Map() })).toBe('no');
+    expect(truth('dra:gpu.nvidia.com', { dra: undefined })).toBe('unknown');
+  });
+});

@@ -1,0 +1,135 @@
+import { busesOfIdentity, identitiesIn } from '@rollcall/common/accelerators.ts';
+import { globMatches, isGlob } from './glob.ts';
+import type { Inventory } from './inventory.ts';
+import { quantityOf } from './quantity.ts';
+import { combined, driverOf, MIXED } from './tally.ts';
+import { type Among, compares, comparesNumber, isOrder, type MachineTerm, type Order, questionOf } from './term.ts';
+
+export type Truth = 'yes' | 'no' | 'unknown';
+
+/** Whether it is so, with what was found, as a clause for people. */
+export type Answer = { truth: Truth; found: string };
+
+const NO_AGENT = 'no agent has told yet what hardware is there';
+
+/** Whether what a term says is so. */
+export function answer(term: MachineTerm, inventory: Inventory): Answer {
+  switch (term.kind) {
+    case 'resource':
+      return resource(term, inventory);
+    case 'count':
+      return count(term, inventory);
+    case 'driver':
+      return driver(term, inventory);
+    case 'dra':
+      return dra(term, inventory);
+    case 'fact':
+      return fact(term, inventory);
+    case 'module':
+    case 'cpu': {
+      const what =
+        term.kind === 'module' ? `the kernel module ${term.name}` : `the flag ${term.name} of its processors`;
+      const told = own(inventory.answers, questionOf(term) ?? '');
+      if (told === undefined) return { truth: 'unknown', found: `the agent has not told of ${what}` };
+      return { truth: truthOf(told), found: `the node ${told ? 'has' : 'does not have'} ${what}` };
+    }
+  }
+}
+
+/** Without what every object inherits: a resource may be called `constructor`. */
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}
+
+function truthOf(is: boolean): Truth {
+  return is ? 'yes' : 'no';
+}
+
+export function isAmong({ values }: Among, value: string): boolean {
+  return values.some((wanted) => wanted === value || (isGlob(wanted) && globMatches(wanted, value)));
+}
+
+function resource({ name, test }: { name: string; test: Order }, { allocatable }: Inventory): Answer {
+  if (!allocatable) return { truth: 'unknown', found: `nobody knows how much the node has of ${name}` };
+  const quantity = own(allocatable, name) ?? '0';
+  const amount = quantityOf(quantity) ?? 0;
+  return { truth: truthOf(comparesNumber(test, amount)), found: `the node has ${quantity} of ${name} to allocate` };
+}
+
+function count({ name, test }: { name: string; test: Order }, inventory: Inventory): Answer {
+  const { devices, gone } = inventory;
+  if (!devices) return { truth: 'unknown', found: NO_AGENT };
+  const tallied = combined(devices, name);
+  const away = identitiesIn(name).flatMap((identity) => gone.get(identity) ?? []);
+  const found = `the agent sees ${tallied.count} of ${name}${away.length > 0 ? `, and no longer ${away.join(', ')}` : ''}`;
+  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to count them');
+  return ofAtLeast(test, tallied.count, { found, doubt: doubt && `the agent ${doubt}` });
+}
+
+/** Where there may be more, only what more cannot change is known. */
+function ofAtLeast(
+  test: Order,
+  atLeast: number,
+  { found, doubt }: { found: string; doubt: string | undefined },
+): Answer {
+  const is = comparesNumber(test, atLeast);
+  if (doubt === undefined) return { truth: truthOf(is), found };
+  const [bound = 0] = test.bound;
+  const canChange = test.op === '>' || test.op === '>=' ? !is : atLeast <= bound && (is || test.op === '=');
+  return canChange ? { truth: 'unknown', found: `${found}, but ${doubt}` } : { truth: truthOf(is), found };
+}
+
+/** Why there may be more of an identity than was seen. */
+function doubtOf(name: string, { unread }: Inventory): string | undefined {
+  const bus = identitiesIn(name)
+    .flatMap(busesOfIdentity)
+    .find((each) => unread.includes(each));
+  return bus && `cannot read the bus ${bus}, or not yet`;
+}
+
+function driver({ name, test }: { name: string; test?: Among }, inventory: Inventory): Answer {
+  const { devices, heldDrivers } = inventory;
+  if (!devices) return { truth: 'unknown', found: NO_AGENT };
+  const tallied = combined(devices, name);
+  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to tell drivers');
+  if (doubt !== undefined) return { truth: 'unknown', found: `the agent ${doubt}` };
+  if (tallied.count === 0) return { truth: 'no', found: `the agent sees no ${name}` };
+  const held = identitiesIn(name).find((identity) => heldDrivers.has(identity));
+  if (held !== undefined) {
+    return { truth: 'no', found: `the driver of ${held} comes and goes, and is held back` };
+  }
+  const bound = driverOf(tallied);
+  const is = bound !== undefined && (test === undefined || isAmong(test, bound));
+  return { truth: truthOf(is), found: bound === MIXED ? differing(name, tallied.places) : alike(name, bound) };
+}
+
+function alike(name: string, bound: string | undefined): string {
+  return bound === undefined ? `no driver is bound to ${name}` : `the driver of ${name} is ${bound}`;
+}
+
+function differing(name: string, places: ReadonlyMap<string, string>): string {
+  const rarest = [...Map.groupBy(places, ([, bound]) => bound)].sort(([, a], [, b]) => a.length - b.length)[0];
+  if (!rarest) return `the drivers of ${name} differ`;
+  const [bound, [first, ...others]] = rarest;
+  const which = `${first?.[0]}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+  return `the drivers of ${name} differ: ${which} has ${bound === '' ? 'none' : bound}`;
+}
+
+function dra({ name, test }: { name: string; test: Order }, inventory: Inventory): Answer {
+  if (!inventory.dra) return { truth: 'unknown', found: 'the ResourceSlices have not been listed yet' };
+  const { count: offered, isComplete } = inventory.dra.get(name) ?? { count: 0, isComplete: true };
+  const found = `${offered} devices of ${name} are in ResourceSlices of the node`;
+  return ofAtLeast(test, offered, { found, doubt: isComplete ? undefined : 'not all slices of the pool are there' });
+}
+
+function fact({ name, test }: { name: string; test?: Among | Order }, { facts, unread, devices }: Inventory): Answer {
+  const told = own(facts, name);
+  const isKnown = devices !== undefined && !unread.includes('facts');
+  if (told === undefined) {
+    if (!isKnown) return { truth: 'unknown', found: 'the agent has not read its facts yet' };
+    return { truth: 'no', found: `the agent knows no ${name} of its machine` };
+  }
+  const found = `the agent says that ${name} is ${JSON.stringify(told)}`;
+  const is = test === undefined || (isOrder(test) ? compares(test, told) === true : isAmong(test, told));
+  return { truth: truthOf(is), found };
+}

@@ -1,0 +1,29 @@
+import type { Unread } from '@rollcall/common/report.ts';
+import type { DeviceTally } from './tally.ts';
+
+/** Devices that a driver for dynamic resource allocation offers on a node. */
+export type DraDevices = {
+  /** At least so many. */
+  count: number;
+  /** All slices of its pools were seen. */
+  isComplete: boolean;
+};
+
+/** What a node has, labels apart, as far as it is known. */
+export type Inventory = {
+  /** `undefined` while no agent has spoken. */
+  devices: DeviceTally | undefined;
+  /** By identity, where some were in this term that are no longer there. */
+  gone: ReadonlyMap<string, readonly string[]>;
+  /** Identities whose driver counts as none for now, as it comes and goes. */
+  heldDrivers: ReadonlySet<string>;
+  /** What the agent could not look at. */
+  unread: readonly Unread[];
+  facts: Readonly<Record<string, string>>;
+  /** What the agent answers of what it was asked. */
+  answers: Readonly<Record<string, boolean>>;
+  /** `undefined` where only metadata of Nodes is watched. */
+  allocatable: Readonly<Record<string, string>> | undefined;
+  /** By driver; `undefined` while the ResourceSlices are not known. */
+  dra: ReadonlyMap<string, DraDevices> | undefined;
+};

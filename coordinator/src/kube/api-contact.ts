@@ -1,0 +1,21 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+
+/** When the API server last did what it was asked for, whoever asked. */
+export class ApiContact {
+  readonly #clock: Clock;
+  #lastMs: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `code` is a status, or `error` when there was no answer. */
+  answered(code: string): void {
+    if (code.startsWith('2')) this.#lastMs = this.#clock.monotonic();
+  }
+
+  /** Milliseconds since then. */
+  silentMs(): number {
+    return this.#lastMs === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - this.#lastMs;
+  }
+}

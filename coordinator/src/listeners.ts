@@ -1,0 +1,74 @@
+import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import { isLoopback } from '@rollcall/common/loopback.ts';
+import { openObservability } from '@rollcall/common/observability-server.ts';
+import { openConsole } from './answer/open-console.ts';
+import { openExtender } from './answer/scheduling.ts';
+import type { Base } from './base.ts';
+import { createHealth } from './health.ts';
+import type { Heart } from './heart.ts';
+import { IngestMetrics } from './ingest/metrics.ts';
+import { openReports, type ReportsListener } from './ingest/reports.ts';
+import { listenAddress } from './setup/config.ts';
+import type { BoundAddress } from './setup/urls.ts';
+import { CertificateMetrics } from './tls/metrics.ts';
+import { prepareReportsTls } from './tls/reports-tls.ts';
+
+/** A watch of few objects is sent a bookmark every 120 s; one that was silent for longer may be deaf. */
+const WATCH_STALE_MS = 150_000;
+/** With an API server that goes on answering, it is a quiet watch. */
+const API_STALE_MS = 60_000;
+
+/** Where a replica is asked and told: health and metrics, the console, reports of agents, questions of kube-scheduler. */
+export type Listeners = Awaited<ReturnType<typeof openListeners>>;
+
+/** What is opened before the election may be asked before there is one. */
+export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
+  const { config, environment, standing, registry, contact } = base;
+  const { scheduling, watches } = heart;
+  const role = () => standing.role();
+  const { beat, ...health } = createHealth({ ...base, ...heart });
+  const listen = await openObservability(config.listen, { ...health, registry }, life);
+  warnOfOpenConsole(base);
+  const console = await openConsole(config.consoleListen, { ...base, ...heart }, life);
+
+  const tls = await prepareReportsTls({ ...base, metrics: new CertificateMetrics(registry) });
+  const certificates = tls?.certificates;
+  if (certificates) {
+    health.readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
+  }
+  const leadership = { role, synced: () => watches.unsynced().length === 0 };
+  const address = listenAddress(config.reportsListen);
+  let reports: ReportsListener | undefined;
+  if (address) {
+    const metrics = new IngestMetrics(registry);
+    const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
+    reports = await openReports({ ...base, ...config, ...heart, isStale, address, certificates, leadership, metrics });
+    life.onStop('reports listener', reports.stop);
+  }
+  const extender = {
+    ...base,
+    ownNamespace: environment.ownNamespace,
+    address: listenAddress(config.schedulerListen),
+    scheduling,
+    leads: () => standing.mayDecide() && standing.leads(),
+    leaderUrl: () => standing.leaderSchedulerUrl(),
+    certificates,
+  };
+  const scheduler = await openExtender(extender, life);
+  const addresses = {
+    listen,
+    console: console ? textOf(console) : 'off',
+    reports: reports?.address,
+    scheduler,
+  };
+  return { tls, reports, scheduler, console, beat, addresses };
+}
+
+function textOf({ host, port }: BoundAddress): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function warnOfOpenConsole({ config: { consoleListen }, logger }: Base): void {
+  if (isLoopback(listenAddress(consoleListen)?.host ?? 'localhost')) return;
+  logger.warn({ address: consoleListen }, 'Opened the console, which asks nobody who they are, to the network');
+}

@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+import type { NodeService } from '../kube/objects.ts';
+import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { type AcceptanceOptions, refusalsOf } from './acceptance.ts';
+import { type ObservedNodeService, observeNodeService } from './node-service.ts';
+
+const GITPOD = serviceOf();
+const TAINT = { key: 'example.com/no-a', effect: 'NoSchedule' };
+
+function object(name: string, spec: NodeService['spec'], createdAt = '2026-01-01T00:00:00Z'): ObservedNodeService {
+  const metadata = { name, uid: name, resourceVersion: '1', generation: 1, creationTimestamp: createdAt };
+  return observeNodeService({ metadata, spec: { probe: { tcp: { port: 1 } }, ...spec } });
+}
+
+/** The reasons why these are refused, by name; those that are accepted are not named. */
+function refused(
+  objects: readonly ObservedNodeService[],
+  change: Partial<AcceptanceOptions> = {},
+): Record<string, string> {
+  const refusals = refusalsOf(objects, {
+    builtIn: [GITPOD],
+    keys: registryOf({ watchedServices: [GITPOD], poolLabels: ['agentpool'] }),
+    allowedPrefixes: [],
+    allowNoExecute: false,
+    conditions: true,
+    allowedConditions: [],
+    impliedBy: () => new Set(),
+    intolerantPod: () => undefined,
+    ...change,
+  });
+  return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
+}
+
+describe('of two services with one key', () => {
+  const older = object('z', { publish: { label: 'example.com/a' } });
+  const younger = object('a', { publish: { label: 'example.com/a' } }, '2026-01-02T00:00:00Z');
+
+  test('the older has it, in whatever order they come', () => {
+    expect(refused([older, younger])).toEqual({ a: 'KeyTaken' });
+    expect(refused([younger, older])).toEqual({ a: 'KeyTaken' });
+  });
+
+  test('the one whose name sorts first has it, where they are of one age', () => {
+    expect(refused([older, object('b', { publish: { label: 'example.com/a' } })])).toEqual({ z: 'KeyTaken' });
+  });
+
+  test('a condition is such a key as well', () => {
+    const condition = { publish: { condition: 'example.com/A' } };
+    expect(refused([object('a', condition), object('b', condition)])).toEqual({ b: 'KeyTaken' });
+  });
+
+  test('one that is not accepted has none', () => {
+    const bad = object('bad', {
+      publish: { label: 'example.com/a' },
+      nodeSelector: { matchLabels: { 'example.com/a': 'true' } },
+    });
+    expect(refused([bad, younger])).toEqual({ bad: 'SelectsByService' });
+  });
+
+  test('a label and a taint may have the same', () => {
+    expect(refused([older, object('taint', { publish: { taint: { ...TAINT, key: 'example.com/a' } } })])).toEqual({});
+  });
+});
+
+test('a taint that evicts is refused unless that is allowed, and where its own pods would be evicted', () => {
+  const evicting = object('a', { publish: { taint: { ...TAINT, effect: 'NoExecute' } } });
+  expect(refused([evicting])).toEqual({ a: 'NoExecuteNotAllowed' });
+  expect(refused([evicting], { allowNoExecute: true })).toEqual({});
+  const intolerantPod = () => 'default/x';
+  expect(refused([evicting], { allowNoExecute: true, intolerantPod })).toEqual({ a: 'TaintNotTolerated' });
+});
+
+test('a name that is too long for its label is refused, unless it makes none', () => {
+  const name = 'a'.repeat(64);
+  expect(refused([object(name, {}), object('b'.repeat(63), {})])).toEqual({ [name]: 'NameTooLong' });
+  expect(refused([object(name, { publish: { label: 'example.com/a' } })])).toEqual({});
+});
+
+describe('a service is refused', () => {
+  test.each<[string, NodeService['spec'], string]>([
+    ['a device that nobody knows', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'DevicesNotUnderstood'],
+    ['a label instead of a device', { devices: ['module:apex'] }, 'DevicesNotUnderstood'],
+    ['more than a device', { devices: ['edgetpu && hailo8'] }, 'DevicesNotUnderstood'],
+    ['a field that nobody knows', { pubish: {} }, 'UnknownField'],
+    ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
+    ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
+    ['a condition for which Karpenter replaces nodes', { publish: { condition: 'StorageReady' } }, 'KeyRefused'],
+    ['a condition that is no qualified name', { publish: { condition: 'a b' } }, 'KeyRefused'],
+    ['a label that names pools', { publish: { label: 'agentpool' } }, 'KeyRefused'],
+    ['a label of Kubernetes', { publish: { label: 'node.kubernetes.io/a' } }, 'KeyRefused'],
+    ['a label of a service of Gitpod', { publish: { label: 'gitpod.io/ws-daemon_ready_ns_default' } }, 'KeyRefused'],
+    ['a label of hardware', { publish: { label: 'device.rollcall.dev/a' } }, 'KeyRefused'],
+    [
+      'the taint of the startup gate',
+      { publish: { taint: { ...TAINT, key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' } } },
+      'KeyRefused',
+    ],
+    [
+      'nodes by its own label',
+      { nodeSelector: { matchExpressions: [{ key: 'service.rollcall.dev/a', operator: 'Exists' }] } },
+      'SelectsByService',
+    ],
+  ])('for %s', (_what, spec, reason) => {
+    expect(refused([object('a', spec)])).toEqual({ a: reason });
+  });
+
+  test('for nodes by a label that a rule gives because of a service', () => {
+    const impliedBy = (labels: readonly string[]) =>
+      new Set(labels.includes('service.rollcall.dev/b') ? ['implied'] : []);
+    const a = object('a', { nodeSelector: { matchLabels: { implied: 'true' } } });
+    expect(refused([a], { impliedBy })).toEqual({});
+    expect(refused([a, object('b', {})], { impliedBy })).toEqual({ a: 'SelectsByService' });
+  });
+
+  test('for a taint that its own pods do not tolerate', () => {
+    const intolerantPod = () => 'kube-system/a-1';
+    expect(refused([object('a', { publish: { taint: TAINT } })], { intolerantPod })).toEqual({
+      a: 'TaintNotTolerated',
+    });
+    const preferred = { ...TAINT, effect: 'PreferNoSchedule' };
+    expect(refused([object('a', { publish: { taint: preferred } })], { intolerantPod })).toEqual({});
+  });
+
+  test('for a key outside of what is allowed, with the cure', () => {
+    const objects = [object('a', { publish: { label: 'example.com/a' } }), object('b', {})];
+    const options = { allowedPrefixes: ['service.rollcall.dev/'] };
+    expect(refused(objects, options)).toEqual({ a: 'PrefixNotAllowed' });
+    expect(refused(objects, { allowedPrefixes: ['service.rollcall.dev/', 'example.com/'] })).toEqual({});
+  });
+
+  test('for any condition, where none are published', () => {
+    const condition = object('a', { publish: { condition: 'example.com/A' } });
+    expect(refused([condition])).toEqual({});
+    expect(refused([condition], { conditions: false })).toEqual({ a: 'ConditionsOff' });
+  });
+
+  test('for a condition outside of what is allowed, for which the prefixes of taints do not count', () => {
+    const objects = [
+      object('a', { publish: { condition: 'example.com/A' } }),
+      object('b', { publish: { condition: 'readiness.k8s.io/B' } }),
+      object('c', { publish: { condition: 'StorageReady' } }),
+    ];
+    const allowedPrefixes = ['example.com/', 'readiness.k8s.io/', 'StorageReady'];
+    expect(refused(objects, { allowedPrefixes })).toEqual({ b: 'PrefixNotAllowed', c: 'KeyRefused' });
+    const allowedConditions = ['StorageReady'];
+    expect(refused(objects, { allowedPrefixes, allowedConditions })).toEqual({ b: 'PrefixNotAllowed' });
+    expect(refused(objects, { allowedPrefixes: ['readiness.k8s.io/'] })).toMatchObject({ a: 'PrefixNotAllowed' });
+  });
+
+  test.each(['readiness.k8s.io/a', 'startup-taint.cluster-autoscaler.kubernetes.io/a'])(
+    'never for the taint %s',
+    (key) => {
+      expect(refused([object('a', { publish: { taint: { ...TAINT, key } } })])).toEqual({});
+    },
+  );
+});

@@ -1,0 +1,151 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { gathered } from '@rollcall/common/gathered.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { Service } from '../setup/services.ts';
+import { type AcceptanceOptions, type Refusal, refusalsOf } from './acceptance.ts';
+import type { ObservedNodeService } from './node-service.ts';
+
+export type CatalogOptions = Omit<AcceptanceOptions, 'keys'> & {
+  /** Gets the keys of the services that are in force. */
+  keys: KeyRegistry;
+  /** Who decides about keys, the NodeServices apart. */
+  otherKeys: Pick<KeyRegistry, 'refusal'>;
+  /** Grows as pods of services change, which may tolerate a taint or not. */
+  podsRevision: () => number;
+  clock: Clock;
+  logger: Logger;
+  /** Other services are in force, or the first list of them has come. */
+  onChange: () => void;
+};
+
+/** Changes within so long are taken in together: each of them concerns every node. */
+const GATHER_MS = 50;
+/** Between two looks at what pods tolerate. */
+const PODS_MS = 5000;
+
+/** Every service that is in force: those that need not be written, and the NodeServices that are accepted. */
+export class ServiceCatalog {
+  readonly #options: CatalogOptions;
+  readonly #objects = new Map<string, ObservedNodeService>();
+  #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
+  #services: readonly Service[];
+  #inForce = new Map<string, ObservedNodeService>();
+  readonly #soon: () => void;
+  #known = false;
+  #pods = { revision: 0, notBeforeMs: 0 };
+
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+    this.#services = options.builtIn;
+    this.#soon = gathered(options.clock, GATHER_MS, () => this.judge());
+  }
+
+  /** Whether the NodeServices were listed. Until then nobody knows what a node has because of one. */
+  get known(): boolean {
+    return this.#known;
+  }
+
+  services(): readonly Service[] {
+    return this.#services;
+  }
+
+  objects(): readonly ObservedNodeService[] {
+    return [...this.#objects.values()];
+  }
+
+  refusalOf(object: ObservedNodeService): Refusal | undefined {
+    return this.#refusals.get(object);
+  }
+
+  noteStatus(name: string, status: unknown): void {
+    const object = this.#objects.get(name);
+    if (object) object.status = status;
+  }
+
+  /** What a watch of NodeServices is to be handed to. */
+  get handlers() {
+    return {
+      onReplace: (objects: ObservedNodeService[]) => {
+        const before = new Map(this.#objects);
+        this.#objects.clear();
+        for (const object of objects) this.#objects.set(object.name, asBefore(before.get(object.name), object));
+        const isFirst = !this.#known;
+        this.#known = true;
+        this.judge(isFirst);
+      },
+      onUpsert: (object: ObservedNodeService) => {
+        const before = this.#objects.get(object.name);
+        const next = asBefore(before, object);
+        this.#objects.set(object.name, next);
+        if (next !== before) this.#soon();
+      },
+      onDelete: ({ name }: ObservedNodeService) => {
+        if (this.#objects.delete(name)) this.#soon();
+      },
+    };
+  }
+
+  /** What acceptance depends on may be other than it was. Tells of it where `always`, or where it makes a difference. */
+  judge(always = false): void {
+    const { builtIn, otherKeys, onChange, logger } = this.#options;
+    this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
+    const accepted = this.objects().filter((object) => !this.#refusals.get(object));
+    const before = this.#inForce;
+    const changed = accepted.filter((object) => before.get(object.name) !== object);
+    const inForce = new Map(accepted.map((object) => [object.name, object]));
+    const gone = [...before.keys()].filter((name) => !inForce.has(name));
+    if (changed.length + gone.length === 0 && !always) return;
+    this.#inForce = inForce;
+    this.#services = [...builtIn, ...accepted.map(({ service }) => service)];
+    for (const name of gone) this.#options.keys.removeService(name);
+    for (const { service } of changed) this.#options.keys.setService(service);
+    if (changed.length + gone.length > 0) {
+      const names = changed.map(({ name }) => name);
+      logger.info(
+        { services: this.#services.length, changed: names.slice(0, 10), gone: gone.slice(0, 10) },
+        'Took over the NodeServices',
+      );
+    }
+    onChange();
+  }
+
+  /** What would be in force with these objects beside the others, or in their place. Nothing comes of it. */
+  propose(objects: readonly ObservedNodeService[]): {
+    services: readonly Service[];
+    refusals: ReadonlyMap<string, Refusal>;
+  } {
+    const proposed = new Map(this.#objects);
+    for (const object of objects) {
+      // One that is there keeps its age, by which it has its keys.
+      const before = this.#objects.get(object.name);
+      proposed.set(object.name, before ? { ...object, createdAtMs: before.createdAtMs } : object);
+    }
+    const found = refusalsOf([...proposed.values()], { ...this.#options, keys: this.#options.otherKeys });
+    const accepted = [...proposed.values()].filter((object) => !found.get(object));
+    const refusals = new Map(
+      objects.flatMap(({ name }) => {
+        const object = proposed.get(name);
+        const refusal = object && found.get(object);
+        return refusal ? [[name, refusal] as const] : [];
+      }),
+    );
+    return { services: [...this.#options.builtIn, ...accepted.map(({ service }) => service)], refusals };
+  }
+
+  /** To be called often. What pods tolerate is looked at now and then. */
+  podsMayHaveChanged(): void {
+    const { podsRevision, clock } = this.#options;
+    const revision = podsRevision();
+    if (revision === this.#pods.revision || clock.monotonic() < this.#pods.notBeforeMs) return;
+    this.#pods = { revision, notBeforeMs: clock.monotonic() + PODS_MS };
+    this.judge();
+  }
+}
+
+/** A new status alone makes no other object. */
+function asBefore(before: ObservedNodeService | undefined, next: ObservedNodeService): ObservedNodeService {
+  if (before?.uid !== next.uid || before.generation !== next.generation) return next;
+  before.status = next.status;
+  return before;
+}

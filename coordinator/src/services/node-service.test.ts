@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { observeNodeService } from './node-service.ts';
+
+const metadata = {
+  name: 'mirror',
+  uid: 'u',
+  resourceVersion: '1',
+  generation: 3,
+  creationTimestamp: '1970-01-01T00:00:01Z',
+};
+const origin = { kind: 'object', uid: 'u', generation: 3, createdAtMs: 1000 };
+
+test('a NodeService is read as a service', () => {
+  const times = { periodMilliseconds: 1000, timeoutMilliseconds: 500, failureThreshold: 3, successThreshold: 1 };
+  const pods = { namespace: 'kube-system', selector: { matchLabels: { app: 'mirror' } }, daemonSet: 'mirror' };
+  const { service, unknownFields } = observeNodeService({
+    metadata,
+    spec: {
+      nodeSelector: { matchLabels: { 'kubernetes.io/os': 'linux' } },
+      pods,
+      probe: { http: { port: 5000, path: '/v2/', statuses: ['401'] }, host: 'Node', ...times },
+      mode: 'Startup',
+      publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', effect: 'NoSchedule' } },
+    },
+  });
+  expect(service).toEqual({
+    name: 'mirror',
+    nodeSelector: { matchLabels: { 'kubernetes.io/os': 'linux' } },
+    pods,
+    probe: { spec: { kind: 'http', path: '/v2/', statuses: ['401'] }, port: 5000, host: 'Node', ...times },
+    mode: 'Startup',
+    publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', value: '', effect: 'NoSchedule' } },
+    origin,
+  });
+  expect(unknownFields).toEqual([]);
+});
+
+test('one that says little has a label of its own name, and is judged all the time', () => {
+  expect(observeNodeService({ metadata, spec: { csiDriver: 'ebs.csi.aws.com' } }).service).toEqual({
+    name: 'mirror',
+    csiDriver: 'ebs.csi.aws.com',
+    mode: 'Continuous',
+    publish: { label: 'service.rollcall.dev/mirror' },
+    origin,
+  });
+});
+
+test('a probe at a path has no port', () => {
+  const { service } = observeNodeService({ metadata, spec: { probe: { csi: { socket: '/csi.sock' } } } });
+  expect(service.probe).toEqual({ spec: { kind: 'csi', socket: '/csi.sock' } });
+});

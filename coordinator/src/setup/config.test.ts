@@ -1,0 +1,65 @@
+import { hasCode } from '@rollcall/common/coded-error.ts';
+import { expect, test } from 'vitest';
+import { loadConfig } from './config.ts';
+
+const environment = { ownNamespace: 'rollcall', podName: undefined, podIp: undefined };
+
+function load(argv: readonly string[], file = '') {
+  return loadConfig({ argv, env: {}, readFile: () => file }, environment);
+}
+
+test.each([
+  ['--evict-readiness', 'needs --evict'],
+  ['--notify-nodes=a', 'needs --notify-url'],
+  ['--notify-nodes=A_b', 'must name nodes'],
+  ['--notify-url=ftp://x', 'must be an http:// or https:// URL'],
+  ['--rules-allowed-prefixes=accel erators/', 'is none'],
+  ['--pools-allowed-prefixes=/x', 'is none'],
+  ['--scheduler-client-ca-file=/x', 'needs --scheduler-tls=on'],
+  ['--score-weights=density=x', 'must hold TERM=WEIGHT'],
+  ['--score-weights=no-such=1', 'for one of density, occupied'],
+  ['--max-workspaces-per-node=0', 'from 1 to 10000'],
+  ['--scheduler-pod-selector=a in b', 'must be a label selector'],
+  ['--scheduler-node-selector=', 'must be a label selector'],
+  ['--scheduler-services=A_b', 'must name NodeServices'],
+  ['--usb-device-class-whitelist=zz', 'up to four hex digits'],
+  ['--fact-labels=a b', 'must name facts'],
+  ['--forbidden-label-domains=a..b', 'must hold domains'],
+  ['--pool-labels=a b', 'must name label keys'],
+  ['--startup-gate-requires=a b', 'must name label keys'],
+])('%s is refused by one line that names it', async (flag, problem) => {
+  const error: unknown = await load([flag]).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(hasCode(error, 'CONFIG_INVALID')).toBe(true);
+  expect(String(error)).toContain(`${flag.split('=', 1)[0]}: `);
+  expect(String(error)).toContain(problem);
+});
+
+test('what belongs together may stand in groups of the file', async () => {
+  const file = JSON.stringify({
+    apiVersion: 'rollcall.dev/v1alpha1',
+    kind: 'CoordinatorConfiguration',
+    rules: { allowedPrefixes: ['accelerators/'] },
+    pools: { allowedPrefixes: ['tier'] },
+    pci: { deviceClassWhitelist: ['03'], deviceLabelFields: ['class'] },
+    startupGate: { requires: ['accelerators/edgetpu'], maxWaitSeconds: 5 },
+  });
+  expect(await load(['--config=x.yaml'], file)).toMatchObject({
+    action: 'run',
+    values: {
+      rulesAllowedPrefixes: ['accelerators/'],
+      poolsAllowedPrefixes: ['tier'],
+      pciDeviceClassWhitelist: ['03'],
+      pciDeviceLabelFields: ['class'],
+      startupGateRequires: ['accelerators/edgetpu'],
+      startupGateMaxWaitSeconds: 5,
+    },
+  });
+});
+
+test('where notifications go is not printed: it may hold a secret', async () => {
+  const printed = await load(['--notify-url=https://example.com/hook?token=t', '--print-config']);
+  expect(JSON.stringify(printed)).not.toContain('token');
+});

@@ -1,0 +1,114 @@
+import { SERVICES_GONE } from '@rollcall/common/config/checks.ts';
+import { type ConfigSources, configInvalid, type Loaded, loadConfiguration } from '@rollcall/common/config/load.ts';
+import type { OptionValues } from '@rollcall/common/config/option.ts';
+import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
+import { type ListenAddress, parseListenAddress } from '@rollcall/common/http-server.ts';
+import { isLoopback } from '@rollcall/common/loopback.ts';
+import { COORDINATOR_OPTIONS } from './options.ts';
+import { type Placing, placingOf } from './placing.ts';
+import { gitpodServices, type Service } from './services.ts';
+
+export const PROGRAM_NAME = 'rollcall-coordinator';
+
+export type CoordinatorConfig = OptionValues<typeof COORDINATOR_OPTIONS> & {
+  /** Those of Gitpod, which are known without being written. */
+  watchedServices: Service[];
+  placing: Placing;
+  leaseNamespace: string;
+  poolNamespace: string;
+  schedulerNamespace: string;
+  agentServiceAccount: string;
+};
+
+/** What comes from the environment alone. */
+export type CoordinatorEnvironment = {
+  ownNamespace: string;
+  /** Host name of the pod, for the Lease and the log. */
+  podName: string | undefined;
+  podIp: string | undefined;
+};
+
+export function loadEnvironment(sources: Pick<ConfigSources, 'env' | 'readFile'>): CoordinatorEnvironment {
+  const { env } = sources;
+  return {
+    ownNamespace: ownNamespace(sources),
+    podName: env['POD_NAME'] || env['HOSTNAME'] || undefined,
+    podIp: env['POD_IP'] || undefined,
+  };
+}
+
+/** Throws CONFIG_INVALID with one line that names the field. */
+export function loadConfig(
+  sources: ConfigSources,
+  environment: CoordinatorEnvironment,
+): Promise<Loaded<CoordinatorConfig>> {
+  const program = {
+    name: PROGRAM_NAME,
+    summary: 'takes the reports of the agents, decides what they mean, and writes it to the Nodes',
+    kind: 'CoordinatorConfiguration',
+    options: COORDINATOR_OPTIONS,
+    gone: { services: SERVICES_GONE },
+  };
+  return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values) => {
+    checkTls(values);
+    checkSchedulerTls(values);
+    checkTogether(values);
+    const own = environment.ownNamespace;
+    return {
+      ...values,
+      watchedServices: gitpodServices(values),
+      placing: placingOf(values),
+      leaseNamespace: values.leaseNamespace ?? own,
+      poolNamespace: values.poolNamespace ?? own,
+      schedulerNamespace: values.schedulerNamespace ?? values.namespace,
+      agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
+    };
+  });
+}
+
+/** Gitpod's node-labeler is started as `node-labeler run …`. */
+function withoutSubcommand(argv: readonly string[]): readonly string[] {
+  return argv[0] === 'run' ? argv.slice(1) : argv;
+}
+
+function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
+  const { tls, tlsCertFile, tlsKeyFile, reportsListen, advertiseUrl } = values;
+  if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
+    const missing = tlsCertFile === undefined ? '--tls-cert-file' : '--tls-key-file';
+    throw configInvalid(missing, 'is missing: certificate and key belong together');
+  }
+  const scheme = tls === 'on' ? 'https:' : 'http:';
+  const advertised = advertiseUrl === undefined ? undefined : new URL(advertiseUrl);
+  if (advertised && (advertised.protocol !== scheme || advertised.pathname !== '/')) {
+    throw configInvalid('--advertise-url', `must be ${scheme}//HOST:PORT without a path, as --tls is ${tls}`);
+  }
+  if (tls === 'on') return;
+  if (tlsCertFile !== undefined) throw configInvalid('--tls', 'is off, but --tls-cert-file is set: choose one');
+  const address = listenAddress(reportsListen);
+  if (address && !isLoopback(address.host)) {
+    const fix = 'listen on 127.0.0.1, or leave TLS on';
+    throw configInvalid('--tls', `off would send tokens in the clear: --reports-listen is ${reportsListen}; ${fix}`);
+  }
+}
+
+/** Settings that mean nothing without another. */
+function checkTogether({ evict, evictReadiness, notifyUrl, notifyNodes }: OptionValues<typeof COORDINATOR_OPTIONS>) {
+  if (evictReadiness && !evict) throw configInvalid('--evict-readiness', 'needs --evict');
+  if (notifyNodes.length > 0 && notifyUrl.length === 0) throw configInvalid('--notify-nodes', 'needs --notify-url');
+}
+
+function checkSchedulerTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
+  const { tls, reportsListen, schedulerTls, schedulerClientCaFile } = values;
+  if (schedulerTls === 'off' && schedulerClientCaFile !== undefined) {
+    throw configInvalid('--scheduler-client-ca-file', 'needs --scheduler-tls=on');
+  }
+  if (schedulerTls === 'on' && (tls === 'off' || reportsListen === 'off')) {
+    throw configInvalid('--scheduler-tls', 'has the certificate for reports: they must be taken, and --tls be on');
+  }
+}
+
+/** The address of a listener whose text was checked before. */
+export function listenAddress(text: string): ListenAddress {
+  const parsed = parseListenAddress(text);
+  return 'address' in parsed ? parsed.address : undefined;
+}

@@ -1,0 +1,43 @@
+export type KeyKind = 'label' | 'annotation' | 'taint' | 'condition';
+
+/** Keys of Nodes that one labeler decides about, and all that anybody else has to know of them. */
+export type KeyEntry = {
+  kind: KeyKind;
+  /**
+   * One key; all that begin with a prefix; or those that data asks for, which an annotation on the Node lists. Of one
+   * key and two labelers, the one that names it has it, then the one that comes first in the list of entries.
+   */
+  keys: { name: string } | { prefix: string } | { listedIn: string };
+  /** As the claims have it. */
+  labeler: string;
+  /** README.md of the labelers explains it; `theirs` is what people write, and rollcall only reads. */
+  ownership: 'exclusive' | 'forced' | 'shared' | 'theirs';
+  /** Of a taint or condition: where it is kept as it should be all the time, for which whole Nodes are watched; else it is removed. */
+  isKept?: (config: KeyConfig) => boolean;
+  /** Whether the fence lets the coordinator add it, or only remove it; it may do both unless told. */
+  fence?: 'remove';
+  /** What pruning does to it: removes it whoever wrote it last, or lets go of what rollcall applied, unless told. */
+  prune?: 'remove';
+  /** For the table of keys: its value, and what is so exactly while it is there. */
+  value: string;
+  presentWhile: string;
+};
+
+/** What of the configuration keys depend on. */
+export type KeyConfig = {
+  watchedServices: readonly ServiceKeys[];
+  /** The labels that say which pool a node is in: nobody may ask for them. */
+  poolLabels: readonly string[];
+  readinessGate: 'label' | 'taint' | 'both';
+  startupGateRequires: readonly string[];
+};
+
+/** A service as far as keys go. */
+export type ServiceKeys = {
+  name: string;
+  publish: { label?: string; taint?: { key: string; value: string; effect: string }; condition?: string };
+  origin: { kind: 'built-in' | 'object' };
+};
+
+/** Who asks for keys that people choose. What rollcall decides by name is for none of them, and a service goes first. */
+export type Asker = 'service' | 'pool' | 'rule';

@@ -1,0 +1,100 @@
+import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
+import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
+import { OWN_KEYS, serviceKeys } from './own-keys.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from './reserved-domains.ts';
+
+/** Who decides about which key of a Node: what rollcall has by name, and the keys of services, which come and go. */
+export class KeyRegistry {
+  readonly #config: KeyConfig;
+  readonly #services = new Map<string, readonly KeyEntry[]>();
+  /** By kind and key. */
+  #names: ReadonlyMap<string, KeyEntry> = new Map();
+  #revision = 0;
+
+  constructor(config: KeyConfig) {
+    this.#config = config;
+    for (const service of config.watchedServices) this.#services.set(service.name, serviceKeys(service));
+    this.#changed();
+  }
+
+  /** Grows with each service that comes, changes or goes: what was derived before may be wrong. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** In the order in which they count. */
+  get entries(): readonly KeyEntry[] {
+    return [...[...this.#services.values()].flat(), ...OWN_KEYS];
+  }
+
+  setService(service: ServiceKeys): void {
+    this.#services.set(service.name, serviceKeys(service));
+    this.#changed();
+  }
+
+  removeService(name: string): void {
+    if (this.#services.delete(name)) this.#changed();
+  }
+
+  /** The entry that has this key by its name or its prefix; `undefined` where data alone can tell. */
+  entryOf(kind: KeyKind, key: string): KeyEntry | undefined {
+    return (
+      this.#names.get(idOf(kind, key)) ??
+      PREFIXES.find((each) => each.kind === kind && key.startsWith(each.prefix))?.entry
+    );
+  }
+
+  /**
+   * Says why a key that people choose is not to be had, whatever else is allowed, or nothing. The domains of Kubernetes
+   * are another matter: some may use them, where they are told so.
+   */
+  refusal(asker: Asker, kind: KeyKind, key: string): string | undefined {
+    if (kind === 'label' && this.namesPool(key)) {
+      return asker === 'service' ? 'says what a node is' : 'says which pool a node is in';
+    }
+    if (kind === 'label' && asker !== 'pool' && WORKSPACE_NODE_LABELS.includes(key)) return 'says what a node is for';
+    return this.entryOf(kind, key) ? 'is set by rollcall for another reason' : undefined;
+  }
+
+  /** Whether a label says which pool a node is in. */
+  namesPool(label: string): boolean {
+    return this.#config.poolLabels.includes(label);
+  }
+
+  /** Whether this may never be removed because a Node lists it, as somebody else decides about it, or nobody. */
+  isUntouchable(kind: KeyKind, key: string): boolean {
+    if (kind === 'condition') return KUBELET_CONDITIONS.includes(key);
+    if (this.refusal('pool', kind, key) !== undefined) return true;
+    const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
+    return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;
+  }
+
+  /** Whether taints or conditions are kept as they should be all the time, so that whole Nodes have to be watched. */
+  get needsWholeNodes(): boolean {
+    return this.entries.some(({ isKept }) => isKept?.(this.#config) === true);
+  }
+
+  /** All of a kind that are named. */
+  names(kind: KeyKind): ReadonlySet<string> {
+    return new Set(
+      this.entries.flatMap((entry) => (entry.kind === kind && 'name' in entry.keys ? [entry.keys.name] : [])),
+    );
+  }
+
+  #changed(): void {
+    this.#revision += 1;
+    const named = this.entries.flatMap((entry): [string, KeyEntry][] =>
+      'name' in entry.keys ? [[idOf(entry.kind, entry.keys.name), entry]] : [],
+    );
+    // Of two, the first counts.
+    this.#names = new Map(named.reverse());
+  }
+}
+
+const PREFIXES = OWN_KEYS.flatMap((entry) =>
+  'prefix' in entry.keys ? [{ kind: entry.kind, prefix: entry.keys.prefix, entry }] : [],
+);
+
+function idOf(kind: KeyKind, key: string): string {
+  return `${kind}:${key}`;
+}

@@ -1,0 +1,204 @@
+import {
+  DEVICE_IDENTITY_PREFIX,
+  DEVICE_TREE_PREFIX,
+  DO_NOT_DISRUPT,
+  FACT_PREFIX,
+  IMPLIED_LABELS_ANNOTATION,
+  MANAGED_LABELS_ANNOTATION,
+  NFD_PCI_PREFIX,
+  NFD_USB_PREFIX,
+  SCALE_DOWN_DISABLED,
+  SCALE_DOWN_HOLD,
+  SCHEDULING_HINT_ANNOTATION,
+  SERVICE_KEYS_ANNOTATION,
+  SERVICES_STARTED_ANNOTATION,
+  STARTUP_TAINT,
+  WITHDRAWN_LABELS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
+import type { KeyEntry, ServiceKeys } from './key-entry.ts';
+
+/** Every key of a Node that rollcall has to do with, but those of services. */
+export const OWN_KEYS: readonly KeyEntry[] = [
+  {
+    kind: 'taint',
+    keys: { name: STARTUP_TAINT },
+    labeler: 'startup-gate',
+    ownership: 'exclusive',
+    isKept: ({ startupGateRequires }) => startupGateRequires.length > 0,
+    fence: 'remove',
+    prune: 'remove',
+    value: '',
+    presentWhile: 'never put there by the coordinator; it goes when the gate opens, or is off',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: SERVICE_KEYS_ANNOTATION },
+    labeler: 'left-over-keys',
+    ownership: 'exclusive',
+    value: 'keys',
+    presentWhile:
+      'a taint or condition is there because of a service, or was, and nothing changed since; by JSON patch',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: SERVICES_STARTED_ANNOTATION },
+    labeler: 'services-started',
+    ownership: 'forced',
+    prune: 'remove',
+    value: 'services',
+    presentWhile: 'a service of mode Startup was ready on the node once',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: SCALE_DOWN_DISABLED },
+    labeler: 'scale-down',
+    ownership: 'forced',
+    value: '`true`',
+    presentWhile: 'a Workspace or a pod of a NodeHold is on the node, or it has the hold',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: DO_NOT_DISRUPT },
+    labeler: 'scale-down',
+    ownership: 'forced',
+    value: '`true`',
+    presentWhile: 'the same, on nodes of Karpenter (`karpenter.sh/nodepool`)',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: SCALE_DOWN_HOLD },
+    labeler: 'scale-down',
+    ownership: 'theirs',
+    value: '`true`',
+    presentWhile: 'a person wants to keep the node',
+  },
+  {
+    kind: 'label',
+    keys: { prefix: NFD_USB_PREFIX },
+    labeler: 'device-labels',
+    ownership: 'shared',
+    value: '`true`',
+    presentWhile: 'the agent sees such a device on USB',
+  },
+  {
+    kind: 'label',
+    keys: { prefix: NFD_PCI_PREFIX },
+    labeler: 'device-labels',
+    ownership: 'shared',
+    value: '`true`',
+    presentWhile: 'the agent sees such a device on PCI',
+  },
+  {
+    kind: 'label',
+    keys: { prefix: DEVICE_TREE_PREFIX },
+    labeler: 'device-labels',
+    ownership: 'shared',
+    value: 'how often',
+    presentWhile: 'the device tree has it',
+  },
+  {
+    kind: 'label',
+    keys: { prefix: DEVICE_IDENTITY_PREFIX },
+    labeler: 'device-labels',
+    ownership: 'shared',
+    value: '`true`; of `NAME.count` how many, of `NAME.driver` the driver of all',
+    presentWhile: 'the agent sees the accelerator; the driver while one is bound',
+  },
+  {
+    kind: 'label',
+    keys: { prefix: FACT_PREFIX },
+    labeler: 'fact-labels',
+    ownership: 'shared',
+    value: 'the fact',
+    presentWhile: '`--fact-labels` asks for it',
+  },
+  {
+    kind: 'label',
+    keys: { listedIn: MANAGED_LABELS_ANNOTATION },
+    labeler: 'pool-labels',
+    ownership: 'exclusive',
+    value: 'its own',
+    presentWhile: 'the NodePoolLabelSet of the node’s pool asks for it',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: MANAGED_LABELS_ANNOTATION },
+    labeler: 'pool-labels',
+    ownership: 'exclusive',
+    prune: 'remove',
+    value: 'keys',
+    presentWhile: 'a label is there because of the pool',
+  },
+  {
+    kind: 'label',
+    keys: { listedIn: IMPLIED_LABELS_ANNOTATION },
+    labeler: 'implied-labels',
+    ownership: 'forced',
+    value: '`true`, or as the rule says',
+    presentWhile: 'a rule implies it, the pool does not ask for the key, and nobody else had set it',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: IMPLIED_LABELS_ANNOTATION },
+    labeler: 'implied-labels',
+    ownership: 'forced',
+    prune: 'remove',
+    value: 'keys',
+    presentWhile: 'a label is there because of a rule',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: WITHDRAWN_LABELS_ANNOTATION },
+    labeler: 'withdrawn-labels',
+    ownership: 'forced',
+    prune: 'remove',
+    value: 'labels',
+    presentWhile: 'with `--evict`: a label was taken, and is not back',
+  },
+  {
+    kind: 'annotation',
+    keys: { name: SCHEDULING_HINT_ANNOTATION },
+    labeler: 'scheduling-hint',
+    ownership: 'forced',
+    value: 'a time',
+    presentWhile: 'kube-scheduler was told to try again',
+  },
+];
+
+/** Annotations that list labels that are ours. */
+export const LISTING_ANNOTATIONS: ReadonlySet<string> = new Set(
+  OWN_KEYS.flatMap(({ keys }) => ('listedIn' in keys ? [keys.listedIn] : [])),
+);
+
+export function serviceKeys({ name, publish: { label, taint, condition }, origin }: ServiceKeys): KeyEntry[] {
+  const isGitpods = origin.kind === 'built-in';
+  const labeler = isGitpods ? 'readiness' : 'published-keys';
+  const base = { labeler, ownership: 'exclusive', prune: 'remove' } as const;
+  const entries: KeyEntry[] = [];
+  if (label !== undefined) {
+    entries.push({ ...base, kind: 'label', keys: { name: label }, value: '`true`', presentWhile: `${name} is ready` });
+  }
+  if (taint) {
+    const where = ', on nodes for workspaces, where `--readiness-gate` asks for taints';
+    entries.push({
+      ...base,
+      kind: 'taint',
+      keys: { name: taint.key },
+      isKept: ({ readinessGate }) => !isGitpods || readinessGate !== 'label',
+      value: `\`${taint.value}:${taint.effect}\``,
+      presentWhile: `${name} is not ready${isGitpods ? where : ''}`,
+    });
+  }
+  if (condition !== undefined) {
+    entries.push({
+      ...base,
+      ownership: 'shared',
+      kind: 'condition',
+      keys: { name: condition },
+      isKept: () => true,
+      value: '`True`, `False` or `Unknown`',
+      presentWhile: `the node is one for ${name}`,
+    });
+  }
+  return entries;
+}

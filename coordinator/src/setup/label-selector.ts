@@ -1,0 +1,71 @@
+/** A LabelSelector, as Kubernetes has it: everything that is said has to be so, and nothing said selects everything. */
+export type LabelSelector = {
+  matchLabels?: Readonly<Record<string, string>>;
+  matchExpressions?: readonly LabelRequirement[];
+};
+
+type LabelRequirement = {
+  key: string;
+  operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  values?: readonly string[];
+};
+
+type Labels = Readonly<Record<string, string>>;
+
+/** A selector that was not given selects everything, too. */
+export function selects(selector: LabelSelector | undefined, labels: Labels): boolean {
+  return requirementsOf(selector).every((requirement) => isMet(requirement, labels));
+}
+
+/** The keys that a selector looks at. */
+export function keysOfSelector(selector: LabelSelector | undefined): string[] {
+  return requirementsOf(selector).map(({ key }) => key);
+}
+
+/** As the API server takes it in a query; '' for one that selects everything. */
+export function formatSelector(selector: LabelSelector): string {
+  return requirementsOf(selector).map(formatRequirement).join(',');
+}
+
+/**
+ * A selector that selects all that these select, to be watched with, as a query: exact where there is one, or where all
+ * ask for a value of the same key alone; else it selects everything.
+ */
+export function formatUnion(selectors: readonly LabelSelector[]): string {
+  const [first, ...others] = selectors;
+  const texts = new Set(selectors.map(formatSelector));
+  if (!first || texts.size === 1) return [...texts][0] ?? '';
+  const [wanted, ...more] = requirementsOf(first);
+  if (!wanted || more.length > 0) return '';
+  const values = new Set<string>();
+  for (const selector of [first, ...others]) {
+    const [requirement, ...rest] = requirementsOf(selector);
+    if (rest.length > 0 || requirement?.operator !== 'In' || requirement.key !== wanted.key) return '';
+    for (const value of requirement.values ?? []) values.add(value);
+  }
+  return `${wanted.key} in (${[...values].join(',')})`;
+}
+
+function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): LabelRequirement[] {
+  const labels = Object.entries(matchLabels).map(
+    ([key, value]): LabelRequirement => ({ key, operator: 'In', values: [value] }),
+  );
+  return [...labels, ...matchExpressions];
+}
+
+/** As Kubernetes has it, what is not there is in no list. */
+function isMet({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  if (operator === 'Exists') return value !== undefined;
+  if (operator === 'DoesNotExist') return value === undefined;
+  const isListed = value !== undefined && values.includes(value);
+  return operator === 'In' ? isListed : !isListed;
+}
+
+function formatRequirement({ key, operator, values = [] }: LabelRequirement): string {
+  if (operator === 'Exists') return key;
+  if (operator === 'DoesNotExist') return `!${key}`;
+  const [first] = values;
+  if (operator === 'In' && values.length === 1) return `${key}=${first}`;
+  return `${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(',')})`;
+}

@@ -1,0 +1,34 @@
+import { COMPONENT_LABEL } from '@rollcall/common/well-known.ts';
+import type { LabelSelector } from './label-selector.ts';
+import { parseSelector } from './selector-text.ts';
+
+/** Whose pods the scheduler extender places, and where they may go. */
+export type Placing = {
+  /** Its own; of all others it knows nothing, and they pass everywhere. None: there are no others. */
+  podSelector: LabelSelector | undefined;
+  /** The services that have to be ready; those of Gitpod unless told. */
+  services: readonly string[] | undefined;
+  /** The nodes that they may go to; those for workspaces of their kind unless told. */
+  nodeSelector: LabelSelector | undefined;
+};
+
+type PlacingOptions = {
+  gitpod: boolean;
+  schedulerPodSelector: string | undefined;
+  schedulerServices: readonly string[] | undefined;
+  schedulerNodeSelector: string | undefined;
+};
+
+/** Workspaces, as Gitpod labels their pods. */
+const WORKSPACES: LabelSelector = { matchLabels: { [COMPONENT_LABEL]: 'workspace' } };
+
+/** Selectors that were checked before. Without Gitpod, and without a selector, no pod is placed. */
+export function placingOf(options: PlacingOptions): Placing {
+  const { gitpod, schedulerPodSelector, schedulerServices, schedulerNodeSelector } = options;
+  const own = gitpod ? WORKSPACES : undefined;
+  return {
+    podSelector: schedulerPodSelector === undefined ? own : parseSelector(schedulerPodSelector),
+    services: schedulerServices,
+    nodeSelector: schedulerNodeSelector === undefined ? undefined : parseSelector(schedulerNodeSelector),
+  };
+}

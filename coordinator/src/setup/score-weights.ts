@@ -1,0 +1,39 @@
+/** What speaks for a node, in a score. */
+export type ScoreTermName = 'density' | 'occupied' | 'image' | 'spread' | 'scale-down' | 'fresh' | 'steady';
+
+export type ScoreWeights = Readonly<Record<ScoreTermName, number>>;
+
+/**
+ * Being in use and being full weigh most, so that the fullest nodes fill up and others can be removed. An image that is
+ * there makes up for half a node of other workspaces, and that nothing is starting for a quarter of one.
+ */
+export const DEFAULT_SCORE_WEIGHTS: ScoreWeights = {
+  density: 4,
+  occupied: 2,
+  image: 2,
+  spread: 1,
+  'scale-down': 1,
+  fresh: 2,
+  steady: 1,
+};
+
+const WEIGHT_MAX = 1000;
+
+/** Decimal, without sign or exponent. */
+const ENTRY = /^([^=]*)=(\d+(?:\.\d+)?)$/;
+
+/** Reads `TERM=WEIGHT` entries; terms that are not named keep their weight. */
+export function parseScoreWeights(entries: readonly string[]): { weights: ScoreWeights; problem?: string } {
+  const weights: Record<string, number> = { ...DEFAULT_SCORE_WEIGHTS };
+  for (const entry of entries) {
+    const [, term = '', text] = ENTRY.exec(entry) ?? [];
+    const weight = Number(text);
+    if (!Object.hasOwn(DEFAULT_SCORE_WEIGHTS, term) || !(weight <= WEIGHT_MAX)) {
+      const terms = Object.keys(DEFAULT_SCORE_WEIGHTS).join(', ');
+      const problem = `must hold TERM=WEIGHT, a number from 0 to ${WEIGHT_MAX} for one of ${terms}`;
+      return { weights: DEFAULT_SCORE_WEIGHTS, problem };
+    }
+    weights[term] = weight;
+  }
+  return { weights: weights as ScoreWeights };
+}

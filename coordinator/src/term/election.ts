@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { VERSION } from '@rollcall/common/version.ts';
+import type { ApiAccess } from '../kube/api-access.ts';
+import {
+  candidateIdentity,
+  createSoleLeader,
+  type Election,
+  type ElectionCallbacks,
+  nameOfCandidate,
+} from '../kube/election.ts';
+import { createKubeClient } from '../kube/https-client.ts';
+import type { KubeMetrics } from '../kube/kube-metrics.ts';
+import { createLeaseElection } from '../kube/lease.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
+import type { Leader } from './role.ts';
+
+export type JoinOptions = {
+  config: CoordinatorConfig;
+  environment: CoordinatorEnvironment;
+  access: ApiAccess;
+  /** Where this replica takes reports when it leads. */
+  leaderUrl: string;
+  /** Where it then answers kube-scheduler; empty where it does not. */
+  schedulerUrl: string;
+  /** Where others can reach its console; empty where they cannot. */
+  consoleUrl: string;
+  clock: Clock;
+  random: () => number;
+  logger: Logger;
+  metrics: KubeMetrics;
+  onStartedLeading: () => void;
+  /** This replica does not lead; the argument is who does, as far as that is known. */
+  onStandby: (leader: Leader) => void;
+};
+
+/** Prepares the part of this replica in the election; it begins with `run`. */
+export function joinElection(options: JoinOptions): Election {
+  const { config, environment, access, leaderUrl, schedulerUrl, consoleUrl, clock, random, logger, metrics } = options;
+  const identity = candidateIdentity(environment.podName ?? hostname(), randomUUID());
+  // Not the signal of the program: the Lease is released when it stops, after the last write.
+  const { signal } = new AbortController();
+  let leading = false;
+  const callbacks: ElectionCallbacks = {
+    onStartedLeading: () => {
+      leading = true;
+      options.onStartedLeading();
+    },
+    onStoppedLeading: () => {
+      leading = false;
+      options.onStandby({});
+    },
+    onLeaderChanged: (url, name, itsSchedulerUrl, itsConsoleUrl) => {
+      if (leading) return;
+      // A predecessor at this very address, or one that takes no reports, is nobody to send agents to.
+      const isPlace = url !== undefined && url !== '' && url !== leaderUrl;
+      options.onStandby({
+        ...(isPlace ? { leaderUrl: url } : {}),
+        ...(name === undefined ? {} : { leader: nameOfCandidate(name) }),
+        ...(itsSchedulerUrl === undefined ? {} : { schedulerUrl: itsSchedulerUrl }),
+        ...(itsConsoleUrl === undefined || itsConsoleUrl === consoleUrl ? {} : { consoleUrl: itsConsoleUrl }),
+      });
+    },
+  };
+  if (!config.leaderElect) {
+    const onStartedLeading = (term: number) => {
+      metrics.leading(true);
+      logger.info({ term, identity }, 'Started leading');
+      callbacks.onStartedLeading(term);
+    };
+    return createSoleLeader({ identity, leaderUrl, signal, callbacks: { ...callbacks, onStartedLeading } });
+  }
+  const client = createKubeClient(access, {
+    userAgent: `rollcall-coordinator/${VERSION} (leader election)`,
+    maxSockets: 4,
+    clock,
+    onAnswer: metrics.answered,
+  });
+  const { leaseNamespace: namespace, leaseName: name } = config;
+  return createLeaseElection({
+    client,
+    namespace,
+    name,
+    identity,
+    leaderUrl,
+    schedulerUrl,
+    consoleUrl,
+    clock,
+    random,
+    signal,
+    logger,
+    callbacks,
+    metrics,
+  });
+}

@@ -1,0 +1,48 @@
+import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../holds/holding-pod.ts';
+import type { Holds } from '../holds/holds.ts';
+import { type ObservedNodeHold, observeNodeHold } from '../holds/node-hold.ts';
+import type { NodeHold } from '../kube/objects.ts';
+import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { PodWatches } from './pod-watches.ts';
+
+export type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { holds: Holds };
+
+/** Watches the NodeHolds, and of the pods that they name those that have not ended. */
+export class HoldWatches {
+  readonly #holds: Holds;
+  readonly #objects: Reflector;
+  readonly #pods: PodWatches<HoldingPod>;
+
+  constructor({ holds, ...shared }: HoldWatchOptions) {
+    this.#holds = holds;
+    this.#objects = createReflector({
+      ...shared,
+      path: '/apis/rollcall.dev/v1alpha1/nodeholds',
+      absentIsEmpty: true,
+      handlers: holds.handlers,
+      trim: (raw) => observeNodeHold(raw as NodeHold),
+    });
+    this.#pods = new PodWatches({
+      ...shared,
+      index: holds.pods,
+      fieldSelector: NOT_ENDED,
+      observe: observeHoldingPod,
+    });
+  }
+
+  /** Until the signal aborts. */
+  run(): Promise<void> {
+    this.#pods.run();
+    return this.#objects.run();
+  }
+
+  /** The NodeHolds are others than before. */
+  update(): void {
+    this.#pods.want(this.#holds.wanted());
+  }
+
+  /** Why nothing is known of the pods of a NodeHold; for people. */
+  problemOf({ pods }: ObservedNodeHold): string | undefined {
+    return pods && this.#pods.problemOf(pods.namespace);
+  }
+}

@@ -1,0 +1,106 @@
+import type { Placed } from '../fleet/node-index.ts';
+import type { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
+import type { Pod } from '../kube/objects.ts';
+import { createReflector, type Reflector, type ReflectorHandlers, type ReflectorOptions } from '../kube/reflector.ts';
+import { formatSelector, formatUnion, type LabelSelector, selects } from '../setup/label-selector.ts';
+
+type Labelled = Placed & { labels: Readonly<Record<string, string>> };
+
+export type PodWatchOptions<T> = Omit<ReflectorOptions<never>, 'path' | 'handlers' | 'trim' | 'labelSelector'> & {
+  index: PodsByNamespace<T & Placed>;
+  observe: (pod: Pod) => T;
+  /** Whether this replica is not ready without them; a refusal is then tried again as any other failure. */
+  isNeeded?: (namespace: string) => boolean;
+};
+
+/** A right may be given at any time; until then, what is refused costs a request in so long. */
+export const REFUSED_RETRY_MS = 30_000;
+
+type PodWatch = { reflector: Reflector; selectors: string; stop: AbortController; wasSynced: () => boolean };
+
+/** Watches pods, each namespace once however many ask for them. */
+export class PodWatches<T extends Labelled> {
+  readonly #options: PodWatchOptions<T>;
+  readonly #watches = new Map<string, PodWatch>();
+  #isRunning = false;
+
+  constructor(options: PodWatchOptions<T>) {
+    this.#options = options;
+  }
+
+  run(): void {
+    this.#isRunning = true;
+    for (const { reflector } of this.#watches.values()) void reflector.run();
+  }
+
+  /** Watches these, and no others. */
+  want(all: readonly { namespace: string; selector: LabelSelector }[]): void {
+    const wanted = Map.groupBy(all, ({ namespace }) => namespace);
+    for (const [namespace, { stop }] of this.#watches) {
+      if (wanted.has(namespace)) continue;
+      stop.abort();
+      this.#watches.delete(namespace);
+      this.#options.index.forget(namespace);
+    }
+    for (const [namespace, pods] of wanted) {
+      this.#watch(
+        namespace,
+        pods.map(({ selector }) => selector),
+      );
+    }
+  }
+
+  wasSynced(namespace: string): boolean {
+    return this.#watches.get(namespace)?.wasSynced() ?? true;
+  }
+
+  isFailing(namespace: string): boolean {
+    return this.#watches.get(namespace)?.reflector.isFailing() === true;
+  }
+
+  /** Why the pods of a namespace may not be watched, so that nothing new is known of them; for people. */
+  problemOf(namespace: string): string | undefined {
+    if (!this.#watches.get(namespace)?.reflector.isRefused()) return undefined;
+    const cure = `add ${namespace} to watchNamespaces of the chart, or let the coordinator list and watch them`;
+    return `The coordinator may not watch the pods in ${namespace}: ${cure}`;
+  }
+
+  #watch(namespace: string, all: readonly LabelSelector[]): void {
+    const { index, observe, isNeeded, ...shared } = this.#options;
+    const distinct = new Map(all.map((selector) => [formatSelector(selector), selector]));
+    const selectors = JSON.stringify([...distinct.keys()].sort());
+    const before = this.#watches.get(namespace);
+    if (before?.selectors === selectors) return;
+    before?.stop.abort();
+    const stop = new AbortController();
+    const labelSelector = formatUnion([...distinct.values()]);
+    const reflector = createReflector<T>({
+      ...shared,
+      path: `/api/v1/namespaces/${namespace}/pods`,
+      ...(labelSelector === '' ? {} : { labelSelector }),
+      ...(isNeeded?.(namespace) ? {} : { refusedRetryMs: REFUSED_RETRY_MS }),
+      signal: AbortSignal.any([shared.signal, stop.signal]),
+      handlers: unlessStopped(index.handlers(namespace), stop.signal),
+      trim: (raw) => only(observe(raw as Pod), [...distinct.values()]),
+    });
+    const wasSynced = () => reflector.hasSynced() || before?.wasSynced() === true;
+    this.#watches.set(namespace, { reflector, selectors, stop, wasSynced });
+    if (this.#isRunning) void reflector.run();
+  }
+}
+
+/** A pod that nobody asks for is as one that is on no node. */
+function only<T extends Labelled>(pod: T, selectors: readonly LabelSelector[]): T {
+  return selectors.some((selector) => selects(selector, pod.labels)) ? pod : { ...pod, node: '' };
+}
+
+/** A list that was under way when its watch was stopped may still come. */
+export function unlessStopped<T>(handlers: ReflectorHandlers<T>, signal: AbortSignal): ReflectorHandlers<T> {
+  const { onReplace, onUpsert, onDelete, onLost } = handlers;
+  return {
+    onReplace: (all) => !signal.aborted && onReplace(all),
+    onUpsert: (pod) => !signal.aborted && onUpsert(pod),
+    onDelete: (pod) => !signal.aborted && onDelete(pod),
+    ...(onLost ? { onLost: () => !signal.aborted && onLost() } : {}),
+  };
+}

@@ -1,0 +1,80 @@
+import { observeCsiNode } from '../fleet/csi-nodes.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { type ObservedPod, observePod } from '../fleet/observed-pod.ts';
+import type { CsiNode } from '../kube/objects.ts';
+import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import type { Service } from '../setup/services.ts';
+import { PodWatches, REFUSED_RETRY_MS } from './pod-watches.ts';
+
+export type ServiceWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & {
+  fleet: Fleet;
+  services: () => readonly Service[];
+};
+
+/** Watches what services have as evidence: pods, each namespace once however many want them, and CSINodes if any does. */
+export class ServiceWatches {
+  readonly #options: ServiceWatchOptions;
+  readonly #pods: PodWatches<ObservedPod>;
+  #csiNodes: Reflector | undefined;
+  #isRunning = false;
+
+  constructor(options: ServiceWatchOptions) {
+    const { fleet, services: _services, ...shared } = options;
+    this.#options = options;
+    this.#pods = new PodWatches({
+      ...shared,
+      index: fleet.servicePods,
+      observe: observePod,
+      isNeeded: (namespace) => this.#builtIn().includes(namespace),
+    });
+    this.update();
+  }
+
+  run(): void {
+    this.#isRunning = true;
+    this.#pods.run();
+    void this.#csiNodes?.run();
+  }
+
+  /** The services are others than before. */
+  update(): void {
+    const { services } = this.#options;
+    this.#pods.want(services().flatMap(({ pods }) => pods ?? []));
+    if (services().some(({ csiDriver }) => csiDriver !== undefined)) this.#watchCsiNodes();
+  }
+
+  /** Whether what Gitpod's services, and the like, depend on was listed. */
+  hasSynced(): boolean {
+    return this.#builtIn().every((namespace) => this.#pods.wasSynced(namespace));
+  }
+
+  isFailing(): boolean {
+    return this.#builtIn().some((namespace) => this.#pods.isFailing(namespace));
+  }
+
+  /** Why what a service depends on may not be watched, so that nothing new is known of it; for people. */
+  problemOf({ pods, csiDriver }: Service): string | undefined {
+    const problem = pods && this.#pods.problemOf(pods.namespace);
+    if (problem !== undefined || csiDriver === undefined || !this.#csiNodes?.isRefused()) return problem;
+    return 'The coordinator may not watch CSINodes: let it list and watch csinodes.storage.k8s.io';
+  }
+
+  /** The namespaces of the pods of services that nobody has to write. */
+  #builtIn(): string[] {
+    const own = this.#options.services().filter(({ origin }) => origin.kind === 'built-in');
+    return own.flatMap(({ pods }) => pods?.namespace ?? []);
+  }
+
+  #watchCsiNodes(): void {
+    if (this.#csiNodes) return;
+    const { fleet, services: _services, ...shared } = this.#options;
+    this.#csiNodes = createReflector({
+      ...shared,
+      path: '/apis/storage.k8s.io/v1/csinodes',
+      refusedRetryMs: REFUSED_RETRY_MS,
+      handlers: fleet.csiNodeHandlers,
+      trim: (raw) => observeCsiNode(raw as CsiNode),
+    });
+    if (this.#isRunning) void this.#csiNodes.run();
+  }
+}

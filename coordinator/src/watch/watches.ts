@@ -1,0 +1,177 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import { observePod } from '../fleet/observed-pod.ts';
+import { observeWorkspace } from '../fleet/observed-workspace.ts';
+import { type ObservedWorkspacePod, observeWorkspacePod } from '../fleet/observed-workspace-pod.ts';
+import { observePoolLabelSet } from '../fleet/pool-label-sets.ts';
+import type { Holds } from '../holds/holds.ts';
+import type { ObservedNodeHold } from '../holds/node-hold.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KubeMetrics } from '../kube/kube-metrics.ts';
+import type { NodePoolLabelSet, NodeService, Pod, Workspace } from '../kube/objects.ts';
+import { createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
+import { type ObservedNodeService, observeNodeService } from '../services/node-service.ts';
+import { formatSelector } from '../setup/label-selector.ts';
+import type { Placing } from '../setup/placing.ts';
+import type { Service } from '../setup/services.ts';
+import { HoldWatches } from './hold-watches.ts';
+import { ServiceWatches } from './service-watches.ts';
+import { SliceWatch } from './slice-watch.ts';
+
+export type WatchOptions = {
+  client: KubeClient;
+  fleet: Fleet;
+  services: () => readonly Service[];
+  /** What a watch of NodeServices is handed to. */
+  nodeServiceHandlers: ReflectorHandlers<ObservedNodeService>;
+  /** What is told of NodeHolds and their pods. */
+  holds: Holds;
+  /** Whether Gitpod's workspaces are watched. */
+  gitpod: boolean;
+  /** Whether to watch whole Nodes, for their taints or resources. */
+  wholeNodes: () => boolean;
+  /** Namespace of the workspaces. */
+  namespace: string;
+  placing: Placing;
+  /** Namespace of these pods. */
+  schedulerNamespace: string;
+  /** Who counts the pods that the scheduler extender places, if anybody does. */
+  workspacePodHandlers: ReflectorHandlers<ObservedWorkspacePod> | undefined;
+  /** Namespace of the NodePoolLabelSets. */
+  poolNamespace: string;
+  /** `system:serviceaccount:NAMESPACE:NAME`. */
+  agentServiceAccount: string;
+  clock: Clock;
+  random: () => number;
+  signal: AbortSignal;
+  logger: Logger;
+  metrics: KubeMetrics;
+  /** The Nodes are in view again, after that many milliseconds without contact. */
+  onRecovered: (outageMs: number) => void;
+};
+
+export type Watches = {
+  /** What `wholeNodes` says has changed. */
+  relistNodes: () => void;
+  /** Whether a rule asks for ResourceSlices. */
+  wantSlices: (isWanted: boolean) => void;
+  /** The services are others than before. */
+  servicesChanged: () => void;
+  /** The NodeHolds are others than before. */
+  holdsChanged: () => void;
+  /** Why what a service depends on cannot be watched; for people. */
+  problemOf: (service: Service) => string | undefined;
+  /** Why the pods of a NodeHold cannot be watched; for people. */
+  problemOfHold: (hold: ObservedNodeHold) => string | undefined;
+  /** Until the signal aborts. */
+  run: () => Promise<void>;
+  /** Resources that were not listed yet. */
+  unsynced: () => string[];
+  /** Milliseconds since anything came from the watch of Nodes, or of the agents' pods, whichever is silent for longer. */
+  silentMs: () => number;
+  /** Nothing known from watches is older than a watch that works. */
+  current: () => boolean;
+};
+
+const WORKSPACES_RELIST_MS = 300_000;
+
+/** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
+export function createWatches(options: WatchOptions): Watches {
+  const {
+    fleet,
+    services,
+    nodeServiceHandlers,
+    holds,
+    gitpod,
+    wholeNodes,
+    namespace,
+    poolNamespace,
+    agentServiceAccount,
+    onRecovered,
+    workspacePodHandlers,
+    placing: { podSelector },
+    schedulerNamespace,
+    ...shared
+  } = options;
+  const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
+  const nodes = createReflector({
+    ...shared,
+    path: '/api/v1/nodes',
+    metadataOnly: () => !wholeNodes(),
+    handlers: fleet.nodeHandlers,
+    trim: (raw) => fleet.observe(raw),
+    onRecovered,
+  });
+  const agentPods = createReflector({
+    ...shared,
+    path: `/api/v1/namespaces/${agentNamespace}/pods`,
+    fieldSelector: `spec.serviceAccountName=${agentAccount}`,
+    handlers: fleet.agentPodHandlers,
+    trim: (raw) => observePod(raw as Pod),
+  });
+  const reflectors: Record<string, Reflector> = { nodes, 'agent pods': agentPods };
+  // What these say is for labels of pools, and for one annotation; all else goes on without them.
+  const poolLabelSets = createReflector({
+    ...shared,
+    path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${poolNamespace}/nodepoollabelsets`,
+    absentIsEmpty: true,
+    handlers: fleet.poolLabelSetHandlers,
+    trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
+  });
+  const workspaces =
+    gitpod &&
+    createReflector({
+      ...shared,
+      path: `/apis/workspace.gitpod.io/v1/namespaces/${namespace}/workspaces`,
+      absentIsEmpty: true,
+      relistMs: WORKSPACES_RELIST_MS,
+      handlers: fleet.workspaceHandlers,
+      trim: (raw) => observeWorkspace(raw as Workspace),
+    });
+  const workspacePods =
+    podSelector && workspacePodHandlers
+      ? createReflector({
+          ...shared,
+          path: `/api/v1/namespaces/${schedulerNamespace}/pods`,
+          labelSelector: formatSelector(podSelector),
+          handlers: workspacePodHandlers,
+          trim: (raw) => observeWorkspacePod(raw as Pod),
+        })
+      : undefined;
+  // Without them, limits mean nothing.
+  if (workspacePods) reflectors['workspace pods'] = workspacePods;
+  // None of these can be there.
+  if (!gitpod) fleet.workspaceHandlers.onReplace([]);
+  if (!podSelector) workspacePodHandlers?.onReplace([]);
+  const nodeServices = createReflector({
+    ...shared,
+    path: '/apis/rollcall.dev/v1alpha1/nodeservices',
+    absentIsEmpty: true,
+    handlers: nodeServiceHandlers,
+    trim: (raw) => observeNodeService(raw as NodeService),
+  });
+  const ofServices = new ServiceWatches({ ...shared, fleet, services });
+  const ofHolds = new HoldWatches({ ...shared, holds });
+  const slices = new SliceWatch({ ...shared, fleet });
+  const all = [...Object.values(reflectors), poolLabelSets, nodeServices, ...(workspaces ? [workspaces] : [])];
+  return {
+    relistNodes: () => nodes.relist(),
+    wantSlices: (isWanted) => slices.want(isWanted),
+    silentMs: () => Math.max(nodes.silentMs(), agentPods.silentMs()),
+    servicesChanged: () => ofServices.update(),
+    holdsChanged: () => ofHolds.update(),
+    problemOf: (service) => ofServices.problemOf(service),
+    problemOfHold: (hold) => ofHolds.problemOf(hold),
+    run: async () => {
+      ofServices.run();
+      slices.run();
+      await Promise.all([...all, ofHolds].map((each) => each.run()));
+    },
+    current: () => [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()),
+    unsynced: () => [
+      ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
+      ...(ofServices.hasSynced() ? [] : ['pods of services']),
+    ],
+  };
+}

@@ -1,0 +1,38 @@
+// What `helm test` runs: waits until a coordinator leads and hears agents, and tells how it stands. It has no rights: any
+// connection to the Service may reach the leader or a standby, so it asks until the leader answers.
+import { Agent, request } from 'node:http';
+
+const { ROLLCALL_COORDINATOR_SERVICE_HOST: host, ROLLCALL_COORDINATOR_SERVICE_PORT_METRICS: port } = process.env;
+const deadlineMs = Date.now() + 60_000;
+
+function metrics() {
+  const options = { host, port, path: '/metrics', agent: new Agent({ keepAlive: false }), timeout: 5000 };
+  return new Promise((resolve, reject) => {
+    const asked = request(options, async (response) => resolve((await response.toArray()).join('')));
+    asked.on('timeout', () => asked.destroy(new Error('no answer')));
+    asked.on('error', reject).end();
+  });
+}
+
+async function look() {
+  const lines = (await metrics()).split('\n');
+  const valueOf = (line) => Number(line.slice(line.lastIndexOf(' ')));
+  const leads = lines.filter((line) => /^rollcall_coordinator_leader[ {]/.test(line)).some((line) => valueOf(line) === 1);
+  if (!leads) return { works: false, says: 'no leader answered yet' };
+  const nodes = lines.flatMap((line) => {
+    const state = /^rollcall_coordinator_nodes\{.*state="(\w+)"/.exec(line)?.[1];
+    return state && valueOf(line) > 0 ? [{ state, count: valueOf(line) }] : [];
+  });
+  const says = `a coordinator leads; agents of nodes: ${nodes.map(({ state, count }) => `${count} ${state}`).join(', ') || 'none yet'}`;
+  const states = nodes.map(({ state }) => state);
+  return { works: states.includes('fresh') && !states.includes('silent') && !states.includes('unheard'), says };
+}
+
+for (;;) {
+  const { works, says } = await look().catch((error) => ({ works: false, says: error.message }));
+  if (works || Date.now() > deadlineMs) {
+    console.log(works ? `rollcall works: ${says}` : `rollcall does not work yet: ${says}`);
+    process.exit(works ? 0 : 1);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 500));
+}

@@ -1,0 +1,60 @@
+{{- /* What follows from NodeServices and NodeHolds that are values. */}}
+
+{{- /* The namespaces in which pods are watched; "*" for all of them. */}}
+{{- define "rollcall.watchNamespaces" -}}
+{{- $namespaces := concat (list .Release.Namespace) .Values.watchNamespaces -}}
+{{- if .Values.gitpod.enabled }}{{ $namespaces = append $namespaces (include "rollcall.gitpod.namespace" .) }}{{ end -}}
+{{- /* Where the pods are that the scheduler extender places. */}}
+{{- $config := .Values.coordinator.config -}}
+{{- if .Values.scheduler.enabled -}}
+{{- if $config.schedulerNamespace }}{{ $namespaces = append $namespaces $config.schedulerNamespace }}
+{{- else if $config.schedulerPodSelector }}{{ $namespaces = append $namespaces (ternary (include "rollcall.gitpod.namespace" .) (include "rollcall.source.gitpodNamespace" .) .Values.gitpod.enabled) }}{{ end -}}
+{{- end -}}
+{{- range $spec := concat (values (omit .Values.services "allowedPrefixes")) (values .Values.holds) -}}
+{{- with $spec.pods }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
+{{- end -}}
+{{- if or .Values.coordinator.config.evict (has "*" $namespaces) }}{{ $namespaces = list "*" }}{{ end -}}
+{{- $namespaces | uniq | sortAlpha | toJson -}}
+{{- end }}
+
+{{- define "rollcall.gitpod.namespace" -}}
+{{- .Values.gitpod.namespace | default (include "rollcall.source.gitpodNamespace" .) -}}
+{{- end }}
+
+{{- /* Refuses what the API server would take and the coordinator or an agent would not; (list $ name spec). */}}
+{{- define "rollcall.services.check" -}}
+{{- $root := index . 0 -}}
+{{- $spec := index . 2 -}}
+{{- $place := printf "services.%s" (index . 1) -}}
+{{- $publish := $spec.publish | default dict -}}
+{{- $taint := $publish.taint | default dict -}}
+{{- $allowed := $root.Values.services.allowedPrefixes -}}
+{{- range $field, $key := dict "label" $publish.label "taint.key" $taint.key "condition" $publish.condition -}}
+{{- if $key -}}
+{{- $isAllowed := false -}}
+{{- range $allowed }}{{ if hasPrefix . $key }}{{ $isAllowed = true }}{{ end }}{{ end -}}
+{{- if not $isAllowed -}}
+{{- $prefix := ternary (printf "%s/" (first (splitList "/" $key))) $key (contains "/" $key) -}}
+{{- fail (printf "%s.publish.%s: %s begins with none of services.allowedPrefixes (%s): add %s to them" $place $field $key (join ", " $allowed) $prefix) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq ($taint.effect | default "") "NoExecute") (not $root.Values.coordinator.config.allowNoExecute) -}}
+{{- fail (printf "%s.publish.taint.effect: NoExecute evicts pods: set coordinator.config.allowNoExecute, or take NoSchedule" $place) -}}
+{{- end -}}
+{{- $probe := $spec.probe | default dict -}}
+{{- if and (eq ($probe.host | default "") "Loopback") (not $root.Values.agent.hostNetwork) -}}
+{{- fail (printf "%s.probe.host: Loopback is that of the agent's own pod: set agent.hostNetwork, or leave host out" $place) -}}
+{{- end -}}
+{{- $paths := dict "csi.socket" ($probe.csi | default dict).socket "grpc.socket" ($probe.grpc | default dict).socket -}}
+{{- $paths = merge $paths (dict "unix.path" ($probe.unix | default dict).path "file.path" ($probe.file | default dict).path) -}}
+{{- range $field, $path := $paths -}}
+{{- if $path -}}
+{{- $isBelow := false -}}
+{{- range $root.Values.agent.probePaths }}{{ if hasPrefix (printf "%s/" .) $path }}{{ $isBelow = true }}{{ end }}{{ end -}}
+{{- if not $isBelow -}}
+{{- fail (printf "%s.probe.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 and the Pod Security level privileged" $place $field $path (dir $path)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

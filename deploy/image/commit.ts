@@ -1,0 +1,24 @@
+import { MissingInput, outputOf } from './cached-input.ts';
+
+/** Of which commit the source is (`-dirty` behind it if anything was changed), and when it was made, in RFC 3339. */
+export type Commit = { created: string; revision: string | undefined };
+
+/** Without git or a repository, it is of none, at the begin of time. */
+export async function commit(): Promise<Commit> {
+  const git = async (...args: string[]) => `${await outputOf('git', args, import.meta.dirname)}`.trim();
+  try {
+    const [revision, seconds, changes] = await Promise.all([
+      git('rev-parse', 'HEAD'),
+      git('log', '-1', '--format=%ct'),
+      git('status', '--porcelain'),
+    ]);
+    return { created: isoSeconds(Number(seconds)), revision: changes === '' ? revision : `${revision}-dirty` };
+  } catch (error) {
+    if (error instanceof MissingInput) return { created: isoSeconds(0), revision: undefined };
+    throw error;
+  }
+}
+
+function isoSeconds(epochSeconds: number): string {
+  return new Date(epochSeconds * 1000).toISOString().replace(/\.\d+/, '');
+}

@@ -1,0 +1,97 @@
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { VERSION } from '../../packages/common/src/version.ts';
+import { hexOf } from '../image/cached-input.ts';
+import { buildImages } from '../image/image.ts';
+import { artifactLayout } from '../image/oci.ts';
+import { writeImages, writeTree } from '../image/output.ts';
+import { PLATFORMS } from '../image/platforms.ts';
+import { packChart } from './chart-package.ts';
+import { releaseManifests } from './manifests.ts';
+import { notesOf } from './notes.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+/** Executables of kubectl rollcall, one for each platform, where they were built. */
+const PLUGIN = path.join(ROOT, 'packages/kubectl-rollcall/dist');
+const EXECUTABLE = /^kubectl-rollcall-(linux|darwin|windows)-/;
+
+/** Something in the registry, and the image layout that it is pushed from. */
+type Pushed = { name: string; digest: string; layout: string };
+
+export type Release = {
+  version: string;
+  /** Where image and chart are pushed, such as `registry.example.com/rollcall`. */
+  registry: string;
+  dir: string;
+  image: Pushed & { platforms: { platform: string; digest: string; sbom: string }[] };
+  chart: Pushed;
+  /** What is offered for download; the notes are its text. */
+  files: string[];
+  /** Of the files, as `sha256sum --check` reads them; one of the files. */
+  checksums: string;
+  notes: string;
+};
+
+export type ReleaseOptions = {
+  registry: string;
+  /** Everything in it is replaced. */
+  dir: string;
+  cacheDir: string;
+  /** RFC 3339, in UTC: when the commit was made. */
+  created: string;
+  revision: string | undefined;
+  source: string | undefined;
+  /** The section of CHANGELOG.md. */
+  section: string;
+};
+
+/**
+ * Makes everything that a release consists of, without a registry: digests are known before anything is pushed. The same
+ * commit and registry give the same bytes.
+ * @throws {MissingInput} when something for the image cannot be had.
+ */
+export async function makeRelease(options: ReleaseOptions): Promise<Release> {
+  const { registry, dir, created } = options;
+  const notes = notesOf(await readFile(path.join(ROOT, 'CHANGELOG.md'), 'utf8'), options.section);
+  await rm(dir, { recursive: true, force: true });
+  await mkdir(dir, { recursive: true });
+
+  const name = `${registry}/rollcall`;
+  const built = await buildImages({ ...options, platforms: PLATFORMS });
+  const { digest, images } = await writeImages(built, `${name}:${VERSION}`, dir);
+  const image = { registry, digest };
+
+  const chartName = `${registry}/charts/rollcall`;
+  const chart = await packChart(image, created);
+  const archive = path.join(dir, `rollcall-${VERSION}.tgz`);
+  await writeFile(archive, chart.archive);
+  const chartLayout = path.join(dir, 'chart');
+  await writeTree(artifactLayout(chart.artifact, `${chartName}:${VERSION}`), chartLayout);
+
+  const files = [archive, ...images.flatMap((each) => [each.archive, each.sbom])];
+  for (const [file, text] of await releaseManifests(image)) {
+    files.push(path.join(dir, file));
+    await writeFile(path.join(dir, file), text);
+  }
+  for (const file of (await readdir(PLUGIN).catch(() => [])).filter((name) => EXECUTABLE.test(name))) {
+    files.push(path.join(dir, file));
+    await copyFile(path.join(PLUGIN, file), path.join(dir, file));
+  }
+  const checksums = path.join(dir, 'SHA256SUMS');
+  await writeFile(checksums, await checksumsOf(files));
+  return {
+    version: VERSION,
+    registry,
+    dir,
+    image: { name, digest, layout: path.join(dir, 'oci'), platforms: images },
+    chart: { name: chartName, digest: chart.artifact.manifest.digest, layout: chartLayout },
+    files: [...files, checksums],
+    checksums,
+    notes,
+  };
+}
+
+async function checksumsOf(files: readonly string[]): Promise<string> {
+  const lines = files.map(async (file) => `${hexOf(await readFile(file))}  ${path.basename(file)}\n`);
+  return (await Promise.all(lines)).join('');
+}

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { describeError } from '../../packages/common/src/coded-error.ts';
+import { VERSION } from '../../packages/common/src/version.ts';
+import { imageCacheDir, outputOf } from '../image/cached-input.ts';
+import { commit } from '../image/commit.ts';
+import { makeRelease } from './artifacts.ts';
+import { publish } from './publish.ts';
+
+const TRIAL = path.resolve(import.meta.dirname, '../../test/release/main.ts');
+
+const USAGE = `node deploy/release/main.ts [options]
+
+Makes a release of version ${VERSION}, pushes its image and chart, and signs them (crane and cosign on the PATH).
+
+  --registry HOST/PATH    where they are pushed (or the variable REGISTRY), such as registry.example.com/rollcall
+  --tag TAG               what was tagged; refused unless it is v${VERSION}
+  --source URL            the repository, for labels and provenance
+  --builder URI           who builds, for the provenance (this machine)
+  --invocation URI        this run of it, for the provenance
+  --out DIR               where everything is written (deploy/release/dist)
+  --dry-run               all of it with a registry and a key of its own, and an installation on real nodes
+`;
+
+const OPTIONS = {
+  registry: { type: 'string' },
+  tag: { type: 'string' },
+  source: { type: 'string' },
+  builder: { type: 'string', default: 'urn:rollcall:by-hand' },
+  invocation: { type: 'string' },
+  out: { type: 'string', default: path.join(import.meta.dirname, 'dist') },
+  'dry-run': { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+try {
+  const { values } = parseArgs({ options: OPTIONS });
+  if (values.help) process.stdout.write(USAGE);
+  else if (values['dry-run']) process.exitCode = await tryOut();
+  else await release(values);
+} catch (error) {
+  process.stderr.write(`${describeError(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function release(settings: ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values']): Promise<void> {
+  const { source, builder, invocation, tag } = settings;
+  const registry = settings.registry ?? process.env['REGISTRY'];
+  const { created, revision } = await commit();
+  if (!registry) throw new Error('--registry: where is it to be pushed?');
+  if (tag !== `v${VERSION}`) throw new Error(`--tag: is ${tag ?? 'not given'}, and the version is ${VERSION}`);
+  if (!revision || revision.endsWith('-dirty')) throw new Error('the source is not exactly that of a commit');
+
+  const cacheDir = imageCacheDir(process.env);
+  const made = await makeRelease({
+    registry: registry.toLowerCase(),
+    dir: settings.out,
+    cacheDir,
+    created,
+    revision,
+    source,
+    section: VERSION,
+  });
+  const command = (name: string) => (args: readonly string[]) => outputOf(name, args);
+  const signing = { crane: command('crane'), cosign: command('cosign'), options: [], insecure: false };
+  const signature = await publish(made, { revision, source, builder, invocation }, signing);
+  await writeFile(path.join(made.dir, 'NOTES.md'), made.notes);
+  await writeFile(path.join(made.dir, 'files.txt'), [...made.files, signature].map((file) => `${file}\n`).join(''));
+  for (const { name, digest } of [made.image, made.chart]) process.stdout.write(`${name}@${digest}\n`);
+}
+
+/** The trial needs what only the tests have: a registry, Helm, nodes. */
+async function tryOut(): Promise<number> {
+  const child = spawn(process.execPath, [TRIAL], { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}

@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { VERSION } from '../../packages/common/src/version.ts';
+import { hexOf } from '../image/cached-input.ts';
+import { readTar } from '../image/tar.ts';
+import { packChart, withImage } from './chart-package.ts';
+import { byDigest, releaseManifests } from './manifests.ts';
+import { notesOf } from './notes.ts';
+import { provenance } from './provenance.ts';
+
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+const IMAGE = { registry: 'registry.example:5000/team', digest: DIGEST };
+const CREATED = '2026-01-02T03:04:05Z';
+
+describe('the chart of a release', () => {
+  test('is the same, byte for byte, when it is packed again', async () => {
+    const [first, again] = [await packChart(IMAGE, CREATED), await packChart(IMAGE, CREATED)];
+    expect(hexOf(again.archive)).toBe(hexOf(first.archive));
+    expect(again.artifact.manifest).toEqual(first.artifact.manifest);
+  });
+
+  test('has every file of the chart, and installs the image by its digest without a value', async () => {
+    const { archive } = await packChart(IMAGE, CREATED);
+    const files = readTar(gunzipSync(archive), () => true);
+    expect([...files.keys()]).toEqual(
+      expect.arrayContaining([
+        'rollcall/Chart.yaml',
+        'rollcall/templates/crds/nodeservices.yaml',
+        'rollcall/templates/NOTES.txt',
+      ]),
+    );
+    const values = files.get('rollcall/values.yaml');
+    const text = values?.type === 'file' ? `${values.content}` : '';
+    expect(text).toContain(`  registry: ${IMAGE.registry}\n`);
+    expect(text).toContain(`  digest: ${DIGEST}\n`);
+  });
+
+  test('is an artifact as Helm pushes it', async () => {
+    const { archive, artifact } = await packChart(IMAGE, CREATED);
+    const manifest = JSON.parse(`${artifact.blobs.get(artifact.manifest.digest)}`);
+    expect(manifest).toMatchObject({
+      config: { mediaType: 'application/vnd.cncf.helm.config.v1+json' },
+      layers: [{ mediaType: 'application/vnd.cncf.helm.chart.content.v1.tar+gzip', size: archive.length }],
+      annotations: { 'org.opencontainers.image.version': VERSION },
+    });
+    const config = JSON.parse(`${artifact.blobs.get(manifest.config.digest)}`);
+    expect(config).toMatchObject({ name: 'rollcall', version: VERSION, apiVersion: 'v2' });
+  });
+
+  test('is not made of a values.yaml in which the image stands otherwise', () => {
+    expect(() => withImage('image:\n  registry: ""\n', IMAGE)).toThrow('digest');
+    expect(() => withImage('agent: {}\n', IMAGE)).toThrow('no section image');
+  });
+});
+
+describe('manifests of a release', () => {
+  test('install and uninstall by one file each, with the image by its digest', async () => {
+    const manifests = await releaseManifests(IMAGE);
+    expect([...manifests.keys()]).toEqual(['install.yaml', 'uninstall.yaml']);
+    for (const text of manifests.values()) {
+      const images = [...text.matchAll(/^ *image: (.*)$/gm)].map(([, image]) => image);
+      expect(new Set(images)).toEqual(new Set([`${IMAGE.registry}/rollcall@${DIGEST}`]));
+    }
+    const install = manifests.get('install.yaml') ?? '';
+    const kinds = [...install.matchAll(/^kind: (.*)$/gm)].map(([, kind]) => kind);
+    expect(kinds.slice(0, 2)).toEqual(['Namespace', 'CustomResourceDefinition']);
+    expect(kinds).toEqual(expect.arrayContaining(['Deployment', 'DaemonSet']));
+  });
+
+  test('name no image twice', () => {
+    expect(byDigest(`image: rollcall:${VERSION}\nimage: other:1\n`, IMAGE)).toBe(
+      `image: ${IMAGE.registry}/rollcall@${DIGEST}\nimage: other:1\n`,
+    );
+  });
+});
+
+test('the notes of a release are its section of the changelog, and there is none without', async () => {
+  const changelog = '# Changelog\n\n## Unreleased\n\n## 1.1.0 (2026-02-03)\n\n- New.\n\n## [1.0.0]\n\n- First.\n';
+  expect(notesOf(changelog, '1.1.0')).toBe('- New.\n');
+  expect(notesOf(changelog, '1.0.0')).toBe('- First.\n');
+  expect(() => notesOf(changelog, '1.2.0')).toThrow('## 1.2.0');
+  expect(() => notesOf(changelog, 'Unreleased')).toThrow('Unreleased');
+});
+
+test('the provenance names the commit, the builder and the run', () => {
+  const origin = { revision: 'abc', source: 'https://git.example/rollcall', builder: 'urn:b', invocation: 'urn:i' };
+  expect(provenance(origin, { version: '1.0.0' })).toMatchObject({
+    buildDefinition: {
+      externalParameters: { version: '1.0.0' },
+      resolvedDependencies: [{ uri: 'git+https://git.example/rollcall', digest: { gitCommit: 'abc' } }],
+    },
+    runDetails: { builder: { id: 'urn:b' }, metadata: { invocationId: 'urn:i' } },
+  });
+});
+
+test('the version is written in one place, from which all else is generated', async () => {
+  const root = path.resolve(import.meta.dirname, '../..');
+  for (const folder of ['.', 'agent', 'coordinator', 'packages/common', 'test']) {
+    const { version } = JSON.parse(await readFile(path.join(root, folder, 'package.json'), 'utf8'));
+    expect([folder, version]).toEqual([folder, undefined]);
+  }
+  expect(await readFile(path.join(root, 'deploy/chart/Chart.yaml'), 'utf8')).toContain(`\nversion: ${VERSION}\n`);
+});

@@ -1,0 +1,332 @@
+/** The documents of the coordinator's console: what `/v1/…` answers, for the page and for `kubectl rollcall`. */
+
+import type { DeviceReport } from './report.ts';
+
+/** Whether a service is ready on a node; `unknown` while nobody can tell, so that things stay as they are. */
+export type ServiceState = 'ready' | 'not-ready' | 'unknown';
+
+/** How well the agent of a node is heard. `unheard`: not yet since this coordinator began to lead. */
+export type AgentState = 'fresh' | 'leaving' | 'unheard' | 'silent' | 'absent';
+
+export type KeyKind = 'label' | 'annotation' | 'taint' | 'condition';
+
+/** The replica that answers. Every document has one, but for those of the stream. Times are RFC 3339. */
+export type ReplicaDocument = {
+  /** Name of its pod, or of the host where it is in none. */
+  name: string;
+  version: string;
+  /** Only the leader hears agents: where this is false, what the document says of services is nothing to go by. */
+  leading: boolean;
+  /** Who leads, where it is another and is known; named as `name`. */
+  leader?: string;
+  /** Where the leader takes reports. */
+  leaderUrl?: string;
+  /** For people, where it does not lead. */
+  note?: string;
+  /** Guards over silence that hold now: `fleet`, or `pool NAME`. */
+  guards: readonly string[];
+  /** What stays on nodes for now, although it should go. */
+  heldWithdrawals: readonly { guard: string; of: string; nodes: number }[];
+  dryRun: boolean;
+  readinessGate: 'label' | 'taint' | 'both';
+  /** After how long without a report a node is silent. */
+  staleAfterSeconds: number;
+  now: string;
+};
+
+/** One node in `GET /v1/nodes`, and in an event of the stream. */
+export type NodeSummary = {
+  name: string;
+  /** Absent where the node is in none. */
+  pool?: string;
+  agent: AgentState;
+  /** The guard that keeps the silence of its agent from being held against it. */
+  guard?: string;
+  /** Of its agent; absent while none has spoken, or where it does not tell. */
+  agentVersion?: string;
+  /** The services that the node is for, by name. */
+  services: Readonly<Record<string, ServiceState>>;
+  /** Services that came and went too often, and count as not ready for a while. */
+  heldBack: readonly string[];
+  /** Keys that somebody else goes on changing. */
+  contested: readonly string[];
+  /** Keys that are left out for good, since somebody else owns them, or the API server refuses them. */
+  setAside: readonly string[];
+  /** Whether something is about to be written; in a dry run, whether something would be. */
+  pending: boolean;
+};
+
+/** `GET /v1/nodes` */
+export type NodesDocument = {
+  replica: ReplicaDocument;
+  /** What changes from here on is told by `/v1/stream?after=EVENTID`; absent on a replica that does not lead. */
+  eventId?: string;
+  nodes: readonly NodeSummary[];
+};
+
+/** `GET /v1/plan` */
+export type PlanDocument = { replica: ReplicaDocument; nodes: readonly PlannedNode[] };
+
+export type PlannedNode = PendingDocument & {
+  name: string;
+  /** What the Node says and is to say otherwise; what is written besides is there already. */
+  changes: readonly Omit<ChangeDocument, 'at'>[];
+  /** By `kind:key`, of every key that somebody decides about. */
+  reasons: Readonly<Record<string, string>>;
+};
+
+/** `GET /v1/schedule?pod=NAMESPACE/NAME` */
+export type ScheduleDocument = {
+  replica: ReplicaDocument;
+  /** `workspace`: its kind, or a sentence that says that it is none. */
+  pod: { namespace: string; name: string; workspace: string; images: readonly string[] };
+  nodes: readonly ScheduledNode[];
+};
+
+export type ScheduledNode = {
+  name: string;
+  passes: boolean;
+  /** Every rule that objects; kube-scheduler is told the first. */
+  refusals: readonly { rule: string; message: string; evidence?: string }[];
+  /** From 0 to 10, among the nodes that pass. */
+  score: number;
+  terms: readonly object[];
+};
+
+/** `GET /v1/services` */
+export type ServicesDocument = { replica: ReplicaDocument; services: readonly ServiceDocument[] };
+
+export type ServiceDocument = {
+  name: string;
+  /** `built-in`, or a `NodeService`. */
+  origin: 'built-in' | 'NodeService';
+  /** A NodeService that is not accepted is not in force. */
+  accepted: boolean;
+  /** Why it is not. */
+  problem?: { reason: string; message: string };
+  mode: 'Continuous' | 'Startup';
+  /** What nodes show of it. */
+  publish: { label?: string; taint?: string; condition?: string };
+  /** What tells whether it is ready, a sentence each. */
+  evidence: readonly string[];
+  /** On so many nodes. */
+  nodes: { ready: number; notReady: number; unknown: number };
+};
+
+/** Which way a Node was wrong: it said that something is ready that is not, or the other way round. */
+export type LieDirection = 'said-ready' | 'said-not-ready';
+
+/**
+ * Why the Node said so:
+ * - `unwritten`: what is to be written is under way, or the API server cannot be written to
+ * - `held-back`: the service came and went too often, and counts as not ready for a while
+ * - `guarded`: a guard holds what should go
+ * - `contested`: somebody else goes on changing the key
+ * - `foreign`: somebody else owns the key, or the API server refuses it
+ * - `dry-run`: whoever writes the key now is not rollcall
+ */
+export type LieCause = 'unwritten' | 'held-back' | 'guarded' | 'contested' | 'foreign' | 'dry-run';
+
+/** `GET /v1/audit`: how long Nodes said what the evidence contradicts. Begins anew with every leader. */
+export type AuditDocument = {
+  replica: ReplicaDocument;
+  /** Since when this leader keeps the book. */
+  since: string;
+  /** How many nodes it is kept of. */
+  nodes: number;
+  /** Over all keys and both directions; what a team can set an objective on. */
+  lieSecondsPerNodeDay: number;
+  /** The worst first. They count nodes that are gone as well. */
+  keys: readonly AuditKey[];
+  /** Of nodes that are there: one for each node, key, direction and cause. */
+  entries: readonly AuditEntry[];
+};
+
+export type AuditKey = {
+  kind: KeyKind;
+  key: string;
+  /** The service that the key is about. */
+  service?: string;
+  saidReadySeconds: number;
+  saidNotReadySeconds: number;
+  /** On so many nodes it is so at this moment. */
+  nodesNow: number;
+};
+
+export type AuditEntry = {
+  node: string;
+  kind: KeyKind;
+  key: string;
+  service?: string;
+  direction: LieDirection;
+  cause: LieCause;
+  seconds: number;
+  /** How often. */
+  times: number;
+  /** Where it is so at this moment: since when. */
+  since?: string;
+  /** The evidence, when it began last. */
+  evidence: string;
+};
+
+/** `GET /v1/nodes/NAME`: one node, with the reason for every key. */
+export type NodeDocument = {
+  replica: ReplicaDocument;
+  name: string;
+  uid: string;
+  pool?: string | undefined;
+  agent: {
+    state: AgentState;
+    guard?: string;
+    version?: string | undefined;
+    lastReportSecondsAgo?: number;
+  };
+  services: readonly NodeServiceDocument[];
+  /** The known accelerators; absent while no agent has told. */
+  accelerators?: readonly AcceleratorDocument[] | undefined;
+  keys: readonly KeyDocument[];
+  /** The workspaces on it; absent while nobody knows. */
+  workspaces?: readonly string[] | undefined;
+  /** What is about to be written; in a dry run, what would be. */
+  pending?: PendingDocument | undefined;
+  /** The newest first. */
+  changes: readonly ChangeDocument[];
+};
+
+export type AcceleratorDocument = {
+  name: string;
+  /** At least so many, where its agent does not count. */
+  count: number;
+  isCounted: boolean;
+  /** As the agent sees them: alone, or some that are alike. */
+  devices: readonly DeviceReport[];
+  /** Where some were in this term that are no longer there. */
+  gone?: readonly string[] | undefined;
+  /** Its driver comes and goes, and counts as none for now. */
+  driverHeldBack?: true | undefined;
+};
+
+export type NodeServiceDocument = {
+  name: string;
+  /** Absent where the node is not for the service. */
+  state?: ServiceState | undefined;
+  since?: string | undefined;
+  reason?: string | undefined;
+  /** What the evidence says, where a guard or its coming and going keeps the state from being that. */
+  evidence?: { state: ServiceState; reason: string } | undefined;
+  heldBack?: { until: string; falls: number } | undefined;
+  pods: readonly { pod: string; ready: boolean; terminating: boolean }[];
+  /** What the agent said last. */
+  probe?: { ready: boolean; since: string; evidence: string } | undefined;
+};
+
+/** `want`: it is to be there. `withhold`: it is to be absent. `hold`: it stays as it is. */
+export type KeyDocument = {
+  kind: KeyKind;
+  key: string;
+  service?: string | undefined;
+  stance: 'want' | 'withhold' | 'hold';
+  value: string;
+  /** `null` where it is absent; left out where nobody looks: taints and conditions are not always watched. */
+  onNode?: string | null | undefined;
+  reason: string;
+  labeler: string;
+  ownership: 'exclusive' | 'forced' | 'shared';
+  since?: string | undefined;
+  overruled?: readonly { labeler: string; stance: string; value: string; reason: string }[] | undefined;
+  /** Why it is left out for good. */
+  setAside?: { cause: 'foreign' | 'invalid' | 'denied'; message: string } | undefined;
+  contested?: { rival: string; nextTrySeconds: number } | undefined;
+  removalRefused?: string | undefined;
+};
+
+export type PendingDocument = {
+  withdraw?: { labels: readonly string[]; annotations: readonly string[] } | undefined;
+  apply?:
+    | { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>>; force: boolean }
+    | undefined;
+  taints?: { add: readonly object[]; remove: readonly string[] } | undefined;
+  /** `apply`: all that are ours; `remove`: those that go; `disown`: ours are left to others, as they are. */
+  conditions?: { apply: readonly object[] } | { remove: readonly object[] } | { disown: true } | undefined;
+};
+
+export type ChangeDocument = {
+  at: string;
+  kind: KeyKind;
+  key: string;
+  from?: string | undefined;
+  to?: string | undefined;
+  reason: string;
+};
+
+/** What is sent to `POST /v1/diff`: what would be configured. */
+export type DiffRequest = {
+  /** NodeServices and NodePoolLabelSets, as they would be applied. */
+  objects: readonly object[];
+  /** Content of rule files by their path in the label directory, such as `accelerators/edgetpu`. */
+  rules: Readonly<Record<string, string>>;
+};
+
+/** What it would do to the fleet. Nothing comes of asking. */
+export type DiffDocument = {
+  replica: ReplicaDocument;
+  /** Nodes that were looked at. */
+  looked: number;
+  /** What would not be in force, and why. */
+  problems: readonly string[];
+  /** What cannot be told. */
+  notes: readonly string[];
+  /** Whether pods are evicted for a label that they need. */
+  evicts: boolean;
+  /** Nodes that would be changed. */
+  nodes: readonly DiffedNode[];
+};
+
+export type DiffedNode = {
+  name: string;
+  pool?: string;
+  changes: readonly {
+    kind: 'label' | 'taint' | 'condition';
+    key: string;
+    from?: string | undefined;
+    to?: string | undefined;
+    reason: string;
+  }[];
+  /** Pods that would be evicted, as `namespace/name`, with the labels that they would miss. */
+  evicted: readonly { pod: string; misses: readonly string[] }[];
+};
+
+/**
+ * `GET /v1/stream`, as server-sent events. A client that lost the connection sends the id of the last event as
+ * `Last-Event-ID`, or as `?after=`, and misses nothing. Data by the name of the event:
+ */
+export type StreamEvents = {
+  /** First of all, and whenever leadership or a guard changes. */
+  replica: Omit<ReplicaDocument, 'now'>;
+  /** A node is new, or other than it was. */
+  node: NodeSummary;
+  'node-gone': { name: string };
+  /** What happened since the id that was given is not known any more: read `/v1/nodes` again. */
+  reset: { eventId: string };
+};
+
+/** Of `/v1/rules`. */
+export type RulesDocument = {
+  /** Every label that some rule gives. */
+  labels: readonly string[];
+  /** Where no line is named, it is about the whole file; columns count from 1, as lines do. */
+  problems: readonly { file: string; line?: number; column?: number; problem: string }[];
+  rules: readonly RuleDocument[];
+};
+
+export type RuleDocument = {
+  label: string;
+  file: string;
+  lines: readonly { line: number; text: string; value: string }[] | 'unread';
+  /** What becomes of the label: set, left while nobody can tell, not set although it says so. With `?label=`, where. */
+  nodes:
+    | { given: number; held: number; withheld: number }
+    | { given: RuleEffect[]; held: RuleEffect[]; withheld: RuleEffect[] };
+};
+
+type RuleEffect = { node: string; value: string; reason: string };

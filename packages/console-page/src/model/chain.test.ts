@@ -1,0 +1,112 @@
+import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
+import { expect, test } from 'vitest';
+import { agreement, chainOf } from './chain.ts';
+
+const NOW = '2026-01-01T00:01:00Z';
+const SINCE = '2026-01-01T00:00:00Z';
+const NOW_MS = Date.parse(NOW);
+
+const KEY: KeyDocument = {
+  kind: 'label',
+  key: 'k',
+  service: 's',
+  stance: 'want',
+  value: 'true',
+  onNode: 'true',
+  reason: 'r',
+  labeler: 'readiness',
+  ownership: 'exclusive',
+};
+
+const SERVICE: NodeServiceDocument = {
+  name: 's',
+  state: 'ready',
+  since: SINCE,
+  reason: 'all agree',
+  pods: [{ pod: 'ns/p', ready: true, terminating: false }],
+  probe: { ready: true, since: SINCE, evidence: 'tcp accepted' },
+};
+
+function nodeWith(change: Partial<NodeDocument> = {}): NodeDocument {
+  return {
+    replica: {
+      name: 'c',
+      version: '1',
+      leading: true,
+      guards: [],
+      heldWithdrawals: [],
+      dryRun: false,
+      readinessGate: 'label',
+      staleAfterSeconds: 30,
+      now: NOW,
+    },
+    name: 'n',
+    uid: 'u',
+    agent: { state: 'fresh', lastReportSecondsAgo: 2 },
+    services: [SERVICE],
+    keys: [KEY],
+    changes: [],
+    ...change,
+  };
+}
+
+const steps = (service: Partial<NodeServiceDocument> = {}, node: Partial<NodeDocument> = {}) =>
+  chainOf({ ...SERVICE, ...service }, nodeWith(node), NOW_MS).map(
+    ({ title, verdict, text }) => `${title} ${verdict}: ${text}`,
+  );
+
+test('the chain leads from the pod to the key', () => {
+  expect(steps()).toEqual([
+    'Pod good: ns/p is Ready.',
+    'Probe good: tcp accepted, 1 min ago.',
+    'Agent good: The agent is heard, last report 2 s ago.',
+    'Verdict good: ready since 1 min: all agree.',
+    'Label good: k: wanted as “true”, and it is.',
+  ]);
+});
+
+test('a key that nobody looks at is no step', () => {
+  const taint: KeyDocument = { ...KEY, kind: 'taint', stance: 'withhold', onNode: undefined };
+  expect(steps({}, { keys: [KEY, taint] })).toHaveLength(5);
+});
+
+test('each step shows what speaks against it', () => {
+  expect(steps({ pods: [{ pod: 'ns/p', ready: true, terminating: true }] })[0]).toBe('Pod bad: ns/p is terminating.');
+  expect(steps({ pods: [], probe: undefined }).slice(0, 2)).toEqual([
+    'Pod bad: There is no pod of it on this node.',
+    'Probe open: The agent has said nothing of it.',
+  ]);
+  expect(steps({}, { agent: { state: 'silent', lastReportSecondsAgo: 45 } })[2]).toBe(
+    'Agent bad: The agent is silent, last report 45 s ago. It counts as silent after 30 s.',
+  );
+  expect(steps({}, { agent: { state: 'silent', guard: 'fleet' } })[2]).toMatch(/^Agent open: .*guard over fleet/);
+  const heldBack = { until: '2026-01-01T00:02:00Z', falls: 4 };
+  const held = steps({ state: 'not-ready', heldBack, evidence: { state: 'ready', reason: 'it is up' } });
+  expect(held).toContain('Evidence good: The evidence alone says ready: it is up.');
+  expect(held).toContain('Held back open: It fell 4 times in a short while, and is held back for another 1 min.');
+});
+
+test.each<[Partial<KeyDocument>, string]>([
+  [{}, 'good wanted as “true”, and it is.'],
+  [{ onNode: null }, 'bad wanted as “true”, but absent (to be written).'],
+  [{ onNode: 'false' }, 'bad wanted as “true”, but on the Node as “false” (to be written).'],
+  [{ onNode: undefined }, 'open wanted as “true”; whether it is, is not watched.'],
+  [{ stance: 'withhold', onNode: null }, 'good is to be absent, and it is.'],
+  [{ stance: 'withhold' }, 'bad is to be absent, but on the Node as “true” (to be written).'],
+  [{ stance: 'hold' }, 'open stays as it is: on the Node as “true”.'],
+  [
+    { onNode: 'x', contested: { rival: 'labeler', nextTrySeconds: 8 } },
+    'bad wanted as “true”, but on the Node as “x” (contested by labeler, tried again in 8 s).',
+  ],
+  [
+    { onNode: 'x', setAside: { cause: 'foreign', message: 'kubectl owns it' } },
+    'bad wanted as “true”, but on the Node as “x” (kubectl owns it).',
+  ],
+])('what holds of a key: %o', (change, words) => {
+  const { ok, text } = agreement({ ...KEY, ...change }, false);
+  expect(`${ok} ${text}`).toBe(words);
+});
+
+test('in a dry run nothing is about to be written', () => {
+  expect(agreement({ ...KEY, onNode: null }, true).text).toContain('a dry run writes nothing');
+});

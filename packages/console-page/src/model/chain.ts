@@ -1,0 +1,112 @@
+import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
+import { ago, span } from './format.ts';
+import type { State } from './node-state.ts';
+import { AGENT_WORDS } from './words.ts';
+
+/** `good`: speaks for ready. `bad`: speaks against it. `open`: nobody can tell, or something is under way. */
+export type Verdict = 'good' | 'bad' | 'open';
+
+/** A link in the chain from what runs on a node to what the Node says. */
+export type Step = { title: string; verdict: Verdict; text: string };
+
+/** Why the Node says what it says of a service: from the pod to the key, each step with what was seen. */
+export function chainOf(service: NodeServiceDocument, node: NodeDocument, nowMs: number): Step[] {
+  // Which of them are used is told by the table of keys; of what nobody looks at there is nothing to say here.
+  const keys = node.keys.filter((key) => key.service === service.name && key.onNode !== undefined);
+  return [
+    ...podSteps(service),
+    ...probeSteps(service, nowMs),
+    agentStep(node, nowMs),
+    ...verdictSteps(service, nowMs),
+    ...keys.map((key) => keyStep(key, node)),
+  ];
+}
+
+/** How a service in the document of a node is shown. */
+export function stateOfDocument({ state, heldBack }: NodeServiceDocument): State {
+  return state === 'not-ready' && heldBack ? 'held-back' : (state ?? 'none');
+}
+
+function podSteps({ pods, probe }: NodeServiceDocument): Step[] {
+  // A service may have no pods at all. Where nothing else speaks for it, that there is none is the news.
+  if (pods.length === 0)
+    return probe ? [] : [{ title: 'Pod', verdict: 'bad', text: 'There is no pod of it on this node.' }];
+  return pods.map(({ pod, ready, terminating }) => ({
+    title: 'Pod',
+    verdict: ready && !terminating ? 'good' : 'bad',
+    text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
+  }));
+}
+
+function probeSteps({ probe }: NodeServiceDocument, nowMs: number): Step[] {
+  if (!probe) return [{ title: 'Probe', verdict: 'open', text: 'The agent has said nothing of it.' }];
+  return [
+    { title: 'Probe', verdict: probe.ready ? 'good' : 'bad', text: `${probe.evidence}, ${ago(probe.since, nowMs)}.` },
+  ];
+}
+
+function agentStep({ agent, replica }: NodeDocument, nowMs: number): Step {
+  const { state, guard, lastReportSecondsAgo } = agent;
+  const atMs = Date.parse(replica.now) - (lastReportSecondsAgo ?? 0) * 1000;
+  const heard = lastReportSecondsAgo === undefined ? '' : `, last report ${ago(atMs, nowMs)}`;
+  const verdict: Verdict = state === 'fresh' ? 'good' : state === 'silent' && guard === undefined ? 'bad' : 'open';
+  const guarded = guard === undefined ? '' : ` The guard over ${guard} keeps its silence from being held against it.`;
+  const limit = state === 'silent' ? ` It counts as silent after ${span(replica.staleAfterSeconds)}.` : '';
+  return { title: 'Agent', verdict, text: `The agent is ${AGENT_WORDS[state]}${heard}.${limit}${guarded}` };
+}
+
+function verdictSteps(service: NodeServiceDocument, nowMs: number): Step[] {
+  const { state, since, reason, evidence, heldBack } = service;
+  if (state === undefined) return [{ title: 'Verdict', verdict: 'open', text: 'The node is not for this service.' }];
+  const verdict = verdictOf(state);
+  const when = since === undefined ? '' : ` since ${ago(since, nowMs).replace(/ ago$/, '')}`;
+  const steps: Step[] = [
+    {
+      title: 'Verdict',
+      verdict,
+      text: `${state.replace('-', ' ')}${when}${reason === undefined ? '' : `: ${reason}`}.`,
+    },
+  ];
+  if (evidence) {
+    const text = `The evidence alone says ${evidence.state.replace('-', ' ')}: ${evidence.reason}.`;
+    steps.splice(0, 0, { title: 'Evidence', verdict: verdictOf(evidence.state), text });
+  }
+  if (heldBack) {
+    const left = span((Date.parse(heldBack.until) - nowMs) / 1000);
+    const text = `It fell ${heldBack.falls} times in a short while, and is held back for another ${left}.`;
+    steps.push({ title: 'Held back', verdict: 'open', text });
+  }
+  return steps;
+}
+
+function verdictOf(state: 'ready' | 'not-ready' | 'unknown'): Verdict {
+  return state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'open';
+}
+
+const KIND_WORDS = { label: 'Label', taint: 'Taint', annotation: 'Annotation', condition: 'Condition' } as const;
+
+function keyStep(key: KeyDocument, { replica }: NodeDocument): Step {
+  const { ok, text } = agreement(key, replica.dryRun);
+  return { title: KIND_WORDS[key.kind], verdict: ok, text: `${key.key}: ${text}` };
+}
+
+/** Whether the Node shows what is wanted of a key, in words. */
+export function agreement(key: KeyDocument, dryRun: boolean): { ok: Verdict; text: string } {
+  const { stance, value, onNode, contested, setAside, removalRefused } = key;
+  const is = onNode === undefined ? 'not watched' : onNode === null ? 'absent' : `on the Node as ${quoted(onNode)}`;
+  const trouble = setAside?.message ?? removalRefused;
+  const rival = contested && `contested by ${contested.rival}, tried again in ${contested.nextTrySeconds} s`;
+  const why = [rival, trouble].filter((each) => each !== undefined).join('; ');
+  const because = why === '' ? '' : ` (${why})`;
+  if (stance === 'hold') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
+  const wants = stance === 'want' ? `wanted as ${quoted(value)}` : 'is to be absent';
+  if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };
+  const agrees = stance === 'want' ? onNode === value : onNode === null;
+  if (agrees) return { ok: 'good', text: `${wants}, and it is${because}.` };
+  const pending = dryRun ? 'a dry run writes nothing' : 'to be written';
+  return { ok: 'bad', text: `${wants}, but ${is} (${why === '' ? pending : why}).` };
+}
+
+function quoted(value: string): string {
+  return value === '' ? 'an empty value' : `“${value}”`;
+}

@@ -1,0 +1,43 @@
+import type { NodeSummary } from '@rollcall/common/console.ts';
+import { expect, test } from 'vitest';
+import { needsLook, stateOfNode, stateOfService } from './node-state.ts';
+import { summary } from './summary.test-fixtures.ts';
+
+const DOWN = { services: { a: 'not-ready', b: 'ready' } } as const;
+
+test.each<[string, Partial<NodeSummary>]>([
+  ['ready', {}],
+  ['none', { services: {} }],
+  ['not-ready', DOWN],
+  ['held-back', { ...DOWN, heldBack: ['a'] }],
+  ['not-ready', { services: { a: 'not-ready', b: 'not-ready' }, heldBack: ['a'] }],
+  ['unknown', { services: { a: 'unknown', b: 'ready' } }],
+  ['not-ready', { services: { a: 'unknown', b: 'not-ready' } }],
+  ['silent', { ...DOWN, agent: 'silent' }],
+  ['silent', { agent: 'silent' }],
+  ['guarded', { agent: 'silent', guard: 'fleet' }],
+  // Services without a probe need no agent.
+  ['ready', { agent: 'absent' }],
+  ['silent', { ...DOWN, agent: 'absent' }],
+])('a node is shown as %s: %o', (state, change) => {
+  expect(stateOfNode(summary('n', change))).toBe(state);
+});
+
+test('a service on a node has a state of its own', () => {
+  const node = summary('n', { services: { a: 'not-ready', b: 'ready', c: 'not-ready' }, heldBack: ['c'] });
+  expect(['a', 'b', 'c', 'd', 'constructor'].map((service) => stateOfService(node, service))).toEqual([
+    'not-ready',
+    'ready',
+    'held-back',
+    undefined,
+    undefined,
+  ]);
+  expect(stateOfService({ ...node, agent: 'silent' }, 'a')).toBe('silent');
+});
+
+test('a node that is ready needs a look where somebody else has a say in its keys', () => {
+  expect(needsLook(summary('n'))).toBe(false);
+  expect(needsLook(summary('n', { contested: ['k'] }))).toBe(true);
+  expect(needsLook(summary('n', { setAside: ['k'] }))).toBe(true);
+  expect(needsLook(summary('n', DOWN))).toBe(true);
+});

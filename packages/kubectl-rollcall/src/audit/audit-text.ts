@@ -1,0 +1,67 @@
+import type { AuditDocument, AuditEntry, AuditKey } from '@rollcall/common/console.ts';
+import { count, grouped, isOrAre } from '../text/count.ts';
+import { ago, duration } from '../text/duration.ts';
+import { Page, type Terminal } from '../text/page.ts';
+import type { Column } from '../text/table.ts';
+
+const ENTRIES_SHOWN = 20;
+
+/** Seconds, as long as they can be told apart. */
+function lasted(seconds: number): string {
+  if (seconds === 0) return '-';
+  return seconds < 120 ? `${seconds.toFixed(seconds < 10 ? 2 : 0)}s` : duration(seconds * 1000);
+}
+
+const KEYS: readonly Column<AuditKey>[] = [
+  { title: 'KEY', cell: ({ kind, key }) => (kind === 'label' ? key : `${key} (${kind})`), gives: true },
+  { title: 'SAID READY', cell: ({ saidReadySeconds }) => lasted(saidReadySeconds), isNumber: true },
+  { title: 'SAID NOT READY', cell: ({ saidNotReadySeconds }) => lasted(saidNotReadySeconds), isNumber: true },
+  { title: 'NODES NOW', cell: ({ nodesNow }) => (nodesNow === 0 ? '-' : grouped(nodesNow)), isNumber: true },
+];
+
+/** How long Nodes said what was not so, with the worst nodes and why. */
+export function auditText(
+  document: AuditDocument,
+  terminal: Terminal,
+  isWide: boolean,
+): { isTrue: boolean; text: string } {
+  const { replica, since, nodes, lieSecondsPerNodeDay, keys, entries } = document;
+  const page = new Page(terminal);
+  const now = keys.reduce((sum, { nodesNow }) => sum + nodesNow, 0);
+  const whose = replica.dryRun ? 'what others write (this is a dry run)' : 'what rollcall writes';
+  page.line(
+    `${grouped(lieSecondsPerNodeDay)} lie seconds a node a day on ${count(nodes, 'node')}, of ${whose}; ${now === 0 ? 'nothing is wrong' : `${count(now, 'key')} ${isOrAre(now)} wrong`} at this moment.`,
+    { tone: now === 0 ? 'good' : 'bad' },
+  );
+  page.line(
+    `The book of ${replica.name} began ${ago(since, replica.now)}; rollcall_coordinator_lie_seconds_total has the time before.`,
+    { tone: 'quiet' },
+  );
+  if (keys.length > 0) page.line().table(keys, KEYS);
+  const worst = entries.toSorted(
+    (a, b) => Number(b.since !== undefined) - Number(a.since !== undefined) || b.seconds - a.seconds,
+  );
+  const shown = isWide ? worst : worst.slice(0, ENTRIES_SHOWN);
+  if (shown.length > 0) page.line().table(shown, entryColumns(isWide));
+  if (shown.length < worst.length)
+    page.line(`… and ${grouped(worst.length - shown.length)} more; -o wide shows all.`, { tone: 'quiet' });
+  const [first] = shown;
+  if (first?.since !== undefined) page.line().cure(`kubectl rollcall why node/${first.node} ${first.key}`);
+  return { isTrue: now === 0, text: page.text };
+}
+
+function entryColumns(isWide: boolean): Column<AuditEntry>[] {
+  return [
+    { title: 'NODE', cell: ({ node }) => node, gives: true },
+    { title: 'KEY', cell: ({ key }) => key, gives: true },
+    { title: 'SAID', cell: ({ direction }) => direction.replace('said-', '') },
+    {
+      title: 'FOR',
+      cell: ({ seconds, since }) => `${lasted(seconds)}${since === undefined ? '' : '+'}`,
+      isNumber: true,
+    },
+    { title: 'CAUSE', cell: ({ cause }) => cause },
+    ...(isWide ? [{ title: 'TIMES', cell: ({ times }: AuditEntry) => grouped(times), isNumber: true }] : []),
+    { title: 'EVIDENCE', cell: ({ evidence }) => evidence, gives: true },
+  ];
+}

@@ -1,0 +1,30 @@
+import type { Finding } from '../findings.ts';
+import { printFindings } from '../findings.ts';
+import { count } from '../text/count.ts';
+import { Page, type Terminal } from '../text/page.ts';
+import type { Result } from './check.ts';
+
+export type CheckReport = { isWell: boolean; answer: string; well: readonly string[]; findings: readonly Finding[] };
+
+export function checkReport(results: readonly Result[], isPre: boolean): CheckReport {
+  const well = results.flatMap((result) => ('well' in result ? [result.well] : []));
+  const findings = results.flatMap((result) => ('findings' in result ? result.findings : []));
+  const failures = findings.filter(({ severity }) => severity === 'fail').length;
+  const warnings = findings.length - failures;
+  const what = isPre ? 'rollcall can be installed here' : 'rollcall is installed as it should be';
+  const also = warnings > 0 ? `; ${count(warnings, 'thing')} to look at` : '';
+  const answer =
+    failures > 0
+      ? `${count(failures, 'thing')} ${failures === 1 ? 'has' : 'have'} to be put right${isPre ? ' before rollcall is installed' : ''}${also}.`
+      : `${what}${also}.`;
+  return { isWell: failures === 0, answer: answer.charAt(0).toUpperCase() + answer.slice(1), well, findings };
+}
+
+export function checkText({ isWell, answer, well, findings }: CheckReport, terminal: Terminal): string {
+  const page = new Page(terminal);
+  page.line(answer, { tone: isWell ? (findings.length > 0 ? 'doubtful' : 'good') : 'bad' }).line();
+  printFindings(page, findings);
+  if (findings.length > 0 && well.length > 0) page.line();
+  for (const text of well) page.field('ok', text, { tone: 'quiet', width: 6 });
+  return page.text;
+}

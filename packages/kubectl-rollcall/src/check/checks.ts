@@ -1,0 +1,57 @@
+import type { Check } from './check.ts';
+import {
+  admissionPolicies,
+  apiServerVersion,
+  clusterAutoscaler,
+  karpenter,
+  nodesThere,
+  otherLabelers,
+  rightsToInstall,
+} from './cluster-checks.ts';
+import {
+  agentsRun,
+  agentsTolerate,
+  certificates,
+  coordinatorRights,
+  gitpodNamespace,
+  isInstalled,
+  networkOpen,
+  nodeServicesAccepted,
+  oneConfiguration,
+  oneVersion,
+  policiesAgree,
+  policiesBound,
+} from './installation-checks.ts';
+
+/** Of a cluster that has no rollcall yet. */
+export const PRE_CHECKS: readonly Check[] = [
+  apiServerVersion,
+  admissionPolicies,
+  rightsToInstall,
+  nodesThere,
+  otherLabelers,
+  clusterAutoscaler,
+  karpenter,
+  gitpodNamespace,
+];
+
+/** Of an installation. */
+export const CHECKS: readonly Check[] = [
+  isInstalled,
+  apiServerVersion,
+  admissionPolicies,
+  agentsRun,
+  agentsTolerate,
+  oneVersion,
+  oneConfiguration,
+  coordinatorRights,
+  policiesBound,
+  policiesAgree,
+  certificates,
+  networkOpen,
+  gitpodNamespace,
+  nodeServicesAccepted,
+  otherLabelers,
+  clusterAutoscaler,
+  karpenter,
+];

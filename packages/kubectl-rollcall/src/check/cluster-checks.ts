@@ -1,0 +1,158 @@
+import type { Finding } from '../findings.ts';
+import { count, listed } from '../text/count.ts';
+import { type Check, result } from './check.ts';
+import { type Evidence, known, orWhenMissing, type Right } from './evidence.ts';
+
+const TOKENS_NAME_NODES = 32;
+
+export const apiServerVersion: Check = ({ version }) => {
+  const { gitVersion, minor } = known(version);
+  const number = Number.parseInt(minor, 10);
+  if (number >= TOKENS_NAME_NODES) return { well: `API server ${gitVersion}: tokens of agents name their node` };
+  const text = `API server ${gitVersion}: tokens of agents do not name their node before 1.32, so the agent's pod is looked up instead`;
+  return { findings: [{ severity: 'warn', text, cure: 'nothing has to be done; 1.32 or newer is better' }] };
+};
+
+export const admissionPolicies: Check = ({ admission }) => {
+  const kinds = known(admission);
+  const findings: Finding[] = [];
+  if (!kinds.includes('validatingadmissionpolicies')) {
+    const text = 'The API server has no ValidatingAdmissionPolicy v1: nothing holds the coordinator to its own keys';
+    findings.push({
+      severity: 'fail',
+      text,
+      cure: 'use Kubernetes 1.30 or newer, or install with --set policies.fence.enabled=false and accept it',
+    });
+  }
+  if (!kinds.includes('mutatingadmissionpolicies')) {
+    const text =
+      'The API server has no MutatingAdmissionPolicy v1: new nodes get the labels of their pool after they were created, not with it';
+    findings.push({
+      severity: 'warn',
+      text,
+      cure: 'use Kubernetes 1.36 or newer for this, or leave policies.poolLabels and policies.startupTaint off',
+    });
+  }
+  return result(findings, 'the API server has the admission policies that rollcall uses');
+};
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+export const rightsToInstall: Check = async ({ may, namespace }) => {
+  const rights: Right[] = [
+    { verb: 'create', group: '', resource: 'namespaces' },
+    { verb: 'create', group: RBAC, resource: 'clusterroles' },
+    { verb: 'create', group: RBAC, resource: 'clusterrolebindings' },
+    { verb: 'create', group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' },
+    { verb: 'create', group: 'admissionregistration.k8s.io', resource: 'validatingadmissionpolicies' },
+    { verb: 'create', group: 'apps', resource: 'daemonsets', namespace },
+    { verb: 'create', group: 'apps', resource: 'deployments', namespace },
+    { verb: 'create', group: '', resource: 'serviceaccounts', namespace },
+  ];
+  const missing = await missingRights(rights, may);
+  if (missing.length === 0) return { well: 'you may create everything that is installed' };
+  const text = `You may not ${listed(missing, 8)}`;
+  return {
+    findings: [{ severity: 'fail', text, cure: 'have the chart installed by somebody with the role cluster-admin' }],
+  };
+};
+
+/** In words, those that somebody does not have. */
+export async function missingRights(rights: readonly Right[], may: Evidence['may'], user?: string): Promise<string[]> {
+  const allowed = await Promise.all(rights.map((right) => may(right, user)));
+  return rights.filter((_right, index) => !known(allowed[index] ?? { value: false })).map(wordsOf);
+}
+
+function wordsOf({ verb, group, resource, subresource, name, namespace }: Right): string {
+  const full = `${resource}${group === '' ? '' : `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;
+  return `${verb} ${full}${name === undefined ? '' : ` "${name}"`}${namespace === undefined ? '' : ` in ${namespace}`}`;
+}
+
+/** Which taints rollcall writes by its configuration and its NodeServices. */
+function taintsOf({ config, nodeServices }: Evidence): string[] {
+  const { readinessGate, gitpod } = orWhenMissing<Record<string, unknown>>(config, {});
+  const isGate = (readinessGate === 'taint' || readinessGate === 'both') && gitpod !== false;
+  const gate = isGate ? ['gitpod.io/ws-daemon-not-ready', 'gitpod.io/registry-facade-not-ready'] : [];
+  const services = orWhenMissing(nodeServices, []).flatMap(({ spec }) => spec?.publish?.taint?.key ?? []);
+  return [...new Set([...gate, ...services])];
+}
+
+/** `startup-taint.…` and `status-taint.…` are known to cluster-autoscaler by their prefix. */
+const KNOWN_TO_AUTOSCALER = /^(startup-taint|status-taint|ignore-taint)\.cluster-autoscaler\.kubernetes\.io\//;
+
+export const clusterAutoscaler: Check = (evidence) => {
+  const autoscaler = known(evidence.workloads).find(({ spec }) =>
+    spec?.template?.spec?.containers?.some(({ image = '' }) => /\/cluster-autoscaler(?:[:@-]|$)/.test(image)),
+  );
+  const taints = taintsOf(evidence).filter((key) => !KNOWN_TO_AUTOSCALER.test(key));
+  if (!autoscaler) return { well: 'cluster-autoscaler does not run here as a Deployment' };
+  const { metadata, spec } = autoscaler;
+  const containers = spec?.template?.spec?.containers ?? [];
+  const declared = containers.flatMap(({ args = [], ...container }) => [
+    ...args,
+    ...((container as { command?: string[] }).command ?? []),
+  ]);
+  const missing = taints.filter((key) => !declared.some((arg) => arg.endsWith(`-taint=${key}`)));
+  if (missing.length === 0)
+    return {
+      well: `cluster-autoscaler (${metadata.namespace}/${metadata.name}) knows every taint that rollcall writes`,
+    };
+  const text = `cluster-autoscaler does not know ${listed(missing)}: while such a taint is on the nodes of a group, it takes new ones for tainted as well`;
+  const cure = `add to the arguments of ${metadata.namespace}/${metadata.name}: ${missing.map((key) => `--status-taint=${key}`).join(' ')}`;
+  return { findings: [{ severity: 'fail', text, cure }] };
+};
+
+export const karpenter: Check = (evidence) => {
+  const pools = orWhenMissing(evidence.karpenterPools, []);
+  if (pools.length === 0) return { well: 'Karpenter has no NodePools here' };
+  const taints = taintsOf(evidence);
+  const findings = taints.flatMap((key): Finding[] => {
+    const without = pools.filter(
+      ({ spec }) => !spec?.template?.spec?.startupTaints?.some((taint) => taint.key === key),
+    );
+    if (without.length === 0) return [];
+    const text = `Karpenter's ${count(without.length, 'NodePool')} ${listed(without.map(({ metadata }) => metadata.name))} do not list ${key}`;
+    return [
+      {
+        severity: 'warn',
+        text,
+        cure: `list it in spec.template.spec.startupTaints; else it may make a second node for the same pods (this replaces the nodes of the pool)`,
+      },
+    ];
+  });
+  return result(findings, `Karpenter's ${count(pools.length, 'NodePool')} list every taint that rollcall writes`);
+};
+
+/** Programs that write keys which rollcall decides as well: by their image. */
+const LABELERS: readonly { image: RegExp; name: string }[] = [
+  { image: /\/node-labeler(?:[:@]|$)/, name: "Gitpod's node-labeler" },
+  { image: /nodepool-labels-operator/, name: "Banzai's nodepool-labels-operator" },
+  { image: /k8s-auto-labeller|node-label-monitor/, name: "adaptant's k8s-auto-labeller" },
+];
+
+export const otherLabelers: Check = ({ workloads }) => {
+  const findings = known(workloads).flatMap(({ metadata, spec }): Finding[] => {
+    const images = spec?.template?.spec?.containers?.map(({ image = '' }) => image) ?? [];
+    const found = LABELERS.find(({ image }) => images.some((each) => image.test(each)));
+    if (!found || spec?.replicas === 0) return [];
+    const where = `${metadata.namespace}/${metadata.name}`;
+    const text = `${found.name} runs (${where}) and writes the same keys: the two would undo each other's work`;
+    const cure = `install with coordinator.config.dryRun=true beside it, and then: kubectl -n ${metadata.namespace} scale deployment/${metadata.name} --replicas=0`;
+    return [{ severity: 'fail', text, cure }];
+  });
+  return result(findings, 'no other labeler runs that is known to write the same keys');
+};
+
+export const nodesThere: Check = ({ nodes }) => {
+  const all = known(nodes);
+  const virtual = all.filter(
+    ({ metadata: { labels = {} } }) =>
+      labels['type'] === 'virtual-kubelet' || labels['eks.amazonaws.com/compute-type'] === 'fargate',
+  );
+  const windows = all.filter(({ metadata: { labels = {} } }) => labels['kubernetes.io/os'] === 'windows');
+  const without = [...virtual, ...windows];
+  const besides = without.length > 0 ? `; ${count(without.length, 'node')} cannot run an agent and are left alone` : '';
+  if (all.length > without.length)
+    return { well: `${count(all.length - without.length, 'node')} can run an agent${besides}` };
+  return { findings: [{ severity: 'fail', text: 'There is no node that can run an agent', cure: 'check --context' }] };
+};

@@ -1,0 +1,351 @@
+import { X509Certificate } from 'node:crypto';
+import type { Finding } from '../findings.ts';
+import { count, isOrAre, listed } from '../text/count.ts';
+import { duration } from '../text/duration.ts';
+import { type Check, result } from './check.ts';
+import { missingRights } from './cluster-checks.ts';
+import { type Evidence, known, orWhenMissing, type Right } from './evidence.ts';
+import type { NetworkPolicy, PodObject, Taint, Toleration, Workload } from './objects.ts';
+
+const COMPONENT = 'app.kubernetes.io/component';
+
+/** Whether rollcall is where it is looked for. */
+export const isInstalled: Check = ({ coordinator, agent, namespace }) => {
+  const findings: Finding[] = [];
+  const cure = `name the namespace that it is in with -n, or install it: helm install rollcall deploy/chart -n ${namespace} --create-namespace`;
+  const there = <T>(read: { value: T } | { missing: boolean; problem: string }) => !('missing' in read && read.missing);
+  if (!there(coordinator))
+    findings.push({ severity: 'fail', text: `There is no Deployment ${namespace}/rollcall-coordinator`, cure });
+  if (!there(agent))
+    findings.push({ severity: 'fail', text: `There is no DaemonSet ${namespace}/rollcall-agent`, cure });
+  if (findings.length > 0) return { findings };
+  const ready = known(coordinator).status?.readyReplicas ?? 0;
+  const wanted = known(coordinator).spec?.replicas ?? 1;
+  if (ready >= wanted) return { well: `${ready} of ${wanted} coordinators are ready` };
+  const text = `${ready} of ${wanted} coordinators are ready`;
+  return {
+    findings: [
+      {
+        severity: ready === 0 ? 'fail' : 'warn',
+        text,
+        cure: `kubectl -n ${namespace} describe deployment rollcall-coordinator`,
+      },
+    ],
+  };
+};
+
+export const agentsRun: Check = ({ agent, namespace }) => {
+  const { desiredNumberScheduled = 0, numberReady = 0 } = known(agent).status ?? {};
+  if (numberReady >= desiredNumberScheduled)
+    return { well: `${count(numberReady, 'agent')} of ${desiredNumberScheduled} are ready` };
+  const text = `${numberReady} of ${count(desiredNumberScheduled, 'agent')} are ready`;
+  return {
+    findings: [{ severity: 'fail', text, cure: `kubectl -n ${namespace} get pods -l ${COMPONENT}=agent -o wide` }],
+  };
+};
+
+export const agentsTolerate: Check = ({ agent, nodes }) => {
+  const tolerations = known(agent).spec?.template?.spec?.tolerations ?? [];
+  const selector = known(agent).spec?.template?.spec?.nodeSelector ?? {};
+  const refused = new Map<string, string[]>();
+  for (const { metadata, spec } of known(nodes)) {
+    if (Object.entries(selector).some(([key, value]) => metadata.labels?.[key] !== value)) continue;
+    for (const taint of spec?.taints ?? []) {
+      if (taint.effect === 'PreferNoSchedule' || tolerations.some((each) => tolerates(each, taint))) continue;
+      const text = `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
+      refused.set(text, [...(refused.get(text) ?? []), metadata.name]);
+    }
+  }
+  const findings = [...refused].map(([taint, names]): Finding => {
+    const text = `The agent does not tolerate ${taint}, which keeps it off ${count(names.length, 'node')}: ${listed(names, 3)}`;
+    return { severity: 'fail', text, cure: 'leave agent.tolerations at its default, {operator: Exists}' };
+  });
+  return result(findings, 'the agent tolerates every taint of the nodes');
+};
+
+function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, taint: Taint): boolean {
+  if (effect !== undefined && effect !== '' && effect !== taint.effect) return false;
+  if (key === undefined || key === '') return operator === 'Exists';
+  return key === taint.key && (operator === 'Exists' || value === (taint.value ?? ''));
+}
+
+const isReady = ({ status }: PodObject) =>
+  status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+
+function podsOf({ pods }: Evidence, component: string): PodObject[] {
+  return known(pods).filter(
+    ({ metadata }) => metadata.labels?.[COMPONENT] === component && metadata.deletionTimestamp === undefined,
+  );
+}
+
+export const oneConfiguration: Check = (evidence) => {
+  const kinds = new Map<string, string[]>();
+  for (const { metadata, spec } of podsOf(evidence, 'coordinator').filter(isReady)) {
+    const container = spec?.containers?.[0];
+    const kind = JSON.stringify([container?.image, container?.args, metadata.annotations?.['checksum/config']]);
+    kinds.set(kind, [...(kinds.get(kind) ?? []), metadata.name]);
+  }
+  if (kinds.size < 2) return { well: 'all coordinators have the same configuration' };
+  const text = `Coordinators run with ${kinds.size} different configurations: ${listed([...kinds.values()].map((names) => names.join(', ')))}`;
+  const cure = `kubectl -n ${evidence.namespace} rollout status deployment/rollcall-coordinator; where it does not end, rollout restart`;
+  return { findings: [{ severity: 'fail', text, cure }] };
+};
+
+export const oneVersion: Check = (evidence) => {
+  const imageOf = (workload: Workload) => workload.spec?.template?.spec?.containers?.[0]?.image;
+  const wanted = imageOf(known(evidence.agent));
+  const other = podsOf(evidence, 'agent').filter(({ spec }) => spec?.containers?.[0]?.image !== wanted);
+  const findings: Finding[] = [];
+  if (other.length > 0) {
+    const nodes = listed(
+      other.map(({ spec }) => spec?.nodeName ?? '?'),
+      3,
+    );
+    const text = `${count(other.length, 'agent')} ${isOrAre(other.length)} of another version than the DaemonSet asks for: on ${nodes}`;
+    findings.push({
+      severity: 'warn',
+      text,
+      cure: `kubectl -n ${evidence.namespace} rollout status daemonset/rollcall-agent`,
+    });
+  }
+  const coordinator = imageOf(known(evidence.coordinator));
+  if (coordinator !== wanted) {
+    const text = `Coordinator and agent are of different images: ${coordinator} and ${wanted}`;
+    findings.push({ severity: 'warn', text, cure: 'finish the upgrade: helm upgrade both together' });
+  }
+  return result(findings, `all agents are of ${wanted}`);
+};
+
+export const coordinatorRights: Check = async ({ may, namespace, config, crds, nodeServices }) => {
+  const { evict, servicesConditions } = orWhenMissing<Record<string, unknown>>(config, {});
+  const has = (crd: string) => orWhenMissing(crds, []).includes(crd);
+  const all = (verbs: readonly string[], right: Omit<Right, 'verb'>) => verbs.map((verb) => ({ verb, ...right }));
+  const own = ['get', 'list', 'watch', 'create', 'patch'];
+  const rights: Right[] = [
+    ...all(['get', 'list', 'watch', 'patch'], { group: '', resource: 'nodes' }),
+    ...all(['list', 'watch'], { group: '', resource: 'pods', namespace }),
+    ...all(['create', 'patch'], { group: '', resource: 'events', namespace: 'default' }),
+    ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
+    ...all(own, { group: 'coordination.k8s.io', resource: 'leases', name: 'rollcall-coordinator', namespace }),
+    ...all(own, { group: '', resource: 'configmaps', name: 'rollcall-coordinator-ca', namespace }),
+    ...(evict === true ? all(['create'], { group: '', resource: 'pods', subresource: 'eviction' }) : []),
+    ...(has('nodepoollabelsets.labels.banzaicloud.io')
+      ? [
+          ...all(['list', 'watch'], { group: 'labels.banzaicloud.io', resource: 'nodepoollabelsets' }),
+          ...all(['patch'], { group: 'labels.banzaicloud.io', resource: 'nodepoollabelsets', subresource: 'status' }),
+        ]
+      : []),
+    ...('value' in nodeServices
+      ? [
+          ...all(['list', 'watch'], { group: 'rollcall.dev', resource: 'nodeservices' }),
+          ...all(['patch'], { group: 'rollcall.dev', resource: 'nodeservices', subresource: 'status' }),
+          ...(servicesConditions === false
+            ? []
+            : all(['patch'], { group: '', resource: 'nodes', subresource: 'status' })),
+        ]
+      : []),
+  ];
+  const account = `system:serviceaccount:${namespace}:rollcall-coordinator`;
+  const missing = await missingRights(rights, may, account);
+  if (missing.length === 0) return { well: `the coordinator's account has the ${rights.length} rights that it needs` };
+  const text = `The coordinator's account may not ${listed(missing, 8)}`;
+  return {
+    findings: [
+      {
+        severity: 'fail',
+        text,
+        cure: `install its ClusterRole and Role again: helm upgrade, or kubectl apply -f deploy/manifests/install.yaml`,
+      },
+    ],
+  };
+};
+
+export const policiesBound: Check = (evidence) => {
+  const { policies, bindings, mutatingPolicies, mutatingBindings, namespace } = evidence;
+  const own = [...orWhenMissing(policies, []), ...orWhenMissing(mutatingPolicies, [])].filter(({ metadata }) =>
+    metadata.name.startsWith('rollcall-'),
+  );
+  const bound = new Set(
+    [...orWhenMissing(bindings, []), ...orWhenMissing(mutatingBindings, [])].map(({ spec }) => spec?.policyName),
+  );
+  const findings: Finding[] = [];
+  for (const { metadata } of own.filter((each) => !bound.has(each.metadata.name))) {
+    const text = `The policy ${metadata.name} has no binding, so that it does nothing`;
+    findings.push({
+      severity: 'fail',
+      text,
+      cure: 'install both again: helm upgrade, or kubectl apply -f deploy/policies',
+    });
+  }
+  const fence = own.find(({ metadata }) => metadata.name === 'rollcall-fence');
+  if (!fence) {
+    const text = 'There is no fence: a stolen token of the coordinator may change everything on Nodes';
+    findings.push({
+      severity: 'warn',
+      text,
+      cure: 'set policies.fence.enabled=true, or kubectl apply -f deploy/policies/fence.yaml',
+    });
+  } else if (
+    !fence.spec?.matchConditions?.some(({ expression }) => expression.includes(`system:serviceaccount:${namespace}:`))
+  ) {
+    const text = `The fence is about the coordinator of another namespace than ${namespace}, so that it does nothing here`;
+    findings.push({
+      severity: 'fail',
+      text,
+      cure: 'install it with the chart, which makes it for the namespace of the release',
+    });
+  }
+  return result(
+    findings,
+    `${count(own.length, 'admission policy', 'admission policies')} of rollcall, each with its binding`,
+  );
+};
+
+/** Settings that are rendered into the coordinator's file and into the fence alike. */
+const SHARED = [
+  { setting: 'servicesAllowedPrefixes', variable: 'servicePrefixes' },
+  { setting: 'poolsAllowedPrefixes', variable: 'poolPrefixes' },
+  { setting: 'poolLabels', variable: 'poolLabels' },
+] as const;
+
+export const policiesAgree: Check = ({ policies, config }) => {
+  const settings = orWhenMissing<Record<string, unknown>>(config, {});
+  const fence = orWhenMissing(policies, []).find(({ metadata }) => metadata.name === 'rollcall-fence');
+  if (!fence) return { well: 'there is no fence that could disagree with the configuration' };
+  const variable = (name: string) => fence.spec?.variables?.find((each) => each.name === name)?.expression ?? '';
+  const findings: Finding[] = SHARED.flatMap(({ setting, variable: name }) => {
+    const wanted = settings[setting];
+    if (!Array.isArray(wanted)) return [];
+    const admitted = [...variable(name).matchAll(/'([^']*)'/g)].map(([, text]) => text);
+    const missing = wanted.filter((text) => !admitted.includes(String(text)));
+    if (missing.length === 0) return [];
+    const text = `The coordinator is configured for ${listed(missing.map(String))} (${setting}), which the fence does not admit: the API server refuses these keys`;
+    return [{ severity: 'fail' as const, text, cure: 'render both from the same values: helm upgrade' }];
+  });
+  const { namespace, gitpod } = settings;
+  if (gitpod !== false && !variable('ownLabels').includes(`_ready_ns_${namespace ?? 'default'}'`)) {
+    const text = `The fence does not admit the readiness labels of the namespace ${namespace ?? 'default'}`;
+    findings.push({ severity: 'fail', text, cure: 'render both from the same values: helm upgrade' });
+  }
+  return result(findings, 'the fence admits what the coordinator is configured for');
+};
+
+const EXPIRES_SOON_MS = 14 * 86_400_000;
+
+export const certificates: Check = ({ ca, nowMs, namespace }) => {
+  const text = known(ca).data?.['ca.crt'] ?? '';
+  const pems = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const leftMs = pems.map((pem) => Date.parse(new X509Certificate(pem).validTo) - nowMs);
+  const longestMs = Math.max(...leftMs);
+  const cure = `kubectl -n ${namespace} logs -l ${COMPONENT}=coordinator | grep -i certificate`;
+  if (pems.length === 0)
+    return { findings: [{ severity: 'fail', text: 'The CA that agents trust is not published', cure }] };
+  if (longestMs <= 0)
+    return {
+      findings: [{ severity: 'fail', text: `The CA that agents trust expired ${duration(-longestMs)} ago`, cure }],
+    };
+  if (longestMs < EXPIRES_SOON_MS)
+    return {
+      findings: [
+        {
+          severity: 'warn',
+          text: `The CA that agents trust expires in ${duration(longestMs)} and was not renewed`,
+          cure,
+        },
+      ],
+    };
+  return { well: `the CA that agents trust is valid for ${duration(longestMs)}` };
+};
+
+/** The pods of Gitpod's services are looked for in one namespace. */
+export const gitpodNamespace: Check = async ({ config, podsWith }) => {
+  const { gitpod, namespace = 'default' } = orWhenMissing<Record<string, unknown>>(config, {});
+  if (gitpod === false) return { well: "Gitpod's services are not looked for" };
+  const pods = known(await podsWith('component in (ws-daemon,registry-facade)'));
+  const namespaces = [...new Set(pods.map(({ metadata }) => metadata.namespace ?? ''))];
+  if (pods.length === 0) {
+    const text = "No pod of Gitpod's ws-daemon or registry-facade is in the cluster";
+    return {
+      findings: [{ severity: 'warn', text, cure: 'set coordinator.config.gitpod=false where there is no Gitpod' }],
+    };
+  }
+  if (namespaces.includes(String(namespace)))
+    return { well: `Gitpod's services are in ${namespace}, where they are looked for` };
+  const text = `Gitpod's services are looked for in ${namespace}, and are in ${listed(namespaces)}`;
+  return {
+    findings: [
+      {
+        severity: 'fail',
+        text,
+        cure: `set coordinator.config.namespace and agent.config.namespace to ${namespaces[0]}`,
+      },
+    ],
+  };
+};
+
+export const nodeServicesAccepted: Check = ({ nodeServices }) => {
+  const all = orWhenMissing(nodeServices, []);
+  const findings = all.flatMap(({ metadata, status }): Finding[] => {
+    const accepted = status?.conditions?.find(({ type }) => type === 'Accepted');
+    if (accepted?.status !== 'False') return [];
+    const text = `The NodeService ${metadata.name} is not in force (${accepted.reason}): ${accepted.message}`;
+    return [{ severity: 'fail', text, cure: `kubectl edit nodeservice ${metadata.name}` }];
+  });
+  return result(findings, `${count(all.length, 'NodeService')}, none of them refused`);
+};
+
+const REPORTS_PORT = 8443;
+
+export const networkOpen: Check = (evidence) => {
+  const policies = known(evidence.networkPolicies);
+  const findings = [
+    ...blocked(policies, podsOf(evidence, 'coordinator'), 'Ingress'),
+    ...blocked(policies, podsOf(evidence, 'agent'), 'Egress'),
+  ];
+  return result(findings, 'no NetworkPolicy is in the way between agents and coordinators');
+};
+
+/** Pods that some policy isolates, and that none opens for reports. */
+function blocked(
+  policies: readonly NetworkPolicy[],
+  pods: readonly PodObject[],
+  direction: 'Ingress' | 'Egress',
+): Finding[] {
+  const [pod] = pods;
+  if (!pod) return [];
+  const isolating = policies.filter((policy) => selectsPod(policy, pod) && typesOf(policy).includes(direction));
+  if (isolating.length === 0) return [];
+  const rules = isolating.flatMap(({ spec }) => (direction === 'Ingress' ? spec?.ingress : spec?.egress) ?? []);
+  const isOpen = rules.some(
+    ({ ports }) => !ports || ports.length === 0 || ports.some(({ port, endPort }) => covers(port, endPort)),
+  );
+  if (isOpen) return [];
+  const whose = direction === 'Ingress' ? 'the coordinators cannot be reached' : 'the agents cannot reach them';
+  const names = listed(isolating.map(({ metadata }) => metadata.name));
+  const text = `NetworkPolicies let no reports through (TCP ${REPORTS_PORT}), so that ${whose}: ${names}`;
+  return [
+    {
+      severity: 'fail',
+      text,
+      cure: 'set networkPolicies.enabled=true, or admit TCP 8443 from the nodes in a policy of your own',
+    },
+  ];
+}
+
+function covers(port: number | string | undefined, endPort: number | undefined): boolean {
+  if (port === undefined || port === 'reports') return true;
+  const from = Number(port);
+  return from <= REPORTS_PORT && REPORTS_PORT <= (endPort ?? from);
+}
+
+function selectsPod({ spec }: NetworkPolicy, { metadata }: PodObject): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = spec?.podSelector ?? {};
+  return (
+    matchExpressions.length === 0 &&
+    Object.entries(matchLabels).every(([key, value]) => metadata.labels?.[key] === value)
+  );
+}
+
+function typesOf({ spec }: NetworkPolicy): string[] {
+  return spec?.policyTypes ?? (spec?.egress ? ['Ingress', 'Egress'] : ['Ingress']);
+}

@@ -1,0 +1,67 @@
+/** Kubernetes objects, as far as they are looked at here. */
+
+type Metadata = {
+  name: string;
+  namespace?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+};
+
+export type Taint = { key: string; value?: string; effect: string };
+export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
+
+export type NodeObject = {
+  metadata: Metadata & { managedFields?: { manager?: string; fieldsV1?: object }[] };
+  spec?: { taints?: Taint[]; providerID?: string };
+};
+
+type PodSpec = {
+  containers?: { name: string; image?: string; args?: string[] }[];
+  tolerations?: Toleration[];
+  nodeSelector?: Record<string, string>;
+  nodeName?: string;
+};
+
+export type PodObject = {
+  metadata: Metadata & { deletionTimestamp?: string };
+  spec?: PodSpec;
+  status?: { phase?: string; conditions?: { type: string; status: string }[] };
+};
+
+export type Workload = {
+  metadata: Metadata;
+  spec?: { replicas?: number; template?: { metadata?: Metadata; spec?: PodSpec } };
+  status?: { readyReplicas?: number; desiredNumberScheduled?: number; numberReady?: number };
+};
+
+export type Policy = {
+  metadata: Metadata;
+  spec?: {
+    matchConditions?: { name: string; expression: string }[];
+    variables?: { name: string; expression: string }[];
+  };
+};
+
+export type PolicyBinding = { metadata: Metadata; spec?: { policyName?: string } };
+
+type Condition = { type: string; status: string; reason?: string; message?: string };
+
+export type NodeService = {
+  metadata: Metadata;
+  spec?: { publish?: { taint?: Taint } };
+  status?: { conditions?: Condition[] };
+};
+
+export type NetworkPolicy = {
+  metadata: Metadata;
+  spec?: {
+    podSelector?: { matchLabels?: Record<string, string>; matchExpressions?: unknown[] };
+    policyTypes?: string[];
+    ingress?: NetworkRule[];
+    egress?: NetworkRule[];
+  };
+};
+
+type NetworkRule = { ports?: { port?: number | string; endPort?: number; protocol?: string }[] };
+
+export type ConfigMap = { metadata: Metadata; data?: Record<string, string> };

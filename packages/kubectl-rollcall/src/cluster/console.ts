@@ -1,0 +1,102 @@
+import type { KubeConfig } from '@kubernetes/client-node';
+import { CommandFailure } from '../failure.ts';
+import { exchange } from './exchange.ts';
+import { KubeApi, KubeApiError } from './kube-api.ts';
+import { findLeader, type Leader, unreachable } from './leader.ts';
+import { type Forwarded, forwardPort } from './port-forward.ts';
+
+const DEFAULT_PORT = 8090;
+const TIMEOUT_MS = 30_000;
+
+/** The console of the coordinator that leads. */
+export type Console = {
+  url: string;
+  /** `undefined` where there is no such thing. Throws a CommandFailure where it cannot be told. */
+  get: <T>(path: string) => Promise<T | undefined>;
+  post: <T>(path: string, body: unknown) => Promise<T>;
+  close: () => void;
+};
+
+export type ConsoleFlags = { consoleUrl?: string | undefined; namespace: string; port?: number };
+
+/** By `--console-url`, or by a port-forward to the leader. */
+export async function openConsole(kubeConfig: () => KubeConfig, flags: ConsoleFlags): Promise<Console> {
+  const { consoleUrl, namespace, port } = flags;
+  if (consoleUrl !== undefined)
+    return consoleAt({ url: consoleUrl.replace(/\/+$/, ''), close: () => {} }, () => undefined);
+  const config = kubeConfig();
+  const kube = new KubeApi(config);
+  const leader = await findLeader(kube, namespace, Date.now());
+  const target = { ...leader, port: await consolePort(kube, leader) };
+  let problem: string | undefined;
+  const onError = (reason: string) => {
+    problem = reason;
+  };
+  const forwarded = await forwardPort(config, target, { ...(port === undefined ? {} : { port }), onError });
+  return consoleAt(forwarded, () => problem && `port-forward to pod ${namespace}/${leader.pod}: ${problem}`);
+}
+
+type Pod = { spec?: { containers?: { args?: string[] }[] } };
+
+/** The pod says where it listens, if it is told otherwise than by default. */
+async function consolePort(kube: KubeApi, { namespace, pod }: Leader): Promise<number> {
+  try {
+    const { spec } = await kube.get<Pod>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
+    const args = spec?.containers?.flatMap((container) => container.args ?? []) ?? [];
+    const listen = args.find((arg) => arg.startsWith('--console-listen='));
+    return Number(/:(\d+)$/.exec(listen ?? '')?.[1] ?? DEFAULT_PORT);
+  } catch (cause) {
+    if (cause instanceof KubeApiError && cause.status === 404) {
+      const cure =
+        'another takes over within seconds: try again; or pass --console-url where it runs outside of the cluster';
+      throw new CommandFailure(`The leader ${pod} is no pod in ${namespace}`, cure, { cause });
+    }
+    // Who may not read pods may be allowed to forward a port all the same.
+    if (cause instanceof KubeApiError) return DEFAULT_PORT;
+    throw unreachable(cause);
+  }
+}
+
+function consoleAt({ url, close }: Forwarded, problem: () => string | undefined): Console {
+  const ask = async <T>(method: string, path: string, body?: unknown): Promise<T | undefined> => {
+    let answer: Awaited<ReturnType<typeof exchange>>;
+    try {
+      const asked = body === undefined ? undefined : JSON.stringify(body);
+      answer = await exchange(new URL(`${url}${path}`), { method, agent: false, timeoutMs: TIMEOUT_MS, body: asked });
+    } catch (cause) {
+      const reason = problem() ?? (cause instanceof Error ? cause.message : String(cause));
+      throw new CommandFailure(`The console does not answer: ${reason}`, consoleCure(reason), { cause });
+    }
+    if (answer.status === 404) return undefined;
+    if (answer.status === 200) return JSON.parse(answer.text) as T;
+    throw new CommandFailure(
+      `The console answered ${answer.status}: ${detailOf(answer.text)}`,
+      'try again in a moment',
+    );
+  };
+  return {
+    url,
+    get: (path) => ask('GET', path),
+    post: async <T>(path: string, body: unknown) => {
+      const document = await ask<T>('POST', path, body);
+      if (document === undefined) throw new CommandFailure('The coordinator is too old for this', 'update it');
+      return document;
+    },
+    close,
+  };
+}
+
+function consoleCure(reason: string): string {
+  if (/forbidden|403/i.test(reason)) {
+    return 'have somebody grant you "create" on pods/portforward in its namespace, or pass --console-url';
+  }
+  return 'see whether the pod is running and --console-listen is not "off", or pass --console-url';
+}
+
+function detailOf(text: string): string {
+  try {
+    return (JSON.parse(text) as { detail?: string }).detail ?? text;
+  } catch {
+    return text.slice(0, 200);
+  }
+}

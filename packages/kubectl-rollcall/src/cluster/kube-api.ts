@@ -1,0 +1,68 @@
+import type { RequestOptions } from 'node:https';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { exchange } from './exchange.ts';
+
+const TIMEOUT_MS = 20_000;
+
+/** The API server answered with another status than 200 or 201. */
+export class KubeApiError extends Error {
+  override readonly name = 'KubeApiError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+type KubeList<T> = { items: T[]; metadata: { continue?: string } };
+
+/** Reads the API of a cluster as the user of a kubeconfig, with whatever credentials that names. */
+export class KubeApi {
+  readonly kubeConfig: KubeConfig;
+
+  constructor(kubeConfig: KubeConfig) {
+    this.kubeConfig = kubeConfig;
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.#request<T>('GET', path);
+  }
+
+  post<T>(path: string, body: unknown): Promise<T> {
+    return this.#request<T>('POST', path, body);
+  }
+
+  /** All of a list, in pages. */
+  async list<T>(path: string): Promise<T[]> {
+    const items: T[] = [];
+    let next = '';
+    do {
+      const more = `${path.includes('?') ? '&' : '?'}limit=500${next === '' ? '' : `&continue=${encodeURIComponent(next)}`}`;
+      const page = await this.get<KubeList<T>>(`${path}${more}`);
+      for (const item of page.items) items.push(item);
+      next = page.metadata.continue ?? '';
+    } while (next !== '');
+    return items;
+  }
+
+  async #request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const cluster = this.kubeConfig.getCurrentCluster();
+    if (!cluster) throw new Error('The kubeconfig names no cluster');
+    const options: RequestOptions = { method, headers: { accept: 'application/json' } };
+    await this.kubeConfig.applyToHTTPSOptions(options);
+    const url = new URL(`${cluster.server.replace(/\/+$/, '')}${path}`);
+    const asked = body === undefined ? undefined : JSON.stringify(body);
+    const { status, text } = await exchange(url, { ...options, timeoutMs: TIMEOUT_MS, body: asked });
+    if (status === 200 || status === 201) return JSON.parse(text) as T;
+    throw new KubeApiError(status, messageOf(text) ?? `The API server answered ${status}`);
+  }
+}
+
+function messageOf(answer: string): string | undefined {
+  try {
+    return (JSON.parse(answer) as { message?: string }).message;
+  } catch {
+    return undefined;
+  }
+}

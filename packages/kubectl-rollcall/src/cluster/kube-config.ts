@@ -1,0 +1,27 @@
+import { KubeConfig } from '@kubernetes/client-node';
+import { CommandFailure } from '../failure.ts';
+
+export type ClusterFlags = { kubeconfig?: string | undefined; context?: string | undefined };
+
+/** As kubectl finds it: the flag, then KUBECONFIG, then ~/.kube/config, then the pod that it runs in. */
+export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfig {
+  const config = new KubeConfig();
+  try {
+    if (kubeconfig === undefined) config.loadFromDefault();
+    else config.loadFromFile(kubeconfig);
+  } catch (cause) {
+    const message = `The kubeconfig cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+    throw new CommandFailure(message, 'name another with --kubeconfig', { cause });
+  }
+  if (context !== undefined) {
+    if (!config.getContextObject(context)) {
+      const known = config.getContexts().map(({ name }) => name);
+      throw new CommandFailure(`There is no context ${context}`, `choose one of: ${known.join(', ') || '(none)'}`);
+    }
+    config.setCurrentContext(context);
+  }
+  if (!config.getCurrentCluster()) {
+    throw new CommandFailure('The kubeconfig names no cluster to ask', 'choose a context with --context');
+  }
+  return config;
+}

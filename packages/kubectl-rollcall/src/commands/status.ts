@@ -1,0 +1,55 @@
+import type { NodesDocument } from '@rollcall/common/console.ts';
+import type { Console } from '../cluster/console.ts';
+import { CommandFailure, EXIT } from '../failure.ts';
+import { type Status, statusOf } from '../status/status-of.ts';
+import { statusText } from '../status/status-text.ts';
+import { printedFor, type Surroundings } from '../surroundings.ts';
+import { cleanDocument } from '../text/clean.ts';
+import { duration } from '../text/duration.ts';
+
+const POLL_MS = 1000;
+
+/** `waitMs`: for how long to wait until all that is wanted holds. Returns the exit code. */
+export async function status(surroundings: Surroundings, waitMs: number | undefined): Promise<number> {
+  const found = waitMs === undefined ? await lookOnce(surroundings) : await waitUntilHolds(surroundings, waitMs);
+  if (!printedFor(surroundings, found)) {
+    surroundings.print(statusText(cleanDocument(found), surroundings.terminal, surroundings.isWide));
+  }
+  if (!found.replica.leading) return EXIT.unknown;
+  return found.holds ? EXIT.ok : EXIT.notSo;
+}
+
+function lookOnce({ withConsole }: Surroundings): Promise<Status> {
+  return withConsole(look);
+}
+
+async function look(console: Console): Promise<Status> {
+  const document = await console.get<NodesDocument>('/v1/nodes');
+  if (!document) throw new CommandFailure('What answers is no console of rollcall', 'check --console-url');
+  return statusOf(document);
+}
+
+/** Nobody may lead for a while, as after an installation: that is waited for as well. */
+async function waitUntilHolds(surroundings: Surroundings, waitMs: number): Promise<Status> {
+  const endMs = performance.now() + waitMs;
+  let told = '';
+  for (;;) {
+    const found = await lookOnce(surroundings).catch((error: unknown) => {
+      if (error instanceof CommandFailure && error.exitCode === EXIT.unknown) return error;
+      throw error;
+    });
+    const isFailure = found instanceof CommandFailure;
+    if (!isFailure && found.holds) return found;
+    const leftMs = endMs - performance.now();
+    if (leftMs <= 0) {
+      if (isFailure) throw found;
+      return found;
+    }
+    const problem = isFailure
+      ? found.message
+      : (found.findings.find(({ severity }) => severity === 'fail')?.text ?? found.answer);
+    if (problem !== told) surroundings.note(`Waiting (${duration(leftMs)} left): ${cleanDocument(problem)}\n`);
+    told = problem;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS, leftMs)));
+  }
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env node
+import path from 'node:path';
+import { CommanderError } from 'commander';
+import { CommandFailure, EXIT } from './failure.ts';
+import { createProgram } from './program.ts';
+import { clean } from './text/clean.ts';
+import { Page, type Terminal } from './text/page.ts';
+
+const { env, stdout, stderr, argv } = process;
+const isTerminal = stdout.isTTY === true;
+const terminal: Terminal = {
+  columns: isTerminal ? stdout.columns : undefined,
+  colors: isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+};
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+
+const program = createProgram({
+  terminal,
+  streams: { print: (text) => stdout.write(text), note: (text) => stderr.write(text) },
+  // kubectl calls its plugins by their whole name.
+  name: /^kubectl-rollcall/.test(path.basename(argv[1] ?? '')) ? 'kubectl rollcall' : 'kubectl-rollcall',
+  signal: stop.signal,
+  onExit: (code) => {
+    process.exitCode = code;
+  },
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const page = new Page({
+    columns: stderr.isTTY ? stderr.columns : undefined,
+    colors: terminal.colors && stderr.isTTY,
+  });
+  if (error instanceof CommandFailure) {
+    page.line(`${clean(error.message)}.`, { tone: 'bad' }).cure(clean(error.cure));
+    stderr.write(page.text);
+    return error.exitCode;
+  }
+  page.line(clean(error instanceof Error ? (error.stack ?? error.message) : String(error)), { tone: 'bad' });
+  stderr.write(page.text);
+  return EXIT.unknown;
+}

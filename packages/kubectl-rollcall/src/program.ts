@@ -1,0 +1,136 @@
+import { VERSION } from '@rollcall/common/version.ts';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { audit } from './commands/audit.ts';
+import { check } from './commands/check.ts';
+import { openPage } from './commands/console.ts';
+import { diff } from './commands/diff.ts';
+import { status } from './commands/status.ts';
+import { why } from './commands/why.ts';
+import { EXIT } from './failure.ts';
+import { type CommonFlags, type Streams, type Surroundings, surroundingsOf } from './surroundings.ts';
+import { parseDuration } from './text/duration.ts';
+import type { Terminal } from './text/page.ts';
+
+const WAIT_DEFAULT = '5m';
+
+const EXIT_CODES = `
+Exit codes: ${EXIT.ok} all is as it should be; ${EXIT.notSo} it is not; ${EXIT.usage} the command line is wrong; ${EXIT.unknown} it cannot be told.`;
+
+export type ProgramOptions = {
+  terminal: Terminal;
+  streams: Streams;
+  /** How the program is called: as a plugin of kubectl, or by its own name. */
+  name: string;
+  signal: AbortSignal;
+  onExit: (code: number) => void;
+};
+
+/** The command line. Each command tells `onExit` what to end with, or throws. */
+export function createProgram(options: ProgramOptions): Command {
+  const { terminal, streams, name, signal, onExit } = options;
+  const program = new Command(name)
+    .description('Asks rollcall what it knows of the nodes of a cluster, and why.')
+    .version(VERSION, '--version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: streams.print,
+      writeErr: streams.note,
+      getOutHelpWidth: () => terminal.columns ?? 100,
+      getErrHelpWidth: () => terminal.columns ?? 100,
+    })
+    .showHelpAfterError(`(${name} --help says how)`)
+    .addHelpText('after', EXIT_CODES);
+
+  const run = (work: (surroundings: Surroundings) => Promise<number>) => async (flags: CommonFlags) =>
+    onExit(await work(surroundingsOf(flags, terminal, streams)));
+
+  const add = (command: string, summary: string, examples: readonly string[]) =>
+    withCommonFlags(program.command(command).description(summary)).addHelpText('after', exampleText(name, examples));
+
+  add('status', 'Says whether all that rollcall wants holds, by pool and service.', [
+    'status',
+    'status --wait        # until it holds, for 5 minutes at most',
+    'status --wait=90s',
+    'status -o json | jq .pools',
+  ])
+    .addOption(
+      new Option('--wait [timeout]', `wait until it holds, for at most so long (${WAIT_DEFAULT})`)
+        .preset(WAIT_DEFAULT)
+        .argParser(waitOf),
+    )
+    .action((flags: CommonFlags & { wait?: number }) => run((surroundings) => status(surroundings, flags.wait))(flags));
+
+  add('why', 'Says why a key is on a node or is not, or where a pod may go.', [
+    'why node/node-1',
+    'why node/node-1 gitpod.io/ws-daemon_ready_ns_default',
+    'why pod/default/ws-1234',
+  ])
+    .argument('<subject>', 'node/NAME or pod/NAMESPACE/NAME')
+    .argument('[key]', 'a label, annotation or taint of the node')
+    .action((subject: string, key: string | undefined, flags: CommonFlags) =>
+      run((surroundings) => why(surroundings, subject, key))(flags),
+    );
+
+  add('audit', 'Prints the truth ledger: how long nodes said what the evidence contradicts.', [
+    'audit',
+    'audit -o wide',
+  ]).action(run(audit));
+
+  add('check', 'Looks for what keeps rollcall from working, each with its cure.', [
+    'check --pre          # before it is installed',
+    'check -n rollcall',
+  ])
+    .option('--pre', 'check a cluster that has no rollcall yet', false)
+    .action((flags: CommonFlags & { pre: boolean }) => run((surroundings) => check(surroundings, flags.pre))(flags));
+
+  add('diff', 'Says what changed objects or rule files would do to the fleet, before they are applied.', [
+    'diff -f nodeservice.yaml',
+    'diff -f pools.yaml -f rules/accelerators/edgetpu',
+    'diff -f -            # objects on standard input',
+  ])
+    .requiredOption('-f, --filename <file...>', 'NodeServices, NodePoolLabelSets, or rule files')
+    .action((flags: CommonFlags & { filename: string[] }) =>
+      run((surroundings) => diff(surroundings, flags.filename))(flags),
+    );
+
+  add('console', 'Opens the page of the console in the browser.', ['console', 'console --port 8090 --no-browser'])
+    .option('--port <port>', 'on this port of this machine; any free one unless told', portOf)
+    .option('--no-browser', 'only print the address')
+    .action((flags: CommonFlags & { port?: number; browser: boolean }) =>
+      run((surroundings) => openPage(surroundings, { ...flags, signal }))(flags),
+    );
+  return program;
+}
+
+function withCommonFlags(command: Command): Command {
+  return command
+    .option('-n, --namespace <namespace>', 'the namespace that rollcall is in', 'rollcall')
+    .option('--context <name>', 'the context of the kubeconfig')
+    .option('--kubeconfig <file>', 'the kubeconfig, else as kubectl finds it')
+    .option('--console-url <url>', 'ask this console, without a port-forward', urlOf)
+    .addOption(new Option('-o, --output <format>', 'what to print').choices(['wide', 'json', 'yaml']));
+}
+
+function exampleText(name: string, examples: readonly string[]): string {
+  return `\nExamples:\n${examples.map((example) => `  ${name} ${example}`).join('\n')}\n${EXIT_CODES}`;
+}
+
+function waitOf(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('Write a time span such as 90s, 5m or 1h.');
+  return ms;
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('Write a number from 0 to 65535.');
+  return port;
+}
+
+function urlOf(text: string): string {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'http:') throw new InvalidArgumentError('Write http://HOST:PORT.');
+  return text;
+}

@@ -1,0 +1,209 @@
+import type { AgentState, NodeSummary, NodesDocument, ReplicaDocument } from '@rollcall/common/console.ts';
+import type { Finding } from '../findings.ts';
+import { count, isOrAre, listed } from '../text/count.ts';
+
+export type PoolStatus = {
+  pool: string;
+  service: string;
+  nodes: number;
+  ready: number;
+  notReady: number;
+  unknown: number;
+  heldBack: number;
+};
+
+export type Status = {
+  /** Whether all that is wanted holds. */
+  holds: boolean;
+  /** The same, as a sentence. */
+  answer: string;
+  replica: ReplicaDocument;
+  nodes: number;
+  agents: Readonly<Partial<Record<AgentState, number>>>;
+  /** Nodes by the version of their agent. */
+  agentVersions: Readonly<Record<string, number>>;
+  pools: readonly PoolStatus[];
+  findings: readonly Finding[];
+};
+
+/** What there is to say about a fleet. */
+export function statusOf({ replica, nodes }: NodesDocument): Status {
+  const agents: Partial<Record<AgentState, number>> = {};
+  const agentVersions: Record<string, number> = {};
+  for (const { agent, agentVersion } of nodes) {
+    agents[agent] = (agents[agent] ?? 0) + 1;
+    if (agentVersion !== undefined) agentVersions[agentVersion] = (agentVersions[agentVersion] ?? 0) + 1;
+  }
+  const findings = [
+    ...leaderFindings(replica, nodes),
+    ...(replica.leading ? [...guardFindings(replica), ...nodeFindings(replica, nodes)] : []),
+    ...versionFindings(agentVersions),
+  ];
+  const holds = !findings.some(({ severity }) => severity === 'fail');
+  const answer = answerOf(holds, findings, { replica, nodes: nodes.length });
+  return { holds, answer, replica, nodes: nodes.length, agents, agentVersions, pools: poolsOf(nodes), findings };
+}
+
+function answerOf(
+  holds: boolean,
+  findings: readonly Finding[],
+  { replica, nodes }: { replica: ReplicaDocument; nodes: number },
+): string {
+  const failures = findings.filter(({ severity }) => severity === 'fail').length;
+  const warnings = findings.length - failures;
+  const also = warnings > 0 ? `; ${count(warnings, 'thing')} to look at` : '';
+  if (!replica.leading) return 'It cannot be told whether all is well: this replica does not lead.';
+  if (!holds)
+    return `NOT all that rollcall wants holds on ${count(nodes, 'node')}: ${count(failures, 'failure')}${also}.`;
+  if (replica.dryRun) return `This is a dry run on ${count(nodes, 'node')}: nothing is written${also}.`;
+  return `All that rollcall wants holds on ${count(nodes, 'node')}${also}.`;
+}
+
+function leaderFindings(replica: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
+  const findings: Finding[] = [];
+  const { leading, leader, dryRun } = replica;
+  if (!leading) {
+    const who = leader === undefined ? 'and nobody is known to lead' : `and ${leader} does`;
+    const cure = 'ask without --console-url, or with that of the leader';
+    findings.push({ severity: 'fail', text: `The replica that answered does not lead, ${who}`, cure });
+  }
+  if (leading && dryRun) {
+    const changes = nodes.filter(({ pending }) => pending).length;
+    const text = `It is a dry run: nothing is written. ${count(changes, 'node')} would be changed`;
+    findings.push({ severity: 'warn', text, cure: 'set coordinator.config.dryRun=false when you have seen enough' });
+  }
+  if (leading && nodes.length === 0) {
+    findings.push({
+      severity: 'fail',
+      text: 'There are no nodes',
+      cure: 'check that this is the cluster that you mean',
+    });
+  }
+  return findings;
+}
+
+function guardFindings({ guards, heldWithdrawals }: ReplicaDocument): Finding[] {
+  const silence = guards.map((guard): Finding => {
+    const text = `So many agents are silent that silence withdraws nothing (guard: ${guard})`;
+    return {
+      severity: 'fail',
+      text,
+      cure: 'look at the network between nodes and coordinator (port 8443), and at what was rolled out last',
+    };
+  });
+  const held = heldWithdrawals.map(({ guard, of, nodes }): Finding => {
+    const why =
+      guard === 'observer' ? 'as agents that were replaced are doubted' : 'as many nodes would lose it at once';
+    const text = `${of} should go from ${count(nodes, 'node')} and stays for a while, ${why}`;
+    const cure =
+      guard === 'observer'
+        ? 'undo the update of the agents, if it is at fault'
+        : 'undo what was configured last, if it was not meant';
+    return { severity: 'fail', text, cure };
+  });
+  return [...silence, ...held];
+}
+
+type Kind = {
+  severity: Finding['severity'];
+  of: (node: NodeSummary) => readonly string[];
+  text: (what: string, nodes: string) => string;
+  cure: (node: string, what: string) => string;
+};
+
+const YES: readonly string[] = [''];
+const NO: readonly string[] = [];
+
+const KINDS: readonly Kind[] = [
+  {
+    severity: 'fail',
+    of: ({ agent, guard }) => (agent === 'silent' && guard === undefined ? YES : NO),
+    text: (_what, nodes) => `The agent is silent on ${nodes}`,
+    cure: (node) => `kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
+  },
+  {
+    severity: 'fail',
+    of: ({ agent }) => (agent === 'unheard' ? YES : NO),
+    text: (_what, nodes) => `The agent has not been heard since this coordinator began to lead on ${nodes}`,
+    cure: () => 'wait for a moment: agents report within a minute',
+  },
+  {
+    severity: 'fail',
+    of: ({ contested = NO }) => contested,
+    text: (key, nodes) => `Somebody else goes on changing ${key} on ${nodes}`,
+    cure: (node, key) =>
+      `kubectl rollcall why node/${node} ${key} names the other; remove it, or take the key away from it`,
+  },
+  {
+    severity: 'fail',
+    of: ({ setAside = NO }) => setAside,
+    text: (key, nodes) => `${key} cannot be written on ${nodes}`,
+    cure: (node, key) => `kubectl rollcall why node/${node} ${key} says who owns it, or what the API server said`,
+  },
+  {
+    severity: 'warn',
+    of: ({ services }) => Object.keys(services).filter((name) => services[name] === 'not-ready'),
+    text: (service, nodes) => `${service} is not ready on ${nodes}`,
+    cure: (node) => `kubectl rollcall why node/${node}`,
+  },
+  {
+    severity: 'warn',
+    of: ({ heldBack }) => heldBack,
+    text: (service, nodes) => `${service} comes and goes, and is held back on ${nodes}`,
+    cure: (node) => `kubectl rollcall why node/${node}`,
+  },
+];
+
+function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
+  const findings = KINDS.flatMap((kind) => {
+    const found = new Map<string, string[]>();
+    for (const node of nodes)
+      for (const what of kind.of(node)) found.set(what, [...(found.get(what) ?? []), node.name]);
+    return [...found].map(([what, names]): Finding => {
+      const where = `${count(names.length, 'node')}: ${listed(names, 3)}`;
+      return { severity: kind.severity, text: kind.text(what, where), cure: kind.cure(names[0] ?? '', what) };
+    });
+  });
+  const pending = nodes.filter((node) => node.pending);
+  if (pending.length > 0 && !dryRun) {
+    const text = `${count(pending.length, 'node')} ${isOrAre(pending.length)} about to be written: ${listed(
+      pending.map(({ name }) => name),
+      3,
+    )}`;
+    findings.push({
+      severity: 'fail',
+      text,
+      cure: 'wait for a moment, or pass --wait; where it lasts, see the log of the coordinator',
+    });
+  }
+  return findings;
+}
+
+function versionFindings(versions: Readonly<Record<string, number>>): Finding[] {
+  const known = Object.entries(versions).sort((a, b) => b[1] - a[1]);
+  if (known.length < 2) return [];
+  const text = `Agents are of ${known.length} versions: ${listed(known.map(([version, nodes]) => `${version} on ${count(nodes, 'node')}`))}`;
+  return [{ severity: 'warn', text, cure: 'kubectl -n rollcall rollout status daemonset/rollcall-agent' }];
+}
+
+function poolsOf(nodes: readonly NodeSummary[]): PoolStatus[] {
+  const pools = new Map<string, PoolStatus>();
+  for (const { pool = '-', services, heldBack } of nodes) {
+    for (const [service, state] of Object.entries(services)) {
+      const id = `${pool}\n${service}`;
+      const row = pools.get(id) ?? { pool, service, nodes: 0, ready: 0, notReady: 0, unknown: 0, heldBack: 0 };
+      pools.set(id, row);
+      row.nodes += 1;
+      if (state === 'ready') row.ready += 1;
+      else if (state === 'not-ready') row.notReady += 1;
+      else row.unknown += 1;
+      if (heldBack.includes(service)) row.heldBack += 1;
+    }
+  }
+  return [...pools.values()].sort((a, b) => compare(a.pool, b.pool) || compare(a.service, b.service));
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,53 @@
+import { printFindings } from '../findings.ts';
+import { count, grouped, listed } from '../text/count.ts';
+import { Page, type Terminal } from '../text/page.ts';
+import type { Column } from '../text/table.ts';
+import type { PoolStatus, Status } from './status-of.ts';
+
+const none = (n: number) => (n === 0 ? '-' : grouped(n));
+
+const POOLS: readonly Column<PoolStatus>[] = [
+  { title: 'POOL', cell: ({ pool }) => pool, gives: true },
+  { title: 'SERVICE', cell: ({ service }) => service, gives: true },
+  { title: 'NODES', cell: ({ nodes }) => grouped(nodes), isNumber: true },
+  { title: 'READY', cell: ({ ready }) => none(ready), isNumber: true },
+  { title: 'NOT READY', cell: ({ notReady }) => none(notReady), isNumber: true },
+  { title: 'UNKNOWN', cell: ({ unknown }) => none(unknown), isNumber: true },
+];
+
+const HELD_BACK: Column<PoolStatus> = { title: 'HELD BACK', cell: ({ heldBack }) => none(heldBack), isNumber: true };
+
+const AGENT_WORDS = {
+  fresh: 'heard',
+  leaving: 'leaving',
+  unheard: 'not heard yet',
+  silent: 'silent',
+  absent: 'without an agent',
+} as const;
+
+/** The answer first, then what is to be done, then the figures. */
+export function statusText(status: Status, terminal: Terminal, isWide: boolean): string {
+  const page = new Page(terminal);
+  const { replica, holds, answer, agents, agentVersions, pools, findings } = status;
+  const warned = findings.length > 0;
+  page.line(answer, { tone: holds ? (warned ? 'doubtful' : 'good') : 'bad' });
+  if (findings.length > 0) page.line();
+  printFindings(page, findings);
+  page.line();
+  const states = Object.entries(AGENT_WORDS).flatMap(([state, word]) => {
+    const nodes = agents[state as keyof typeof AGENT_WORDS] ?? 0;
+    return nodes > 0 ? [`${grouped(nodes)} ${word}`] : [];
+  });
+  const versions = Object.entries(agentVersions).map(([version, nodes]) => `${version} (${grouped(nodes)})`);
+  const { name = 'unnamed', version = 'of unknown version' } = replica as Partial<typeof replica>;
+  page.field(
+    'leader',
+    replica.leading ? `${name}, ${version}${replica.dryRun ? ', dry run' : ''}` : (replica.leader ?? 'unknown'),
+  );
+  page.field('agents', `${states.join(', ') || 'none'}${versions.length > 0 ? `; version ${listed(versions)}` : ''}`);
+  page.field('guards', replica.guards.join(', ') || 'none hold');
+  if (isWide) page.field('settings', `gate ${replica.readinessGate}, silent after ${replica.staleAfterSeconds} s`);
+  if (pools.length === 0) page.line().line(`No service is judged on ${count(status.nodes, 'node')}.`);
+  else page.line().table(pools, isWide || pools.some(({ heldBack }) => heldBack > 0) ? [...POOLS, HELD_BACK] : POOLS);
+  return page.text;
+}

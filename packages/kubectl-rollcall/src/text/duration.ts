@@ -1,0 +1,22 @@
+/** A time span as `kubectl` writes it: 40s, 3m, 2h, 5d. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 120) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
+}
+
+/** How long before `now` a time of RFC 3339 was. */
+export function ago(time: string, now: string): string {
+  return `${duration(Date.parse(now) - Date.parse(time))} ago`;
+}
+
+/** Reads `90`, `90s`, `5m`, `1h`, in milliseconds; `undefined` where it is no time span. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text);
+  if (!match) return undefined;
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match[2] ?? 's'] ?? 1000;
+  return Number(match[1]) * unit;
+}

@@ -1,0 +1,110 @@
+import type { ChangeDocument, KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
+import { ago } from '../text/duration.ts';
+import { Page, type Terminal } from '../text/page.ts';
+import type { Column } from '../text/table.ts';
+import { keyCause, nodeCause } from './node-cause.ts';
+import { type NodeObject, ownersOf } from './owners.ts';
+
+export type NodeAnswer = { isWell: boolean; text: string };
+
+/** `node`: as the API server has it, to say who owns what; absent where it may not be read. */
+export function whyNodeText(
+  document: NodeDocument,
+  { key, node, terminal }: { key?: KeyDocument; node?: NodeObject | undefined; terminal: Terminal },
+): NodeAnswer {
+  const page = new Page(terminal);
+  const cause = key ? keyCause(document, key) : nodeCause(document);
+  page.line(cause.headline, { tone: cause.isWell ? 'good' : 'bad' });
+  page.line(cause.next, { tone: 'quiet' });
+  const services = key ? document.services.filter(({ name }) => name === key.service) : document.services;
+  const keysOf = (service: string | undefined) =>
+    document.keys.filter((each) => (key ? each === key : each.service === service));
+  for (const service of services) {
+    page.line().line(service.name, { tone: 'strong' });
+    serviceChain(page, service, document);
+    for (const each of keysOf(service.name).filter(isSeen)) keyChain(page, each, { document, node });
+  }
+  const others = key?.service === undefined ? keysOf(undefined) : [];
+  if (others.length > 0 && key) for (const each of others) keyChain(page.line(), each, { document, node });
+  else if (others.length > 0) page.line().table(others.filter(isSeen), KEYS);
+  const changes = key
+    ? document.changes.filter((change) => change.key === key.key && change.kind === key.kind)
+    : document.changes;
+  changesChain(page, changes, document.replica.now);
+  return { isWell: cause.isWell, text: page.text };
+}
+
+function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica }: NodeDocument): void {
+  const { pods, probe, state, since, reason, evidence } = service;
+  const indent = 2;
+  for (const { pod, ready, terminating } of pods) {
+    const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
+    page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
+  }
+  if (pods.length === 0) page.field('pod', 'none of it is on the node', { indent });
+  if (probe) {
+    const text = `${probe.ready ? 'succeeds' : 'fails'}, since ${ago(probe.since, replica.now)}: ${probe.evidence}`;
+    page.field('probe', text, { indent, tone: probe.ready ? 'good' : 'bad' });
+  } else page.field('probe', 'the agent has said nothing of it', { indent });
+  const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
+  const version = agent.version === undefined ? '' : `, version ${agent.version}`;
+  page.field('report', `${agent.state}${heard}${version}`, {
+    indent,
+    ...(agent.state === 'fresh' ? {} : { tone: 'doubtful' as const }),
+  });
+  if (evidence) page.field('evidence', `${evidence.state}: ${evidence.reason}`, { indent });
+  const sinceText = since === undefined ? '' : `, since ${ago(since, replica.now)}`;
+  const tone = state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'doubtful';
+  page.field('verdict', `${state ?? 'not for this node'}${sinceText}${reason === undefined ? '' : `: ${reason}`}`, {
+    indent,
+    tone,
+  });
+}
+
+function keyChain(
+  page: Page,
+  key: KeyDocument,
+  { document, node }: { document: NodeDocument; node: NodeObject | undefined },
+): void {
+  const { kind, stance, value, onNode, labeler, overruled = [] } = key;
+  const indent = 2;
+  page.field('claim', `${stance} ${kind} ${key.key}${stance === 'want' ? `=${value}` : ''} (by ${labeler})`, {
+    indent,
+  });
+  if (key.service === undefined) page.field('', key.reason, { indent });
+  for (const other of overruled)
+    page.field('', `overrules ${other.labeler}: ${other.stance} (${other.reason})`, { indent, tone: 'quiet' });
+  const there = onNode === undefined ? 'not looked at' : onNode === null ? 'absent' : JSON.stringify(onNode);
+  const owners = node ? ownersOf(node, kind, key.key) : undefined;
+  const owned =
+    owners === undefined || onNode === null
+      ? ''
+      : `, owned by ${owners.join(', ') || 'nobody that managedFields names'}`;
+  page.field('node', `${there}${owned}`, { indent });
+  if (key.contested) page.field('contested', `by ${key.contested.rival}`, { indent, tone: 'bad' });
+  if (key.setAside) page.field('left out', `${key.setAside.cause}: ${key.setAside.message}`, { indent, tone: 'bad' });
+  if (document.replica.dryRun) page.field('dry run', 'nothing is written', { indent, tone: 'doubtful' });
+}
+
+/** Where nobody looks, and nothing is wanted, there is nothing to say. */
+function isSeen({ onNode, stance }: KeyDocument): boolean {
+  return onNode !== undefined || stance !== 'withhold';
+}
+
+const KEYS: readonly Column<KeyDocument>[] = [
+  { title: 'KEY', cell: ({ kind, key }) => (kind === 'label' ? key : `${key} (${kind})`), gives: true },
+  { title: 'STANCE', cell: ({ stance }) => stance },
+  { title: 'ON NODE', cell: ({ onNode }) => (onNode === undefined ? '?' : (onNode ?? '-')), gives: true },
+  { title: 'REASON', cell: ({ reason }) => reason, gives: true },
+];
+
+function changesChain(page: Page, changes: readonly ChangeDocument[], now: string): void {
+  if (changes.length === 0) {
+    page.line().line('No change by this coordinator yet.', { tone: 'quiet' });
+    return;
+  }
+  page.line().line('last changes', { tone: 'strong' });
+  for (const { at, key, from, to, reason } of changes) {
+    page.field(ago(at, now), `${key}: ${from ?? '(absent)'} -> ${to ?? '(absent)'}: ${reason}`, { indent: 2 });
+  }
+}

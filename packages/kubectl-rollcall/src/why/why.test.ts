@@ -1,0 +1,235 @@
+import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
+import { describe, expect, test } from 'vitest';
+import { keyOf, nodePage, READY_LABEL, replica, service, TERMINALS } from '../testing/documents.test-fixtures.ts';
+import { whyNodeText } from './node-text.ts';
+import type { NodeObject } from './owners.ts';
+import { whyPodText } from './pod-text.ts';
+
+const REFUSED = 'tcp 10.0.0.7:8080 refused the connection twice (ECONNREFUSED)';
+const withheld = (reason: string) => keyOf({ stance: 'withhold', onNode: null, reason });
+const held = (reason: string) => keyOf({ stance: 'hold', reason });
+const failing = { ready: false, since: '2026-03-01T11:57:00Z', evidence: REFUSED };
+
+/** Each with what has to be in its first two lines. */
+const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }>> = {
+  'killed-service': {
+    page: nodePage({
+      services: [service({ state: 'not-ready', since: '2026-03-01T11:57:00Z', reason: REFUSED, probe: failing })],
+      keys: [withheld(REFUSED)],
+      changes: [{ at: '2026-03-01T11:57:00Z', kind: 'label', key: READY_LABEL, from: 'true', reason: REFUSED }],
+    }),
+    says: ['refused the connection twice', 'The probe has to succeed'],
+  },
+  'silent-agent': {
+    page: nodePage({
+      agent: { state: 'silent', version: '0.1.0', lastReportSecondsAgo: 95 },
+      services: [service({ state: 'not-ready', reason: 'the agent has been silent for too long' })],
+      keys: [withheld('the agent has been silent for too long')],
+    }),
+    says: ['silent for too long', 'has to be heard again'],
+  },
+  guard: {
+    page: nodePage({
+      replica: replica({ guards: ['fleet'] }),
+      agent: { state: 'silent', guard: 'fleet', lastReportSecondsAgo: 95 },
+      services: [service({ state: 'unknown', reason: 'the agent is silent, and so are most others (guard: fleet)' })],
+      keys: [held('the agent is silent, and so are most others (guard: fleet)')],
+    }),
+    says: ['guard: fleet', 'look at the network first'],
+  },
+  'held-back': {
+    page: nodePage({
+      services: [
+        service({
+          state: 'not-ready',
+          reason: 'held back until 2026-03-01T12:00:40Z',
+          evidence: { state: 'ready', reason: 'pod default/ws-daemon-abc is Ready' },
+          heldBack: { until: '2026-03-01T12:00:40Z', falls: 5 },
+        }),
+      ],
+      keys: [withheld('held back until 2026-03-01T12:00:40Z')],
+    }),
+    says: ['held back for 40s', '5 times in 5 minutes'],
+  },
+  contested: {
+    page: nodePage({ keys: [keyOf({ onNode: null, contested: { rival: 'node-labeler', nextTrySeconds: 8 } })] }),
+    says: ['node-labeler goes on changing it', 'remove the other writer'],
+  },
+  'foreign-owner': {
+    page: nodePage({
+      keys: [
+        keyOf({
+          key: 'example.com/tier',
+          service: undefined,
+          value: 'gold',
+          onNode: 'silver',
+          labeler: 'pool-labels',
+          setAside: { cause: 'foreign', message: 'kubectl-label owns it with another value' },
+        }),
+      ],
+    }),
+    says: ['somebody else owns it: kubectl-label', 'left alone'],
+  },
+  'refused-by-policy': {
+    page: nodePage({
+      keys: [keyOf({ onNode: null, setAside: { cause: 'denied', message: "policy 'guard' says no" } })],
+    }),
+    says: ["policy 'guard' says no", 'has to let the coordinator write'],
+  },
+  'no-pod': {
+    page: nodePage({
+      services: [service({ state: 'not-ready', reason: 'no pod of ws-daemon is on the node', pods: [] })],
+      keys: [withheld('no pod of ws-daemon is on the node')],
+    }),
+    says: ['no pod of ws-daemon', 'see its DaemonSet'],
+  },
+  'terminating-pod': {
+    page: nodePage({
+      services: [
+        service({
+          state: 'not-ready',
+          reason: 'pod default/ws-daemon-abc is terminating',
+          pods: [{ pod: 'default/ws-daemon-abc', ready: true, terminating: true }],
+        }),
+      ],
+      keys: [withheld('pod default/ws-daemon-abc is terminating')],
+    }),
+    says: ['is terminating', 'A new pod has to take its place'],
+  },
+  startup: {
+    page: nodePage({
+      keys: [
+        keyOf(),
+        keyOf({
+          kind: 'taint',
+          key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall',
+          service: undefined,
+          onNode: ':NoSchedule',
+          value: '',
+          labeler: 'startup-gate',
+          stance: 'hold',
+          reason: 'waits for example.com/tier',
+        }),
+      ],
+    }),
+    says: ['waits at the startup gate', 'waits for example.com/tier'],
+  },
+  'dry-run': {
+    page: nodePage({ replica: replica({ dryRun: true }), keys: [keyOf({ onNode: null })] }),
+    says: ['this is a dry run', 'Nothing is written until'],
+  },
+  'not-heard-yet': {
+    page: nodePage({
+      agent: { state: 'unheard' },
+      services: [
+        service({
+          state: 'unknown',
+          reason: 'the agent has not been heard yet since this coordinator began to lead',
+          probe: undefined,
+        }),
+      ],
+      keys: [held('the agent has not been heard yet since this coordinator began to lead')],
+    }),
+    says: ['has not been heard yet', 'until its agent is heard'],
+  },
+};
+
+const node: NodeObject = {
+  metadata: {
+    name: 'node-7',
+    managedFields: [
+      { manager: 'rollcall', fieldsV1: { 'f:metadata': { 'f:labels': { [`f:${READY_LABEL}`]: {} } } } },
+      { manager: 'kubectl-label', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:example.com/tier': {} } } } },
+    ],
+  },
+};
+
+describe('why', () => {
+  test.each(Object.keys(SITUATIONS))('%s: the cause is in the first two lines', async (name) => {
+    const { page, says } = SITUATIONS[name] ?? { page: nodePage(), says: [] };
+    for (const [width, terminal] of Object.entries(TERMINALS)) {
+      const { isWell, text } = whyNodeText(page, { node, terminal });
+      expect(isWell).toBe(false);
+      await expect(text).toMatchFileSnapshot(`golden/${name}-${width}.txt`);
+      if (width !== 'piped') continue;
+      const [first = '', second = ''] = text.split('\n');
+      for (const words of says) expect(`${first}\n${second}`).toContain(words);
+    }
+  });
+
+  test.each(Object.keys(SITUATIONS))('%s: the same is said of the key', (name) => {
+    const { page, says } = SITUATIONS[name] ?? { page: nodePage(), says: [] };
+    const key = page.keys.at(-1);
+    const { text } = whyNodeText(page, {
+      ...(key ? { key } : {}),
+      node,
+      terminal: { columns: undefined, colors: false },
+    });
+    const [first = '', second = ''] = text.split('\n');
+    expect(first).toContain(`node/node-7 `);
+    expect(`${first}\n${second}`).toContain(says[0]);
+  });
+
+  test('says that all is well where it is', async () => {
+    const { isWell, text } = whyNodeText(nodePage(), { node, terminal: { columns: 80, colors: false } });
+    expect(isWell).toBe(true);
+    await expect(text).toMatchFileSnapshot('golden/well-80.txt');
+  });
+
+  test('names who owns a key', () => {
+    const { page } = SITUATIONS['foreign-owner'] ?? { page: nodePage() };
+    const { text } = whyNodeText(page, {
+      ...(page.keys[0] ? { key: page.keys[0] } : {}),
+      node,
+      terminal: { columns: undefined, colors: false },
+    });
+    expect(text).toContain('"silver", owned by kubectl-label');
+  });
+
+  test('of a standby says who to ask', () => {
+    const { isWell, text } = whyNodeText(nodePage({ replica: replica({ leading: false, leader: 'other' }) }), {
+      terminal: { columns: undefined, colors: false },
+    });
+    expect(isWell).toBe(false);
+    expect(text).toMatch(/^It cannot be told.*\nother leads/);
+  });
+});
+
+describe('why a pod may go where', () => {
+  const pod = { namespace: 'default', name: 'ws-1', workspace: 'regular', images: [] };
+  const passing = (name: string, score: number) => ({ name, passes: true, refusals: [], score, terms: [{}] });
+  const refused = (name: string, message: string) => ({
+    name,
+    passes: false,
+    refusals: [{ rule: 'r', message }],
+    score: 0,
+    terms: [{}],
+  });
+  const of = (nodes: ScheduleDocument['nodes']) =>
+    whyPodText({ replica: replica(), pod, nodes }, { columns: 80, colors: false }, false);
+
+  test('names the best node, and what most of the others are refused for', async () => {
+    const { isWell, text } = of([
+      passing('node-1', 3),
+      passing('node-2', 9),
+      refused('node-3', 'ws-daemon is not ready'),
+      refused('node-4', 'ws-daemon is not ready'),
+    ]);
+    expect(isWell).toBe(true);
+    await expect(text).toMatchFileSnapshot('golden/pod-some-80.txt');
+  });
+
+  test('says why there is none', () => {
+    const { isWell, text } = of(
+      Array.from({ length: 50 }, (_, index) =>
+        refused(`node-${index}`, index < 40 ? 'the node is full' : 'ws-daemon is not ready'),
+      ),
+    );
+    expect(isWell).toBe(false);
+    expect(text.split('\n').slice(0, 2)).toEqual([
+      'pod/default/ws-1 may go to none of 50 nodes.',
+      '40 nodes: the node is full; 10 nodes: ws-daemon is not ready',
+    ]);
+    expect(text).toContain('… and 30 more');
+  });
+});

@@ -1,0 +1,20 @@
+/**
+ * End-to-end tests that run one after the other, while nothing else does, and why. All others run side by side: a file
+ * belongs there unless what it asserts would be wrong on a busy machine.
+ */
+export const ALONE: Readonly<Record<string, string>> = {
+  'test/e2e/apply/faults.test.ts': 'the pace of retries',
+  'test/e2e/events/event-recorder.test.ts': 'Events a second',
+  'test/e2e/gitpod/hanging.test.ts': 'seconds until a hanging service is found',
+  'test/e2e/gitpod/scale-down.test.ts': 'seconds until a mark is taken back',
+  'test/e2e/gitpod/workspace-storm.test.ts': 'as many pods as the machine can make',
+  'test/e2e/hardware/coral-times.test.ts': 'seconds from a plug to a label',
+  'test/e2e/hardware/gpu-times.test.ts': 'seconds from a GPU that goes to its count',
+  'test/e2e/hardware/rules.test.ts': 'the age of reports',
+  'test/e2e/kube/lease.test.ts': 'a lease of three seconds',
+  'test/e2e/main-job/readiness.test.ts': 'withdrawals within one and two seconds',
+  'test/e2e/pools/race.test.ts': 'pods in a race with the coordinator',
+  'test/e2e/scale/bench.test.ts': 'measures',
+  'test/e2e/services/live.test.ts': 'a withdrawal within a second',
+  'test/e2e/scheduler/burst.test.ts': 'as many pods as the scheduler can place',
+};

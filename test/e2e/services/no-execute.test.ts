@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { freePort } from '../../control-plane/ports.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
+import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
+import { startStandIn } from '../../stand-ins/stand-in.ts';
+import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from './node-services.ts';
+
+const STALE_AFTER_SECONDS = 4;
+const TAINT = { key: 'readiness.k8s.io/mirror', value: '', effect: 'NoExecute' };
+const LABEL = 'service.rollcall.dev/mirror';
+
+// An agent is silent after some seconds, and coordinators are replaced.
+vi.setConfig({ testTimeout: 180_000 });
+
+let embedded: EmbeddedRig;
+
+beforeAll(async () => {
+  embedded = await startEmbeddedRig({
+    fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES, allowNoExecute: true },
+    coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
+    nodes: 3,
+  });
+  await applyNodeServiceCrd(embedded.controlPlane);
+});
+
+afterAll(() => embedded?.stop());
+
+async function isTainted(node: string): Promise<boolean> {
+  const { spec } = (await embedded.controlPlane.api.get(`/api/v1/nodes/${node}`)) as unknown as {
+    spec: { taints?: { key: string; effect: string }[] };
+  };
+  return spec.taints?.some(({ key, effect }) => key === TAINT.key && effect === TAINT.effect) === true;
+}
+
+test('a taint that evicts is refused until it is allowed, goes on by evidence, and never by silence', async () => {
+  const { controlPlane, rig } = embedded;
+  const { api } = controlPlane;
+  const port = await freePort();
+  const mirrors = await Promise.all(
+    rig.nodes.map(({ address }) => startStandIn('http-service', { host: address, port })),
+  );
+  const [first, second] = rig.nodes;
+  if (!first || !second) throw new Error('There are no nodes');
+  const probe = { http: { port, path: '/healthz' }, periodMilliseconds: 200 };
+  await api.post(NODE_SERVICES, nodeService('mirror', { probe, publish: { label: LABEL, taint: TAINT } }));
+  await waitFor('the refusal', async () =>
+    /^False NoExecuteNotAllowed: .* --allow-no-execute/.test(await conditionOf(api, 'mirror', 'Accepted')),
+  );
+
+  await rig.endCoordinator(await rig.leader(), 'SIGTERM');
+  const coordinator = await rig.addCoordinator(['--allow-no-execute']);
+  for (const { name } of rig.nodes) await rig.history.until(name, LABEL, 'true');
+
+  await mirrors[0]?.kill('SIGKILL');
+  await waitFor('the taint', () => isTainted(first.name), { timeoutMs: 30_000 });
+
+  await second.agent?.kill('SIGKILL');
+  await rig.history.until(second.name, LABEL, undefined);
+  const { services } = await coordinator.explain(second.name);
+  expect(services.find(({ name }) => name === 'mirror')).toMatchObject({
+    state: 'not-ready',
+    reason: 'the agent has been silent for too long',
+  });
+  const { keys } = await coordinator.explain(second.name);
+  expect(keys.find(({ key }) => key === TAINT.key)).toMatchObject({
+    stance: 'hold',
+    reason: 'the agent has been silent for too long, for which no pod is evicted',
+  });
+  expect(await isTainted(second.name)).toBe(false);
+  await Promise.all(mirrors.map((mirror) => mirror.stop()));
+});

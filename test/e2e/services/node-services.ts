@@ -1,0 +1,44 @@
+import path from 'node:path';
+import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+
+const CRDS = path.resolve(import.meta.dirname, '../../../deploy/crds');
+export const NODE_SERVICES = '/apis/rollcall.dev/v1alpha1/nodeservices';
+
+/** Applies a CRD as it is shipped, and waits until its objects are served. */
+export async function applyCrd(controlPlane: ControlPlane, plural: 'nodeservices' | 'nodeholds'): Promise<void> {
+  await controlPlane.kubectl(['apply', '-f', path.join(CRDS, `${plural}.yaml`)]);
+  const wait = ['wait', '--for=condition=Established', '--timeout=30s', `crd/${plural}.rollcall.dev`];
+  await controlPlane.kubectl(wait);
+  await waitFor(`${plural} to be served`, () => controlPlane.api.list(`/apis/rollcall.dev/v1alpha1/${plural}`));
+}
+
+export function applyNodeServiceCrd(controlPlane: ControlPlane): Promise<void> {
+  return applyCrd(controlPlane, 'nodeservices');
+}
+
+export function nodeService(name: string, spec: object): KubeObject {
+  return { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeService', metadata: { name }, spec };
+}
+
+export type ServiceStatus = {
+  nodesSelected?: number;
+  nodesReady?: number;
+  nodesNotReady?: number;
+  nodesUnknown?: number;
+  observedGeneration?: number;
+  provenTaint?: string;
+  conditions?: { type: string; status: string; reason: string; message: string }[];
+};
+
+/** The condition of a NodeService, as `STATUS REASON: MESSAGE`; empty where there is none yet. */
+export async function conditionOf(api: ApiClient, name: string, type: 'Accepted' | 'Ready'): Promise<string> {
+  const found = (await statusOf(api, name)).conditions?.find((each) => each.type === type);
+  return found ? `${found.status} ${found.reason}: ${found.message}` : '';
+}
+
+export async function statusOf(api: ApiClient, name: string): Promise<ServiceStatus> {
+  const object = await api.get<KubeObject & { status?: ServiceStatus }>(`${NODE_SERVICES}/${name}`);
+  return object.status ?? {};
+}

@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import type { KubeObject } from '../../control-plane/api-client.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
+import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
+import { applyNodeServiceCrd, conditionOf, NODE_SERVICES } from './node-services.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const FOLDER = path.resolve(import.meta.dirname, '../../../deploy/services');
+const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
+
+type NodeService = KubeObject & {
+  spec: {
+    pods?: { namespace: string };
+    probe?: Record<string, { socket?: string; path?: string }>;
+    publish?: { taint?: { key: string } };
+  };
+};
+
+let embedded: EmbeddedRig;
+
+beforeAll(async () => {
+  embedded = await startEmbeddedRig({
+    fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES },
+    coordinatorArgs: [`--services-allowed-prefixes=${DEFAULT_SERVICE_PREFIXES}`],
+    nodes: 1,
+  });
+  await applyNodeServiceCrd(embedded.controlPlane);
+});
+
+afterAll(() => embedded?.stop());
+
+const textOf = (file: string) => readFileSync(path.join(FOLDER, file), 'utf8');
+/** With what is a comment for whoever wants a taint. */
+const withTaint = (text: string) => text.replace(/^ {2}# (?=publish:| {2}(label|taint):)/gm, '  ');
+const setting = (text: string, name: string): string[] => {
+  const found = new RegExp(`^# ${name.replace('.', '[.]')}: (.*)$`, 'm').exec(text)?.[1];
+  return found === undefined || found === 'as delivered' ? [] : (parse(found) as string[]);
+};
+
+test('there is one for what many clusters have', () => {
+  const names = ['ebs-csi', 'efs-csi', 'gce-pd-csi', 'azure-disk-csi', 'cilium', 'calico', 'nvidia-device-plugin'];
+  names.push('amd-device-plugin', 'intel-gpu-plugin', 'fluent-bit', 'spegel', 'registry-mirror', 'node-local-dns');
+  expect(FILES.map((file) => file.replace('.yaml', '')).toSorted()).toEqual(names.toSorted());
+});
+
+describe.each(FILES)('%s', (file) => {
+  const text = textOf(file);
+  const object = parse(text) as NodeService;
+
+  test('says what it was checked against, and all that has to be set for it', () => {
+    expect(text).toMatch(/^# Checked against [\w-]+\/[\w-]+ (v|at |[a-z-]+\d)/m);
+    expect(text).toMatch(/^# services\.allowedPrefixes: as delivered$/m);
+    expect(object.metadata.name).toBe(file.replace('.yaml', ''));
+    const { pods, probe = {} } = object.spec;
+    expect(setting(text, 'watchNamespaces')).toEqual(pods ? [pods.namespace] : []);
+    const { socket, path: at } = probe['csi'] ?? probe['unix'] ?? {};
+    const directory = socket ?? at;
+    expect(setting(text, 'agent.probePaths')).toEqual(directory ? [path.dirname(directory)] : []);
+  });
+
+  test('is accepted by the API server and by the coordinator, with its taint as well', async () => {
+    const { api } = embedded.controlPlane;
+    for (const each of new Set([text, withTaint(text)])) {
+      const applied = parse(each) as NodeService;
+      await api.post(`${NODE_SERVICES}?fieldValidation=Strict`, applied);
+      const { name } = applied.metadata;
+      const accepted = () => conditionOf(api, name, 'Accepted');
+      await waitFor('a status', async () => (await accepted()) !== '', { timeoutMs: 30_000 });
+      expect(await accepted()).toBe('True Accepted: It is published');
+      expect(applied.spec.publish?.taint?.key ?? `readiness.k8s.io/${name}`).toBe(`readiness.k8s.io/${name}`);
+      await api.delete(`${NODE_SERVICES}/${name}`);
+      await waitFor('its end', async () =>
+        api.get(`${NODE_SERVICES}/${name}`).then(
+          () => false,
+          () => true,
+        ),
+      );
+    }
+  });
+});

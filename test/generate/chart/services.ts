@@ -1,0 +1,36 @@
+import { NODE_HOLD_SPEC } from '../manifests/node-hold.ts';
+import { NODE_SERVICE_SPEC } from '../manifests/node-service.ts';
+import { closed } from './kubernetes.ts';
+import type { Entries, Schema } from './value.ts';
+
+const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$';
+
+/** NodeServices of the release. No name of an object has a capital letter, as `allowedPrefixes` has. */
+export const NODE_SERVICES: Entries = {
+  pattern: DNS_SUBDOMAIN,
+  help: 'Further keys are NodeServices by their names, each with the spec of one: {registry-mirror: {probe: {http: {port: 5000}}}}.',
+  schema: fromCrd(NODE_SERVICE_SPEC),
+};
+
+/** NodeHolds of the release. */
+export const NODE_HOLDS: Entries = {
+  pattern: DNS_SUBDOMAIN,
+  help: 'Keys are NodeHolds by their names, each with the spec of one: {builds: {pods: {namespace: ci, selector: {matchLabels: {app: runner}}}}}.',
+  schema: fromCrd(NODE_HOLD_SPEC),
+};
+
+/** What a CRD says of a field, as a JSON schema: without what only an API server knows, and closed. */
+function fromCrd(schema: Schema): Schema {
+  const entries = Object.entries(schema).filter(([keyword]) => !keyword.startsWith('x-') && keyword !== 'format');
+  const { properties, items, additionalProperties, ...rest } = Object.fromEntries(entries);
+  return {
+    ...rest,
+    ...(items ? { items: fromCrd(items as Schema) } : {}),
+    ...(additionalProperties ? { additionalProperties: fromCrd(additionalProperties as Schema) } : {}),
+    ...(properties ? closed(mapValues(properties as Record<string, Schema>)) : {}),
+  };
+}
+
+function mapValues(properties: Readonly<Record<string, Schema>>): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, fromCrd(each)]));
+}

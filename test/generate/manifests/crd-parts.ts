@@ -1,0 +1,113 @@
+import type { ManifestObject } from './manifest.ts';
+
+/** What CRDs of ours have in common. */
+
+/** An API server's own rule for the value of a label, which is empty or at most 63 characters. */
+export const LABEL_VALUE = {
+  type: 'string',
+  maxLength: 63,
+  pattern: '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
+};
+
+/** DOMAIN/NAME or NAME, of which neither is longer than 253 and 63 characters. */
+export const KEY_LENGTH_MAX = 317;
+
+export const KEY_RULE =
+  'it must be NAME or DOMAIN/NAME, a name of at most 63 letters, digits, "-", "_" and ".", the first and the last no ' +
+  'punctuation, the domain in lower case';
+
+export const text = (description: string, more: object = {}) => ({ description, type: 'string', ...more });
+
+export const count = (description: string) => ({ description, type: 'integer', format: 'int32', minimum: 0 });
+
+export const column = (name: string, type: string, jsonPath: string, description: string, priority = 0) => ({
+  name,
+  type,
+  jsonPath,
+  description,
+  ...(priority > 0 ? { priority } : {}),
+});
+
+export const ofCondition = (type: string, field: string) => `.status.conditions[?(@.type=="${type}")].${field}`;
+
+/** The conditions of an object, in the form that Kubernetes has for them. */
+export const conditions = (description: string, types: string) => ({
+  description,
+  type: 'array',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['type'],
+  items: {
+    type: 'object',
+    required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
+    properties: {
+      type: text(types, { maxLength: 316 }),
+      status: text('True, False or Unknown.', { enum: ['True', 'False', 'Unknown'] }),
+      reason: text('Why, as one word.', {
+        maxLength: 1024,
+        minLength: 1,
+        pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
+      }),
+      message: text('Why, as a sentence.', { maxLength: 32768 }),
+      lastTransitionTime: text('Since when the status is what it is.', { format: 'date-time' }),
+      observedGeneration: {
+        description: 'The metadata.generation that this is about.',
+        type: 'integer',
+        format: 'int64',
+        minimum: 0,
+      },
+    },
+  },
+});
+
+export const observedGeneration = {
+  description: 'The metadata.generation that the rest is about.',
+  type: 'integer',
+  format: 'int64',
+};
+
+/** A rule of CEL with the sentence that people read. */
+export const validation = (rule: string, message: string) => ({ rule, message });
+
+type Names = { kind: string; plural: string; singular: string; shortNames: string[] };
+
+/** A CRD of rollcall's own group, for objects that are in no namespace and have a status. */
+export function clusterCrd(
+  names: Names,
+  schema: { description: string; columns: object[]; validations?: object[]; spec: object; status: object },
+): ManifestObject {
+  const { description, columns, validations, spec, status } = schema;
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${names.plural}.rollcall.dev` },
+    spec: {
+      group: 'rollcall.dev',
+      scope: 'Cluster',
+      names: { ...names, listKind: `${names.kind}List` },
+      versions: [
+        {
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: columns,
+          schema: {
+            openAPIV3Schema: {
+              description,
+              type: 'object',
+              required: ['spec'],
+              ...(validations ? { 'x-kubernetes-validations': validations } : {}),
+              properties: {
+                apiVersion: text('Version of the schema.'),
+                kind: text(`${names.kind}.`),
+                metadata: { type: 'object' },
+                spec,
+                status,
+              },
+            },
+          },
+        },
+      ],
+    },
+  };
+}

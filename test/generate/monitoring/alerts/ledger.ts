@@ -1,0 +1,39 @@
+import type { Alert } from '../alert.ts';
+
+const READY = 'gitpod.io/ws-daemon_ready_ns_default';
+
+function lies(key: string, direction: string): string {
+  return `rollcall_coordinator_lie_seconds_total{namespace="rollcall",pod="coordinator-0",key="${key}",direction="${direction}"}`;
+}
+
+/** What Nodes say, against what is seen. The rate of the counter is the number of nodes of which it is so. */
+export const LEDGER_ALERTS: readonly Alert[] = [
+  {
+    name: 'RollcallNodesLie',
+    threshold: { value: 0.5, help: 'Nodes that show a key wrongly at once.' },
+    expr: 'sum by (namespace, key) (rate(rollcall_coordinator_lie_seconds_total{direction="said-ready"}[10m])) > 0.5',
+    for: '5m',
+    severity: 'warning',
+    summary: 'Nodes say that something is ready that is not',
+    description:
+      '{{ $value | printf "%.1f" }} nodes in {{ $labels.namespace }} go on showing {{ $labels.key }} wrongly.',
+    cases: [
+      {
+        name: 'two nodes, for a quarter of an hour',
+        series: { [lies(READY, 'said-ready')]: '0+120x30', [lies(READY, 'said-not-ready')]: '0+0x30' },
+        after: '20m',
+        fires: [
+          {
+            labels: { namespace: 'rollcall', key: READY },
+            says: `2.0 nodes in rollcall go on showing ${READY} wrongly.`,
+          },
+        ],
+      },
+      {
+        name: 'a moment now and then, and the other way round',
+        series: { [lies(READY, 'said-ready')]: '0+2x30', [lies(READY, 'said-not-ready')]: '0+120x30' },
+        after: '20m',
+      },
+    ],
+  },
+];

@@ -1,0 +1,13 @@
+import { VERSION } from '@rollcall/common/version.ts';
+
+/** Where the project is; whoever forks it changes these, and nothing else. */
+export const PROJECT = {
+  home: 'https://rollcall.dev',
+  source: 'https://github.com/rollcall-dev/rollcall',
+  maintainers: [{ name: 'The rollcall maintainers', url: 'https://github.com/rollcall-dev/rollcall' }],
+  /** Where releases are pushed (`REGISTRY` in .github/workflows/release.yaml). */
+  registry: 'registry.example.com/rollcall',
+} as const;
+
+/** The runbooks of this version. */
+export const RUNBOOKS_URL = `${PROJECT.source}/blob/v${VERSION}/deploy/monitoring/runbooks`;

@@ -1,0 +1,27 @@
+import path from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What a fresh clone does not know yet: by the size of a file these would begin last, and all would wait for them. */
+const LONGEST: readonly string[] = [
+  'test/model/histories.test.ts',
+  'test/model/more-histories.test.ts',
+  'test/e2e/main-job/failover.test.ts',
+  'test/demo/demo.test.ts',
+  'test/e2e/scheduler/absent.test.ts',
+  'test/control-plane/control-plane.test.ts',
+  'test/e2e/hardware/coral.test.ts',
+  'test/e2e/hardware/follow-ups.test.ts',
+  'test/e2e/main-job/silence.test.ts',
+  'test/chart/uninstall.test.ts',
+];
+
+/** Within each project the files that take longest begin first. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const index = LONGEST.indexOf(path.relative(this.ctx.config.root, moduleId));
+      return index < 0 ? LONGEST.length : index;
+    };
+    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
+  }
+}

@@ -1,0 +1,53 @@
+import type { FullReport, Heartbeat, ReportContent, ReportReply } from '@rollcall/common/report.ts';
+import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
+import type { AgentIdentity } from './system.ts';
+
+/** Takes a report to whoever leads; `undefined` when it got no answer. */
+export type Deliver = (report: FullReport | Heartbeat, identity: AgentIdentity) => ReportReply | undefined;
+
+const RETRY_MS = 1000;
+
+/** One agent process: reports what it sees at once, says "as before" in between, and tries again when nobody answers. */
+export class ModelAgent {
+  readonly pod: ObservedPod;
+  readonly boot: string;
+  readonly #identity: AgentIdentity;
+  readonly #deliver: Deliver;
+  #sequence = 0;
+  #dueMs = 0;
+  /** What was sent in full, and answered. */
+  #told: string | undefined;
+
+  constructor(pod: ObservedPod, boot: string, identity: AgentIdentity, deliver: Deliver) {
+    this.pod = pod;
+    this.boot = boot;
+    this.#identity = identity;
+    this.#deliver = deliver;
+  }
+
+  /** Reports if there is news, or if it is time. */
+  look(content: ReportContent, digest: string, nowMs: number): void {
+    if (digest !== this.#told || nowMs >= this.#dueMs) this.#report(content, digest, nowMs);
+  }
+
+  sayGoodbye(content: ReportContent, digest: string): void {
+    this.#send({ ...this.#header(digest), ...content, leaving: true });
+  }
+
+  #report(content: ReportContent, digest: string, nowMs: number): void {
+    const full = digest !== this.#told;
+    let reply = this.#send({ ...this.#header(digest), ...(full ? content : {}) });
+    if (reply?.full) reply = this.#send({ ...this.#header(digest), ...content });
+    this.#told = reply ? digest : undefined;
+    this.#dueMs = nowMs + (reply ? reply.nextReportSeconds * 1000 : RETRY_MS);
+  }
+
+  #header(digest: string): Heartbeat {
+    this.#sequence += 1;
+    return { node: this.#identity.node, boot: this.boot, sequence: this.#sequence, digest };
+  }
+
+  #send(report: FullReport | Heartbeat): ReportReply | undefined {
+    return this.#deliver(report, this.#identity);
+  }
+}

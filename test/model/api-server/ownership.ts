@@ -1,0 +1,121 @@
+import type { ManagedFieldsEntry, Node } from '@rollcall/coordinator/kube/objects.ts';
+
+type Operation = 'Apply' | 'Update';
+
+/** A field that can be owned: `label:KEY`, `annotation:KEY`, or `taints`, which is one atom. */
+export type Field = string;
+
+/** Who owns which fields, by `OPERATION MANAGER`. Nobody owns nothing: an entry without fields is not there. */
+export type Owners = ReadonlyMap<string, ReadonlySet<Field>>;
+
+/** Every owned field of a Node with its value. Status is not modelled. */
+export function fieldsOf({ metadata, spec }: Node): Map<Field, string> {
+  const fields = new Map<Field, string>();
+  for (const [key, value] of Object.entries(metadata.labels ?? {})) fields.set(`label:${key}`, value);
+  for (const [key, value] of Object.entries(metadata.annotations ?? {})) fields.set(`annotation:${key}`, value);
+  if (spec?.taints?.length) fields.set('taints', JSON.stringify(spec.taints));
+  return fields;
+}
+
+/** What an update changes about ownership: whoever changed a value owns it alone, and what is gone nobody owns. */
+export function ownersAfterUpdate(owners: Owners, manager: string, before: Node, after: Node): Owners {
+  const [old, now] = [fieldsOf(before), fieldsOf(after)];
+  const changed = [...now.keys()].filter((field) => old.get(field) !== now.get(field));
+  const own = `Update ${manager}`;
+  const next = new Map([...owners].map(([id, fields]) => [id, without(fields, changed)]));
+  next.set(own, new Set([...(next.get(own) ?? []), ...changed]));
+  return pruned(next, now);
+}
+
+/** Fields of an apply that somebody else owns, where it would change them, with the manager. */
+export function conflictsOf(
+  owners: Owners,
+  manager: string,
+  before: Node,
+  applied: ReadonlyMap<Field, string>,
+): { manager: string; field: Field }[] {
+  const old = fieldsOf(before);
+  const changed = [...applied].filter(([field, value]) => old.get(field) !== value).map(([field]) => field);
+  return [...owners]
+    .filter(([id]) => id !== `Apply ${manager}`)
+    .flatMap(([id, fields]) =>
+      changed.filter((field) => fields.has(field)).map((field) => ({ manager: id.slice(id.indexOf(' ') + 1), field })),
+    );
+}
+
+/** Fields that go by an apply: the manager applied them before, does not any more, and nobody else owns them. */
+export function releasedBy(owners: Owners, manager: string, applied: ReadonlyMap<Field, string>): Field[] {
+  const own = `Apply ${manager}`;
+  const others = [...owners].filter(([id]) => id !== own).map(([, fields]) => fields);
+  return [...(owners.get(own) ?? [])].filter(
+    (field) => !applied.has(field) && !others.some((fields) => fields.has(field)),
+  );
+}
+
+/** Ownership after an apply that went through: the manager owns what it applied, and took by force what it changed. */
+export function ownersAfterApply(
+  owners: Owners,
+  manager: string,
+  before: Node,
+  after: Node,
+  applied: ReadonlyMap<Field, string>,
+): Owners {
+  const [old, now] = [fieldsOf(before), fieldsOf(after)];
+  const changed = [...applied.keys()].filter((field) => old.get(field) !== now.get(field));
+  const own = `Apply ${manager}`;
+  const next = new Map([...owners].map(([id, fields]) => [id, without(fields, changed)]));
+  next.set(own, new Set(applied.keys()));
+  return pruned(next, now);
+}
+
+export function sameOwners(a: Owners, b: Owners): boolean {
+  return a.size === b.size && [...a].every(([id, fields]) => sameSet(fields, b.get(id)));
+}
+
+/** As it stands in `metadata.managedFields`. */
+export function toManagedFields(owners: Owners): ManagedFieldsEntry[] {
+  return [...owners].map(([id, fields]) => {
+    const [operation, manager] = [id.slice(0, id.indexOf(' ')) as Operation, id.slice(id.indexOf(' ') + 1)];
+    const keysOf = (kind: string) =>
+      [...fields].filter((field) => field.startsWith(kind)).map((f) => f.slice(kind.length));
+    const part = (name: string, keys: string[]) =>
+      keys.length === 0 ? {} : { [name]: Object.fromEntries(keys.map((key) => [`f:${key}`, {}])) };
+    const metadata = { ...part('f:labels', keysOf('label:')), ...part('f:annotations', keysOf('annotation:')) };
+    const fieldsV1 = {
+      ...(Object.keys(metadata).length > 0 ? { 'f:metadata': metadata } : {}),
+      ...(fields.has('taints') ? { 'f:spec': { 'f:taints': {} } } : {}),
+    };
+    return { manager, operation, fieldsV1 };
+  });
+}
+
+/** Out of `metadata.managedFields`, as far as it is modelled. */
+export function fromManagedFields(entries: readonly ManagedFieldsEntry[]): Owners {
+  const owners = new Map<string, ReadonlySet<Field>>();
+  for (const { manager = '', operation = 'Update', subresource, fieldsV1 = {} } of entries) {
+    if (subresource) continue;
+    const metadata = (fieldsV1['f:metadata'] ?? {}) as Record<string, Record<string, unknown>>;
+    const keysOf = (name: string, kind: string) =>
+      Object.keys(metadata[name] ?? {}).flatMap((key) => (key.startsWith('f:') ? [`${kind}:${key.slice(2)}`] : []));
+    const spec = (fieldsV1['f:spec'] ?? {}) as Record<string, unknown>;
+    const fields = [...keysOf('f:labels', 'label'), ...keysOf('f:annotations', 'annotation')];
+    if ('f:taints' in spec) fields.push('taints');
+    if (fields.length > 0) owners.set(`${operation} ${manager}`, new Set(fields));
+  }
+  return owners;
+}
+
+function pruned(owners: ReadonlyMap<string, ReadonlySet<Field>>, there: ReadonlyMap<Field, string>): Owners {
+  const entries = [...owners].map(([id, fields]) => [id, new Set([...fields].filter((f) => there.has(f)))] as const);
+  return new Map(entries.filter(([, fields]) => fields.size > 0));
+}
+
+function without(fields: ReadonlySet<Field>, gone: readonly Field[]): ReadonlySet<Field> {
+  return gone.some((field) => fields.has(field))
+    ? new Set([...fields].filter((field) => !gone.includes(field)))
+    : fields;
+}
+
+function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string> | undefined): boolean {
+  return b !== undefined && a.size === b.size && [...a].every((each) => b.has(each));
+}

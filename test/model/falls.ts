@@ -1,0 +1,105 @@
+import { readyLabel } from '@rollcall/common/well-known.ts';
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import type { Verdict } from './oracle.ts';
+import type { Hearing } from './silence.ts';
+import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
+import type { World } from './world.ts';
+
+const WINDOW_MS = 300_000;
+const FREE = 3;
+
+/** How long a service is held back after so many falls in five minutes. */
+function holdMs(falls: number): number {
+  return falls <= FREE ? 0 : Math.min(300_000, 10_000 * 2 ** (falls - FREE - 1));
+}
+
+type Memory = {
+  uid: string;
+  termMs: number;
+  pod: boolean;
+  agent: boolean;
+  open: boolean;
+  /** At most so many falls can have been counted. */
+  fallsMs: number[];
+  heldUntilMs: number;
+  /** At least so many: labels that were taken after rollcall itself had set them. */
+  takenMs: number[];
+  setByUs: boolean;
+};
+
+/** Damping from both sides: when a service may be held back, and when it must be. */
+export class Falls {
+  readonly #world: World;
+  readonly #memories = new Map<string, Memory>();
+  /** The latest end of any hold. */
+  heldUntilMs = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** What is to be shown of a service, given what the evidence says. */
+  look(
+    truth: NodeTruth,
+    { service, verdict, hearing }: { service: ServiceName; verdict: Verdict; hearing: Hearing },
+  ): Verdict {
+    const memory = this.#memoryOf(truth.name, truth.uid, service);
+    const { nowMs } = this.#world;
+    const podIs = truth.pods[service];
+    const pod = podIs?.ready === true && !podIs.terminating;
+    // Pods and agents are told by different ways: in which order they fell, nobody can tell.
+    const agent = hearing === 'unheard' ? memory.agent : hearing !== 'silent' && truth.said?.up[service] === true;
+    // Where it is open who counts, what is not so may have been seen as well.
+    const open = hearing === 'open';
+    const falls = (memory.pod && !pod ? 1 : 0) + (memory.agent && !agent ? 1 : 0) + (memory.open === open ? 0 : 1);
+    Object.assign(memory, { pod, agent, open });
+    for (let fall = 0; fall < falls; fall += 1) {
+      memory.fallsMs = [...memory.fallsMs.filter((atMs) => nowMs - atMs < WINDOW_MS + 3000), nowMs];
+      memory.heldUntilMs = Math.max(memory.heldUntilMs, nowMs + 3000 + holdMs(memory.fallsMs.length));
+    }
+    const mayBeHeld = memory.fallsMs.length > FREE && nowMs < memory.heldUntilMs;
+    if (mayBeHeld) this.heldUntilMs = Math.max(this.heldUntilMs, memory.heldUntilMs);
+    return mayBeHeld && verdict === 'ready' ? 'open' : verdict;
+  }
+
+  /** What a write of rollcall broke of it. */
+  written(before: Node, after: Node): string | undefined {
+    const { name, uid } = after.metadata;
+    const { nowMs, gate } = this.#world;
+    if (gate === 'taint') return undefined;
+    for (const service of SERVICE_NAMES) {
+      const label = readyLabel(service, 'default');
+      const [had, has] = [before.metadata.labels?.[label] === 'true', after.metadata.labels?.[label] === 'true'];
+      if (had === has) continue;
+      const memory = this.#memoryOf(name, uid, service);
+      if (had && memory.setByUs)
+        memory.takenMs = [...memory.takenMs.filter((atMs) => nowMs - atMs < WINDOW_MS - 3000), nowMs];
+      memory.setByUs = has;
+      const mustWaitMs = holdMs(memory.takenMs.length) - 3000 - (nowMs - (memory.takenMs.at(-1) ?? 0));
+      const isLate = nowMs - (memory.takenMs[0] ?? 0) < WINDOW_MS - 3000;
+      if (has && isLate && mustWaitMs > 0)
+        return `${label} was set ${mustWaitMs} ms early, after ${memory.takenMs.length} falls`;
+    }
+    return undefined;
+  }
+
+  #memoryOf(name: string, uid: string, service: ServiceName): Memory {
+    const id = `${name} ${service}`;
+    const known = this.#memories.get(id);
+    const { termBeganMs: termMs } = this.#world;
+    if (known?.uid === uid && known.termMs === termMs) return known;
+    const fresh = {
+      uid,
+      termMs,
+      pod: false,
+      agent: false,
+      open: false,
+      fallsMs: [],
+      heldUntilMs: 0,
+      takenMs: [],
+      setByUs: false,
+    };
+    this.#memories.set(id, fresh);
+    return fresh;
+  }
+}

@@ -1,0 +1,105 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import { DEEDS } from './deeds.ts';
+import { Judge } from './judge.ts';
+import { generator } from './random.ts';
+import { type Hole, KNOWN_HOLES } from './system.ts';
+import { SERVICE_NAMES } from './truth.ts';
+import { World, type WorldOptions } from './world.ts';
+
+/** One deed, after a pause. `number` is what its choices are drawn from. */
+export type Step = { pauseMs: number; deed: string; number: number };
+export type History = { seed: number; world: WorldOptions; steps: readonly Step[] };
+
+const STEPS = 24;
+const GATES: readonly ReadinessGate[] = ['label', 'taint', 'both'];
+const PAUSES_MS = [0, 5, 50, 400, 1000, 3000, 8000, 20_000, 45_000, 130_000];
+
+/** Of few themes, since what goes wrong often takes several deeds of a kind. `lookAway`: holes not to walk into. */
+export function historyOf(seed: number, lookAway: readonly Hole[] = Object.keys(KNOWN_HOLES) as Hole[]): History {
+  const random = generator(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const allowed = Object.keys(DEEDS).filter((name) => !DEEDS[name]?.shows || !lookAway.includes(DEEDS[name].shows));
+  const themes = [...new Set(allowed.map((name) => DEEDS[name]?.theme))];
+  const chosen = [pick(themes), pick(themes), pick(themes)];
+  const deeds = allowed.filter((name) => chosen.includes(DEEDS[name]?.theme ?? 'services') && random() < 0.7);
+  const pauses = PAUSES_MS.slice(0, 3 + Math.floor(random() * (PAUSES_MS.length - 2)));
+  const nodes = Array.from({ length: 1 + Math.floor(random() * 3) }, () => ({
+    pool: pick(['a', 'a', 'b']),
+    forWorkspaces: random() < 0.8,
+  }));
+  const steps = Array.from({ length: STEPS }, () => ({
+    pauseMs: Math.round(pick(pauses) * (0.5 + random())),
+    deed: pick(deeds.length > 0 ? deeds : allowed),
+    number: Math.floor(random() * 2 ** 31),
+  }));
+  return { seed, world: { gate: pick(GATES), nodes, lookAway }, steps };
+}
+
+/** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */
+export async function play(
+  { seed, world: options, steps }: History,
+  trace: (line: string) => void = () => {},
+): Promise<string[]> {
+  const clock = new FakeClock();
+  const world = new World(options, clock, generator(seed ^ 0x5bd1e995));
+  const judge = new Judge(world);
+  world.wantedOfLate = (name, id) => judge.wantedOfLate(name, id);
+  const tell = (line: string) => trace(`${(world.nowMs / 1000).toFixed(3).padStart(9)} s  ${line}`);
+  judge.onWrite = tell;
+  const look = () => {
+    world.agentsLook();
+    judge.look();
+  };
+  world.happened = look;
+  const every = (): void => {
+    judge.look();
+    world.tick();
+    look();
+    clock.after(1000, every);
+  };
+  clock.after(1000, every);
+  try {
+    look();
+    await clock.advance(5000);
+    for (const step of steps) {
+      await clock.advance(step.pauseMs);
+      tell(act(world, step));
+      look();
+      if (judge.violations.length > 0) return judge.violations;
+    }
+    tell('everything heals');
+    await rest(world, judge);
+    return judge.violations;
+  } finally {
+    world.stop();
+  }
+}
+
+function act(world: World, { deed, number }: Step): string {
+  const random = generator(number);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const truth = pick([...world.truths.values()]);
+  const service = pick(SERVICE_NAMES);
+  if (truth) DEEDS[deed]?.act({ world, truth, service, random, pick });
+  return `${deed} (${truth?.name}, ${service})`;
+}
+
+const SETTLE_MS = 50_000;
+const QUIET_MS = 60_000;
+
+/** Faults end, agents live; then what was held back is waited for. A quiet minute must be quiet. */
+async function rest(world: World, judge: Judge): Promise<void> {
+  world.heal();
+  const { clock } = world;
+  for (const truth of world.truths.values()) if (truth.alive.size === 0) world.startAgent(truth);
+  await clock.advance(SETTLE_MS);
+  while (judge.excusedUntilMs > world.nowMs && judge.violations.length === 0)
+    await clock.advance(Math.max(1000, judge.excusedUntilMs + 5000 - world.nowMs));
+  judge.violations.push(...judge.wrong().map((wrong) => `at rest: ${wrong}`));
+  const before = world.requests;
+  for (const name of world.truths.keys()) world.nodes.touch(name);
+  await clock.advance(QUIET_MS);
+  const after = world.requests - before;
+  if (after > 0) judge.violations.push(`at rest: ${after} requests in a quiet minute`);
+}

@@ -1,0 +1,231 @@
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { NodeWrite } from './api-server/nodes.ts';
+import { Falls } from './falls.ts';
+import { ANY, HOLD, verdictOf, type Want, wantsOf } from './oracle.ts';
+import { orderBroken } from './order.ts';
+import { changedKeys, valueOn } from './sights.ts';
+import { Silence } from './silence.ts';
+import { SERVICE_NAMES } from './truth.ts';
+import type { World } from './world.ts';
+
+/** No label lies for longer. */
+const LIE_MS = 3000;
+/** What was decided lately may still be under way: a write is judged by what was wanted within so long. */
+const REASON_MS = 2000;
+/** So often within a minute, and a key is contested. */
+const CONTESTED_EDITS = 3;
+const CONTESTED_MS = 310_000;
+
+type Memory = {
+  /** What was wanted, the latest last, each from when on. */
+  wants: { want: Want; fromMs: number }[];
+  /** Since when the Node says something else. */
+  wrongSinceMs: number | undefined;
+  excusedUntilMs: number;
+  editsMs: number[];
+  /** Since when it is not among the keys that are ours. */
+  leftMs?: number | undefined;
+};
+
+/** `grounds`: what the wants were made of, so that they are not made again for nothing. */
+type NodeMemory = { uid: string; keys: Map<string, Memory>; grounds: string | undefined };
+
+/** Watches over a world: remembers what was wanted of each key and when, and finds fault with what is written, or not. */
+export class Judge {
+  readonly #world: World;
+  readonly #silence: Silence;
+  readonly #falls: Falls;
+  readonly #nodes = new Map<string, NodeMemory>();
+  readonly violations: string[] = [];
+  /** Every change of a key, as a sentence. */
+  onWrite: (line: string) => void = () => {};
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#silence = new Silence(world);
+    this.#falls = new Falls(world);
+    world.onWrite = (write) => this.#written(write);
+    this.look();
+  }
+
+  /** To be called after everything that happens, and once a second. */
+  look(): void {
+    const { truths } = this.#world;
+    for (const name of this.#nodes.keys()) if (!truths.has(name)) this.#nodes.delete(name);
+    this.#silence.look();
+    for (const name of truths.keys()) this.#lookAt(name);
+  }
+
+  /** Until when a key is not as it should be for a reason. */
+  get excusedUntilMs(): number {
+    const keys = [...this.#nodes.values()].flatMap((node) => [...node.keys.values()]);
+    return Math.max(
+      this.#world.faults.troubledUntilMs,
+      this.#falls.heldUntilMs,
+      ...keys.map((key) => key.excusedUntilMs),
+    );
+  }
+
+  /** Keys that are not as they should be. */
+  wrong(): string[] {
+    return [...this.#nodes].flatMap(([name, { keys }]) =>
+      [...keys].flatMap(([id, { wants, wrongSinceMs }]) =>
+        wrongSinceMs === undefined
+          ? []
+          : [`${name} ${id} is ${shown(this.#value(name, id))}, not ${shown(wants.at(-1)?.want)}`],
+      ),
+    );
+  }
+
+  wantedOfLate(name: string, id: string): Want[] {
+    return this.#wantsOfLate(this.#nodes.get(name)?.keys.get(id));
+  }
+
+  #lookAt(name: string): void {
+    const truth = this.#world.truths.get(name);
+    if (!truth) return;
+    const memory = this.#memoryOf(name, truth.uid);
+    const hearing = this.#silence.of(truth);
+    const verdicts = new Map(
+      SERVICE_NAMES.map((service) => {
+        const verdict = verdictOf(truth, service, hearing);
+        return [service, this.#falls.look(truth, { service, verdict, hearing })];
+      }),
+    );
+    // Most of the time nothing happens.
+    const grounds = `${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts.values()]}`;
+    if (memory.grounds === grounds) {
+      for (const [id, key] of memory.keys) if (key.wrongSinceMs !== undefined) this.#compare(name, id, key);
+      return;
+    }
+    memory.grounds = grounds;
+    const wants = wantsOf(this.#world, truth, { hearing, verdicts });
+    for (const [id, want] of wants) this.#want(memory.keys, id, want);
+    for (const [id, key] of memory.keys) {
+      if (wants.has(id)) this.#compare(name, id, key);
+      else this.#leave(memory.keys, id, key);
+    }
+  }
+
+  #memoryOf(name: string, uid: string): NodeMemory {
+    const known = this.#nodes.get(name);
+    if (known?.uid === uid) return known;
+    const memory: NodeMemory = { uid, keys: new Map(), grounds: undefined };
+    this.#nodes.set(name, memory);
+    return memory;
+  }
+
+  #want(keys: Map<string, Memory>, id: string, want: Want): void {
+    const latest: Memory['wants'][number] = { want, fromMs: this.#world.nowMs };
+    const key = keys.get(id);
+    if (key) key.leftMs = undefined;
+    if (!key) {
+      const wants = [latest];
+      keys.set(id, { wants, wrongSinceMs: undefined, excusedUntilMs: 0, editsMs: [] });
+    } else if (key.wants.at(-1)?.want !== want) {
+      key.wants = [
+        ...key.wants.filter((_, at) => at === key.wants.length - 1 || this.#isRecent(key.wants[at + 1])),
+        latest,
+      ];
+      key.wrongSinceMs = undefined;
+    }
+  }
+
+  /** It is not ours any more, but what was decided about it may still be under way. */
+  #leave(keys: Map<string, Memory>, id: string, key: Memory): void {
+    const { nowMs } = this.#world;
+    key.leftMs ??= nowMs;
+    key.wrongSinceMs = undefined;
+    if (nowMs - key.leftMs > REASON_MS) keys.delete(id);
+  }
+
+  #isRecent(next: { fromMs: number } | undefined): boolean {
+    return next !== undefined && this.#world.nowMs - next.fromMs <= REASON_MS;
+  }
+
+  #compare(name: string, id: string, key: Memory): void {
+    const { nowMs, decided } = this.#world;
+    const { troubledUntilMs, denied } = this.#world.faults;
+    const want = key.wants.at(-1)?.want;
+    for (const [each, untilMs] of denied)
+      if (related(id, each)) key.excusedUntilMs = Math.max(key.excusedUntilMs, untilMs + CONTESTED_MS);
+    const isRight = want === HOLD || want === ANY || this.#value(name, id) === want;
+    if (isRight) {
+      key.wrongSinceMs = undefined;
+      return;
+    }
+    if (!decided || nowMs < Math.max(troubledUntilMs, key.excusedUntilMs)) key.wrongSinceMs = nowMs;
+    key.wrongSinceMs ??= nowMs;
+    if (nowMs - key.wrongSinceMs > LIE_MS) {
+      this.#complain(
+        `${name} ${id} has been ${shown(this.#value(name, id))} for ${nowMs - key.wrongSinceMs} ms, not ${shown(want)}`,
+      );
+    }
+  }
+
+  #written({ type, node, before, manager }: NodeWrite): void {
+    if (type !== 'MODIFIED' || !before) return;
+    const { name, uid } = node.metadata;
+    const isOurs = manager === FIELD_MANAGER;
+    if (isOurs) this.#lookAt(name);
+    if (isOurs && !this.#world.isSeen(name, uid)) this.#complain(`${name} was written to before it was seen`);
+    const memory = this.#memoryOf(name, uid).keys;
+    for (const id of changedKeys(before, node)) {
+      const key = memory.get(id);
+      this.onWrite(`  ${manager} makes ${name} ${id} ${shown(valueOn(node, id))}`);
+      if (!isOurs) this.#edited(key);
+      else this.#judge(name, id, key, valueOn(node, id));
+    }
+    if (isOurs) {
+      const problem =
+        this.#falls.written(before, node) ??
+        orderBroken(this.#world.gate, before, node, (id) => this.#wantsOfLate(memory.get(id)));
+      if (problem && !this.#world.isMuddled(name)) this.#complain(`${name}: ${problem}`);
+    }
+  }
+
+  /** Somebody else changed it: from now on it takes a moment, and if they do it again and again, longer. */
+  #edited(key: Memory | undefined): void {
+    if (!key) return;
+    const { nowMs } = this.#world;
+    key.wrongSinceMs = undefined;
+    key.editsMs = [...key.editsMs.filter((atMs) => nowMs - atMs < 60_000), nowMs];
+    if (key.editsMs.length > CONTESTED_EDITS) key.excusedUntilMs = nowMs + CONTESTED_MS;
+  }
+
+  #judge(name: string, id: string, key: Memory | undefined, value: string | undefined): void {
+    const wants = this.#wantsOfLate(key);
+    const isPartOfList = id.startsWith('annotation:') && this.#world.faults.denied.size > 0;
+    if (isPartOfList || this.#world.isMuddled(name) || wants.includes(ANY) || wants.includes(value)) return;
+    const why = wants.length === 0 ? 'which is not its own' : `which was to be ${wants.map(shown).join(', then ')}`;
+    this.#complain(`${name} ${id} was made ${shown(value)} by rollcall, ${why}`);
+  }
+
+  #wantsOfLate(key: Memory | undefined): Want[] {
+    if (!key) return [];
+    return key.wants
+      .filter((_, at) => at === key.wants.length - 1 || this.#isRecent(key.wants[at + 1]))
+      .map(({ want }) => want);
+  }
+
+  #value(name: string, id: string): string | undefined {
+    const node = this.#world.nodes.get(name);
+    return node && valueOn(node, id);
+  }
+
+  #complain(problem: string): void {
+    this.violations.push(`at ${(this.#world.nowMs / 1000).toFixed(1)} s: ${problem}`);
+  }
+}
+
+/** Of the keys of a service, one that is denied holds up the others. */
+function related(id: string, deniedId: string): boolean {
+  const service = SERVICE_NAMES.find((each) => deniedId.includes(each));
+  return id === deniedId || (service !== undefined && id.includes(service)) || id.startsWith('annotation:');
+}
+
+function shown(want: Want): string {
+  if (want === HOLD) return 'held';
+  if (want === ANY) return 'anything';
+  return want === undefined ? 'absent' : JSON.stringify(want);
+}

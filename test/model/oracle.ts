@@ -1,0 +1,122 @@
+import {
+  IMPLIED_LABELS_ANNOTATION,
+  MANAGED_LABELS_ANNOTATION,
+  notReadyTaint,
+  readyLabel,
+  SCALE_DOWN_DISABLED,
+  SCALE_DOWN_HOLD,
+  SERVICE_KEYS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import type { Hearing } from './silence.ts';
+import { POOL_LABEL } from './system.ts';
+import type { NodeTruth, ServiceName } from './truth.ts';
+import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, type World } from './world.ts';
+
+/** A value; `undefined` where the key is to be absent; HOLD where it is to stay as it is; ANY where nobody can tell. */
+export type Want = string | undefined | typeof HOLD | typeof ANY;
+export const HOLD = Symbol('hold');
+export const ANY = Symbol('any');
+
+/** So long after a person's edit a key of ours is theirs, until we have put it right. */
+const EDIT_MS = 3000;
+
+export type Verdict = 'ready' | 'not-ready' | 'unknown' | 'open';
+
+/** What the evidence says of a service, without damping. */
+export function verdictOf(truth: NodeTruth, service: ServiceName, hearing: Hearing): Verdict {
+  const pod = truth.pods[service];
+  if (!pod?.ready || pod.terminating) return 'not-ready';
+  if (hearing === 'speaks') return truth.said?.up[service] ? 'ready' : 'not-ready';
+  return ({ unheard: 'unknown', silent: 'not-ready', open: 'open' } as const)[hearing];
+}
+
+/** The key of a pool, an implied label, or an annotation, by whose it is. */
+type Keyed = { id: string; want: Want };
+
+type Judged = { hearing: Hearing; verdicts: ReadonlyMap<ServiceName, Verdict> };
+
+/** The whole truth about one Node: every key that is ours there, and what is to be there now. */
+export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: Judged): Map<string, Want> {
+  const node = world.nodes.get(truth.name);
+  const wants = new Map<string, Want>();
+  if (!node) return wants;
+  if (world.isMuddled(truth.name)) for (const id of truth.claims.keys()) truth.claims.set(id, 'open');
+  for (const [service, verdict] of verdicts) wantService(wants, { world, truth, node, service, verdict });
+  // Of devices, what was said last is believed until somebody says something else.
+  const told = truth.said?.device ? 'true' : undefined;
+  const device = hearing === 'open' && truth.voices.size > 1 ? ANY : truth.said ? told : HOLD;
+  wants.set(`label:${DEVICE_LABEL}`, truth.nfd ? 'true' : device);
+  wants.set(`label:${IDENTITY_LABEL}`, device);
+  const keyed = [...poolKeys(world, truth, node), ...impliedKeys(world, truth, node, device)];
+  for (const { id, want } of keyed) {
+    // What a person changed a moment before we let go of it may have become theirs.
+    const isLate = want === undefined && world.nowMs - (truth.editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
+    if (isLate && !truth.claims.has(id)) truth.claims.set(id, 'open');
+    if (truth.claims.get(id) !== 'foreign') wants.set(id, truth.claims.get(id) === 'open' ? ANY : want);
+  }
+  wantScaleDown(wants, { world, truth, node });
+  // It goes by what is there, and not by what is to be there.
+  wants.set(`annotation:${SERVICE_KEYS_ANNOTATION}`, ANY);
+  return wants;
+}
+
+type OfService = { world: World; truth: NodeTruth; node: Node; service: ServiceName; verdict: Verdict };
+
+function wantService(wants: Map<string, Want>, { world, truth, node, service, verdict }: OfService): void {
+  const label = readyLabel(service, 'default');
+  const [shown, hidden] = [
+    { ready: 'true', 'not-ready': undefined, unknown: HOLD, open: ANY } as const,
+    { ready: undefined, 'not-ready': 'true:NoSchedule', unknown: HOLD, open: ANY } as const,
+  ];
+  const taint = notReadyTaint(service);
+  if (world.gate !== 'taint') wants.set(`label:${label}`, shown[verdict]);
+  if (world.gate === 'label') return;
+  wants.set(`taint:${taint}`, truth.forWorkspaces ? hidden[verdict] : undefined);
+  if (world.gate === 'both') return;
+  const guarded = node.metadata.labels?.[label] === 'true' || node.spec?.taints?.some(({ key }) => key === taint);
+  const lasting = verdict === 'ready' || verdict === 'not-ready' || guarded ? 'true' : shown[verdict];
+  wants.set(`label:${label}`, truth.forWorkspaces ? lasting : undefined);
+}
+
+function poolKeys({ sets }: World, { claims }: NodeTruth, { metadata }: Node): Keyed[] {
+  const asked = sets.get(metadata.labels?.[POOL_LABEL] ?? '')?.labels ?? {};
+  const listed = keysIn(metadata.annotations?.[MANAGED_LABELS_ANNOTATION]);
+  const keys = [...new Set([...Object.keys(asked), ...listed])];
+  const ids = keys.map((key) => `label:${key}`);
+  const ours = Object.keys(asked).filter((key) => !claims.has(`label:${key}`));
+  const list = ours.length > 0 ? JSON.stringify(ours.sort()) : undefined;
+  return [
+    ...keys.map((key, index) => ({ id: ids[index] ?? '', want: asked[key] })),
+    { id: `annotation:${MANAGED_LABELS_ANNOTATION}`, want: ids.some((id) => claims.get(id) === 'open') ? ANY : list },
+  ];
+}
+
+function impliedKeys({ rulesOn }: World, { claims, nfd }: NodeTruth, { metadata }: Node, device: Want): Keyed[] {
+  const grounds = nfd || device === 'true' || metadata.labels?.[CORAL_LABEL] !== undefined;
+  const doubt = rulesOn && (device === HOLD || device === ANY);
+  const want = rulesOn && grounds ? 'true' : undefined;
+  const claim = claims.get(`label:${IMPLIED_LABEL}`);
+  const list = want !== undefined && claim === undefined ? JSON.stringify([IMPLIED_LABEL]) : undefined;
+  return [
+    { id: `label:${IMPLIED_LABEL}`, want: want ?? (doubt ? ANY : undefined) },
+    { id: `annotation:${IMPLIED_LABELS_ANNOTATION}`, want: doubt || claim === 'open' ? ANY : list },
+  ];
+}
+
+/** Taken by force while it is wanted, and released afterwards: what was a person's may then be anybody's. */
+function wantScaleDown(
+  wants: Map<string, Want>,
+  { world, truth, node }: Pick<OfService, 'world' | 'truth' | 'node'>,
+): void {
+  const id = `annotation:${SCALE_DOWN_DISABLED}`;
+  const held = node.metadata.annotations?.[SCALE_DOWN_HOLD] === 'true';
+  const kept = held || [...world.workspaces.values()].some((workspace) => workspace.node === truth.name);
+  const claim = truth.claims.get(id);
+  if (kept && claim) truth.claims.set(id, 'open');
+  if (kept || claim !== 'foreign') wants.set(id, kept ? 'true' : claim && ANY);
+}
+
+function keysIn(list: string | undefined): string[] {
+  return list === undefined ? [] : (JSON.parse(list) as string[]);
+}

@@ -1,0 +1,54 @@
+import type { Taint } from '@rollcall/coordinator/kube/objects.ts';
+import type { NodeTruth } from './truth.ts';
+import type { World } from './world.ts';
+
+const PERSON = 'kubectl-edit';
+
+type Edits = { labels?: Record<string, string | null>; annotations?: Record<string, string | null> };
+
+/** As `kubectl label --overwrite` and `kubectl annotate --overwrite` do. */
+export function edit(world: World, { name }: NodeTruth, metadata: Edits): void {
+  world.nodes.patch({ kind: 'merge', name, manager: PERSON, body: { metadata } });
+}
+
+/** As `kubectl taint --overwrite` does: a new taint goes before the others. */
+export function taint(world: World, truth: NodeTruth, added: Taint): void {
+  setTaints(world, truth, (taints) => [added, ...taints.filter(({ key }) => key !== added.key)]);
+}
+
+export function untaint(world: World, truth: NodeTruth, gone: string): void {
+  setTaints(world, truth, (taints) => taints.filter(({ key }) => key !== gone));
+}
+
+function setTaints(world: World, { name }: NodeTruth, change: (taints: readonly Taint[]) => Taint[]): void {
+  const taints = change(world.nodes.get(name)?.spec?.taints ?? []);
+  world.nodes.patch({
+    kind: 'merge',
+    name,
+    manager: PERSON,
+    body: { spec: { taints: taints.length > 0 ? taints : null } },
+  });
+}
+
+/**
+ * Sets a key that may be theirs or ours: what nobody had is the person's from now on, what is ours stays ours. Where
+ * rollcall may be about to change whose it is, that is left open until the key is deleted.
+ */
+export function claim(
+  world: World,
+  truth: NodeTruth,
+  { kind, key, value, list }: { kind: 'label' | 'annotation'; key: string; value: string | null; list?: string },
+): void {
+  const id = `${kind}:${key}`;
+  const { metadata } = world.nodes.get(truth.name) ?? { metadata: undefined };
+  const there = (kind === 'label' ? metadata?.labels : metadata?.annotations)?.[key];
+  const listed = list !== undefined && metadata?.annotations?.[list]?.includes(JSON.stringify(key)) === true;
+  const quiet = world.wantedOfLate(truth.name, id).every((want) => want === undefined);
+  const known = truth.claims.get(id);
+  truth.editedMs.set(id, world.nowMs);
+  if (value === null) truth.claims.delete(id);
+  else if (known === undefined && (there === undefined || kind === 'annotation') && quiet && !listed)
+    truth.claims.set(id, 'foreign');
+  else if (known === undefined && !(listed && !quiet)) truth.claims.set(id, 'open');
+  edit(world, truth, kind === 'label' ? { labels: { [key]: value } } : { annotations: { [key]: value } });
+}

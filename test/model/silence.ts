@@ -1,0 +1,96 @@
+import { POOL_LABEL } from './system.ts';
+import type { NodeTruth } from './truth.ts';
+import type { World } from './world.ts';
+
+/**
+ * How a node is heard: `speaks`; `unheard`, so that everything is to stay; `silent`, which is held against it; `open`
+ * where the model does not know to the second what the coordinator does.
+ */
+export type Hearing = 'speaks' | 'unheard' | 'silent' | 'open';
+
+const WINDOW_MS = 30_000;
+const GOODBYE_MS = 120_000;
+/** Ticks are a second apart, and what is watched comes late. */
+const SLACK_MS = 2500;
+
+type Group = { expected: number; surely: number; perhaps: number };
+
+/** Who is silent, and whether so many are that silence means nothing. To be looked at once a second. */
+export class Silence {
+  readonly #world: World;
+  /** Until when a guard may hold that held lately, by its name. */
+  readonly #perhapsUntilMs = new Map<string, number>();
+  #groups = new Map<string, Group>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  look(): void {
+    this.#groups = new Map();
+    for (const truth of this.#world.truths.values()) {
+      const expected = truth.voices.size > 0 || truth.agents.length > 0 ? 1 : 0;
+      const forMs = this.#overdueForMs(truth);
+      for (const name of this.#groupsOf(truth)) {
+        const group = this.#groups.get(name) ?? { expected: 0, surely: 0, perhaps: 0 };
+        this.#groups.set(name, group);
+        group.expected += expected;
+        if (expected && forMs > SLACK_MS) group.surely += 1;
+        if (expected && forMs > -SLACK_MS) group.perhaps += 1;
+      }
+    }
+    for (const [name, { expected, perhaps }] of this.#groups) {
+      if (perhaps > 0 && perhaps >= 0.4 * expected)
+        this.#perhapsUntilMs.set(name, this.#world.nowMs + WINDOW_MS + 2 * SLACK_MS);
+    }
+  }
+
+  of(truth: NodeTruth): Hearing {
+    const { nowMs, termBeganMs } = this.#world;
+    const last = lastVoice(truth);
+    if (last && truth.said && nowMs - last.atMs < (last.leaving ? GOODBYE_MS : WINDOW_MS)) {
+      const others = [...truth.voices.values()].filter((voice) => voice !== last && !voice.leaving);
+      const isUnclear = last.leaving && others.some((voice) => nowMs - voice.atMs >= WINDOW_MS);
+      return isUnclear ? 'open' : 'speaks';
+    }
+    if (last && !truth.said) return 'unheard';
+    if (!last && nowMs - this.#unheardSinceMs(truth, termBeganMs) < WINDOW_MS) return 'unheard';
+    // A pod that goes has said goodbye, whether its agent could or not; who leads since then cannot know when.
+    const wentMs = truth.agents.length === 0 ? Math.max(truth.agentPodWentMs, termBeganMs) : truth.agentPodWentMs;
+    if (nowMs - wentMs <= GOODBYE_MS + SLACK_MS) return 'open';
+    if (!last && nowMs - truth.agentPodCameMs <= WINDOW_MS + SLACK_MS) return 'open';
+    return this.#guarded(truth);
+  }
+
+  #unheardSinceMs({ createdAtMs, agents }: NodeTruth, termBeganMs: number): number {
+    return agents.length > 0 ? Math.max(createdAtMs, termBeganMs) : termBeganMs;
+  }
+
+  #guarded(truth: NodeTruth): Hearing {
+    const names = this.#groupsOf(truth);
+    const holding = names.filter((name) => {
+      const { expected, surely } = this.#groups.get(name) ?? { expected: 0, surely: 0 };
+      return surely > 0 && surely >= 0.55 * expected && (surely > 2 || surely === expected);
+    });
+    if (holding.length > 0) return 'unheard';
+    return names.some((name) => this.#world.nowMs < (this.#perhapsUntilMs.get(name) ?? 0)) ? 'open' : 'silent';
+  }
+
+  /** How long ago the node became overdue; negative before. */
+  #overdueForMs(truth: NodeTruth): number {
+    const { nowMs, termBeganMs } = this.#world;
+    const last = lastVoice(truth);
+    const graceMs = last?.leaving ? GOODBYE_MS - WINDOW_MS / 2 : WINDOW_MS / 2;
+    return nowMs - (last?.atMs ?? Math.max(termBeganMs, truth.agentPodCameMs, truth.createdAtMs)) - graceMs;
+  }
+
+  #groupsOf({ name }: NodeTruth): string[] {
+    const pool = this.#world.nodes.get(name)?.metadata.labels?.[POOL_LABEL];
+    return ['fleet', ...(pool ? [`pool ${pool}`] : [])];
+  }
+}
+
+/** They are in the order in which they spoke. */
+function lastVoice({ voices }: NodeTruth) {
+  return [...voices.values()].at(-1);
+}

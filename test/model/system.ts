@@ -1,0 +1,217 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import { Decider } from '@rollcall/coordinator/decide/decider.ts';
+import type { Rules } from '@rollcall/coordinator/decide/labelers/implied-labels.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
+import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
+import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
+import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { KeyRegistry } from '@rollcall/coordinator/setup/keys/key-registry.ts';
+import { gitpodServices, type Service } from '@rollcall/coordinator/setup/services.ts';
+
+/**
+ * The one place that knows how the decider is built and driven. Everything else of the model goes by `Replica`.
+ *
+ * Where the judge and the mended code do not agree yet in a history or two, so that the histories look away from it:
+ * either the oracle does not know a race, or something is left to mend. Who finds out takes it off the list.
+ */
+export const KNOWN_HOLES = {
+  'an undone surge': 'a boot that was taken over from is refused for good, also when its successor is gone',
+  'a slow recovery': 'each node waits for its own backoff, up to 30 s, after the API server is well again',
+} as const;
+
+export type Hole = keyof typeof KNOWN_HOLES;
+
+const SERVICES: readonly Service[] = gitpodServices({
+  gitpod: true,
+  requirePod: true,
+  namespace: 'default',
+  wsDaemonPort: 8080,
+  registryFacadePort: 31750,
+});
+
+export const POOL_LABEL = 'agentpool';
+
+/** Everything that a replica watches, as it is now. */
+type Watched = {
+  nodes: readonly Node[];
+  componentPods: readonly ObservedPod[];
+  agentPods: readonly ObservedPod[];
+  poolLabelSets: readonly ObservedPoolLabelSet[];
+  workspaces: readonly ObservedWorkspace[];
+};
+
+export type ReplicaOptions = {
+  client: KubeClient;
+  gate: ReadinessGate;
+  rules: () => Rules;
+  clock: Clock;
+  random: () => number;
+  watched: Watched;
+};
+
+/** Who an agent is, as its token says. */
+export type AgentIdentity = {
+  node: string;
+  nodeUid: string;
+  pod: { name: string; uid: string };
+  issuedAtSeconds: number;
+};
+
+type Handlers<T> = { onUpsert(one: T): void; onDelete(one: T): void };
+
+const LOGGER = silentLogger();
+const NOBODY = {
+  announcer: {
+    sees: () => {},
+    shows: () => {},
+    heldBack: () => {},
+    gateOpened: () => {},
+    contested: () => {},
+    leftAlone: () => {},
+  },
+  followUps: { look: () => {}, forget: () => {}, restart: () => {} },
+};
+const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class', 'vendor', 'device'] };
+
+/** One coordinator: warm from the beginning, leading at times. */
+export class Replica {
+  readonly #decider: Decider;
+  readonly #wholeNodes: boolean;
+  readonly #servicePods: ReturnType<Decider['fleet']['servicePods']['handlers']>;
+  #leading = false;
+  #deciding = false;
+  #terms = 0;
+
+  constructor({ client, gate, rules, clock, random, watched }: ReplicaOptions) {
+    this.#wholeNodes = gate !== 'label';
+    this.#decider = new Decider({
+      client,
+      fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
+      services: () => SERVICES,
+      servicesKnown: () => true,
+      holdsOn: () => ({ pods: [], unknown: undefined }),
+      firstTaints: { wasProven: () => true, onProven: () => {}, onWaiting: () => {} },
+      gate,
+      poolLabels: [POOL_LABEL],
+      keys: new KeyRegistry({
+        watchedServices: SERVICES,
+        poolLabels: [POOL_LABEL],
+        readinessGate: gate,
+        startupGateRequires: [],
+      }),
+      forbiddenLabelDomains: [],
+      poolsAllowedPrefixes: [],
+      massWithdrawalDelayMs: 60_000,
+      startupGate: { requires: [], maxWaitMs: 600_000 },
+      deviceGrammar: { usb: BUS, pci: BUS },
+      factLabels: [],
+      rules,
+      eviction: undefined,
+      allAnnotations: false,
+      windowMs: 30_000,
+      guardPercent: 55,
+      dryRun: false,
+      mayDecide: () => this.#deciding,
+      clock,
+      random,
+      logger: LOGGER,
+      registry: new Registry(),
+      ...NOBODY,
+    });
+    const { fleet } = this.#decider;
+    fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));
+    this.#servicePods = fleet.servicePods.handlers('default');
+    this.#servicePods.onReplace([...watched.componentPods]);
+    fleet.agentPodHandlers.onReplace([...watched.agentPods]);
+    fleet.poolLabelSetHandlers.onReplace([...watched.poolLabelSets]);
+    fleet.workspaceHandlers.onReplace([...watched.workspaces]);
+  }
+
+  get deciding(): boolean {
+    return this.#deciding;
+  }
+
+  get leading(): boolean {
+    return this.#leading;
+  }
+
+  get hasLed(): boolean {
+    return this.#terms > 0;
+  }
+
+  /** Takes reports from now on, and decides once `synced` has come. */
+  lead(synced: Promise<void>): void {
+    this.#leading = true;
+    this.#terms += 1;
+    const term = this.#terms;
+    this.#decider.beginTerm();
+    void synced.then(() => {
+      if (!this.#leading || this.#terms !== term) return;
+      this.#deciding = true;
+      this.#decider.fleet.markAll();
+    });
+  }
+
+  standBy(): void {
+    this.#leading = false;
+    this.#deciding = false;
+  }
+
+  /** Once a second. */
+  tick(): void {
+    if (this.#deciding) this.#decider.tick();
+  }
+
+  /** Whether this is the Node of that name, as far as it is known here. */
+  knows(node: string, uid: string): boolean {
+    return this.#decider.fleet.node(node)?.uid === uid;
+  }
+
+  accept(report: FullReport | Heartbeat, identity: AgentIdentity): ReportReply {
+    return this.#decider.fleet.accept(report, identity).reply;
+  }
+
+  rulesChanged(): void {
+    this.#decider.fleet.markAll();
+  }
+
+  node(event: 'ADDED' | 'MODIFIED' | 'DELETED', node: Node): void {
+    tell(this.#decider.fleet.nodeHandlers, event === 'DELETED', this.#observe(node));
+  }
+
+  componentPod(pod: ObservedPod, gone: boolean): void {
+    tell(this.#servicePods, gone, pod);
+  }
+
+  agentPod(pod: ObservedPod, gone: boolean): void {
+    tell(this.#decider.fleet.agentPodHandlers, gone, pod);
+  }
+
+  poolLabelSet(set: ObservedPoolLabelSet, gone: boolean): void {
+    tell(this.#decider.fleet.poolLabelSetHandlers, gone, set);
+  }
+
+  workspace(workspace: ObservedWorkspace, gone: boolean): void {
+    tell(this.#decider.fleet.workspaceHandlers, gone, workspace);
+  }
+
+  /** Ends the process: nothing is written any more. */
+  stop(): void {
+    this.standBy();
+    void this.#decider.reconciler.stop();
+  }
+
+  #observe({ spec, ...metadata }: Node) {
+    return this.#decider.fleet.observe(this.#wholeNodes ? { ...metadata, spec: spec ?? {} } : metadata);
+  }
+}
+
+function tell<T>(handlers: Handlers<T>, gone: boolean, object: T): void {
+  if (gone) handlers.onDelete(object);
+  else handlers.onUpsert(object);
+}

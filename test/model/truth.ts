@@ -1,0 +1,37 @@
+import type { ModelAgent } from './agent.ts';
+
+export type ServiceName = 'ws-daemon' | 'registry-facade';
+export const SERVICE_NAMES: readonly ServiceName[] = ['ws-daemon', 'registry-facade'];
+
+type ServicePod = { uid: string; ready: boolean; terminating: boolean };
+
+/** What an agent said last to whoever leads. */
+type Voice = { atMs: number; leaving: boolean };
+
+/** What is really so on a node, and what the leader was told. Of the Node itself the API server keeps what is so. */
+export type NodeTruth = {
+  name: string;
+  uid: string;
+  forWorkspaces: boolean;
+  createdAtMs: number;
+  up: Record<ServiceName, boolean>;
+  pods: Record<ServiceName, ServicePod | undefined>;
+  device: boolean;
+  /** Whether its agents reach the coordinator. */
+  reachable: boolean;
+  /** Those whose pod is there; one that hangs is not in `alive`. */
+  agents: ModelAgent[];
+  alive: Set<ModelAgent>;
+  /** When the pod of an agent came last, and when one went. */
+  agentPodCameMs: number;
+  agentPodWentMs: number;
+  /** By boot, in this term. */
+  voices: Map<string, Voice>;
+  said: { up: Record<ServiceName, boolean>; device: boolean } | undefined;
+  /** NFD applies the label of the device as well. */
+  nfd: boolean;
+  /** Keys that a person set before they were ours (`foreign`), or while it was open whose they are. */
+  claims: Map<string, 'foreign' | 'open'>;
+  /** When a person last set such a key. */
+  editedMs: Map<string, number>;
+};

@@ -1,0 +1,377 @@
+import type { FakeClock } from '@rollcall/common/fake-clock.ts';
+import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-file.ts';
+import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
+import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
+import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
+import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
+import { ModelAgent } from './agent.ts';
+import { createModelClient } from './api-server/client.ts';
+import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
+import { LaggingLine } from './api-server/watch.ts';
+import { Faults } from './faults.ts';
+import type { Want } from './oracle.ts';
+import { contentOf, podOf } from './sights.ts';
+import { type AgentIdentity, type Hole, POOL_LABEL, Replica } from './system.ts';
+import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
+
+export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
+/** Of the same device, and NFD knows nothing of it. */
+export const IDENTITY_LABEL = 'device.rollcall.dev/edgetpu';
+export const IMPLIED_LABEL = 'accelerators/edgetpu';
+export const CORAL_LABEL = 'example.com/coral';
+const WORKSPACE_LABEL = 'gitpod.io/workload_workspace_regular';
+
+const RULES = new RuleSet([
+  {
+    label: IMPLIED_LABEL,
+    file: IMPLIED_LABEL,
+    conditions: parseRuleFile(`${DEVICE_LABEL}\n${CORAL_LABEL}`).conditions,
+  },
+]);
+const NO_RULES = new RuleSet([]);
+
+export type WorldOptions = {
+  lookAway: readonly Hole[];
+  gate: ReadinessGate;
+  nodes: readonly { pool: string; forWorkspaces: boolean }[];
+};
+
+type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces', LaggingLine>;
+type Process = { replica: Replica; lines: Lines };
+
+const LATENCY_MS = 15;
+const LAG_MS = 400;
+/** What was decided meanwhile takes so long to be written. */
+const MUDDLED_MS = 500;
+
+/** A cluster, all that can happen to it, and two coordinators that keep its Nodes. */
+export class World {
+  readonly clock: FakeClock;
+  readonly random: () => number;
+  readonly gate: ReadinessGate;
+  readonly nodes: ModelNodes;
+  readonly truths = new Map<string, NodeTruth>();
+  readonly sets = new Map<string, ObservedPoolLabelSet>();
+  readonly workspaces = new Map<string, ObservedWorkspace>();
+  rulesOn = true;
+  /** When the present term began; what was said before is of another. */
+  termBeganMs = 0;
+  readonly faults: Faults;
+  readonly #processes: Process[] = [];
+  readonly #lookAway: readonly Hole[];
+  readonly #news = new Map<string, { ways: Map<string, number>; muddledUntilMs: number }>();
+  #leader: number | undefined;
+  #serial = 0;
+  onWrite: (write: NodeWrite) => void = () => {};
+  /** What was wanted of a key within the last moments. */
+  wantedOfLate: (node: string, id: string) => readonly Want[] = () => [];
+  /** Something happened. */
+  happened: () => void = () => {};
+  /** Grows with everything that may change what is wanted. */
+  version = 0;
+  /** Of the coordinators, whatever came of them. */
+  requests = 0;
+
+  constructor({ gate, nodes, lookAway }: WorldOptions, clock: FakeClock, random: () => number) {
+    this.clock = clock;
+    this.random = random;
+    this.faults = new Faults(clock, random);
+    this.gate = gate;
+    this.#lookAway = lookAway;
+    this.nodes = new ModelNodes((write) => this.#written(write));
+    this.nodes.admission = (before, after, manager) =>
+      manager === FIELD_MANAGER ? this.faults.refusal(before, after) : undefined;
+    for (const [index, { pool, forWorkspaces }] of nodes.entries()) {
+      this.populate(this.createNode(`n${index}`, pool, forWorkspaces));
+    }
+    this.#processes.push(this.#start(), this.#start());
+    this.lead(0);
+  }
+
+  get nowMs(): number {
+    return this.clock.monotonic();
+  }
+
+  /** Whether somebody leads, and knows enough to write. */
+  get decided(): boolean {
+    return this.#leader !== undefined && this.#processes[this.#leader]?.replica.deciding === true;
+  }
+
+  /** Whether a coordinator has seen the Node of this uid. */
+  isSeen(node: string, uid: string): boolean {
+    return this.#processes.some(({ replica }) => replica.knows(node, uid));
+  }
+
+  get leader(): number | undefined {
+    return this.#leader;
+  }
+
+  looksAwayFrom(hole: Hole): boolean {
+    return this.#lookAway.includes(hole);
+  }
+
+  later(afterMs: number, act: () => void): void {
+    this.clock.after(afterMs, () => {
+      act();
+      this.happened();
+    });
+  }
+
+  /**
+   * Whether things changed lately that the coordinator hears of by different ways: for a moment it may see them together
+   * as they never were.
+   */
+  isMuddled(node: string): boolean {
+    const news = this.#news.get(node);
+    return news !== undefined && this.nowMs < news.muddledUntilMs;
+  }
+
+  #heard(way: string, node: string): void {
+    this.version += 1;
+    const news = this.#news.get(node) ?? { ways: new Map(), muddledUntilMs: 0 };
+    this.#news.set(node, news.ways.set(way, this.nowMs) && news);
+    const recent = [...news.ways.values()].filter((atMs) => this.nowMs - atMs <= LAG_MS);
+    if (recent.length > 1) news.muddledUntilMs = this.nowMs + LAG_MS + MUDDLED_MS;
+  }
+
+  unique(prefix: string): string {
+    this.#serial += 1;
+    return `${prefix}-${this.#serial}`;
+  }
+
+  // Nodes
+
+  createNode(name: string, pool: string, forWorkspaces: boolean): NodeTruth {
+    const labels = { [POOL_LABEL]: pool, ...(forWorkspaces ? { [WORKSPACE_LABEL]: 'true' } : {}) };
+    const owners = new Map([['Update kubelet', new Set(Object.keys(labels).map((key) => `label:${key}`))]]);
+    const { metadata } = this.nodes.create({
+      name,
+      labels,
+      owners,
+      createdAt: new Date(this.clock.now()).toISOString(),
+    });
+    const truth: NodeTruth = {
+      name,
+      uid: metadata.uid,
+      forWorkspaces,
+      createdAtMs: this.nowMs,
+      up: { 'ws-daemon': true, 'registry-facade': true },
+      pods: { 'ws-daemon': undefined, 'registry-facade': undefined },
+      device: false,
+      reachable: true,
+      agents: [],
+      alive: new Set(),
+      agentPodCameMs: 0,
+      agentPodWentMs: Number.NEGATIVE_INFINITY,
+      voices: new Map(),
+      said: undefined,
+      nfd: false,
+      claims: new Map(),
+      editedMs: new Map(),
+    };
+    this.truths.set(name, truth);
+    return truth;
+  }
+
+  /** The kubelet of a Node that is new starts what belongs there. */
+  populate(truth: NodeTruth): void {
+    if (this.truths.get(truth.name) !== truth) return;
+    for (const service of SERVICE_NAMES) this.setPod(truth, service, { ready: true, terminating: false });
+    this.startAgent(truth);
+  }
+
+  deleteNode(truth: NodeTruth): void {
+    for (const agent of [...truth.agents]) this.endAgentPod(truth, agent);
+    for (const service of SERVICE_NAMES) this.setPod(truth, service, undefined);
+    this.truths.delete(truth.name);
+    this.nodes.delete(truth.name);
+  }
+
+  // Pods, sets, workspaces, rules
+
+  setPod(truth: NodeTruth, service: ServiceName, state: { ready: boolean; terminating: boolean } | undefined): void {
+    const { name: node, pods } = truth;
+    const before = pods[service];
+    const uid = before?.uid ?? this.unique('pod');
+    pods[service] = state && { uid, ...state };
+    if (!state && !before) return;
+    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready: state?.ready ?? false });
+    this.#heard('pods', node);
+    this.#tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
+  }
+
+  setPoolLabels(pool: string, labels: Record<string, string> | undefined): void {
+    const before = this.sets.get(pool);
+    if (!labels && !before) return;
+    const set: ObservedPoolLabelSet = {
+      uid: before?.uid ?? this.unique('set'),
+      name: pool,
+      namespace: 'rollcall',
+      generation: (before?.generation ?? 0) + 1,
+      createdAt: '2026-01-01T00:00:00Z',
+      pool,
+      labels: labels ?? {},
+      status: undefined,
+    };
+    if (labels) this.sets.set(pool, set);
+    else this.sets.delete(pool);
+    for (const name of this.truths.keys()) this.#heard('sets', name);
+    this.#tell('sets', (to) => to.poolLabelSet(set, !labels));
+  }
+
+  setWorkspace(name: string, node: string | undefined): void {
+    const workspace = { uid: name, namespace: 'default', name, node: node ?? '' };
+    if (node === undefined && !this.workspaces.delete(name)) return;
+    if (node !== undefined) this.workspaces.set(name, workspace);
+    for (const each of this.truths.keys()) this.#heard('workspaces', each);
+    this.#tell('workspaces', (to) => to.workspace(workspace, node === undefined));
+  }
+
+  setRules(on: boolean): void {
+    this.rulesOn = on;
+    for (const name of this.truths.keys()) this.#heard('rules', name);
+    for (const { replica } of this.#processes) replica.rulesChanged();
+  }
+
+  // Agents
+
+  startAgent(truth: NodeTruth): ModelAgent {
+    const uid = this.unique('agent');
+    const pod = podOf(uid, uid, { node: truth.name, component: 'rollcall-agent', createdAtMs: this.clock.now() });
+    truth.agentPodCameMs = this.nowMs;
+    this.#tell('agents', (to) => to.agentPod(pod, false));
+    return this.#bootAgent(truth, pod);
+  }
+
+  /** The pod stays, and begins anew. */
+  rebootAgent(truth: NodeTruth, agent: ModelAgent): void {
+    this.hangAgent(truth, agent);
+    truth.agents = truth.agents.filter((each) => each !== agent);
+    this.#bootAgent(truth, agent.pod);
+  }
+
+  hangAgent(truth: NodeTruth, agent: ModelAgent): void {
+    truth.alive.delete(agent);
+  }
+
+  endAgentPod(truth: NodeTruth, agent: ModelAgent): void {
+    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth));
+    truth.agents = truth.agents.filter((each) => each !== agent);
+    truth.agentPodWentMs = this.nowMs;
+    this.#tell('agents', (to) => to.agentPod(agent.pod, true));
+  }
+
+  #bootAgent(truth: NodeTruth, pod: ObservedPod): ModelAgent {
+    const issuedAtSeconds = Math.floor(this.clock.now() / 1000);
+    const identity = { node: truth.name, nodeUid: truth.uid, pod: { name: pod.name, uid: pod.uid }, issuedAtSeconds };
+    const agent = new ModelAgent(pod, this.unique('boot'), identity, (...sent) => this.#deliver(truth, ...sent));
+    truth.agents.push(agent);
+    truth.alive.add(agent);
+    return agent;
+  }
+
+  /** Agents report what they see. */
+  agentsLook(): void {
+    for (const truth of this.truths.values()) {
+      for (const agent of truth.alive) agent.look(...contentOf(truth), this.nowMs);
+    }
+  }
+
+  #deliver(truth: NodeTruth, report: FullReport | Heartbeat, identity: AgentIdentity): ReportReply | undefined {
+    const leading = this.#leader === undefined ? undefined : this.#processes[this.#leader];
+    // As ingest compares it: what the leader does not know by its uid, it takes nothing from.
+    if (!leading || !truth.reachable || !leading.replica.knows(truth.name, identity.nodeUid)) return undefined;
+    truth.voices.delete(report.boot);
+    truth.voices.set(report.boot, { atMs: this.nowMs, leaving: report.leaving === true });
+    if ('services' in report) this.#heard('report', truth.name);
+    if ('services' in report) truth.said = { up: { ...truth.up }, device: truth.device };
+    return leading.replica.accept(report, identity);
+  }
+
+  // Coordinators
+
+  /** Ends the term, and begins another where somebody is to lead. */
+  lead(next: number | undefined): void {
+    if (this.#leader !== undefined) this.#processes[this.#leader]?.replica.standBy();
+    this.#leader = next;
+    if (next === undefined) return;
+    const process = this.#processes[next];
+    if (!process) return;
+    this.termBeganMs = this.nowMs;
+    for (const truth of this.truths.values()) {
+      truth.voices.clear();
+      truth.said = undefined;
+    }
+    // A watch that works is one that has told everything that was so when it began.
+    process.replica.lead(new Promise((resolve) => void this.clock.after(LAG_MS, resolve)));
+  }
+
+  /** Another process in the place of this one, which has listed everything. */
+  replaceProcess(index: number): void {
+    this.#processes[index]?.replica.stop();
+    this.#processes[index] = this.#start();
+  }
+
+  tick(): void {
+    for (const { replica } of this.#processes) replica.tick();
+  }
+
+  stop(): void {
+    for (const { replica } of this.#processes) replica.stop();
+  }
+
+  #start(): Process {
+    const line = () => new LaggingLine(this.clock, () => this.random() * LAG_MS);
+    const latencyMs = () => 1 + this.random() * LATENCY_MS;
+    const { clock, random, nodes, gate } = this;
+    const truths = [...this.truths.values()];
+    const watched = {
+      nodes: nodes.all(),
+      componentPods: truths.flatMap((truth) =>
+        SERVICE_NAMES.flatMap((service) => {
+          const pod = truth.pods[service];
+          return pod
+            ? [{ ...podOf(`${service}-${pod.uid}`, pod.uid, { node: truth.name, component: service }), ...pod }]
+            : [];
+        }),
+      ),
+      agentPods: truths.flatMap(({ agents }) => agents.map(({ pod }) => pod)),
+      poolLabelSets: [...this.sets.values()],
+      workspaces: [...this.workspaces.values()],
+    };
+    const client = createModelClient({
+      nodes,
+      clock,
+      fate: () => this.faults.fate(),
+      latencyMs,
+      onRequest: () => {
+        this.requests += 1;
+      },
+    });
+    const rules = () => (this.rulesOn ? RULES : NO_RULES);
+    return {
+      replica: new Replica({ client, gate, rules, clock, random, watched }),
+      lines: { nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
+    };
+  }
+
+  #tell(line: keyof Lines, what: (to: Replica) => void): void {
+    for (const { replica, lines } of this.#processes) lines[line].send(() => what(replica));
+  }
+
+  #written(write: NodeWrite): void {
+    const { name } = write.node.metadata;
+    if (write.manager !== FIELD_MANAGER && write.manager !== 'kubelet') this.#heard('nodes', name);
+    this.version += 1;
+    this.#tell('nodes', (to) => to.node(write.type, write.node));
+    this.onWrite(write);
+  }
+
+  heal(): void {
+    this.faults.heal();
+    for (const truth of this.truths.values()) truth.reachable = true;
+  }
+}

@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/**
+ * A copy of the working tree, as it is, in a directory of its own. What is installed is shared: `node_modules` of the
+ * root is linked entry by entry, so that caches are the copy's own.
+ */
+export function copyRepository(root: string): { directory: string; remove: () => void } {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'rollcall-mutants-'));
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: root });
+  for (const name of listed.toString().split('\0')) {
+    const source = path.join(root, name);
+    if (name === '' || !existsSync(source)) continue;
+    cpSync(source, path.join(directory, name), { verbatimSymlinks: true, recursive: true });
+  }
+  mkdirSync(path.join(directory, 'node_modules'));
+  for (const entry of readdirSync(path.join(root, 'node_modules'))) {
+    if (entry.startsWith('.vite')) continue;
+    symlinkSync(path.join(root, 'node_modules', entry), path.join(directory, 'node_modules', entry));
+  }
+  const packages = readdirSync(path.join(root, 'packages')).map((name) => `packages/${name}`);
+  for (const workspace of ['agent', 'coordinator', 'test', ...packages]) {
+    const links = path.join(root, workspace, 'node_modules');
+    // They are relative, so that those between the packages of the copy stay in it.
+    if (existsSync(links)) cpSync(links, path.join(directory, workspace, 'node_modules'), LINKS);
+  }
+  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+const LINKS = {
+  recursive: true,
+  verbatimSymlinks: true,
+  // What bundlers and vitest cache there.
+  filter: (source: string) => !/node_modules\/\.vite/.test(source),
+};
