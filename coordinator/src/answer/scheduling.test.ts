@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Decider } from '../decide/decider.ts';
@@ -42,13 +43,17 @@ describe('the CAs of clients', () => {
 describe('the pods of workspaces', () => {
   let scheduling: Scheduling;
   let settled: string[];
+  let clock: FakeClock;
+  let config: CoordinatorConfig;
   beforeEach(() => {
-    const config = { readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: {} };
+    clock = new FakeClock();
+    const settings = { readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: {} };
+    config = settings as unknown as CoordinatorConfig;
     scheduling = new Scheduling({
-      config: config as unknown as CoordinatorConfig,
+      config,
       decider: () => ({}) as Decider,
       services: () => [],
-      clock: new FakeClock(),
+      clock,
     });
     settled = [];
     scheduling.desk.settled = (id) => void settled.push(id);
@@ -73,6 +78,27 @@ describe('the pods of workspaces', () => {
     const { desk } = scheduling;
     scheduling.beginTerm();
     expect(scheduling.desk).not.toBe(desk);
+  });
+
+  test('are waited for while they are not seen yet, for half a second, and not where clients show who they are', async () => {
+    const outcome = (promise: Promise<void> | undefined) =>
+      Promise.race([Promise.resolve(promise).then(() => 'ended'), nextTurn().then(() => 'waits')]);
+    const first = scheduling.arrival('a');
+    expect(scheduling.arrival('a')).toBe(first);
+    const other = scheduling.arrival('b');
+    scheduling.podHandlers.onUpsert(pod('a', {}));
+    expect(await outcome(first)).toBe('ended');
+    expect(scheduling.arrival('a')).toBeUndefined();
+    await clock.advance(499);
+    expect(await outcome(other)).toBe('waits');
+    await clock.advance(1);
+    expect(await outcome(other)).toBe('ended');
+    // The time of the second begins anew.
+    const again = scheduling.arrival('b');
+    expect(again).not.toBe(other);
+    expect(await outcome(again)).toBe('waits');
+    config.schedulerClientCaFile = '/ca.crt';
+    expect(scheduling.arrival('c')).toBeUndefined();
   });
 
   test('wait from when they are seen without a node until they have one, or are gone', () => {

@@ -26,6 +26,9 @@ import { countWorkspaces } from './scheduler/workspace-pods.ts';
 
 const CLOSE_GRACE_MS = 500;
 
+/** How much later than kube-scheduler this replica may learn of a pod. */
+const ARRIVAL_MS = 500;
+
 export type SchedulingOptions = {
   config: CoordinatorConfig;
   decider: () => Decider;
@@ -41,6 +44,8 @@ export class Scheduling {
   #podsKnown = false;
   /** Uids of those that have no node yet, as watched. */
   readonly #waiting = new Set<string>();
+  /** What to call once a pod of this uid is seen, or is waited for no longer. */
+  readonly #arrivals = new Map<string, { promise: Promise<void>; end: () => void }>();
 
   constructor(options: SchedulingOptions) {
     this.#options = options;
@@ -65,11 +70,9 @@ export class Scheduling {
   #newDesk(): SchedulingDesk {
     const { config, decider, clock } = this.#options;
     const { readinessGate: gate } = config;
-    // Who has shown no certificate may be anybody, and would make nodes look full by asking about pods that do not exist.
-    const isAnybody = config.schedulerClientCaFile === undefined;
     return new SchedulingDesk({
       clock,
-      ...(isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
+      ...(this.#isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
       limits: {
         maxWorkspacesPerNode: config.maxWorkspacesPerNode,
         maxStartingPerNode: config.maxStartingPerNode,
@@ -85,6 +88,11 @@ export class Scheduling {
         return node && judged && schedulableNode(node, judged, workspaces, known);
       },
     });
+  }
+
+  /** Who has shown no certificate may be anybody, and would make nodes look full by asking about pods that do not exist. */
+  get #isAnybody(): boolean {
+    return this.#options.config.schedulerClientCaFile === undefined;
   }
 
   /** What a watch of the workspaces' pods is to be handed to. */
@@ -114,6 +122,25 @@ export class Scheduling {
     return this.#waiting.has(podUid);
   }
 
+  /**
+   * Resolves when the pod is seen, and after a moment anyway; `undefined` where nothing has to be waited for. kube-scheduler
+   * may know of a pod before this replica does, and what is answered about one that is not known is not kept in mind.
+   */
+  arrival(podUid: string): Promise<void> | undefined {
+    if (!this.#isAnybody || this.isWaiting(podUid)) return undefined;
+    const known = this.#arrivals.get(podUid);
+    if (known) return known.promise;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = () => {
+      cancel();
+      this.#arrivals.delete(podUid);
+      resolve();
+    };
+    const cancel = this.#options.clock.after(ARRIVAL_MS, end);
+    this.#arrivals.set(podUid, { promise, end });
+    return promise;
+  }
+
   /** A node may be other than it was, or gone. */
   changed(node: string): void {
     this.desk.changed(node);
@@ -128,6 +155,7 @@ export class Scheduling {
   #settle(pod: ObservedWorkspacePod): void {
     if (pod.waiting) {
       this.#waiting.add(pod.uid);
+      this.#arrivals.get(pod.uid)?.end();
       return;
     }
     this.#waiting.delete(pod.uid);
@@ -178,6 +206,7 @@ export async function openExtender(
       predicate: (pod, nodes) => scheduling.desk.predicate(pod, nodes),
     },
     readPod: (pod) => readSchedulingPod(pod, config.placing),
+    arrival: (podId) => scheduling.arrival(podId),
     leader: () => (leads() ? undefined : forward),
     metrics,
   });

@@ -53,6 +53,11 @@ export class KubeStatusError extends CodedError {
   }
 }
 
+/** Whether an object was deleted meanwhile, or another has its name: what a write that names the uid is answered then. */
+export function mayBeGone(error: unknown): boolean {
+  return error instanceof KubeStatusError && (error.status === 404 || error.status === 409);
+}
+
 /** Whether a stream was given up because nothing came for its `idleTimeoutMs`: the error names that in its fields. */
 export function isSilence(error: unknown): boolean {
   return hasCode(error, 'KUBE_UNREACHABLE') && error.fields['idleTimeoutMs'] !== undefined;

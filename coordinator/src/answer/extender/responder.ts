@@ -23,6 +23,8 @@ export type ResponderOptions = {
   handler: ExtenderHandler;
   /** Reads a Pod from whatever JSON it is, and says whether it is one that is placed here. */
   readPod: (pod: unknown) => SchedulingPod;
+  /** Resolves when what is answered about the pod can be kept in mind, or soon; `undefined` where it is so already. */
+  arrival?: (podId: string) => Promise<void> | undefined;
   /** Asks the leader; `undefined` where this replica is the one. */
   leader: () => Forward | undefined;
   metrics: Pick<ExtenderMetrics, 'verdicts'>;
@@ -39,7 +41,7 @@ const BODIES_SHARE = 1.5;
  * replica at once, whether somebody leads or not: a pod that is not placed here never waits for an election.
  */
 export function createResponder(options: ResponderOptions): Responder {
-  const { handler, readPod, leader, metrics, bodyBytesMax } = options;
+  const { handler, readPod, arrival, leader, metrics, bodyBytesMax } = options;
   const bytesMax = bodyBytesMax ?? BODY_BYTES_MAX;
   const budget = new BodyBudget({ bytesMax, totalMax: bytesMax * BODIES_SHARE });
   return async (question) => {
@@ -69,8 +71,9 @@ export function createResponder(options: ResponderOptions): Responder {
     return !isOwn(pod) || (verb === 'predicates' && names === undefined && items !== undefined);
   }
 
-  function answer(verb: Verb, read: ExtenderArguments, body: Buffer): Answer {
+  async function answer(verb: Verb, read: ExtenderArguments, body: Buffer): Promise<Answer> {
     const pod = readPod(read.pod);
+    if (pod.workspace !== undefined && verb !== 'predicates') await arrival?.(pod.id);
     const names = nodeNames(read);
     if (verb === 'prioritize') return priorityResult(names, handler.prioritize(pod, names));
     const verdicts = verb === 'filter' ? handler.filter(pod, names) : handler.predicate(pod, labelledNodes(read));

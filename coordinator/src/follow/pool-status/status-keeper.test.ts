@@ -78,6 +78,17 @@ test('a status that cannot be written is tried later and later, and said to fail
   expect(logged).toEqual(['warn: Failed to write the status of a NodePoolLabelSet']);
 });
 
+test('the status of a set that is deleted meanwhile is no news', async () => {
+  const { fleet, sentMs, logged, pass } = started(404);
+  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  await pass(1);
+  expect(sentMs).toHaveLength(1);
+  fleet.poolLabelSetHandlers.onReplace([]);
+  await pass(3600);
+  expect(sentMs).toHaveLength(1);
+  expect(logged).toEqual([]);
+});
+
 test('what is refused meanwhile is told at once, each time that it is other keys', async () => {
   const { fleet, news, pass } = started(404);
   const [other, x] = [{ 'k8s.io/y': '1' }, { 'k8s.io/x': '1' }];

@@ -5,7 +5,7 @@ import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
 import type { Fleet } from '../../fleet/fleet.ts';
 import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
-import type { KubeClient, WriteFence } from '../../kube/client.ts';
+import { type KubeClient, mayBeGone, type WriteFence } from '../../kube/client.ts';
 import type { EventNews } from '../events/event-news.ts';
 import { type Standings, tallyOf } from './pool-tally.ts';
 import { type SetStatus, setStatus } from './set-status.ts';
@@ -38,6 +38,8 @@ export class StatusKeeper {
   #refused = 0;
   /** When those that could not be written are due again, and how long that is from the last try, by uid. */
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
+  /** Whether the log tells of those that fail. */
+  #isTold = false;
   /** Refused keys that an Event told of, and the status does not, by uid. */
   readonly #told = new Map<string, SetStatus['refusedKeys']>();
   readonly #sort: ReturnType<typeof poolLabelSorter>;
@@ -128,8 +130,11 @@ export class StatusKeeper {
     } catch (err) {
       const before = this.#failed.get(set.uid)?.delayMs;
       const delayMs = before === undefined ? RETRY_MS : Math.min(RETRY_MAX_MS, before * 2);
-      // The first is news. With a CRD that has no status, all fail, and fail again.
-      const level = this.#failed.size === 0 ? 'warn' : 'debug';
+      if (this.#failed.size === 0) this.#isTold = false;
+      // The first is news, but for one that is gone. With a CRD that has no status, all fail, and fail again.
+      const isNews = !this.#isTold && (before !== undefined || !mayBeGone(err));
+      this.#isTold ||= isNews;
+      const level = isNews ? 'warn' : 'debug';
       this.#failed.set(set.uid, { dueMs: clock.monotonic() + delayMs, delayMs });
       logger[level]({ nodePoolLabelSet: name, err, delayMs }, 'Failed to write the status of a NodePoolLabelSet');
     }

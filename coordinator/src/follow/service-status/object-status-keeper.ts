@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { KubeClient, WriteFence } from '../../kube/client.ts';
+import { type KubeClient, mayBeGone, type WriteFence } from '../../kube/client.ts';
 import type { EventNews, EventSubject } from '../events/event-news.ts';
 import { type Condition, conditionsIn } from './condition.ts';
 
@@ -38,6 +38,8 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends { conditions: re
   #isBusy = false;
   /** When those that could not be written are due again, by uid. */
   readonly #failed = new Map<string, number>();
+  /** Whether the log tells of those that fail. */
+  #isTold = false;
   /** What was told of each that is not accepted, by uid. */
   readonly #told = new Map<string, string>();
 
@@ -99,7 +101,11 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends { conditions: re
       this.#failed.delete(uid);
       noteStatus(name, status);
     } catch (err) {
-      const level = this.#failed.size === 0 ? 'warn' : 'debug';
+      if (this.#failed.size === 0) this.#isTold = false;
+      // The first is news, but for one that is gone.
+      const isNews = !this.#isTold && (this.#failed.has(uid) || !mayBeGone(err));
+      this.#isTold ||= isNews;
+      const level = isNews ? 'warn' : 'debug';
       this.#failed.set(uid, clock.monotonic() + RETRY_MS);
       logger[level]({ kind, name, err }, 'Failed to write the status of an object');
     }
