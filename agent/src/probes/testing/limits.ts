@@ -8,7 +8,7 @@ export function within(limitMs: number): AbortSignal {
   return controller.signal;
 }
 
-/** Waits until `assertion` no longer throws, and throws what it throws when that takes more than 5 s. */
+/** Waits until `assertion` no longer throws, and throws what it throws when that takes more than 20 s. */
 export function eventually(assertion: () => void | Promise<void>): Promise<void> {
-  return vi.waitFor(assertion, { timeout: 5000, interval: 5 });
+  return vi.waitFor(assertion, { timeout: 20_000, interval: 5 });
 }

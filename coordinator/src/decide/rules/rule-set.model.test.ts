@@ -310,14 +310,18 @@ describe('many rules', () => {
   const node = Object.fromEntries(
     Array.from({ length: 60 }, (_, n) => [`feature.node.kubernetes.io/pci-${n}_10de.present`, 'true']),
   );
+  /** The quickest of many: what else the machine does can only make it slower. */
   const msPerNode = (conditionOf: (n: number) => string) => {
     const files = Array.from({ length: 1000 }, (_, n) => [`n/l${n}`, conditionOf(n)]);
     const set = new RuleSet(rulesOf(Object.fromEntries(files)));
     const known = inventory(seen(...gpus('nvidia', 'nvidia')));
     for (let run = 0; run < 50; run += 1) set.evaluate(node, known);
-    const started = performance.now();
-    for (let run = 0; run < 200; run += 1) set.evaluate(node, known);
-    return (performance.now() - started) / 200;
+    const runs = Array.from({ length: 200 }, () => {
+      const startedMs = performance.now();
+      set.evaluate(node, known);
+      return performance.now() - startedMs;
+    });
+    return Math.min(...runs);
   };
 
   // Twenty times what was measured, for a machine that is busy with other things.
