@@ -33,7 +33,7 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 4,
           // No test is about this: it ends one that hangs, and a busy machine takes its time.
-          testTimeout: 30_000,
+          testTimeout: 120_000,
           expect: { poll: { timeout: 10_000 } },
           sequence: { groupOrder: 1 },
         },

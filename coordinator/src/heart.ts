@@ -13,9 +13,9 @@ import { createFollowers } from './follow/create-followers.ts';
 import { Ledger } from './follow/ledger/ledger.ts';
 import { registerLedgerMetric } from './follow/ledger/metrics.ts';
 import { Looks } from './follow/looks.ts';
-import { StatusKeeper } from './follow/pool-status/status-keeper.ts';
-import { createHoldStatusKeeper } from './follow/service-status/hold-status-keeper.ts';
-import { createServiceStatusKeeper } from './follow/service-status/service-status-keeper.ts';
+import { createHoldStatusKeeper } from './follow/status/hold-status-keeper.ts';
+import { createPoolStatusKeeper } from './follow/status/pool-status-keeper.ts';
+import { createServiceStatusKeeper } from './follow/status/service-status-keeper.ts';
 import { Holds } from './holds/holds.ts';
 import type { ServiceCatalog } from './services/catalog.ts';
 import { createWatches, type Watches } from './watch/watches.ts';
@@ -87,7 +87,7 @@ export async function createHeart(base: Base) {
   });
   const { fleet, reconciler } = decider;
   const reserved = { keys, domains: config.forbiddenLabelDomains, allowedPrefixes: config.poolsAllowedPrefixes };
-  const poolStatus = new StatusKeeper({ ...base, ...followers, fleet, reserved });
+  const { keeper: poolStatus, refusedKeys } = createPoolStatusKeeper({ ...base, ...followers, fleet, reserved });
   const serviceStatus = createServiceStatusKeeper({
     ...base,
     ...followers,
@@ -127,7 +127,7 @@ export async function createHeart(base: Base) {
     watches.relistNodes();
   };
   registerFleetMetrics(base.registry, {
-    refusedPoolKeys: () => (standing.leads() ? poolStatus.refusedKeys : 0),
+    refusedPoolKeys: () => (standing.leads() ? refusedKeys() : 0),
     countByFreshness: () => (standing.leads() ? fleet.countByFreshness() : {}),
     activeGuards: () => (standing.leads() ? fleet.freshness.activeGuards() : []),
     heldBack: () => (standing.leads() ? decider.heldBackCount : 0),

@@ -81,20 +81,15 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'coordinator/follow/events': ['common', 'coordinator/kube'],
   'coordinator/follow/notify': ['common'],
   'coordinator/follow/eviction': ['common', 'coordinator/kube', 'coordinator/apply', 'coordinator/follow/events'],
-  'coordinator/follow/pool-status': [
-    'common',
-    'coordinator/kube',
-    'coordinator/fleet',
-    'coordinator/decide/labelers',
-    'coordinator/follow/events',
-  ],
-  'coordinator/follow/service-status': [
+  'coordinator/follow/status': [
     'common',
     'coordinator/setup',
     'coordinator/kube',
+    'coordinator/fleet',
     'coordinator/services',
     'coordinator/holds',
     'coordinator/decide',
+    'coordinator/decide/labelers',
     'coordinator/follow/events',
   ],
   'coordinator/follow': [

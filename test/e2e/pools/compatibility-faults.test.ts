@@ -95,7 +95,7 @@ test('B-22 a set that is created and deleted at once leaves nothing to do, again
   };
   await waitFor('requests to cease', standing, { timeoutMs: 20_000 });
   const lines = leader.logs.slice(linesBefore);
-  expect(lines.filter(({ level, nodePoolLabelSet }) => level === 'error' || nodePoolLabelSet)).toEqual([]);
+  expect(lines.filter(({ level, kind }) => level === 'error' || kind === 'NodePoolLabelSet')).toEqual([]);
 });
 
 /** Requests about NodePoolLabelSets, watches left out. */

@@ -156,7 +156,7 @@ test('with the CRD of upstream, which has no status, labels are set all the same
   const leader = await stage.rig.leader();
   expect(await leader.metric('rollcall_coordinator_kube_requests_total', { verb: 'patch', code: '404' })).toBe(1);
   expect(await eventsAbout('bare')).toHaveLength(1);
-  const lines = leader.logs.filter(({ msg }) => msg === 'Failed to write the status of a NodePoolLabelSet');
+  const lines = leader.logs.filter(({ msg }) => msg === 'Failed to write the status of an object');
   expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
   await stage.relabel('bare', { tier: 'bare', 'k8s.io/x': '1', 'k8s.io/y': '1' });
   await waitFor('the second Event', async () =>

@@ -6,7 +6,8 @@ import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
 import { type KubeClient, KubeStatusError } from '../../kube/client.ts';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
 import type { EventNews } from '../events/event-news.ts';
-import { RETRY_MAX_MS, StatusKeeper } from './status-keeper.ts';
+import { RETRY_MAX_MS } from './object-status-keeper.ts';
+import { createPoolStatusKeeper } from './pool-status-keeper.ts';
 
 const POOL: ObservedPoolLabelSet = {
   ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '2026-01-01T00:00:00Z', pool: 'gold' },
@@ -45,7 +46,7 @@ function started(code?: number) {
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
     ...{ onDirty: () => {}, onNodeGone: () => {} },
   });
-  const keeper = new StatusKeeper({
+  const { keeper } = createPoolStatusKeeper({
     ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
     reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
   });
@@ -75,7 +76,7 @@ test('a status that cannot be written is tried later and later, and said to fail
   expect(gaps.toSorted((a, b) => a - b)).toEqual(gaps);
   expect(gaps.at(-1)).toBe(RETRY_MAX_MS);
   expect(sentMs.length).toBeLessThan(40);
-  expect(logged).toEqual(['warn: Failed to write the status of a NodePoolLabelSet']);
+  expect(logged).toEqual(['warn: Failed to write the status of an object']);
 });
 
 test('the status of a set that is deleted meanwhile is no news', async () => {
@@ -118,7 +119,7 @@ test('an error is logged, and the next look comes all the same', async () => {
   const mended: ObservedPoolLabelSet = { ...POOL, generation: 2 };
   fleet.poolLabelSetHandlers.onReplace([broken]);
   await pass(1);
-  expect(logged).toEqual(['error: Failed to look at the NodePoolLabelSets']);
+  expect(logged).toEqual(['error: Failed to look at an object']);
   fleet.poolLabelSetHandlers.onReplace([mended]);
   await pass(2);
   expect(sentMs).toHaveLength(1);

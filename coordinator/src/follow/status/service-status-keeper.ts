@@ -4,7 +4,13 @@ import type { ServiceCatalog } from '../../services/catalog.ts';
 import type { ObservedNodeService } from '../../services/node-service.ts';
 import type { Service } from '../../setup/services.ts';
 import type { EventSubject } from '../events/event-news.ts';
-import { ObjectStatusKeeper, type StatusWriteOptions, subjectOf } from './object-status-keeper.ts';
+import {
+  ObjectStatusKeeper,
+  type StatusWriteOptions,
+  statusPath,
+  subjectOf,
+  tellingOfAccepted,
+} from './object-status-keeper.ts';
 import { serviceStatus } from './service-status.ts';
 
 export type ServiceStatusOptions = StatusWriteOptions & {
@@ -19,20 +25,23 @@ const KIND = 'NodeService';
 /** Keeps the status of every NodeService up to date. */
 export function createServiceStatusKeeper(options: ServiceStatusOptions) {
   const { catalog, decider, problemOf, clock } = options;
+  const statusOf = (object: ObservedNodeService) =>
+    serviceStatus({
+      object,
+      refusal: catalog.refusalOf(object),
+      problem: problemOf(object.service),
+      count: decider.tally.count(object.name),
+      provenTaint: decider.firstTaints.provenTaint(object.service),
+      now: rfc3339(clock.now()),
+    });
   return new ObjectStatusKeeper({
     ...options,
     kind: KIND,
-    plural: 'nodeservices',
+    path: statusPath('nodeservices'),
     objects: () => catalog.objects(),
-    statusOf: (object) =>
-      serviceStatus({
-        object,
-        refusal: catalog.refusalOf(object),
-        problem: problemOf(object.service),
-        count: decider.tally.count(object.name),
-        provenTaint: decider.firstTaints.provenTaint(object.service),
-        now: rfc3339(clock.now()),
-      }),
+    look: () => statusOf,
+    statusNow: ({ status }) => status,
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
     noteStatus: (name, status) => catalog.noteStatus(name, status),
     optional: ['provenTaint'],
   });

@@ -2,7 +2,7 @@ import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { Holds } from '../../holds/holds.ts';
 import type { ObservedNodeHold } from '../../holds/node-hold.ts';
 import { type Condition, conditionOf, type Verdict } from './condition.ts';
-import { ObjectStatusKeeper, type StatusWriteOptions } from './object-status-keeper.ts';
+import { ObjectStatusKeeper, type StatusWriteOptions, statusPath, tellingOfAccepted } from './object-status-keeper.ts';
 
 export type HoldStatusOptions = StatusWriteOptions & {
   holds: Holds;
@@ -13,19 +13,24 @@ export type HoldStatusOptions = StatusWriteOptions & {
 
 type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: Condition<'Accepted'>[] };
 
+const KIND = 'NodeHold';
+
 /** Keeps the status of every NodeHold up to date. */
 export function createHoldStatusKeeper(options: HoldStatusOptions) {
   const { holds, isNode, problemOf, clock } = options;
+  const statusOf = (object: ObservedNodeHold): HoldStatus => ({
+    observedGeneration: object.generation,
+    nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
+    conditions: [conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(clock.now()) })],
+  });
   return new ObjectStatusKeeper({
     ...options,
-    kind: 'NodeHold',
-    plural: 'nodeholds',
+    kind: KIND,
+    path: statusPath('nodeholds'),
     objects: () => holds.objects(),
-    statusOf: (object): HoldStatus => ({
-      observedGeneration: object.generation,
-      nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
-      conditions: [conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(clock.now()) })],
-    }),
+    look: () => statusOf,
+    statusNow: ({ status }) => status,
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
     noteStatus: (name, status) => holds.noteStatus(name, status),
   });
 }

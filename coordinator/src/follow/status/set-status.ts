@@ -1,15 +1,7 @@
 import type { RefusedKey } from '../../decide/labelers/pool-keys.ts';
 import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
+import { type Condition, conditionOf, type Verdict } from './condition.ts';
 import type { PoolTally } from './pool-tally.ts';
-
-type Condition = {
-  type: 'Accepted' | 'Ready';
-  status: 'True' | 'False';
-  reason: string;
-  message: string;
-  lastTransitionTime: string;
-  observedGeneration: number;
-};
 
 /** The status of a NodePoolLabelSet. */
 export type SetStatus = {
@@ -18,7 +10,7 @@ export type SetStatus = {
   nodesLabelled: number;
   nodesInConflict: number;
   refusedKeys: RefusedKey[];
-  conditions: Condition[];
+  conditions: Condition<'Accepted' | 'Ready'>[];
 };
 
 export type SetFacts = {
@@ -38,36 +30,18 @@ const REFUSED_MAX = 20;
 const KEY_LENGTH_MAX = 317;
 const CONFLICTS_SHOWN = 3;
 
-type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
-
 /** What the status should be. A condition that stays as it is keeps its time. */
 export function setStatus(facts: SetFacts): SetStatus {
   const { set, refused, tally, previous, now } = facts;
-  const before = conditionsOf(previous);
-  const condition = (type: Condition['type'], verdict: Verdict): Condition => {
-    const since = before.find((each) => each.type === type && each.status === verdict.status)?.lastTransitionTime;
-    const lastTransitionTime = since ?? now;
-    return { type, ...verdict, lastTransitionTime, observedGeneration: set.generation };
-  };
+  const about = { object: { generation: set.generation, status: previous }, now };
   return {
     observedGeneration: set.generation,
     nodesMatched: tally.matched,
     nodesLabelled: tally.labelled,
     nodesInConflict: tally.conflicts.length,
     refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
-    conditions: [condition('Accepted', accepted(facts)), condition('Ready', ready(facts))],
+    conditions: [conditionOf('Accepted', accepted(facts), about), conditionOf('Ready', ready(facts), about)],
   };
-}
-
-type Unchecked<T> = { [K in keyof T]?: unknown };
-
-function conditionsOf(status: unknown): { type: unknown; status: unknown; lastTransitionTime: string | undefined }[] {
-  const { conditions } = (status ?? {}) as Unchecked<SetStatus>;
-  const given: (Unchecked<Condition> | null)[] = Array.isArray(conditions) ? conditions : [];
-  return given.map((each) => {
-    const { lastTransitionTime: time } = each ?? {};
-    return { type: each?.type, status: each?.status, lastTransitionTime: typeof time === 'string' ? time : undefined };
-  });
 }
 
 function accepted({ set, overruledBy, refused }: SetFacts): Verdict {

@@ -1,0 +1,185 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { type KubeClient, mayBeGone, type WriteFence } from '../../kube/client.ts';
+import type { EventNews, EventSubject } from '../events/event-news.ts';
+import { type Condition, conditionsIn } from './condition.ts';
+
+export type StatusWriteOptions = {
+  client: Pick<KubeClient, 'request'>;
+  fence: WriteFence;
+  record: (news: EventNews) => void;
+  clock: Clock;
+  logger: Logger;
+};
+
+type KeptObject = { uid: string; name: string };
+
+/** What people are told about an object by an Event: once, and again when it is about something else. */
+export type Telling = {
+  about: unknown;
+  /** What the status as it is was about. */
+  shown: unknown;
+  news: EventNews | undefined;
+  /** Told only to those who were told of something else. */
+  isAllClear: boolean;
+};
+
+export type ObjectStatusOptions<T extends KeptObject, S> = StatusWriteOptions & {
+  kind: string;
+  /** Of the object's status, at the API server. */
+  path: (object: T) => string;
+  objects: () => readonly T[];
+  /** Begins a look at all objects. What it returns makes the status that one should have. */
+  look: () => (object: T) => S;
+  /** The status that the object has. Others may have written it, in any form. */
+  statusNow: (object: T) => unknown;
+  tellingOf: (object: T, status: S) => Telling | undefined;
+  /** It was written. */
+  noteStatus: (name: string, status: S) => void;
+  /** Fields of the status that need not be there. */
+  optional?: readonly string[];
+};
+
+/** Somewhat less than the second between two ticks, of which one may come early. */
+const LOOK_MS = 900;
+/** A look takes at most this share of the time. */
+const SHARE = 0.05;
+const TIMEOUT_MS = 10_000;
+/** A status that could not be written is tried again after so long, another status as well, and later and later. */
+const RETRY_MS = 10_000;
+export const RETRY_MAX_MS = 300_000;
+
+/** Keeps the status of every object of a kind up to date, and tells of those of which there is something to tell. */
+export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
+  readonly #options: ObjectStatusOptions<T, S>;
+  #notBeforeMs = 0;
+  #underWay: Promise<void> = Promise.resolve();
+  #isBusy = false;
+  /** When those that could not be written are due again, and how long that is from the last try, by uid. */
+  readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
+  /** Whether the log tells of those that fail. */
+  #isLogged = false;
+  /** What was told of each, by uid. */
+  readonly #told = new Map<string, unknown>();
+
+  constructor(options: ObjectStatusOptions<T, S>) {
+    this.#options = options;
+  }
+
+  /** To be called often while this replica leads. Looks when it is time, and writes what differs. Never throws. */
+  tick(): Promise<void> {
+    if (!this.#isBusy) this.#underWay = this.#tick();
+    return this.#underWay;
+  }
+
+  /** Resolves when no request is under way. */
+  settled(): Promise<void> {
+    return this.#underWay;
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, fence, kind, logger } = this.#options;
+    const startedMs = clock.monotonic();
+    if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
+    this.#isBusy = true;
+    try {
+      const due = this.#look();
+      this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
+      for (const { object, status } of due) await this.#write(object, status);
+    } catch (err) {
+      logger.error({ kind, err }, 'Failed to look at the objects of a kind');
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Objects whose status is not what it should be. What is told of them does not wait for it. */
+  #look(): { object: T; status: S }[] {
+    const { objects: all, look, statusNow, kind, clock, logger } = this.#options;
+    const objects = all();
+    const uids = new Set(objects.map(({ uid }) => uid));
+    for (const known of [this.#failed, this.#told])
+      for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
+    const statusOf = look();
+    return objects.flatMap((object) => {
+      try {
+        const status = statusOf(object);
+        this.#tell(object, status);
+        const isDue = clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
+        return isDue && !isDeepStrictEqual(statusNow(object), status) ? [{ object, status }] : [];
+      } catch (err) {
+        logger.error({ kind, name: object.name, err }, 'Failed to look at an object');
+        return [];
+      }
+    });
+  }
+
+  async #write(object: T, status: S): Promise<void> {
+    const { client, fence, path, kind, statusNow, noteStatus, optional = [], clock, logger } = this.#options;
+    const { uid, name } = object;
+    const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
+    if (timeoutMs <= 0) return;
+    // A merge patch leaves what it does not name.
+    const gone = statusNow(object) === undefined ? [] : optional.filter((field) => !(field in status));
+    try {
+      await client.request({
+        method: 'PATCH',
+        path: path(object),
+        body: { metadata: { uid }, status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) } },
+        contentType: 'application/merge-patch+json',
+        timeoutMs,
+      });
+      this.#failed.delete(uid);
+      noteStatus(name, status);
+    } catch (err) {
+      const before = this.#failed.get(uid)?.delayMs;
+      const delayMs = before === undefined ? RETRY_MS : Math.min(RETRY_MAX_MS, before * 2);
+      if (this.#failed.size === 0) this.#isLogged = false;
+      // The first is news, but for one that is gone. With a CRD that has no status, all fail, and fail again.
+      const isNews = !this.#isLogged && (before !== undefined || !mayBeGone(err));
+      this.#isLogged ||= isNews;
+      this.#failed.set(uid, { dueMs: clock.monotonic() + delayMs, delayMs });
+      logger[isNews ? 'warn' : 'debug']({ kind, name, err, delayMs }, 'Failed to write the status of an object');
+    }
+  }
+
+  #tell(object: T, status: S): void {
+    const { tellingOf, record } = this.#options;
+    const telling = tellingOf(object, status);
+    if (!telling) return;
+    const { about, shown, news, isAllClear } = telling;
+    const wasTold = this.#told.has(object.uid);
+    const before = wasTold ? this.#told.get(object.uid) : shown;
+    this.#told.set(object.uid, about);
+    if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) record(news);
+  }
+}
+
+type AcceptedObject = KeptObject & { status: unknown };
+
+/** Tells of an object that is not accepted, for each reason, and once when it is again. */
+export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[]) {
+  const accepted = conditions.find(({ type }) => type === 'Accepted');
+  if (!accepted) return undefined;
+  const { status, reason, message } = accepted;
+  const isAllClear = status !== 'False';
+  const shown = conditionsIn(object.status).find((each) => each?.type === 'Accepted')?.message;
+  const news: EventNews = {
+    subject: subjectOf(kind, object),
+    type: isAllClear ? 'Normal' : 'Warning',
+    reason,
+    message,
+  };
+  return { about: message, shown, news, isAllClear };
+}
+
+/** What Events about an object of rollcall's own group are attached to. */
+export function subjectOf(kind: string, { name, uid }: KeptObject): EventSubject {
+  return { apiVersion: 'rollcall.dev/v1alpha1', kind, name, uid };
+}
+
+/** Of the status of an object of rollcall's own group. */
+export function statusPath(plural: string): (object: KeptObject) => string {
+  return ({ name }) => `/apis/rollcall.dev/v1alpha1/${plural}/${name}/status`;
+}
