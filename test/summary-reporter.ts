@@ -11,6 +11,19 @@ type Timed = { name: string; ms: number };
  * print. Writes the files with failures to the file that the environment names as `ROLLCALL_FAILED_FILES`, one a line.
  */
 export default class SummaryReporter implements Reporter {
+  /** From the first file of a project to its last. */
+  readonly #spans = new Map<string, { fromMs: number; toMs: number }>();
+
+  onTestModuleStart({ project }: TestModule): void {
+    const nowMs = performance.now();
+    if (!this.#spans.has(project.name)) this.#spans.set(project.name, { fromMs: nowMs, toMs: nowMs });
+  }
+
+  onTestModuleEnd({ project }: TestModule): void {
+    const span = this.#spans.get(project.name);
+    if (span) span.toMs = performance.now();
+  }
+
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const count = { passed: 0, failed: errors.length, skipped: 0, pending: 0 };
     const files: Timed[] = [];
@@ -34,7 +47,9 @@ export default class SummaryReporter implements Reporter {
     // biome-ignore lint/style/noProcessEnv: a reporter has no other way to be told
     const list = process.env['ROLLCALL_FAILED_FILES'];
     if (list !== undefined) writeFileSync(list, fileList(failed, errors));
-    const slowest = slowestOf('files, with what they set up', files) + slowestOf('tests', tests);
+    const projects = [...this.#spans].map(([name, { fromMs, toMs }]) => ({ name, ms: toMs - fromMs }));
+    const slowest =
+      slowestOf('projects', projects) + slowestOf('files, with what they set up', files) + slowestOf('tests', tests);
     const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : '';
     const summary = `${count.passed} passed, ${count.failed} failed${skipped}\n`;
     const failures = failed.length > 0 ? `Failed:\n${failed.map((name) => `  ${name}\n`).join('')}\n` : '';
