@@ -48,6 +48,8 @@ const SHARE = 0.05;
 const TIMEOUT_MS = 10_000;
 /** A status that could not be written is tried again after so long, another status as well, and later and later. */
 const RETRY_MS = 10_000;
+/** How late the watch may tell that an object is gone. */
+const GONE_MS = 1000;
 export const RETRY_MAX_MS = 300_000;
 
 /** Keeps the status of every object of a kind up to date, and tells of those of which there is something to tell. */
@@ -134,10 +136,11 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
       noteStatus(name, status);
     } catch (err) {
       const before = this.#failed.get(uid)?.delayMs;
-      const delayMs = before === undefined ? RETRY_MS : Math.min(RETRY_MAX_MS, before * 2);
+      const isGone = before === undefined && mayBeGone(err);
+      const delayMs = isGone ? GONE_MS : Math.min(RETRY_MAX_MS, Math.max(RETRY_MS, 2 * (before ?? 0)));
       if (this.#failed.size === 0) this.#isLogged = false;
       // The first is news, but for one that is gone. With a CRD that has no status, all fail, and fail again.
-      const isNews = !this.#isLogged && (before !== undefined || !mayBeGone(err));
+      const isNews = !this.#isLogged && !isGone;
       this.#isLogged ||= isNews;
       this.#failed.set(uid, { dueMs: clock.monotonic() + delayMs, delayMs });
       logger[isNews ? 'warn' : 'debug']({ kind, name, err, delayMs }, 'Failed to write the status of an object');
