@@ -1,3 +1,6 @@
+import { clean } from './text/clean.ts';
+import { Page, type Terminal } from './text/page.ts';
+
 /** What the program ends with; scripts go by it. */
 export const EXIT = {
   /** What was asked about is as it should be. */
@@ -21,4 +24,9 @@ export class CommandFailure extends Error {
     this.cure = cure;
     this.exitCode = options.exitCode ?? EXIT.unknown;
   }
+}
+
+/** What a person reads of it. */
+export function failureText({ message, cure }: CommandFailure, terminal: Terminal): string {
+  return new Page(terminal).line(`${clean(message)}.`, { tone: 'bad' }).cure(clean(cure)).text;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import path from 'node:path';
 import { CommanderError } from 'commander';
-import { CommandFailure, EXIT } from './failure.ts';
+import { CommandFailure, EXIT, failureText } from './failure.ts';
 import { createProgram } from './program.ts';
 import { clean } from './text/clean.ts';
 import { Page, type Terminal } from './text/page.ts';
@@ -34,16 +34,15 @@ try {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  const page = new Page({
+  const onError: Terminal = {
     columns: stderr.isTTY ? stderr.columns : undefined,
     colors: terminal.colors && stderr.isTTY,
-  });
+  };
   if (error instanceof CommandFailure) {
-    page.line(`${clean(error.message)}.`, { tone: 'bad' }).cure(clean(error.cure));
-    stderr.write(page.text);
+    stderr.write(failureText(error, onError));
     return error.exitCode;
   }
-  page.line(clean(error instanceof Error ? (error.stack ?? error.message) : String(error)), { tone: 'bad' });
-  stderr.write(page.text);
+  const text = clean(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  stderr.write(new Page(onError).line(text, { tone: 'bad' }).text);
   return EXIT.unknown;
 }

@@ -1,8 +1,10 @@
 import type { KubeConfig } from '@kubernetes/client-node';
+import type { ReplicaDocument } from '@rollcall/common/console.ts';
 import { stringify } from 'yaml';
 import { type Console, openConsole } from './cluster/console.ts';
 import { KubeApi } from './cluster/kube-api.ts';
 import { loadKubeConfig } from './cluster/kube-config.ts';
+import { CommandFailure } from './failure.ts';
 import type { Terminal } from './text/page.ts';
 
 /** Flags that every command has. */
@@ -59,4 +61,12 @@ export function printedFor({ flags, print }: Surroundings, document: unknown): b
   if (flags.output !== 'json' && flags.output !== 'yaml') return false;
   print(flags.output === 'json' ? `${JSON.stringify(document, null, 2)}\n` : stringify(document, { lineWidth: 0 }));
   return true;
+}
+
+/** Only the leader hears agents. Throws where another replica answered. */
+export function mustLead({ leading, leader }: ReplicaDocument): void {
+  if (leading) return;
+  const logs = 'kubectl -n rollcall logs -l app.kubernetes.io/component=coordinator --tail=20';
+  const cure = leader === undefined ? `nobody is known to lead; see why: ${logs}` : `ask ${leader}, which leads`;
+  throw new CommandFailure('It cannot be told: the replica that answered does not lead', cure);
 }

@@ -78,6 +78,7 @@ function evidence(change: Partial<Evidence> = {}): Evidence {
     agent: { value: workload('rollcall-agent') },
     pods: { value: [pod('c-1', 'coordinator'), pod('c-2', 'coordinator'), pod('a-1', 'agent')] },
     config: { value: { servicesAllowedPrefixes: ['service.rollcall.dev/'] } },
+    lease: { value: { spec: { holderIdentity: 'c-1_x', renewTime: '2027-03-01T11:59:55Z' } } },
     ca: { value: { metadata: { name: 'ca' }, data: { 'ca.crt': CA } } },
     policies: { value: [FENCE] },
     bindings: { value: [BINDING] },
@@ -156,7 +157,7 @@ describe('check', () => {
     [
       'no right on a subresource',
       { may: async ({ subresource }: Right) => ({ value: subresource !== 'status' }) },
-      /fail: The coordinator's account may not patch nodepoollabelsets.labels.banzaicloud.io\/status/,
+      /fail: The coordinator's account may not patch nodes\/status, patch nodepoollabelsets.labels.banzaicloud.io\/status and /,
     ],
     [
       'a NetworkPolicy in the way',
@@ -200,7 +201,32 @@ describe('check', () => {
     [
       'taints that Karpenter does not know',
       { config: gate, karpenterPools: { value: [{ metadata: { name: 'default' } }] } },
-      /warn: Karpenter's 1 NodePool default do not list gitpod.io\/ws-daemon-not-ready/,
+      /warn: 1 NodePool of Karpenter does not list gitpod.io\/ws-daemon-not-ready: default/,
+    ],
+    [
+      'a Lease that nobody renews',
+      { lease: { value: { spec: { holderIdentity: 'c-1_x', renewTime: '2027-03-01T11:55:00Z' } } } },
+      /fail: No coordinator leads in rollcall: c-1_x last renewed the Lease 5m ago/,
+    ],
+    ['a Lease that nobody took', { lease: gone }, /fail: No coordinator leads in rollcall: the Lease has no holder/],
+    [
+      'pods of a service where the coordinator may not watch',
+      {
+        nodeServices: { value: [{ metadata: { name: 'ebs' }, spec: { pods: { namespace: 'drivers' } } }] },
+        may: async ({ namespace }: Right) => ({ value: namespace !== 'drivers' }),
+      },
+      /fail: The coordinator's account may not list pods in drivers and watch pods in drivers, where pods of/,
+    ],
+    [
+      'a NetworkPolicy in the way that selects by expressions',
+      {
+        networkPolicies: policyOf('deny', {
+          podSelector: {
+            matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'In', values: ['coordinator'] }],
+          },
+        }),
+      },
+      /fail: NetworkPolicies let no reports through/,
     ],
     ['what may not be read', { nodes: forbidden }, /warn: Something could not be checked: nodes is forbidden/],
   ])('finds %s', async (_what, change, expected) => {
@@ -225,6 +251,47 @@ describe('check', () => {
             ]),
           ],
         },
+      },
+    ],
+    [
+      'taints that cluster-autoscaler knows by a prefix',
+      { config: gate, workloads: { value: [autoscaler(['--startup-taint-prefix=gitpod.io/'])] } },
+    ],
+    [
+      'taints that Karpenter expects others to take off',
+      {
+        nodeServices: {
+          value: [
+            {
+              metadata: { name: 'a' },
+              spec: { publish: { taint: { key: 'readiness.k8s.io/a', effect: 'NoSchedule' } } },
+            },
+          ],
+        },
+        karpenterPools: { value: [{ metadata: { name: 'default' } }] },
+      },
+    ],
+    [
+      'a certificate that somebody else keeps',
+      {
+        config: { value: { servicesAllowedPrefixes: ['service.rollcall.dev/'], tlsCertFile: '/tls.crt' } },
+        ca: gone,
+        may: async ({ resource }: Right) => ({ value: resource !== 'secrets' && resource !== 'configmaps' }),
+      },
+    ],
+    [
+      'a Lease of another name',
+      {
+        config: { value: { servicesAllowedPrefixes: ['service.rollcall.dev/'], leaseName: 'mine' } },
+        may: async ({ resource, name }: Right) => ({ value: resource !== 'leases' || name === 'mine' }),
+      },
+    ],
+    [
+      'a NetworkPolicy of all pods but these',
+      {
+        networkPolicies: policyOf('other', {
+          podSelector: { matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'DoesNotExist' }] },
+        }),
       },
     ],
     [

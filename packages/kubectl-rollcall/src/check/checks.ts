@@ -12,16 +12,17 @@ import {
   agentsRun,
   agentsTolerate,
   certificates,
-  coordinatorRights,
   gitpodNamespace,
   isInstalled,
-  networkOpen,
   nodeServicesAccepted,
   oneConfiguration,
   oneVersion,
   policiesAgree,
   policiesBound,
+  someoneLeads,
 } from './installation-checks.ts';
+import { networkOpen } from './network-checks.ts';
+import { coordinatorRights } from './rights-checks.ts';
 
 /** Of a cluster that has no rollcall yet. */
 export const PRE_CHECKS: readonly Check[] = [
@@ -38,6 +39,7 @@ export const PRE_CHECKS: readonly Check[] = [
 /** Of an installation. */
 export const CHECKS: readonly Check[] = [
   isInstalled,
+  someoneLeads,
   apiServerVersion,
   admissionPolicies,
   agentsRun,

@@ -79,6 +79,8 @@ function taintsOf({ config, nodeServices }: Evidence): string[] {
 
 /** `startup-taint.…` and `status-taint.…` are known to cluster-autoscaler by their prefix. */
 const KNOWN_TO_AUTOSCALER = /^(startup-taint|status-taint|ignore-taint)\.cluster-autoscaler\.kubernetes\.io\//;
+/** Karpenter expects others to take these off. */
+const KNOWN_TO_KARPENTER = 'readiness.k8s.io/';
 
 export const clusterAutoscaler: Check = (evidence) => {
   const autoscaler = known(evidence.workloads).find(({ spec }) =>
@@ -92,7 +94,12 @@ export const clusterAutoscaler: Check = (evidence) => {
     ...args,
     ...((container as { command?: string[] }).command ?? []),
   ]);
-  const missing = taints.filter((key) => !declared.some((arg) => arg.endsWith(`-taint=${key}`)));
+  const isDeclared = (key: string) =>
+    declared.some((arg) => {
+      const [, flag, value = ''] = /^--?([a-z]+-taint(?:-prefix)?)=(.+)$/.exec(arg) ?? [];
+      return flag?.endsWith('-prefix') ? key.startsWith(value) : value === key;
+    });
+  const missing = taints.filter((key) => !isDeclared(key));
   if (missing.length === 0)
     return {
       well: `cluster-autoscaler (${metadata.namespace}/${metadata.name}) knows every taint that rollcall writes`,
@@ -105,13 +112,14 @@ export const clusterAutoscaler: Check = (evidence) => {
 export const karpenter: Check = (evidence) => {
   const pools = orWhenMissing(evidence.karpenterPools, []);
   if (pools.length === 0) return { well: 'Karpenter has no NodePools here' };
-  const taints = taintsOf(evidence);
+  const taints = taintsOf(evidence).filter((key) => !key.startsWith(KNOWN_TO_KARPENTER));
   const findings = taints.flatMap((key): Finding[] => {
     const without = pools.filter(
       ({ spec }) => !spec?.template?.spec?.startupTaints?.some((taint) => taint.key === key),
     );
     if (without.length === 0) return [];
-    const text = `Karpenter's ${count(without.length, 'NodePool')} ${listed(without.map(({ metadata }) => metadata.name))} do not list ${key}`;
+    const names = listed(without.map(({ metadata }) => metadata.name));
+    const text = `${count(without.length, 'NodePool')} of Karpenter ${without.length === 1 ? 'does' : 'do'} not list ${key}: ${names}`;
     return [
       {
         severity: 'warn',
@@ -120,7 +128,7 @@ export const karpenter: Check = (evidence) => {
       },
     ];
   });
-  return result(findings, `Karpenter's ${count(pools.length, 'NodePool')} list every taint that rollcall writes`);
+  return result(findings, `Karpenter knows every taint that rollcall writes (${count(pools.length, 'NodePool')})`);
 };
 
 /** Programs that write keys which rollcall decides as well: by their image. */

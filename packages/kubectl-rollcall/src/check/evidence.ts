@@ -1,6 +1,6 @@
-import { parse } from 'yaml';
 import { type KubeApi, KubeApiError } from '../cluster/kube-api.ts';
-import { unreachable } from '../cluster/leader.ts';
+import { type Lease, leaseNameOf, leasePath, unreachable } from '../cluster/leader.ts';
+import { readConfig } from '../cluster/read-config.ts';
 import type {
   ConfigMap,
   NetworkPolicy,
@@ -45,6 +45,8 @@ export type Right = {
   namespace?: string;
 };
 
+export const COMPONENT = 'app.kubernetes.io/component';
+
 export type Evidence = {
   namespace: string;
   nowMs: number;
@@ -59,6 +61,7 @@ export type Evidence = {
   /** In rollcall's namespace. */
   pods: Read<PodObject[]>;
   config: Read<Record<string, unknown>>;
+  lease: Read<Lease>;
   ca: Read<ConfigMap>;
   policies: Read<Policy[]>;
   bindings: Read<PolicyBinding[]>;
@@ -93,12 +96,12 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     deployments: list<Workload>('/apis/apps/v1/deployments'),
     daemonSets: list<Workload>('/apis/apps/v1/daemonsets'),
     pods: list<PodObject>(`/api/v1/${inNamespace}/pods`),
-    config: read(async () =>
-      configOf(await kube.get<ConfigMap>(`/api/v1/${inNamespace}/configmaps/rollcall-coordinator`)),
-    ),
+    config: read(() => readConfig(kube, namespace)),
     ca: get<ConfigMap>(`/api/v1/${inNamespace}/configmaps/rollcall-coordinator-ca`),
   });
+  const leaseName = leaseNameOf('value' in first.config ? first.config.value : {});
   const second = await together({
+    lease: get<Lease>(leasePath(namespace, leaseName)),
     coordinator: get<Workload>(`/apis/apps/v1/${inNamespace}/deployments/rollcall-coordinator`),
     agent: get<Workload>(`/apis/apps/v1/${inNamespace}/daemonsets/rollcall-agent`),
     policies: list<Policy>(`${ADMISSION}/validatingadmissionpolicies`),
@@ -131,6 +134,13 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
   };
 }
 
+/** Pods of `agent` or `coordinator` that nobody deletes. */
+export function podsOf({ pods }: Pick<Evidence, 'pods'>, component: string): PodObject[] {
+  return known(pods).filter(
+    ({ metadata }) => metadata.labels?.[COMPONENT] === component && metadata.deletionTimestamp === undefined,
+  );
+}
+
 type Settled<T> = { [K in keyof T]: Awaited<T[K]> };
 
 /** What each of these comes to, by its name. */
@@ -147,11 +157,6 @@ async function read<T>(work: () => Promise<T>): Promise<Read<T>> {
       return { missing: error.status === 404, problem: error.message };
     throw unreachable(error);
   }
-}
-
-function configOf({ data }: ConfigMap): Record<string, unknown> {
-  const config: unknown = parse(data?.['coordinator.yaml'] ?? '');
-  return config !== null && typeof config === 'object' ? (config as Record<string, unknown>) : {};
 }
 
 async function review(kube: KubeApi, right: Right, user: string | undefined): Promise<boolean> {

@@ -1,13 +1,11 @@
 import { X509Certificate } from 'node:crypto';
+import { leadershipProblem } from '../cluster/leader.ts';
 import type { Finding } from '../findings.ts';
 import { count, isOrAre, listed } from '../text/count.ts';
 import { duration } from '../text/duration.ts';
 import { type Check, result } from './check.ts';
-import { missingRights } from './cluster-checks.ts';
-import { type Evidence, known, orWhenMissing, type Right } from './evidence.ts';
-import type { NetworkPolicy, PodObject, Taint, Toleration, Workload } from './objects.ts';
-
-const COMPONENT = 'app.kubernetes.io/component';
+import { COMPONENT, known, orWhenMissing, podsOf } from './evidence.ts';
+import type { PodObject, Taint, Toleration, Workload } from './objects.ts';
 
 /** Whether rollcall is where it is looked for. */
 export const isInstalled: Check = ({ coordinator, agent, namespace }) => {
@@ -32,6 +30,13 @@ export const isInstalled: Check = ({ coordinator, agent, namespace }) => {
       },
     ],
   };
+};
+
+/** Standbys are ready, too. */
+export const someoneLeads: Check = ({ coordinator, lease, namespace, nowMs }) => {
+  known(coordinator);
+  const problem = leadershipProblem(orWhenMissing(lease, {}), namespace, nowMs);
+  return problem ? { findings: [{ severity: 'fail', ...problem }] } : { well: 'a coordinator leads' };
 };
 
 export const agentsRun: Check = ({ agent, namespace }) => {
@@ -72,12 +77,6 @@ function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, 
 const isReady = ({ status }: PodObject) =>
   status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
 
-function podsOf({ pods }: Evidence, component: string): PodObject[] {
-  return known(pods).filter(
-    ({ metadata }) => metadata.labels?.[COMPONENT] === component && metadata.deletionTimestamp === undefined,
-  );
-}
-
 export const oneConfiguration: Check = (evidence) => {
   const kinds = new Map<string, string[]>();
   for (const { metadata, spec } of podsOf(evidence, 'coordinator').filter(isReady)) {
@@ -114,50 +113,6 @@ export const oneVersion: Check = (evidence) => {
     findings.push({ severity: 'warn', text, cure: 'finish the upgrade: helm upgrade both together' });
   }
   return result(findings, `all agents are of ${wanted}`);
-};
-
-export const coordinatorRights: Check = async ({ may, namespace, config, crds, nodeServices }) => {
-  const { evict, servicesConditions } = orWhenMissing<Record<string, unknown>>(config, {});
-  const has = (crd: string) => orWhenMissing(crds, []).includes(crd);
-  const all = (verbs: readonly string[], right: Omit<Right, 'verb'>) => verbs.map((verb) => ({ verb, ...right }));
-  const own = ['get', 'list', 'watch', 'create', 'patch'];
-  const rights: Right[] = [
-    ...all(['get', 'list', 'watch', 'patch'], { group: '', resource: 'nodes' }),
-    ...all(['list', 'watch'], { group: '', resource: 'pods', namespace }),
-    ...all(['create', 'patch'], { group: '', resource: 'events', namespace: 'default' }),
-    ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
-    ...all(own, { group: 'coordination.k8s.io', resource: 'leases', name: 'rollcall-coordinator', namespace }),
-    ...all(own, { group: '', resource: 'configmaps', name: 'rollcall-coordinator-ca', namespace }),
-    ...(evict === true ? all(['create'], { group: '', resource: 'pods', subresource: 'eviction' }) : []),
-    ...(has('nodepoollabelsets.labels.banzaicloud.io')
-      ? [
-          ...all(['list', 'watch'], { group: 'labels.banzaicloud.io', resource: 'nodepoollabelsets' }),
-          ...all(['patch'], { group: 'labels.banzaicloud.io', resource: 'nodepoollabelsets', subresource: 'status' }),
-        ]
-      : []),
-    ...('value' in nodeServices
-      ? [
-          ...all(['list', 'watch'], { group: 'rollcall.dev', resource: 'nodeservices' }),
-          ...all(['patch'], { group: 'rollcall.dev', resource: 'nodeservices', subresource: 'status' }),
-          ...(servicesConditions === false
-            ? []
-            : all(['patch'], { group: '', resource: 'nodes', subresource: 'status' })),
-        ]
-      : []),
-  ];
-  const account = `system:serviceaccount:${namespace}:rollcall-coordinator`;
-  const missing = await missingRights(rights, may, account);
-  if (missing.length === 0) return { well: `the coordinator's account has the ${rights.length} rights that it needs` };
-  const text = `The coordinator's account may not ${listed(missing, 8)}`;
-  return {
-    findings: [
-      {
-        severity: 'fail',
-        text,
-        cure: `install its ClusterRole and Role again: helm upgrade, or kubectl apply -f deploy/manifests/install.yaml`,
-      },
-    ],
-  };
 };
 
 export const policiesBound: Check = (evidence) => {
@@ -266,7 +221,7 @@ export const gitpodNamespace: Check = async ({ config, podsWith }) => {
   if (pods.length === 0) {
     const text = "No pod of Gitpod's ws-daemon or registry-facade is in the cluster";
     return {
-      findings: [{ severity: 'warn', text, cure: 'set coordinator.config.gitpod=false where there is no Gitpod' }],
+      findings: [{ severity: 'warn', text, cure: 'set gitpod.enabled=false where there is no Gitpod' }],
     };
   }
   if (namespaces.includes(String(namespace)))
@@ -277,7 +232,7 @@ export const gitpodNamespace: Check = async ({ config, podsWith }) => {
       {
         severity: 'fail',
         text,
-        cure: `set coordinator.config.namespace and agent.config.namespace to ${namespaces[0]}`,
+        cure: `set gitpod.namespace=${namespaces[0]}, and helm upgrade`,
       },
     ],
   };
@@ -293,59 +248,3 @@ export const nodeServicesAccepted: Check = ({ nodeServices }) => {
   });
   return result(findings, `${count(all.length, 'NodeService')}, none of them refused`);
 };
-
-const REPORTS_PORT = 8443;
-
-export const networkOpen: Check = (evidence) => {
-  const policies = known(evidence.networkPolicies);
-  const findings = [
-    ...blocked(policies, podsOf(evidence, 'coordinator'), 'Ingress'),
-    ...blocked(policies, podsOf(evidence, 'agent'), 'Egress'),
-  ];
-  return result(findings, 'no NetworkPolicy is in the way between agents and coordinators');
-};
-
-/** Pods that some policy isolates, and that none opens for reports. */
-function blocked(
-  policies: readonly NetworkPolicy[],
-  pods: readonly PodObject[],
-  direction: 'Ingress' | 'Egress',
-): Finding[] {
-  const [pod] = pods;
-  if (!pod) return [];
-  const isolating = policies.filter((policy) => selectsPod(policy, pod) && typesOf(policy).includes(direction));
-  if (isolating.length === 0) return [];
-  const rules = isolating.flatMap(({ spec }) => (direction === 'Ingress' ? spec?.ingress : spec?.egress) ?? []);
-  const isOpen = rules.some(
-    ({ ports }) => !ports || ports.length === 0 || ports.some(({ port, endPort }) => covers(port, endPort)),
-  );
-  if (isOpen) return [];
-  const whose = direction === 'Ingress' ? 'the coordinators cannot be reached' : 'the agents cannot reach them';
-  const names = listed(isolating.map(({ metadata }) => metadata.name));
-  const text = `NetworkPolicies let no reports through (TCP ${REPORTS_PORT}), so that ${whose}: ${names}`;
-  return [
-    {
-      severity: 'fail',
-      text,
-      cure: 'set networkPolicies.enabled=true, or admit TCP 8443 from the nodes in a policy of your own',
-    },
-  ];
-}
-
-function covers(port: number | string | undefined, endPort: number | undefined): boolean {
-  if (port === undefined || port === 'reports') return true;
-  const from = Number(port);
-  return from <= REPORTS_PORT && REPORTS_PORT <= (endPort ?? from);
-}
-
-function selectsPod({ spec }: NetworkPolicy, { metadata }: PodObject): boolean {
-  const { matchLabels = {}, matchExpressions = [] } = spec?.podSelector ?? {};
-  return (
-    matchExpressions.length === 0 &&
-    Object.entries(matchLabels).every(([key, value]) => metadata.labels?.[key] === value)
-  );
-}
-
-function typesOf({ spec }: NetworkPolicy): string[] {
-  return spec?.policyTypes ?? (spec?.egress ? ['Ingress', 'Egress'] : ['Ingress']);
-}

@@ -48,19 +48,21 @@ type Condition = { type: string; status: string; reason?: string; message?: stri
 
 export type NodeService = {
   metadata: Metadata;
-  spec?: { publish?: { taint?: Taint } };
+  spec?: { pods?: { namespace?: string }; publish?: { taint?: Taint } };
   status?: { conditions?: Condition[] };
 };
 
 export type NetworkPolicy = {
   metadata: Metadata;
   spec?: {
-    podSelector?: { matchLabels?: Record<string, string>; matchExpressions?: unknown[] };
+    podSelector?: { matchLabels?: Record<string, string>; matchExpressions?: Requirement[] };
     policyTypes?: string[];
     ingress?: NetworkRule[];
     egress?: NetworkRule[];
   };
 };
+
+export type Requirement = { key: string; operator: string; values?: string[] };
 
 type NetworkRule = { ports?: { port?: number | string; endPort?: number; protocol?: string }[] };
 

@@ -1,4 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
+import { describeError } from '@rollcall/common/coded-error.ts';
 import { CommandFailure } from '../failure.ts';
 import { exchange } from './exchange.ts';
 import { KubeApi, KubeApiError } from './kube-api.ts';
@@ -64,11 +65,12 @@ function consoleAt({ url, close }: Forwarded, problem: () => string | undefined)
       const asked = body === undefined ? undefined : JSON.stringify(body);
       answer = await exchange(new URL(`${url}${path}`), { method, agent: false, timeoutMs: TIMEOUT_MS, body: asked });
     } catch (cause) {
-      const reason = problem() ?? (cause instanceof Error ? cause.message : String(cause));
+      const reason = problem() ?? describeError(cause);
       throw new CommandFailure(`The console does not answer: ${reason}`, consoleCure(reason), { cause });
     }
-    if (answer.status === 404) return undefined;
-    if (answer.status === 200) return JSON.parse(answer.text) as T;
+    // An older coordinator knows no POST.
+    if (answer.status === 404 || answer.status === 405) return undefined;
+    if (answer.status === 200) return parsed<T>(answer.text);
     throw new CommandFailure(
       `The console answered ${answer.status}: ${detailOf(answer.text)}`,
       'try again in a moment',
@@ -79,11 +81,20 @@ function consoleAt({ url, close }: Forwarded, problem: () => string | undefined)
     get: (path) => ask('GET', path),
     post: async <T>(path: string, body: unknown) => {
       const document = await ask<T>('POST', path, body);
-      if (document === undefined) throw new CommandFailure('The coordinator is too old for this', 'update it');
+      if (document === undefined)
+        throw new CommandFailure('This coordinator is too old for it', 'update rollcall: helm upgrade');
       return document;
     },
     close,
   };
+}
+
+function parsed<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch (cause) {
+    throw new CommandFailure('What answers is no console of rollcall', 'check --console-url', { cause });
+  }
 }
 
 function consoleCure(reason: string): string {

@@ -1,8 +1,10 @@
+import { describeError } from '@rollcall/common/coded-error.ts';
 import { CommandFailure } from '../failure.ts';
 import { duration } from '../text/duration.ts';
 import { type KubeApi, KubeApiError } from './kube-api.ts';
+import { readConfig } from './read-config.ts';
 
-type Lease = {
+export type Lease = {
   spec?: { holderIdentity?: string; leaseDurationSeconds?: number; renewTime?: string };
 };
 
@@ -13,36 +15,65 @@ const LEASE = 'rollcall-coordinator';
 /** The pod that leads, by the Lease. Throws a CommandFailure that says why there is none. */
 export async function findLeader(kube: KubeApi, namespace: string, nowMs: number): Promise<Leader> {
   const lease = await readLease(kube, namespace);
-  const { holderIdentity = '', leaseDurationSeconds = 15, renewTime } = lease.spec ?? {};
-  const logs = `kubectl -n ${namespace} logs -l app.kubernetes.io/component=coordinator --tail=20`;
-  if (holderIdentity === '') {
-    throw new CommandFailure(`No coordinator leads in ${namespace}: the Lease has no holder`, `see why: ${logs}`);
-  }
+  const problem = leadershipProblem(lease, namespace, nowMs);
+  if (problem) throw new CommandFailure(problem.text, problem.cure);
+  return { pod: lease.spec?.holderIdentity?.replace(/_[^_]*$/, '') ?? '', namespace };
+}
+
+/** Why nobody leads by this Lease, and where to look; `undefined` where somebody does. */
+export function leadershipProblem(
+  { spec = {} }: Lease,
+  namespace: string,
+  nowMs: number,
+): { text: string; cure: string } | undefined {
+  const { holderIdentity = '', leaseDurationSeconds = 15, renewTime } = spec;
+  const cure = `see why: kubectl -n ${namespace} logs -l app.kubernetes.io/component=coordinator --tail=20`;
+  if (holderIdentity === '') return { text: `No coordinator leads in ${namespace}: the Lease has no holder`, cure };
   const silentMs = renewTime === undefined ? 0 : nowMs - Date.parse(renewTime);
   // Twice as long, as clocks differ.
-  if (silentMs > 2000 * leaseDurationSeconds) {
-    const message = `No coordinator leads in ${namespace}: ${holderIdentity} last renewed the Lease ${duration(silentMs)} ago`;
-    throw new CommandFailure(message, `see why: ${logs}`);
-  }
-  return { pod: holderIdentity.replace(/_[^_]*$/, ''), namespace };
+  if (silentMs <= 2000 * leaseDurationSeconds) return undefined;
+  const text = `No coordinator leads in ${namespace}: ${holderIdentity} last renewed the Lease ${duration(silentMs)} ago`;
+  return { text, cure };
+}
+
+/** By the configuration of the coordinators in this namespace, which may name another Lease. */
+export function leaseNameOf(config: Readonly<Record<string, unknown>>): string {
+  const { leaseName = LEASE } = config;
+  return String(leaseName);
+}
+
+export function leasePath(namespace: string, name: string): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${encodeURIComponent(name)}`;
 }
 
 async function readLease(kube: KubeApi, namespace: string): Promise<Lease> {
   try {
-    return await kube.get<Lease>(
-      `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${LEASE}`,
-    );
+    return await kube.get<Lease>(leasePath(namespace, LEASE));
   } catch (cause) {
-    throw leaseFailure(cause, namespace);
+    const name = cause instanceof KubeApiError && cause.status === 404 ? await otherLease(kube, namespace) : LEASE;
+    if (name === LEASE) throw leaseFailure(cause, namespace);
+    return kube.get<Lease>(leasePath(namespace, name)).catch((again: unknown) => {
+      throw leaseFailure(again, namespace, name);
+    });
   }
 }
 
-function leaseFailure(cause: unknown, namespace: string): CommandFailure {
+/** What may not be read, or is not there, names none. */
+async function otherLease(kube: KubeApi, namespace: string): Promise<string> {
+  try {
+    return leaseNameOf(await readConfig(kube, namespace));
+  } catch (error) {
+    if (error instanceof KubeApiError) return LEASE;
+    throw unreachable(error);
+  }
+}
+
+function leaseFailure(cause: unknown, namespace: string, name = LEASE): CommandFailure {
   if (!(cause instanceof KubeApiError)) return unreachable(cause);
   if (cause.status === 404) {
     const cure =
       'name the namespace that it is installed in with -n, or install it; "check --pre" says whether it can be';
-    return new CommandFailure(`rollcall is not in the namespace ${namespace}: there is no Lease ${LEASE}`, cure, {
+    return new CommandFailure(`rollcall is not in the namespace ${namespace}: there is no Lease ${name}`, cure, {
       cause,
     });
   }
@@ -57,7 +88,7 @@ function leaseFailure(cause: unknown, namespace: string): CommandFailure {
 }
 
 export function unreachable(cause: unknown): CommandFailure {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = describeError(cause);
   return new CommandFailure(
     `The API server cannot be reached: ${reason}`,
     'check --context and --kubeconfig, and the network',

@@ -1,14 +1,17 @@
 import type { AuditDocument } from '@rollcall/common/console.ts';
 import { auditText } from '../audit/audit-text.ts';
+import { completedAudit } from '../cluster/completed.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
-import { printedFor, type Surroundings } from '../surroundings.ts';
+import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
 import { cleanDocument } from '../text/clean.ts';
 
 /** Returns the exit code. */
 export async function audit(surroundings: Surroundings): Promise<number> {
-  const document = await surroundings.withConsole((console) => console.get<AuditDocument>('/v1/audit'));
-  if (!document) throw new CommandFailure('This coordinator keeps no truth ledger', 'update rollcall');
+  const found = await surroundings.withConsole((console) => console.get<AuditDocument>('/v1/audit'));
+  if (!found) throw new CommandFailure('This coordinator keeps no truth ledger', 'update rollcall: helm upgrade');
+  const document = completedAudit(found);
   if (!printedFor(surroundings, document)) {
+    mustLead(document.replica);
     surroundings.print(auditText(cleanDocument(document), surroundings.terminal, surroundings.isWide).text);
   }
   if (!document.replica.leading) return EXIT.unknown;

@@ -1,15 +1,21 @@
 import type { DiffDocument } from '@rollcall/common/console.ts';
+import { completedDiff } from '../cluster/completed.ts';
 import { diffText } from '../diff/diff-text.ts';
 import { readFiles } from '../diff/read-files.ts';
 import { EXIT } from '../failure.ts';
-import { printedFor, type Surroundings } from '../surroundings.ts';
+import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
 import { cleanDocument } from '../text/clean.ts';
 
 /** As with `kubectl diff`, differences are told by the exit code. Returns it. */
 export async function diff(surroundings: Surroundings, files: readonly string[]): Promise<number> {
   const request = readFiles(files);
-  const document = await surroundings.withConsole((console) => console.post<DiffDocument>('/v1/diff', request));
-  if (!printedFor(surroundings, document)) surroundings.print(diffText(cleanDocument(document), surroundings.terminal));
+  const document = completedDiff(
+    await surroundings.withConsole((console) => console.post<DiffDocument>('/v1/diff', request)),
+  );
+  if (!printedFor(surroundings, document)) {
+    mustLead(document.replica);
+    surroundings.print(diffText(cleanDocument(document), surroundings.terminal));
+  }
   if (!document.replica.leading) return EXIT.unknown;
   return document.nodes.length === 0 && document.problems.length === 0 ? EXIT.ok : EXIT.notSo;
 }

@@ -1,4 +1,5 @@
 import type { NodesDocument } from '@rollcall/common/console.ts';
+import { completedNodes } from '../cluster/completed.ts';
 import type { Console } from '../cluster/console.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { type Status, statusOf } from '../status/status-of.ts';
@@ -26,7 +27,7 @@ function lookOnce({ withConsole }: Surroundings): Promise<Status> {
 async function look(console: Console): Promise<Status> {
   const document = await console.get<NodesDocument>('/v1/nodes');
   if (!document) throw new CommandFailure('What answers is no console of rollcall', 'check --console-url');
-  return statusOf(document);
+  return statusOf(completedNodes(document));
 }
 
 /** Nobody may lead for a while, as after an installation: that is waited for as well. */

@@ -1,12 +1,13 @@
 import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
+import { completedNode, completedSchedule } from '../cluster/completed.ts';
 import { KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
-import { printedFor, type Surroundings } from '../surroundings.ts';
+import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
 import { cleanDocument } from '../text/clean.ts';
-import { listed } from '../text/count.ts';
 import { whyNodeText } from '../why/node-text.ts';
 import type { NodeObject } from '../why/owners.ts';
 import { whyPodText } from '../why/pod-text.ts';
+import { missingCrds, unknownKey } from '../why/unknown-key.ts';
 
 /** `subject`: node/NAME or pod/NAMESPACE/NAME. Returns the exit code. */
 export function why(surroundings: Surroundings, subject: string, key: string | undefined): Promise<number> {
@@ -20,25 +21,19 @@ export function why(surroundings: Surroundings, subject: string, key: string | u
 }
 
 async function whyNode(surroundings: Surroundings, name: string, wanted: string | undefined): Promise<number> {
-  const document = await surroundings.withConsole((console) =>
+  const found = await surroundings.withConsole((console) =>
     console.get<NodeDocument>(`/v1/nodes/${encodeURIComponent(name)}`),
   );
-  if (!document)
+  if (!found)
     throw new CommandFailure(`rollcall knows no node ${name}`, 'kubectl get nodes lists them', {
       exitCode: EXIT.notSo,
     });
+  const document = completedNode(found);
   const key = wanted === undefined ? undefined : document.keys.find((each) => each.key === wanted);
-  if (wanted !== undefined && !key) {
-    const near = document.keys.map((each) => each.key).filter((each) => each.includes(wanted) || sameEnd(each, wanted));
-    const cure =
-      near.length > 0
-        ? `did you mean ${listed(near)}?`
-        : 'somebody else may write it: kubectl get node --show-managed-fields; a NodePoolLabelSet or a NodeService counts only where its CRD is installed and the object is accepted: kubectl get nodeservices,nodepoollabelsets -A';
-    throw new CommandFailure(`Nobody in rollcall decides about ${wanted} on node/${name}`, cure, {
-      exitCode: EXIT.notSo,
-    });
+  if (wanted !== undefined && !key) throw unknownKey(document, wanted, await missingCrds(surroundings.kube));
+  if (printedFor(surroundings, key ? { ...document, keys: [key] } : document)) {
+    return document.replica.leading ? EXIT.ok : EXIT.unknown;
   }
-  if (printedFor(surroundings, key ? { ...document, keys: [key] } : document)) return EXIT.ok;
   const node = await readNode(surroundings, name);
   const shown = cleanDocument(document);
   const shownKey = key && shown.keys[document.keys.indexOf(key)];
@@ -50,10 +45,6 @@ async function whyNode(surroundings: Surroundings, name: string, wanted: string 
   surroundings.print(text);
   if (!document.replica.leading) return EXIT.unknown;
   return isWell ? EXIT.ok : EXIT.notSo;
-}
-
-function sameEnd(a: string, b: string): boolean {
-  return a.split('/').at(-1) === b.split('/').at(-1);
 }
 
 /** Who owns what is worth saying, and no reason to fail. */
@@ -69,12 +60,14 @@ async function readNode(surroundings: Surroundings, name: string): Promise<NodeO
 
 async function whyPod(surroundings: Surroundings, namespace: string, name: string): Promise<number> {
   const path = `/v1/schedule?pod=${encodeURIComponent(`${namespace}/${name}`)}`;
-  const document = await surroundings.withConsole((console) => console.get<ScheduleDocument>(path));
-  if (!document)
+  const found = await surroundings.withConsole((console) => console.get<ScheduleDocument>(path));
+  if (!found)
     throw new CommandFailure(`There is no pod ${namespace}/${name}`, `kubectl -n ${namespace} get pods lists them`, {
       exitCode: EXIT.notSo,
     });
-  if (printedFor(surroundings, document)) return EXIT.ok;
+  const document = completedSchedule(found);
+  if (printedFor(surroundings, document)) return document.replica.leading ? EXIT.ok : EXIT.unknown;
+  mustLead(document.replica);
   const { isWell, text } = whyPodText(cleanDocument(document), surroundings.terminal, surroundings.isWide);
   surroundings.print(text);
   return isWell ? EXIT.ok : EXIT.notSo;

@@ -129,14 +129,14 @@ const KINDS: readonly Kind[] = [
   },
   {
     severity: 'fail',
-    of: ({ contested = NO }) => contested,
+    of: ({ contested }) => contested,
     text: (key, nodes) => `Somebody else goes on changing ${key} on ${nodes}`,
     cure: (node, key) =>
       `kubectl rollcall why node/${node} ${key} names the other; remove it, or take the key away from it`,
   },
   {
     severity: 'fail',
-    of: ({ setAside = NO }) => setAside,
+    of: ({ setAside }) => setAside,
     text: (key, nodes) => `${key} cannot be written on ${nodes}`,
     cure: (node, key) => `kubectl rollcall why node/${node} ${key} says who owns it, or what the API server said`,
   },

@@ -39,14 +39,16 @@ export function statusText(status: Status, terminal: Terminal, isWide: boolean):
     return nodes > 0 ? [`${grouped(nodes)} ${word}`] : [];
   });
   const versions = Object.entries(agentVersions).map(([version, nodes]) => `${version} (${grouped(nodes)})`);
-  const { name = 'unnamed', version = 'of unknown version' } = replica as Partial<typeof replica>;
   page.field(
     'leader',
-    replica.leading ? `${name}, ${version}${replica.dryRun ? ', dry run' : ''}` : (replica.leader ?? 'unknown'),
+    replica.leading
+      ? `${replica.name}, ${replica.version}${replica.dryRun ? ', dry run' : ''}`
+      : (replica.leader ?? 'unknown'),
   );
   page.field('agents', `${states.join(', ') || 'none'}${versions.length > 0 ? `; version ${listed(versions)}` : ''}`);
   page.field('guards', replica.guards.join(', ') || 'none hold');
-  if (isWide) page.field('settings', `gate ${replica.readinessGate}, silent after ${replica.staleAfterSeconds} s`);
+  if (isWide)
+    page.field('settings', `gate ${replica.readinessGate ?? 'unknown'}, silent after ${replica.staleAfterSeconds} s`);
   if (pools.length === 0) page.line().line(`No service is judged on ${count(status.nodes, 'node')}.`);
   else page.line().table(pools, isWide || pools.some(({ heldBack }) => heldBack > 0) ? [...POOLS, HELD_BACK] : POOLS);
   return page.text;

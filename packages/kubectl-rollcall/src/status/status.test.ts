@@ -1,4 +1,6 @@
+import type { NodesDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
+import { completedNodes } from '../cluster/completed.ts';
 import { fleet, replica, summary, TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { widthOf } from '../text/width.ts';
 import { statusOf } from './status-of.ts';
@@ -50,7 +52,8 @@ describe('status', () => {
   test('reads what an older coordinator says', () => {
     const { contested: _contested, setAside: _setAside, agentVersion: _version, ...node } = summary();
     const { name: _name, version: _v, readinessGate: _gate, ...old } = replica();
-    const found = statusOf({ replica: old, nodes: [node] } as unknown as Parameters<typeof statusOf>[0]);
+    const { heldWithdrawals: _held, ...oldest } = old;
+    const found = statusOf(completedNodes({ replica: oldest, nodes: [node] } as unknown as NodesDocument));
     expect(found.holds).toBe(true);
     expect(statusText(found, { columns: 80, colors: false }, true)).toContain('unnamed');
   });

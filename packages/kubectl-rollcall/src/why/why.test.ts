@@ -1,9 +1,11 @@
 import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
+import { failureText } from '../failure.ts';
 import { keyOf, nodePage, READY_LABEL, replica, service, TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { whyNodeText } from './node-text.ts';
 import type { NodeObject } from './owners.ts';
 import { whyPodText } from './pod-text.ts';
+import { unknownKey } from './unknown-key.ts';
 
 const REFUSED = 'tcp 10.0.0.7:8080 refused the connection twice (ECONNREFUSED)';
 const withheld = (reason: string) => keyOf({ stance: 'withhold', onNode: null, reason });
@@ -174,6 +176,22 @@ describe('why', () => {
     const { isWell, text } = whyNodeText(nodePage(), { node, terminal: { columns: 80, colors: false } });
     expect(isWell).toBe(true);
     await expect(text).toMatchFileSnapshot('golden/well-80.txt');
+  });
+
+  test.each(Object.keys(TERMINALS))('unknown-crd, %s: that it is not installed is in the first line', async (width) => {
+    const failure = unknownKey(nodePage(), 'example.com/tier', ['nodepoollabelsets']);
+    const text = failureText(failure, TERMINALS[width] ?? { columns: undefined, colors: false });
+    await expect(text).toMatchFileSnapshot(`golden/unknown-crd-${width}.txt`);
+    expect(failure.message).toContain('the CRD of nodepoollabelsets is not installed');
+    expect(failure.cure).toMatch(/^kubectl apply -f deploy\/crds\/nodepoollabelsets\.yaml, /);
+  });
+
+  test('of a key that nobody decides about names one that is like it, else where to look', () => {
+    const near = unknownKey(nodePage(), 'ws-daemon_ready_ns_default', ['nodeservices']);
+    expect(near).toMatchObject({ cure: `did you mean ${READY_LABEL}?`, exitCode: 1 });
+    const none = unknownKey(nodePage(), 'example.com/tier', []);
+    expect(none.message).toBe('Nobody in rollcall decides about example.com/tier on node/node-7');
+    expect(none.cure).toContain('kubectl get nodeservices,nodepoollabelsets -A -o wide');
   });
 
   test('names who owns a key', () => {

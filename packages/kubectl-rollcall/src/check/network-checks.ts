@@ -1,0 +1,68 @@
+import type { Finding } from '../findings.ts';
+import { listed } from '../text/count.ts';
+import { type Check, result } from './check.ts';
+import { known, podsOf } from './evidence.ts';
+import type { NetworkPolicy, PodObject, Requirement } from './objects.ts';
+
+const REPORTS_PORT = 8443;
+
+export const networkOpen: Check = (evidence) => {
+  const policies = known(evidence.networkPolicies);
+  const findings = [
+    ...blocked(policies, podsOf(evidence, 'coordinator'), 'Ingress'),
+    ...blocked(policies, podsOf(evidence, 'agent'), 'Egress'),
+  ];
+  return result(findings, 'no NetworkPolicy is in the way between agents and coordinators');
+};
+
+/** Pods that some policy isolates, and that none opens for reports. */
+function blocked(
+  policies: readonly NetworkPolicy[],
+  pods: readonly PodObject[],
+  direction: 'Ingress' | 'Egress',
+): Finding[] {
+  const [pod] = pods;
+  if (!pod) return [];
+  const isolating = policies.filter((policy) => selectsPod(policy, pod) && typesOf(policy).includes(direction));
+  if (isolating.length === 0) return [];
+  const rules = isolating.flatMap(({ spec }) => (direction === 'Ingress' ? spec?.ingress : spec?.egress) ?? []);
+  const isOpen = rules.some(
+    ({ ports }) => !ports || ports.length === 0 || ports.some(({ port, endPort }) => covers(port, endPort)),
+  );
+  if (isOpen) return [];
+  const whose = direction === 'Ingress' ? 'the coordinators cannot be reached' : 'the agents cannot reach them';
+  const names = listed(isolating.map(({ metadata }) => metadata.name));
+  const text = `NetworkPolicies let no reports through (TCP ${REPORTS_PORT}), so that ${whose}: ${names}`;
+  return [
+    {
+      severity: 'fail',
+      text,
+      cure: 'set networkPolicy.enabled=true, or admit TCP 8443 from the agents in a policy of your own',
+    },
+  ];
+}
+
+function covers(port: number | string | undefined, endPort: number | undefined): boolean {
+  if (port === undefined || port === 'reports') return true;
+  const from = Number(port);
+  return from <= REPORTS_PORT && REPORTS_PORT <= (endPort ?? from);
+}
+
+function selectsPod({ spec }: NetworkPolicy, { metadata: { labels = {} } }: PodObject): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = spec?.podSelector ?? {};
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every((requirement) => isMet(requirement, labels))
+  );
+}
+
+function isMet({ key, operator, values = [] }: Requirement, labels: Readonly<Record<string, string>>): boolean {
+  const value = labels[key];
+  if (operator === 'In') return value !== undefined && values.includes(value);
+  if (operator === 'NotIn') return value === undefined || !values.includes(value);
+  return (value !== undefined) === (operator === 'Exists');
+}
+
+function typesOf({ spec }: NetworkPolicy): string[] {
+  return spec?.policyTypes ?? (spec?.egress ? ['Ingress', 'Egress'] : ['Ingress']);
+}

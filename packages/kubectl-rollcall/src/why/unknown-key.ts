@@ -1,0 +1,54 @@
+import type { NodeDocument } from '@rollcall/common/console.ts';
+import { type KubeApi, KubeApiError } from '../cluster/kube-api.ts';
+import { CommandFailure, EXIT } from '../failure.ts';
+import { listed } from '../text/count.ts';
+
+/** What objects may ask for keys, by the API that has them. */
+const CRDS = [
+  { api: '/apis/labels.banzaicloud.io/v1alpha1', resource: 'nodepoollabelsets' },
+  { api: '/apis/rollcall.dev/v1alpha1', resource: 'nodeservices' },
+] as const;
+
+/** Those of the CRDs that the API server does not know; none where it cannot be asked. */
+export async function missingCrds(kube: () => KubeApi): Promise<string[]> {
+  const missing = await Promise.all(
+    CRDS.map(async ({ api, resource }) => {
+      const names = await resourcesOf(kube, api);
+      return names && !names.includes(resource) ? [resource] : [];
+    }),
+  );
+  return missing.flat();
+}
+
+async function resourcesOf(kube: () => KubeApi, api: string): Promise<string[] | undefined> {
+  try {
+    return (await kube().get<{ resources: { name: string }[] }>(api)).resources.map(({ name }) => name);
+  } catch (error) {
+    return error instanceof KubeApiError && error.status === 404 ? [] : undefined;
+  }
+}
+
+/** Why nobody decides about a key of a node. */
+export function unknownKey({ name, keys }: NodeDocument, key: string, missing: readonly string[]): CommandFailure {
+  const text = `Nobody in rollcall decides about ${key} on node/${name}`;
+  const near = keys.map((each) => each.key).filter((each) => each.includes(key) || sameEnd(each, key));
+  const exitCode = EXIT.notSo;
+  if (near.length > 0) return new CommandFailure(text, `did you mean ${listed(near)}?`, { exitCode });
+  if (missing.length > 0) {
+    const files = missing.map((crd) => `-f deploy/crds/${crd}.yaml`).join(' ');
+    return new CommandFailure(
+      `${text}: the CRD of ${listed(missing)} is not installed`,
+      `kubectl apply ${files}, and then what asks for the key; or see who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
+      { exitCode },
+    );
+  }
+  return new CommandFailure(
+    text,
+    `see whether what asks for it is accepted: kubectl get nodeservices,nodepoollabelsets -A -o wide; or who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
+    { exitCode },
+  );
+}
+
+function sameEnd(a: string, b: string): boolean {
+  return a.split('/').at(-1) === b.split('/').at(-1);
+}
