@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT } from '../tidy/sources.ts';
+import { OVERVIEW } from './overview.ts';
+import { ROOMS } from './rooms.ts';
+
+const flowing = (text: string) => text.replace(/\s+/g, ' ');
+
+test.each([...Object.entries(OVERVIEW), ...Object.entries(ROOMS)])(
+  '%s has the figures of the source',
+  (page, claims) => {
+    const text = flowing(readFileSync(path.join(ROOT, page), 'utf8'));
+    expect(claims.filter((claim) => !text.includes(flowing(claim)))).toEqual([]);
+  },
+);

@@ -1,0 +1,22 @@
+/** Flags of other programs that the documents name: of kubectl, Helm, the kubelet, autoscalers, Node.js and the like. */
+export const FOREIGN_FLAGS: readonly string[] = `
+  all as audience bound-object-kind bound-object-name cascade context create-namespace disable-network-policy
+  emulated-version field-selector force-conflicts for from-file http2 ignore-not-found ignore-taint no-hooks
+  node-labels max-node-startup-time max-total-unready-percentage ok-total-unready-count previous raw recursive
+  register-with-taints replicas reporter reuse-values root-dir scale-down-unready-time server-side set show-labels
+  show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait
+
+  build-sea jitless lite-mode max-old-space-size max-semi-space-size optimize-for-size project sign
+
+  build-arg cert-file certificate-identity-regexp certificate-oidc-issuer key-file
+`
+  .split(/\s+/)
+  .filter(Boolean);
+
+/** Flags of scripts in this repository, which document them themselves. */
+export const SCRIPT_FLAGS: readonly string[] = `
+  app-only audit-log binaries-only check console-url debian-mirror file help idle-seconds list nodes once platform pre
+  port print-config reference relock rounds sample scheduler seed socket verify version
+`
+  .split(/\s+/)
+  .filter(Boolean);

@@ -1,0 +1,90 @@
+import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
+import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
+import { FLAT_VALUES } from './chart-values.ts';
+import type { Claims } from './claim.ts';
+import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
+
+const COMMON = 'packages/common/src/well-known.ts';
+const PLACES = 'coordinator/src/ingest/places.ts';
+const HANDLER = 'coordinator/src/ingest/report-handler.ts';
+const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
+
+const stale = coordinatorDefault('staleAfterSeconds');
+const grace = seconds('coordinator/src/fleet/freshness.ts', 'LEAVING_GRACE_MS');
+const oldest = numberIn('deploy/chart/Chart.yaml', /kubeVersion: '>=1\.([0-9]+)\./);
+const share = numberIn('coordinator/src/fleet/heartbeat.ts', /windowSeconds \* ([0-9.]+),/);
+const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);
+const authorityMonths = Math.round(
+  (authorityDays / 365) * 12 * constant('coordinator/src/tls/rotation.ts', 'RENEW_AT'),
+);
+
+const PATHS: Readonly<Record<string, string>> = { unix: 'a `unix` socket', file: 'a `file`' };
+const kinds = PROBE_KINDS.map(({ kind }) => PATHS[kind] ?? `\`${kind}\``).join(', ');
+
+const value = (name: string) => String(FLAT_VALUES.get(name)).replace(/(\d)(Mi|Gi)$/, '$1 $2B');
+const resources = (program: string) => {
+  const of = (kind: string) =>
+    `${value(`${program}.resources.${kind}.cpu`)}, ${value(`${program}.resources.${kind}.memory`)}`;
+  return `${of('requests')}; at most ${of('limits')}`;
+};
+
+/** What somebody reads who does not know rollcall yet. */
+export const OVERVIEW: Claims = {
+  'README.md': [
+    `report, every ${agentDefault('heartbeatSeconds')} s`,
+    `Kubernetes 1.${oldest} or newer`,
+    `its node loses its readiness labels after ${stale} s`,
+    `the right answer: ${kinds}`,
+    `\`Unknown\` after ${stale} s, unless most are silent`,
+  ],
+  'SECURITY.md': [
+    `fill ${grouped(constant(PLACES, 'strangersMax'))} places of the listener for reports`,
+    `cost more than ${numberIn(HANDLER, /perSecond: ([0-9]+) \* 1024 \};/)} KiB of reports a second`,
+    `it lives ${authorityDays === 365 ? 'a year' : `${authorityDays} days`}, and is replaced after ${authorityMonths} months`,
+    `limited in size (${constant(COMMON, 'REPORT_BODY_BYTES_MAX') / 1024} KiB)`,
+    `Audience \`${REPORT_AUDIENCE}\``,
+  ],
+  'deploy/README.md': [
+    `Kubernetes 1.${oldest}, Helm 3 or 4`,
+    `anything older than 1.${oldest}`,
+    `| ${resources('agent')} |`,
+    `| ${resources('coordinator')} |`,
+    `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,
+    `up to ${share} of \`staleAfterSeconds\``,
+    `on its port ${value('agent.port')}`,
+    `tried again after ${seconds('coordinator/src/apply/set-aside.ts', 'DENIED_FIRST_MS')} s`,
+  ],
+  'deploy/chart/README.md': [
+    `rollcall for Kubernetes 1.${oldest} and later`,
+    `| ${value('agent.port')} | coordinator, agent (\`agent.port\`)`,
+    `| ${coordinatorDefault('reportsListen').replace(/.*:/, '')} | coordinator | reports of agents`,
+    `| ${value('scheduler.port')} | coordinator, with \`scheduler.enabled\``,
+    `| ${coordinatorDefault('consoleListen').replace(/.*:/, '')} | coordinator, on loopback only`,
+    'that of the image, 65532',
+  ],
+  'ARCHITECTURE.md': [
+    `It has a projected service account token with the audience \`${REPORT_AUDIENCE}\``,
+    `A node whose agent is silent for ${stale} s loses its readiness labels`,
+    `When at least ${coordinatorDefault('fleetGuardPercent')} % of a pool or of the fleet is silent (and more than ${numberIn('coordinator/src/fleet/guard.ts', /overdue > ([0-9]+) \|\|/)}, or all)`,
+    `which gives its node ${grace} s`,
+    `never more than ${share} of the time after which a node counts as silent`,
+    `no more than ${grouped(constant('coordinator/src/fleet/attention.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
+    `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
+    `what was refused, for ${word(seconds('coordinator/src/answer/scheduler/refusal-memory.ts', 'REMEMBERED_MS') / 60)} minutes`,
+    `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
+    `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes because of configuration`,
+    `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
+    dampingClaim(),
+    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/apply/contest.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
+    `still tried at least every ${seconds('coordinator/src/apply/contest.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
+  ],
+};
+
+function dampingClaim(): string {
+  const file = 'coordinator/src/inventory/damping.ts';
+  const first = seconds(file, 'HOLD_FIRST_MS');
+  const free = word(constant(file, 'FALLS_FREE'));
+  const window = word(seconds(file, 'DAMPING_WINDOW_MS') / 60);
+  const most = seconds(file, 'HOLD_MAX_MS') / 60;
+  return `more than ${free} times in ${window} minutes is held back for ${first} s, then ${2 * first} s, ${4 * first} s, at most ${most} minutes`;
+}

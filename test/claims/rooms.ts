@@ -1,0 +1,100 @@
+import type { Claims } from './claim.ts';
+import { constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
+
+const PLACES = 'coordinator/src/ingest/places.ts';
+const HANDLER = 'coordinator/src/ingest/report-handler.ts';
+const KEYS = 'coordinator/src/ingest/signing-keys.ts';
+const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
+const SCHEDULE = 'agent/src/report/schedule.ts';
+const EVENTS = 'coordinator/src/follow/events';
+const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
+const WINDOW = 'coordinator/src/apply/concurrency-window.ts';
+const REFLECTOR = 'coordinator/src/kube/reflector.ts';
+const EXTENDER = 'coordinator/src/answer/extender';
+const OUTBOX = 'coordinator/src/follow/notify/outbox.ts';
+const POSTER = 'coordinator/src/follow/notify/poster.ts';
+const ASIDE = 'coordinator/src/apply/set-aside.ts';
+const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
+
+const leafDays = numberIn(AUTHORITY, /LEAF_LIFE_MS = ([0-9]+) \* DAY_MS/);
+const deniedSeconds = seconds(ASIDE, 'DENIED_FIRST_MS');
+const deniedGrowth = constant(ASIDE, 'DENIED_GROWTH');
+const accepted = seconds(AUTH, 'ACCEPTED_MS') / 60;
+const REPORTER = 'agent/src/report/reporter.ts';
+const leavingSeconds = seconds(REPORTER, 'LEAVING_TIMEOUT_MS') * constant(REPORTER, 'LEAVING_ATTEMPTS_MAX');
+const lease = (name: string) => numberIn('coordinator/src/kube/election.ts', new RegExp(`${name}: ([0-9_]+)`)) / 1000;
+
+/** What somebody reads who works on a room, or looks up a limit. */
+export const ROOMS: Claims = {
+  'agent/README.md': [
+    `no progress for ${seconds('agent/src/main.ts', 'REPORTER_STALLED_MS') === 30 ? 'half a minute' : 'another time'}`,
+    `exits with 0 within ${Math.ceil(leavingSeconds)} s`,
+    `retries after ${seconds(SCHEDULE, 'RETRY_SPACING_MS')} s up to ${seconds(SCHEDULE, 'RETRY_MAX_MS')} s`,
+  ],
+  'coordinator/README.md': [
+    `says every ${word(seconds('coordinator/src/prune.ts', 'PROGRESS_EVERY_MS'))} seconds how many nodes are left`,
+  ],
+  'coordinator/src/ingest/README.md': [
+    `at most ${constant('packages/common/src/well-known.ts', 'REPORT_BODY_BYTES_MAX') / 1024} KiB`,
+    `${numberIn(HANDLER, /burst: ([0-9]+) \* 1024/)} KiB at once, ${numberIn(HANDLER, /perSecond: ([0-9]+) \* 1024/)} KiB a second`,
+    `the first request has to come within ${seconds(PLACES, 'firstRequestMs')} s, the next within ${seconds(PLACES, 'idleMs')} s`,
+    `strangers that are older than ${seconds(PLACES, 'settledMs')} s make room`,
+    `up to ${grouped(constant(PLACES, 'waitingMax'))} for ${seconds(PLACES, 'WAITED_MS')} s`,
+    `No more than ${constant(PLACES, 'beginsPerSecond')} handshakes begin in a second`,
+    `every ${seconds(KEYS, 'REFRESH_MS') / 60} minutes, at most once in ${seconds(KEYS, 'PAUSE_MS')} s`,
+    `with ${constant(AUTH, 'LEEWAY_SECONDS') / 60} minutes of leeway`,
+    `holds for ${accepted * (1 - constant(AUTH, 'JITTER'))} to ${accepted} minutes`,
+    `A bad one holds for ${seconds(AUTH, 'REFUSED_MS')} s`,
+    `no byte for ${seconds('coordinator/src/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered nobody for ${seconds('coordinator/src/listeners.ts', 'API_STALE_MS')} s`,
+    `let in within ${constant('coordinator/src/ingest/review-limit.ts', 'FLEET_SECONDS')} s`,
+  ],
+  'coordinator/src/follow/events/README.md': [
+    `within the last ${seconds(`${EVENTS}/known-events.ts`, 'SAME_FOR_MS') / 60} minutes`,
+    `${constant(`${EVENTS}/subject-budget.ts`, 'BURST')} at once, one more every ${seconds(`${EVENTS}/subject-budget.ts`, 'REFILL_MS') / 60} minutes`,
+    `or ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'QUEUE_MAX'))} Events were waiting`,
+    `or ${constant(`${EVENTS}/event-sender.ts`, 'ATTEMPTS_MAX')} attempts were in vain`,
+    `${grouped(constant(`${EVENTS}/known-events.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/subject-budget.ts`, 'SUBJECTS_MAX'))} objects`,
+  ],
+  'coordinator/src/follow/notify/README.md': [
+    `doubling up to ${numberIn(OUTBOX, /RETRY = \{ baseMs: 500, maxMs: ([0-9_]+)/) / 1000} s`,
+    `${constant(OUTBOX, 'SEATS')} are on their way at most, and ${(1000 / constant(OUTBOX, 'SEAT_MS')) * constant(OUTBOX, 'SEATS')} are sent in a second`,
+    `A request has ${seconds(POSTER, 'TIMEOUT_MS')} s`,
+  ],
+  'coordinator/src/follow/eviction/README.md': [
+    `\`--eviction-delay-seconds\` (${coordinatorDefault('evictionDelaySeconds')})`,
+    `of more than ${constant('coordinator/src/decide/labelers/withdrawn-labels.ts', 'ENTRIES_MAX')} the latest count`,
+  ],
+  'coordinator/src/decide/guards/README.md': [
+    `changed there in the last ${seconds(OBSERVER, 'CHANGED_FOR_MS') / 60} minutes`,
+    `Once ${constant(OBSERVER, 'LOST_MIN')} nodes, and at least ${constant(OBSERVER, 'LOST_PERCENT')} %`,
+    `leaves ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
+  ],
+  'coordinator/src/apply/README.md': [
+    `begins at ${constant(WINDOW, 'CONCURRENCY_INITIAL')} and stays between ${constant(WINDOW, 'CONCURRENCY_MIN')} and ${constant(WINDOW, 'CONCURRENCY_MAX')}`,
+    `${deniedSeconds} s have passed; ${deniedSeconds * deniedGrowth} s, ${deniedSeconds * deniedGrowth ** 2} s and then ${seconds(ASIDE, 'DENIED_MAX_MS') / 60} minutes`,
+    `A refused removal is remembered for ${seconds('coordinator/src/apply/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
+    `at most ${constant('coordinator/src/apply/isolate.ts', 'PROBES_MAX')} at a time`,
+  ],
+  'coordinator/src/kube/README.md': [
+    `a Lease of ${lease('leaseDurationMs')} s, renewed every ${lease('retryPeriodMs')} s`,
+    `what is left of ${lease('renewDeadlineMs')} s`,
+    `time-outs (${seconds(REFLECTOR, 'WATCH_SECONDS_MIN') * (1000 / 60)}–${seconds(REFLECTOR, 'WATCH_SECONDS_MAX') * (1000 / 60)} min`,
+    `An idle connection is closed after ${seconds('coordinator/src/kube/connection.ts', 'IDLE_SOCKET_MS')} s`,
+  ],
+  'coordinator/src/tls/README.md': [
+    `${leafDays} days, renewed after ${Math.round(leafDays * constant('coordinator/src/tls/rotation.ts', 'RENEW_AT'))}`,
+    `looks every ${seconds('coordinator/src/tls/file-certificates.ts', 'POLL_MS')} s`,
+    `the propagation time (${seconds('coordinator/src/tls/reports-tls.ts', 'PROPAGATION_MS') / 60} minutes)`,
+  ],
+  'coordinator/src/answer/extender/README.md': [
+    `no answer after ${seconds(`${EXTENDER}/extender-server.ts`, 'TOTAL_MS')} s`,
+    `does not answer within ${seconds(`${EXTENDER}/forward.ts`, 'TIMEOUT_MS')} s`,
+    `more than ${constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') / 1024 ** 2} MiB`,
+  ],
+  'coordinator/src/answer/console/README.md': [
+    `the last ${grouped(constant('coordinator/src/answer/console/event-stream.ts', 'EVENTS_MAX'))} events are kept`,
+  ],
+  'deploy/monitoring/runbooks/RollcallGuardActive.md': [
+    `fewer than ${constant('coordinator/src/fleet/guard.ts', 'CLEAR_PERCENT')} % are silent`,
+  ],
+};
