@@ -4,8 +4,10 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ROOM_IMPORTS } from '../tidy/rooms.ts';
 import { ROOT } from '../tidy/sources.ts';
+import { EQUIVALENTS, isEquivalent } from './equivalents.ts';
 import FLOORS from './floors.json' with { type: 'json' };
 import { mutated, mutationsOf } from './mutations.ts';
+import { mutantOf, NAMED } from './named.ts';
 import { patchOf, SHIPPED } from './shipped.ts';
 
 function mutantsOf(code: string): string[] {
@@ -22,6 +24,7 @@ describe('a mutant', () => {
     ['f(0, 30_000)', 'f(1, 30_000)', 'f(0, 60000)', ';'],
     ['if (a) f()', 'if (false) f()', 'if (a) ;'],
     ['const x = a ? b : c', 'const x = !(a) ? b : c'],
+    ['function f() { return false; }', 'function f() { return true; }'],
     ['function f() { return a; }', 'function f() { return undefined; }'],
     ['const x = Math.max(a, b)', 'const x = Math.min(a, b)'],
     ['async () => { await a.b?.(c); }', 'async () => { ; }'],
@@ -69,4 +72,16 @@ describe.each(SHIPPED)('the shipped defect $name', (defect) => {
     const text = readFileSync(path.join(ROOT, file), 'utf8');
     expect(text.includes(name) || text.includes(name.replace('there is no pod', '%s'))).toBe(true);
   });
+});
+
+test.each(NAMED)('the named mutant can still be made: $name', (named) => {
+  const text = readFileSync(path.join(ROOT, named.file), 'utf8');
+  expect(mutated(text, mutantOf(named, text))).not.toBe(text);
+});
+
+test.each(EQUIVALENTS)('$file still has the equivalent mutant of `$line`: $what', ({ file, line, what }) => {
+  const text = readFileSync(path.join(ROOT, file), 'utf8');
+  const there = mutationsOf(text).map((mutation) => ({ ...mutation, file }));
+  const alike = there.filter((mutant) => isEquivalent(mutant, text) && mutant.what === what);
+  expect(alike.some((mutant) => text.split('\n')[mutant.line - 1]?.trim() === line)).toBe(true);
 });

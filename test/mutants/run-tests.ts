@@ -13,6 +13,11 @@ type JsonReport = {
   testResults: { name: string; status: string; assertionResults: { status: string; fullName: string }[] }[];
 };
 
+/** Of what is tried at random there is enough in this to notice most, and thousands of runs to come. */
+const FEWER = { ROLLCALL_HISTORIES: '100' };
+/** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
+const TEST_TIMEOUT_MS = 240_000;
+
 /**
  * Runs vitest in `directory` until the first test fails. `which` is what follows `vitest`: `['run', 'FILE']`, or
  * `['related', 'FILE', '--run']`. A run that takes longer than `limitMs` is ended, as an endless loop must be.
@@ -25,11 +30,18 @@ export async function runTests(
   const report = path.join(directory, '.mutants-report.json');
   rmSync(report, { force: true });
   const vitest = path.join(directory, 'node_modules/vitest/vitest.mjs');
-  const reporting = ['--bail=1', '--reporter=json', `--outputFile=${report}`, '--passWithNoTests'];
+  const reporting = [
+    '--bail=1',
+    '--reporter=json',
+    `--outputFile=${report}`,
+    '--passWithNoTests',
+    `--testTimeout=${TEST_TIMEOUT_MS}`,
+  ];
   const startedMs = performance.now();
   const child = spawn(process.execPath, [vitest, ...which, '--project', 'unit', ...reporting], {
     cwd: directory,
     stdio: 'ignore',
+    env: { ...process.env, ...FEWER },
     // A group of its own, so that its workers end with it.
     detached: true,
   });

@@ -1,11 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forgedToken, Held, largeReport, Thief } from './attacks.ts';
-import type { Coordinator } from './coordinator.ts';
 import { httpGet } from './http-get.ts';
 
+/** Connections that finish their handshake, that never begin one, that ask for health once; and two kinds of reports. */
+export const FLOOD_KINDS = [
+  'idle handshakes',
+  'silent connections',
+  'kept health',
+  'made-up tokens',
+  'large reports',
+] as const;
+export type FloodKind = (typeof FLOOD_KINDS)[number];
+
 export type FloodOptions = {
-  coordinator: Coordinator;
+  /** Of the coordinator. */
+  reportsUrl: string;
+  healthUrl: string;
+  /** All at once unless told. */
+  kinds?: readonly FloodKind[];
   /** What the attacker has of one node: its agent's token. */
   stolen: { node: string; token: string };
 };
@@ -25,7 +38,7 @@ export type FloodResult = {
 
 const EVERY_MS = 100;
 
-/** Each kind of attack at once, until it is stopped. */
+/** Attacks, each again and again at once, until it is stopped. */
 export class Flood {
   readonly #options: FloodOptions;
   readonly #stop = new AbortController();
@@ -40,20 +53,21 @@ export class Flood {
 
   constructor(options: FloodOptions) {
     this.#options = options;
-    const { reportsUrl, healthUrl } = options.coordinator;
+    const { reportsUrl, healthUrl, kinds = FLOOD_KINDS } = options;
     this.#thief = new Thief(reportsUrl, 1);
     const open = (kind: 'idleTls' | 'silent' | 'keepPlain', url: string, count: number) => async () => {
       this.#connections += count;
       await this.#held[kind](url, count);
     };
-    this.#running = Promise.all([
-      this.#again(open('idleTls', reportsUrl, 10)),
-      this.#again(open('silent', reportsUrl, 30)),
-      this.#again(open('keepPlain', healthUrl, 20)),
-      this.#again(() => this.#makeUp()),
-      this.#again(() => this.#sendLarge()),
-      this.#again(() => this.#askHealth()),
-    ]);
+    const attacks: Record<FloodKind, () => Promise<unknown>> = {
+      'idle handshakes': open('idleTls', reportsUrl, 10),
+      'silent connections': open('silent', reportsUrl, 30),
+      'kept health': open('keepPlain', healthUrl, 20),
+      'made-up tokens': () => this.#makeUp(),
+      'large reports': () => this.#sendLarge(),
+    };
+    const running = [...kinds.map((kind) => attacks[kind]), () => this.#askHealth()];
+    this.#running = Promise.all(running.map((attack) => this.#again(attack)));
   }
 
   async stop(): Promise<FloodResult> {
@@ -79,8 +93,8 @@ export class Flood {
   }
 
   async #makeUp(): Promise<void> {
-    const { coordinator, stolen } = this.#options;
-    const thief = new Thief(coordinator.reportsUrl, 4);
+    const { reportsUrl, stolen } = this.#options;
+    const thief = new Thief(reportsUrl, 4);
     const tokens = Array.from({ length: 20 }, (_, index) =>
       index % 2 === 0 ? randomUUID() : forgedToken(stolen.token, { jti: randomUUID() }),
     );
@@ -96,7 +110,7 @@ export class Flood {
 
   async #askHealth(): Promise<void> {
     const startMs = performance.now();
-    const answer = await httpGet(`${this.#options.coordinator.healthUrl}/healthz`).catch(() => undefined);
+    const answer = await httpGet(`${this.#options.healthUrl}/healthz`).catch(() => undefined);
     if (answer?.status !== 200) this.#unhealthy += 1;
     this.#healthMs = Math.max(this.#healthMs, performance.now() - startMs);
   }

@@ -26,6 +26,8 @@ export class Fleet {
   readonly taken = { full: 0, heartbeat: 0 };
   /** By node, monotonic milliseconds: when the last full report that was taken was sent. */
   readonly reportedMs = new Map<string, number>();
+  readonly reportsUrls: readonly string[];
+  readonly ca: string;
   readonly #api: ApiClient;
   readonly #client: ReportClient;
   readonly #agents = new Map<string, FleetAgent>();
@@ -33,6 +35,8 @@ export class Fleet {
 
   constructor({ api, reportsUrls, ca }: FleetOptions) {
     this.#api = api;
+    this.reportsUrls = reportsUrls;
+    this.ca = ca;
     this.#client = new ReportClient(reportsUrls, ca);
   }
 
@@ -85,7 +89,7 @@ export class Fleet {
 
   /** Reports that were not taken when they were sent. */
   get refused(): number {
-    return this.#client.notTaken.values().reduce((sum, each) => sum + each, 0);
+    return this.#client.refused;
   }
 
   /** As a kubelet does it: by the status of a service's pod on this node. */

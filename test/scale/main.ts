@@ -9,6 +9,7 @@ import { benchAgent } from './agent.ts';
 import { benchBurst } from './burst.ts';
 import { benchCold } from './cold.ts';
 import { benchFlood } from './flood.ts';
+import { benchHerd } from './herd.ts';
 import { benchJoin } from './join.ts';
 import { Lab } from './lab.ts';
 import { machineFacts } from './machine.ts';
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   steady: benchSteady,
   services: benchServices,
   admission: benchAdmission,
+  herd: benchHerd,
   flood: benchFlood,
 };
 

@@ -9,6 +9,8 @@ const LABELS = [WS_DAEMON, REGISTRY_FACADE].map((service) => readyLabel(service,
 /** Which Nodes have both labels, none or one of them, and since when, as a watch of the API server tells it. */
 export class ReadyNodes {
   readonly #labels = new Map<string, { count: number; sinceMs: number }>();
+  /** Names of Nodes that lost one of the labels or both, once for each time. */
+  readonly withdrawn: string[] = [];
   readonly #stop: () => void;
 
   constructor(client: ApiClient) {
@@ -16,7 +18,9 @@ export class ReadyNodes {
       if (type !== 'ADDED' && type !== 'MODIFIED') return;
       const { name, labels = {} } = object.metadata;
       const count = LABELS.filter((key) => labels[key] === 'true').length;
-      if (this.#labels.get(name)?.count !== count) this.#labels.set(name, { count, sinceMs: performance.now() });
+      const before = this.#labels.get(name)?.count;
+      if (before !== undefined && count < before) this.withdrawn.push(name);
+      if (before !== count) this.#labels.set(name, { count, sinceMs: performance.now() });
     });
   }
 

@@ -10,7 +10,8 @@ type Answer = { status: number; location: string | undefined; body: string };
 
 /**
  * Posts reports for all agents of a fleet by connections that they share: a thousand handshakes on the machine that is
- * measured would be a measurement of handshakes. Remembers who takes reports until that one fails.
+ * measured would be a measurement of handshakes. A crowd has one for each agent. Remembers who takes reports until that
+ * one fails.
  */
 export class ReportClient {
   readonly #agent: Agent;
@@ -22,9 +23,14 @@ export class ReportClient {
   /** Bytes of the longest reply so far. */
   replyBytesMax = 0;
 
-  constructor(urls: readonly string[], ca: string) {
+  constructor(urls: readonly string[], ca: string, { socketsMax = SOCKETS_MAX }: { socketsMax?: number } = {}) {
     this.#urls = urls;
-    this.#agent = new Agent({ keepAlive: true, ca, maxSockets: SOCKETS_MAX });
+    this.#agent = new Agent({ keepAlive: true, ca, maxSockets: socketsMax });
+  }
+
+  /** Reports that were not taken when they were sent. */
+  get refused(): number {
+    return this.notTaken.values().reduce((sum, each) => sum + each, 0);
   }
 
   /**

@@ -64,6 +64,42 @@ describe('the limit', () => {
     expect(window.limit).toBeGreaterThanOrEqual(before);
   });
 
+  /** One verdict: 32 answers that each took so long, over a quarter of a second. */
+  function playRound(window: ConcurrencyWindow, startMs: number, latencyMs: number): number {
+    for (let index = 0; index < 32; index += 1) {
+      const nowMs = startMs + index * 10;
+      window.answered({ startedMs: nowMs - latencyMs, nowMs, full: true });
+    }
+    return startMs + 320;
+  }
+
+  test('is halved by the sixth slow round in a row, and not by the fifth', () => {
+    const window = new ConcurrencyWindow();
+    let nowMs = playRound(window, 1000, 10);
+    for (let round = 0; round < 5; round += 1) nowMs = playRound(window, nowMs, 20);
+    expect(window.limit).toBe(16);
+    nowMs = playRound(window, nowMs, 10);
+    for (let round = 0; round < 5; round += 1) nowMs = playRound(window, nowMs, 20);
+    expect(window.limit).toBe(18);
+    playRound(window, nowMs, 20);
+    expect(window.limit).toBe(9);
+  });
+
+  test('is judged by nothing that was answered before it was cut', () => {
+    const window = new ConcurrencyWindow();
+    for (let index = 0; index < 31; index += 1) {
+      window.answered({ startedMs: index * 10, nowMs: index * 10 + 5, full: true });
+    }
+    window.throttled({ startedMs: 300, nowMs: 320 });
+    expect(window.limit).toBe(8);
+    const beganMs = playRound(window, 400, 5);
+    // What it is compared with is learnt anew from that round, whole.
+    window.answered({ startedMs: beganMs, nowMs: beganMs + 5, full: true });
+    expect(window.limit).toBe(8);
+    playRound(window, beganMs + 10, 5);
+    expect(window.limit).toBe(9);
+  });
+
   test('does not fall below 8 for latency alone', () => {
     const window = new ConcurrencyWindow();
     const limits: number[] = [];

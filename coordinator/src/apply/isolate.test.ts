@@ -49,6 +49,15 @@ describe('isolating', () => {
     expect(probes.length).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(1000)) + 1);
   });
 
+  test('ends after 64 probes where nearly all offend', async () => {
+    const suspects = Array.from({ length: 1000 }, (_, index) => index);
+    const { probe, probes } = refusing(new Set(suspects));
+    const found = await isolate(suspects, probe);
+    expect(found.ended).toEqual({ kind: 'probes-spent' });
+    expect(probes).toHaveLength(PROBES_MAX);
+    expect(found.offending.length).toBeGreaterThan(20);
+  });
+
   test('accuses nobody when the request is refused without any of them', async () => {
     const found = await isolate([1, 2, 3], async () => refused);
     expect(found).toEqual({ offending: [], accepted: [], ended: { kind: 'whole-refused', message: 'no' } });

@@ -102,3 +102,19 @@ describe('stopping', () => {
     await expect(started().reconciler.settled()).resolves.toBeUndefined();
   });
 });
+
+test('the oldest work under way tells for how long it has been', async () => {
+  const { clock, plans, reconciler } = started(() => ({ afterMs: 500 }));
+  expect(reconciler.busyMs()).toBe(0);
+  plans.set('n', planFor('n', { set }));
+  reconciler.add('n');
+  await clock.advance(200);
+  plans.set('m', planFor('m', { set }));
+  reconciler.add('m');
+  await clock.advance(100);
+  expect(reconciler.busyMs()).toBe(300);
+  await clock.advance(300);
+  expect(reconciler.busyMs()).toBe(400);
+  await clock.advance(1000);
+  expect(reconciler.busyMs()).toBe(0);
+});

@@ -67,6 +67,23 @@ describe('a foreign key', () => {
   });
 });
 
+describe('a foreign condition', () => {
+  const ref = { kind: 'condition', key: 'c' } as const;
+  const seenWith = (status: string, rival: string): SeenNode => ({
+    ...node,
+    conditions: [{ type: 'c', status }],
+    conditionOwners: { rivals: new Map([['c', rival]]) },
+  });
+
+  test('is out while it is the same of the same owner', () => {
+    const { setAside } = started({ ...ref, cause: 'foreign', wanted: 'True', message: 'why' });
+    const isOut = (seen: SeenNode) => setAside.consult(seen, (ask) => ask(ref, 'True') !== undefined);
+    expect(isOut(seenWith('False', 'npd'))).toBe(true);
+    expect(isOut(seenWith('False', 'npd'))).toBe(true);
+    expect(isOut(seenWith('False', 'other'))).toBe(false);
+  });
+});
+
 describe('an invalid key', () => {
   test('is out whatever is on the node and however long it takes', async () => {
     const { clock, isOut, setAside } = started(key('invalid'));

@@ -1,8 +1,8 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Node } from '../kube/objects.ts';
 import { ContestedKeys } from './contested-keys.ts';
-import { uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+import { releasedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
 
 const metadata = { name: 'n', uid: 'u', resourceVersion: '2' };
 const seen = {
@@ -33,6 +33,63 @@ test('a withdrawal, and a taint that is added, keep pods away', () => {
   expect(writtenKeys({ write: 'taints', taints }, seen, answer)).toEqual([
     { kind: 'taint', key: 'a', wanted: 'true:NoSchedule', held: true, keepsAway: true },
     { kind: 'taint', key: 'b', wanted: undefined, held: true, keepsAway: false },
+  ]);
+});
+
+describe('of conditions', () => {
+  const condition = (type: string, status: string) => ({
+    type,
+    status,
+    reason: '',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  });
+  const answer: Node = { metadata, status: { conditions: [condition('a', 'False'), condition('b', 'True')] } };
+  const change = (news: string[]) => ({
+    write: 'apply' as const,
+    conditions: [condition('a', 'False'), condition('b', 'Unknown'), condition('d', 'True')],
+    news,
+    before: [],
+    force: false,
+    keepsAway: false,
+    due: true,
+    waiting: [],
+  });
+
+  test('the news count, and keep pods away unless they are True', () => {
+    expect(writtenKeys({ write: 'conditions', conditions: change(['a', 'b', 'd']) }, seen, answer)).toEqual([
+      { kind: 'condition', key: 'a', wanted: 'False', held: true, keepsAway: true },
+      { kind: 'condition', key: 'b', wanted: 'Unknown', held: false, keepsAway: true },
+      { kind: 'condition', key: 'd', wanted: 'True', held: false, keepsAway: false },
+    ]);
+    expect(writtenKeys({ write: 'conditions', conditions: change([]) }, seen, answer)).toEqual([]);
+  });
+
+  test('those that go count, and keep nobody away', () => {
+    const conditions = {
+      write: 'remove' as const,
+      conditions: [
+        { type: 'a', index: 0 },
+        { type: 'x', index: 1 },
+      ],
+    };
+    expect(writtenKeys({ write: 'conditions', conditions }, seen, answer)).toEqual([
+      { kind: 'condition', key: 'a', wanted: undefined, held: false, keepsAway: false },
+      { kind: 'condition', key: 'x', wanted: undefined, held: true, keepsAway: false },
+    ]);
+  });
+
+  test('what is only given up changes nothing', () => {
+    expect(writtenKeys({ write: 'conditions', conditions: { write: 'disown', entry: 0 } }, seen, answer)).toEqual([]);
+  });
+});
+
+test('a set lets go of what is ours and not in it', () => {
+  const owned = { labels: new Set(['same', 'gone']), annotations: new Set(['note', 'kept']) };
+  const set = { labels: { same: '1' }, annotations: { kept: '1' }, force: false };
+  expect(releasedKeys(set, { ...seen, owned })).toEqual([
+    { kind: 'label', key: 'gone' },
+    { kind: 'annotation', key: 'note' },
   ]);
 });
 

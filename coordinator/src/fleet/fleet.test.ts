@@ -119,10 +119,10 @@ test('the reply says what to probe, and asks for the next report soon while that
 });
 
 /** Ten nodes with the label of a service; each agent has a pod, and reports unless it is left out. */
-function tenNodes() {
+function tenNodes(poolLabels: readonly string[] = []) {
   const clock = new FakeClock();
   const gone: string[] = [];
-  const fleet = fleetWith({ clock, services: () => [serviceOf()], onNodeGone: (node) => gone.push(node) });
+  const fleet = fleetWith({ clock, services: () => [serviceOf()], poolLabels, onNodeGone: (node) => gone.push(node) });
   const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
   const node = (name: string, uid = `uid-${name}`, resourceVersion = '1') =>
     fleet.observe({ metadata: { name, uid, resourceVersion } });
@@ -195,6 +195,29 @@ test('a Node of the same name with another uid is another, of which nothing was 
   expect(stateOf('n0')).toEqual({ state: 'unheard' });
 });
 
+test('a Node that has other labels is the same, and is counted in the pool that it is in now', async () => {
+  const { fleet, names, pass, stateOf } = tenNodes(['pool']);
+  await pass(20, names);
+  const inPool = (name: string, pool: string, resourceVersion: string) =>
+    fleet.observe({ metadata: { name, uid: `uid-${name}`, resourceVersion, labels: { pool } } });
+  for (const name of names.slice(0, 4)) fleet.nodeHandlers.onUpsert(inPool(name, 'gold', '2'));
+  expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'fresh' })));
+  await pass(40, names.slice(4));
+  expect(fleet.freshness.activeGuards()).toEqual(['pool gold']);
+  fleet.nodeHandlers.onUpsert(inPool('n0', 'silver', '3'));
+  expect(stateOf('n1')).toEqual({ state: 'silent', guard: 'pool gold' });
+});
+
+test('the pod of an agent on a node that is not known is nothing to anybody', () => {
+  const { fleet, pods } = tenNodes();
+  const [pod] = pods;
+  if (!pod) throw new Error('there are ten');
+  const stray = { ...pod, uid: 'stray', name: 'stray', node: 'nowhere' };
+  fleet.agentPodHandlers.onUpsert(stray);
+  expect(() => fleet.agentPodHandlers.onDelete(stray)).not.toThrow();
+  expect(fleet.freshness.population.expected).toBe(10);
+});
+
 test('the pods of agents that reported are no proof, when they go all at once, that no node has one', async () => {
   const { fleet, names, pass, stateOf } = tenNodes();
   await pass(20, names);
@@ -215,6 +238,16 @@ test('a node of which nothing was heard stays expected while another pod of an a
   expect(fleet.freshness.population.expected).toBe(10);
   fleet.agentPodHandlers.onDelete(successor);
   expect(fleet.freshness.population.expected).toBe(9);
+});
+
+test('a pod of an agent that is on its way out is none when a term begins', () => {
+  const { fleet, names, pods, stateOf } = tenNodes();
+  const [leaving, ...others] = pods;
+  if (!leaving) throw new Error('there are ten');
+  fleet.agentPodHandlers.onReplace([{ ...leaving, terminating: true }, ...others]);
+  fleet.beginTerm();
+  expect(fleet.freshness.population.expected).toBe(9);
+  expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'unheard' })));
 });
 
 test('a replica that had lost the API server holds what was heard before against nobody', async () => {

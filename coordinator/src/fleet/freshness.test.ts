@@ -117,7 +117,45 @@ describe('a node', () => {
   });
 });
 
+describe('when the API server was away', () => {
+  test.each(['none', 'gone'] as const)('a node whose agent was %s is given time to show one', (agent) => {
+    const { tracker } = fleetOf(0);
+    const bare = nodeRecord('bare');
+    tracker.enter(bare, undefined, agent, WINDOW_MS);
+    expect(tracker.of(bare)).toEqual({ state: 'absent' });
+    tracker.renewAll([bare], WINDOW_MS);
+    expect(tracker.of(bare)).toEqual({ state: 'unheard' });
+    expect(tracker.population.expected).toBe(0);
+    tracker.renewAll([bare], WINDOW_MS + 10_000);
+    tracker.tick(2 * WINDOW_MS + 9999);
+    expect(tracker.of(bare)).toEqual({ state: 'unheard' });
+    tracker.tick(2 * WINDOW_MS + 10_000);
+    expect(tracker.of(bare)).toEqual({ state: 'absent' });
+  });
+
+  test('a node whose agent is parting keeps its time', () => {
+    const { tracker, goodbye, of, record } = fleetOf(1);
+    goodbye('node-0', 5000, false);
+    tracker.renewAll([record('node-0')], 100_000);
+    tracker.tick(5000 + LEAVING_GRACE_MS);
+    expect(of('node-0')).toEqual({ state: 'absent' });
+  });
+});
+
 describe('the guard', () => {
+  test('of a pool counts a node that comes to it overdue once', () => {
+    const { tracker, names, record, run, of } = fleetOf(8, (index) => (index < 2 ? 'gold' : undefined));
+    run(0, 60_000, names);
+    run(61_000, 80_000, names.slice(1));
+    tracker.setPool(record('node-2'), 'gold', 80_000);
+    tracker.setPool(record('node-3'), 'gold', 80_000);
+    tracker.setPool(record('node-0'), 'silver', 80_000);
+    tracker.setPool(record('node-0'), 'gold', 80_000);
+    run(81_000, 120_000, names.slice(1));
+    expect(tracker.activeGuards()).toEqual([]);
+    expect(of('node-0')).toEqual({ state: 'silent' });
+  });
+
   test('holds before the first of many nodes that stopped at one moment counts as silent', () => {
     const { tracker, names, of, run } = fleetOf(10);
     run(0, 60_000, names);

@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { readText, sendRequest } from './exchange.ts';
 
@@ -15,4 +16,13 @@ it('tells why the connection broke while the answer was read', async () => {
   await expect(readText(response, 100)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
   server.closeAllConnections();
   server.close();
+});
+
+it('reads as many bytes as it may, and not one more', async () => {
+  const answer = () => Readable.from([Buffer.from('four'), Buffer.from('more')]) as IncomingMessage;
+  expect(await readText(answer(), 8)).toBe('fourmore');
+  await expect(readText(answer(), 7)).rejects.toMatchObject({
+    code: 'KUBE_UNREACHABLE',
+    message: 'The answer is larger than 7 bytes',
+  });
 });

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemClock } from '@rollcall/common/clock.ts';
+import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import type { CodedError } from '@rollcall/common/coded-error.ts';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ApiAccess } from './api-access.ts';
 import { isSilence, type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
@@ -19,7 +21,7 @@ afterEach(() => {
   }
 });
 
-async function serve(listener: RequestListener, access: Partial<ApiAccess> = {}) {
+async function serve(listener: RequestListener, access: Partial<ApiAccess> = {}, clock: Clock = systemClock) {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const answers: string[] = [];
@@ -30,7 +32,7 @@ async function serve(listener: RequestListener, access: Partial<ApiAccess> = {})
     {
       userAgent: 'rollcall-coordinator/0',
       maxSockets: 1,
-      clock: systemClock,
+      clock,
       onAnswer: (verb, code) => answers.push(`${verb} ${code}`),
       onWarning: (text) => warnings.push(text),
     },
@@ -180,6 +182,20 @@ describe('requests', () => {
     expect(answers).toEqual(['create 200', 'get 401', 'get 401', 'get 401']);
   });
 
+  it.each(['Bearer token\n', undefined])('sends what proves who asks without its end of line: %j', async (given) => {
+    const seen: unknown[] = [];
+    const options = async () => ({ headers: given === undefined ? {} : { Authorization: given } });
+    const { client } = await serve(
+      (request, response) => {
+        seen.push(request.headers.authorization);
+        answer(response, {});
+      },
+      { options } as Partial<ApiAccess>,
+    );
+    await client.request(get);
+    expect(seen).toEqual([given?.trim()]);
+  });
+
   it('tells of what the API server warns of, once', async () => {
     const { client, warnings } = await serve((_request, response) => {
       answer(response, {}, 200, {
@@ -259,6 +275,21 @@ describe('streams', () => {
     const error = await failure(client.stream({ ...watch, idleTimeoutMs: 80 }, () => {}));
     expect(error).toMatchObject({ code: 'KUBE_UNREACHABLE' });
     expect(isSilence(error)).toBe(false);
+  });
+
+  it.each([
+    [150_000, 30_000],
+    [20_000, 20_000],
+  ])('with a silence of %i ms allowed waits %i ms for its answer to begin', async (idleTimeoutMs, waitMs) => {
+    const clock = new FakeClock();
+    const { client, server } = await serve(() => {}, {}, clock);
+    const asked = once(server, 'request');
+    const failed = failure(client.stream({ ...watch, idleTimeoutMs }, () => {}));
+    await asked;
+    await clock.advance(waitMs - 1);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1);
+    expect(await failed).toMatchObject({ message: 'The API server did not answer in time' });
   });
 
   it('tells a refusal, a cut and garbage apart', async () => {

@@ -92,6 +92,21 @@ describe('lease election', () => {
     expect(leader.election.isLeading()).toBe(false);
   });
 
+  it('tells for how long nobody renewed the Lease', async () => {
+    const world = new World(19);
+    const [leader, standby] = await world.settled();
+    expect(standby.election.silentMs()).toBeLessThan(2500);
+    world.kill(leader);
+    await world.clock.advance(6000);
+    expect(standby.election.silentMs()).toBeGreaterThanOrEqual(6000);
+    expect(standby.election.silentMs()).toBeLessThan(8500);
+  });
+
+  it('has heard nothing of the Lease before it has looked', () => {
+    const { election } = new World(20).add({ partitioned: true });
+    expect(election.silentMs()).toBe(Number.POSITIVE_INFINITY);
+  });
+
   it('counts the time that the answer took, when it takes the Lease and with each renewal', async () => {
     const world = new World(18);
     const { election } = world.add({ latency: () => 2000 });

@@ -37,7 +37,8 @@ test('a flood of everything at once costs nobody else a label, a report or an an
   const reviews = () => embedded.controlPlane.requestTotals({ resource: 'tokenreviews' });
   const [reviewsBefore, refusedBefore] = [await reviews(), await refusedReports(others)];
   const stolen = { node: victim.name, token: await stolenToken(victim.tokenFile) };
-  const flood = new Flood({ coordinator, stolen });
+  const { reportsUrl, healthUrl } = coordinator;
+  const flood = new Flood({ reportsUrl, healthUrl, stolen });
   const node = rig.node(1);
   for (let round = 0; round < 3; round += 1) {
     await node.kill('ws-daemon');

@@ -86,6 +86,15 @@ describe('a condition that is wanted', () => {
     });
   });
 
+  test('remembers what was there of ours, and of nobody else', () => {
+    const before = (ours: string[]) => {
+      const change = plan(node({ there: [there(A, 'False')], listed: [A], ours }), [want(A, 'True')])?.conditions;
+      return change?.write === 'apply' ? change.before : undefined;
+    };
+    expect(before([A])).toEqual([{ type: A, status: 'False', ...KEPT }]);
+    expect(before([])).toEqual([]);
+  });
+
   test('takes by force what nobody owns, or somebody only changed, and nothing else', () => {
     const forced = (given: Given) => {
       const change = plan(node({ there: [there(A, 'False')], listed: [A], ...given }), [want(A, 'True')])?.conditions;

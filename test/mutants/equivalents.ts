@@ -1,0 +1,62 @@
+import type { Mutant } from './try-mutant.ts';
+
+/** A mutant that does the same as the source, so that no test can notice it. */
+export type Equivalent = {
+  file: string;
+  /** The line of its place, without the blanks around it. */
+  line: string;
+  what: string;
+  why: string;
+};
+
+/** They are not tried. Where the source changes, `mutants.test.ts` names those that have gone with it. */
+export const EQUIVALENTS: readonly Equivalent[] = [
+  {
+    file: 'coordinator/src/decide/intent/intent.ts',
+    line: 'const STRENGTH = { want: 2, hold: 1, withhold: 0 } as const;',
+    what: '2 becomes 4',
+    why: 'only the order counts',
+  },
+  {
+    file: 'coordinator/src/decide/intent/intent.ts',
+    line: 'const REACH = { exclusive: 2, forced: 1, shared: 0 } as const;',
+    what: '2 becomes 4',
+    why: 'only the order counts',
+  },
+  {
+    file: 'coordinator/src/decide/intent/intent.ts',
+    line: 'if (a === b) return 0;',
+    what: 'the result is not returned',
+    why: 'the next comparison is asked, or a sort is told that they are equal, by undefined as by 0',
+  },
+  {
+    file: 'coordinator/src/decide/intent/intent.ts',
+    line: 'return a < b ? -1 : 1;',
+    what: '1 becomes 2',
+    why: 'only the sign counts',
+  },
+  {
+    file: 'coordinator/src/fleet/observed-conditions.ts',
+    line: 'if (a === b) return true;',
+    what: 'the condition never holds',
+    why: 'a shortcut: what follows says the same',
+  },
+  {
+    file: 'coordinator/src/fleet/observed-pod.ts',
+    line: 'const SHARED_MAX = 10_000;',
+    what: '10000 becomes 20000',
+    why: 'a bound for memory, which changes nothing that is seen',
+  },
+  {
+    file: 'coordinator/src/fleet/common-devices.ts',
+    line: '#length = 0;',
+    what: '0 becomes 1',
+    why: 'one character of four million',
+  },
+];
+
+/** `text`: of the mutant's file. */
+export function isEquivalent(mutant: Pick<Mutant, 'file' | 'line' | 'what'>, text: string): boolean {
+  const line = text.split('\n')[mutant.line - 1]?.trim();
+  return EQUIVALENTS.some((each) => each.file === mutant.file && each.line === line && each.what === mutant.what);
+}

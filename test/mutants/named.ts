@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT } from '../tidy/sources.ts';
+import { copyRepository } from './copy.ts';
+import { type Mutant, tryMutant } from './try-mutant.ts';
+
+export type NamedMutant = {
+  /** What is wrong with it. */
+  name: string;
+  file: string;
+  /** Occurs once in the file. */
+  from: string;
+  to: string;
+};
+
+const SRC = 'coordinator/src';
+
+/**
+ * Mutants whose survival would let a label lie, two replicas write at once, or agents be shut out. They are tried by
+ * name in every run, whatever a sample happens to choose. Some of them no single mutation makes.
+ */
+export const NAMED: readonly NamedMutant[] = [
+  {
+    name: 'a renewal of the Lease counts from its answer, not from its sending',
+    file: `${SRC}/kube/lease.ts`,
+    from: 'this.#leadership.extend(startedAt);',
+    to: 'this.#leadership.extend(this.#options.clock.monotonic());',
+  },
+  {
+    name: 'the taking of the Lease counts from its answer, not from its sending',
+    file: `${SRC}/kube/lease.ts`,
+    from: 'this.#leadership.start(term, startedAt);',
+    to: 'this.#leadership.start(term, clock.monotonic());',
+  },
+  {
+    name: 'leadership begins by an answer that is older than the deadline',
+    file: `${SRC}/kube/leadership.ts`,
+    from: 'if (this.fencedInMs() === 0) return;',
+    to: '',
+  },
+  {
+    name: 'leadership that has ended is ended again',
+    file: `${SRC}/kube/leadership.ts`,
+    from: 'if (this.#term === undefined) return;\n    const term',
+    to: 'const term',
+  },
+  {
+    name: 'leadership that has run out is extended',
+    file: `${SRC}/kube/leadership.ts`,
+    from: 'if (this.remainingMs() === 0) {',
+    to: 'if (false) {',
+  },
+  {
+    name: 'leadership that runs out is not ended',
+    file: `${SRC}/kube/leadership.ts`,
+    from: 'if (this.remainingMs() > 0) this.#armTimer();',
+    to: 'this.#armTimer();',
+  },
+  {
+    name: 'an older record of the Lease replaces a newer one',
+    file: `${SRC}/kube/lease-observer.ts`,
+    from: 'if (this.#isOutdated(lease, askedAt)) return false;',
+    to: '',
+  },
+  {
+    name: 'a record that was touched begins a new lease',
+    file: `${SRC}/kube/lease-observer.ts`,
+    from: 'if (print === this.#fingerprint) return false;',
+    to: '',
+  },
+  {
+    name: 'a Lease that was made anew is not waited out',
+    file: `${SRC}/kube/lease-observer.ts`,
+    from: 'return this.#wasEverHeld ? now + this.#options.leaseDurationMs : this.#othersUntil;',
+    to: 'return this.#othersUntil;',
+  },
+  {
+    name: 'a holder is believed a lease that is shorter than our own',
+    file: `${SRC}/kube/lease-observer.ts`,
+    from: 'return now + Math.max(state.durationMs, leaseDurationMs);',
+    to: 'return now + state.durationMs;',
+  },
+  {
+    name: 'the audience of a token is not compared',
+    file: `${SRC}/kube/token-review.ts`,
+    from: 'if (!status.audiences?.includes(audience))',
+    to: 'if (false)',
+  },
+  {
+    name: 'a node that is gone is not forgotten by freshness',
+    file: `${SRC}/fleet/term.ts`,
+    from: 'this.freshness.leave(record);',
+    to: '',
+  },
+  {
+    name: 'a node whose agent is gone at take-over counts as one without an agent',
+    file: `${SRC}/fleet/freshness.ts`,
+    from: "gone: 'parting', starting",
+    to: "gone: 'bare', starting",
+  },
+  {
+    name: 'an agent whose pod is gone is absent at once',
+    file: `${SRC}/fleet/freshness.ts`,
+    from: "stage === 'silent' ? 'absent' : 'parting'",
+    to: "'absent'",
+  },
+  {
+    name: 'a pod of an agent that terminates counts as an agent',
+    file: `${SRC}/fleet/fleet.ts`,
+    from: '.filter(({ terminating }) => !terminating)',
+    to: '',
+  },
+  {
+    name: 'a node that reported is not expected any more when its pod is gone',
+    file: `${SRC}/fleet/fleet.ts`,
+    from: 'before !== undefined || this.#agentPods.on(node).length > 0',
+    to: 'this.#agentPods.on(node).length > 0',
+  },
+  {
+    name: 'an empty address is handed to an agent',
+    file: `${SRC}/fleet/probe-targets.ts`,
+    from: ".filter((pod) => addressOf(pod, host) !== '')\n",
+    to: '',
+  },
+  {
+    name: 'a pod that terminates is preferred',
+    file: `${SRC}/fleet/probe-targets.ts`,
+    from: '(terminating ? 0 : 2)',
+    to: '(terminating ? 2 : 0)',
+  },
+  {
+    name: 'a value of somebody else is forced with the map that it is in',
+    file: `${SRC}/apply/node-turn.ts`,
+    from: 'return value === undefined || value === valueIn(set, ref);',
+    to: 'return true;',
+  },
+  {
+    name: 'the next authority signs before it can be known',
+    file: `${SRC}/tls/rotation.ts`,
+    from: 'if (nowMs < propagatedAtMs(state, policy)) return undefined;\n  return { action',
+    to: 'return { action',
+  },
+  {
+    name: 'an authority that somebody put there signs before it can be known',
+    file: `${SRC}/tls/rotation.ts`,
+    from: 'if (leaf.issuer !== authority.fingerprint && nowMs < propagatedAtMs(state, policy)) return undefined;',
+    to: '',
+  },
+  {
+    name: 'certificates are signed before their authority is published',
+    file: `${SRC}/tls/rotation.ts`,
+    from: 'if (publication) return publication;',
+    to: '',
+  },
+  {
+    name: 'a timer is set for months',
+    file: `${SRC}/tls/certificate-store.ts`,
+    from: 'Math.min(delayMs, LOOK_AGAIN_MS)',
+    to: 'delayMs',
+  },
+  {
+    name: 'a question that was passed on is cut off when its answer has begun',
+    file: `${SRC}/answer/extender/forward.ts`,
+    from: "outgoing.once('response', (response: IncomingMessage) => {\n      cancel();",
+    to: "outgoing.once('response', (response: IncomingMessage) => {",
+  },
+  {
+    name: 'a question that was passed on is waited for without end',
+    file: `${SRC}/answer/extender/forward.ts`,
+    from: 'clock.after(limitMs, () => outgoing.destroy(',
+    to: 'clock.after(limitMs, () => new Map().get(',
+  },
+];
+
+const LIMIT_MS = 300_000;
+
+/** The mutation of the text of its file. Throws where `from` does not occur once. */
+export function mutantOf({ name, file, from, to }: NamedMutant, text: string): Mutant {
+  const start = text.indexOf(from);
+  if (start < 0 || text.indexOf(from, start + 1) >= 0) throw new Error(`${file} does not have once: ${from}`);
+  const line = text.slice(0, start).split('\n').length;
+  return { file, start, end: start + from.length, replacement: to, line, what: name };
+}
+
+/** Whether the unit tests notice every one of them. */
+export async function runNamed(say: (line: string) => void, part = ''): Promise<boolean> {
+  const chosen = NAMED.filter(({ name, file }) => name.includes(part) || file.includes(part));
+  const copy = copyRepository(ROOT);
+  let killed = 0;
+  try {
+    for (const named of chosen) {
+      const mutant = mutantOf(named, readFileSync(path.join(ROOT, named.file), 'utf8'));
+      const run = await tryMutant(copy.directory, mutant, { limitMs: LIMIT_MS });
+      if (run.result !== 'passed') killed += 1;
+      const by = run.result === 'failed' ? (run.by ?? 'no test; a file could not be loaded') : run.result;
+      say(`  ${run.result === 'passed' ? 'SURVIVED' : 'killed'}  ${mutant.file}:${mutant.line}: ${named.name}: ${by}`);
+    }
+  } finally {
+    copy.remove();
+  }
+  say(`${killed} of ${chosen.length} named mutants killed`);
+  return killed === chosen.length && killed > 0;
+}

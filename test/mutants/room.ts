@@ -1,0 +1,92 @@
+import path from 'node:path';
+import { generator } from '../model/random.ts';
+import { ROOM_IMPORTS } from '../tidy/rooms.ts';
+import { isTestCode, ROOT, repositoryFiles, roomOf } from '../tidy/sources.ts';
+import { copyRepository } from './copy.ts';
+import { isEquivalent } from './equivalents.ts';
+import FLOORS from './floors.json' with { type: 'json' };
+import { mutationsOf } from './mutations.ts';
+import { runTests } from './run-tests.ts';
+import { type Mutant, tryMutant } from './try-mutant.ts';
+
+/** Beside what the tests took as they are, on a machine that is busy with other things as well. */
+const OVERTIME_FACTOR = 6;
+const OVERTIME_LEAST_MS = 60_000;
+const AS_IT_IS_MS = 1_800_000;
+
+export type RoomOptions = {
+  /** So many of the mutants. */
+  sample: number;
+  seed: number;
+  /** Of the paths of the files. */
+  part: string;
+  besideOnly: boolean;
+};
+
+/** `kube` stands for `coordinator/kube`. */
+export function roomNamed(name: string): string | undefined {
+  const rooms = Object.keys(ROOM_IMPORTS);
+  return rooms.find((room) => room === name) ?? rooms.find((room) => room.endsWith(`/${name}`));
+}
+
+/** What is only counted for people. */
+const METRICS = /(^|[/-])metrics\.ts$/;
+
+/** Those of a room that are not listed as equivalent. */
+export function mutantsOf(room: string, part = ''): Mutant[] {
+  return repositoryFiles()
+    .filter(({ path: file }) => file.endsWith('.ts') && !isTestCode(file) && roomOf(file) === room)
+    .filter(({ path: file }) => file.includes(part) && !METRICS.test(file))
+    .flatMap(({ path: file, text }) =>
+      mutationsOf(text)
+        .map((mutation) => ({ ...mutation, file }))
+        .filter((mutant) => !isEquivalent(mutant, text)),
+    );
+}
+
+function sampleOf(mutants: readonly Mutant[], size: number, random: () => number): Mutant[] {
+  return mutants
+    .map((mutant) => ({ mutant, rank: random() }))
+    .sort((a, b) => a.rank - b.rank)
+    .slice(0, size)
+    .map(({ mutant }) => mutant);
+}
+
+/** Whether the share that was killed is no lower than the floor of the room. */
+export async function tryRoom(say: (line: string) => void, room: string, options: RoomOptions): Promise<boolean> {
+  const { sample, seed, part, besideOnly } = options;
+  const all = mutantsOf(room, part);
+  const chosen = sampleOf(all, sample, generator(seed));
+  say(`${room}: ${chosen.length} of ${all.length} mutants, seed ${seed}`);
+  const copy = copyRepository(ROOT);
+  let survivors = 0;
+  try {
+    const limitMs = await limitOf(copy.directory, chosen, besideOnly);
+    for (const mutant of chosen) {
+      const run = await tryMutant(copy.directory, mutant, { limitMs, besideOnly });
+      if (run.result === 'overtime') say(`  overtime  ${mutant.file}:${mutant.line}: ${mutant.what}`);
+      // A test file that cannot even be loaded, or a run that broke off: to be looked at if there are many.
+      if (run.result === 'failed' && !run.by) say(`  no test   ${mutant.file}:${mutant.line}: ${mutant.what}`);
+      if (run.result !== 'passed') continue;
+      survivors += 1;
+      say(`  SURVIVED  ${mutant.file}:${mutant.line}: ${mutant.what}`);
+    }
+  } finally {
+    copy.remove();
+  }
+  const killed = chosen.length - survivors;
+  const percent = chosen.length === 0 ? 100 : Math.floor((100 * killed) / chosen.length);
+  const floor = (FLOORS as Record<string, number>)[room] ?? FLOORS.default;
+  say(`${room}: ${killed} of ${chosen.length} killed, ${percent} %; the floor is ${floor} %`);
+  return percent >= floor;
+}
+
+/** How long a run may take, by how long it takes as it is. Throws when the tests do not pass as it is. */
+async function limitOf(directory: string, mutants: readonly Mutant[], besideOnly: boolean): Promise<number> {
+  const files = [...new Set(mutants.map(({ file }) => file))];
+  const folders = [...new Set(files.map((file) => `${path.dirname(file)}/`))];
+  const which = besideOnly ? ['run', ...folders] : ['related', ...files, '--run'];
+  const run = await runTests(directory, which, { limitMs: AS_IT_IS_MS });
+  if (run.result !== 'passed') throw new Error(`The tests do not pass as they are: ${JSON.stringify(run)}`);
+  return Math.max(OVERTIME_LEAST_MS, OVERTIME_FACTOR * run.tookMs);
+}

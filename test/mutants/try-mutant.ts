@@ -1,0 +1,37 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Mutation, mutated } from './mutations.ts';
+import { runTests, type TestRun } from './run-tests.ts';
+
+/** A mutation of a file, whose path is relative to the repository. */
+export type Mutant = Mutation & { file: string };
+
+/** `besideOnly`: only the tests in the directory of the file, and not every one that imports it. */
+export type TryOptions = { limitMs: number; besideOnly?: boolean };
+
+/** The tests of the file itself first, which most mutants do not survive; then those beside it; then all that reach it. */
+export async function tryMutant(
+  directory: string,
+  mutant: Mutant,
+  { limitMs, besideOnly = false }: TryOptions,
+): Promise<TestRun> {
+  const file = path.join(directory, mutant.file);
+  const original = readFileSync(file, 'utf8');
+  writeFileSync(file, mutated(original, mutant));
+  try {
+    const own = mutant.file.replace(/\.ts$/, '.test.ts');
+    const steps = [
+      ...(existsSync(path.join(directory, own)) ? [['run', own]] : []),
+      ['run', `${path.dirname(mutant.file)}/`],
+      ...(besideOnly ? [] : [['related', mutant.file, '--run']]),
+    ];
+    let run: TestRun = { result: 'passed', passed: 0, tookMs: 0 };
+    for (const step of steps) {
+      run = await runTests(directory, step, { limitMs });
+      if (run.result !== 'passed') return run;
+    }
+    return run;
+  } finally {
+    writeFileSync(file, original);
+  }
+}
