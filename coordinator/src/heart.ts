@@ -82,7 +82,14 @@ export async function createHeart(base: Base) {
     rules: rules && (() => rules.ruleSet),
     servicesKnown: () => catalog.known,
     holdsOn: (node) => holds.on(node),
-    firstTaints: firstTaintsOf(catalog, { record: followers.record, onProven: () => decider.fleet.markAll() }),
+    firstTaints: firstTaintsOf(catalog, {
+      record: followers.record,
+      onProven: () => {
+        decider.fleet.markAll();
+        if (!config.dryRun) void serviceStatus.tickNow();
+      },
+    }),
+    onPodsKnown: () => catalog.judge(),
     mayDecide: () => standing.mayDecide(),
   });
   const { fleet, reconciler } = decider;
@@ -109,7 +116,7 @@ export async function createHeart(base: Base) {
     ...base,
     ...config,
     fleet,
-    services,
+    services: () => catalog.watched(),
     nodeServiceHandlers: catalog.handlers,
     holds,
     wholeNodes: () => wholeNodes,

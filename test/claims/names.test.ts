@@ -110,7 +110,7 @@ test('Events, all of which are listed', () => {
   const listed = page.slice(page.indexOf('## Which there are'));
   const recorded = source
     .filter(({ path: name }) =>
-      /follow\/(announcer|eviction|follow-ups|pool-status\/status-keeper)|src\/catalog\.ts$/.test(name),
+      /follow\/(announcer|eviction|follow-ups|status\/pool-status-keeper)|src\/catalog\.ts$/.test(name),
     )
     .flatMap(({ text }) => [...text.matchAll(/(?:type: '(?:Normal|Warning)', |^ {4})reason: '([A-Z][A-Za-z]+)'/gm)])
     .map(([, reason = '']) => reason);

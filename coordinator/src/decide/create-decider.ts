@@ -9,6 +9,7 @@ type Given =
   | 'servicesKnown'
   | 'holdsOn'
   | 'firstTaints'
+  | 'onPodsKnown'
   | 'rules'
   | 'followUps'
   | 'announcer'

@@ -34,12 +34,14 @@ import { ServiceTally } from './service-tally.ts';
 import { TakenLabels } from './taken-labels.ts';
 import { type Proposal, WhatIf } from './what-if.ts';
 
-export type DeciderOptions = Omit<LabelerOptions, 'mayTaint'> & {
+export type DeciderOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
   /** Whether the services are all known. */
   servicesKnown: () => boolean;
   /** What keeps a node because of NodeHolds. */
   holdsOn: (node: string) => NodeHolds;
   firstTaints: Omit<FirstTaintsOptions, 'nodes'>;
+  /** Pods are known by which a service may be in force no more. */
+  onPodsKnown?: () => void;
   client: KubeClient;
   fence: WriteFence;
   poolLabels: readonly string[];
@@ -96,6 +98,7 @@ export class Decider {
       ...options,
       delay: (claims, node, list) => delayClaims(claims, node, { list, guard: this.#blastRadius, now: this.#now() }),
       mayTaint: (...asked) => this.firstTaints.mayTaint(...asked),
+      mayClear: (...asked) => this.firstTaints.mayClear(...asked),
     });
     this.#ruleLabels = options.rules?.().labels ?? new Set();
     this.setAside = new SetAside(clock);
@@ -109,6 +112,10 @@ export class Decider {
       annotationsOfInterest: options.keys.names('annotation'),
       onDirty: (node, urgent) => this.#look(node, urgent),
       onNodeGone: (node) => this.#forget(node),
+      onPodsKnown: () => {
+        options.onPodsKnown?.();
+        this.fleet.markAll();
+      },
       onPoolsChanged: (pools) => this.#configured([...pools].map(setOfPool)),
     });
     this.reconciler = new Reconciler({
@@ -254,6 +261,12 @@ export class Decider {
     const nowMs = clock.monotonic();
     for (const node of [...this.#observer.tick(nowMs), ...this.#blastRadius.tick(nowMs)]) this.#look(node, false);
     for (const node of this.#gates.due(clock.now())) this.reconciler.add(node);
+    this.statusNoted();
+  }
+
+  /** Nodes that wait for what the status of a NodeService says are looked at again. */
+  statusNoted(): void {
+    for (const node of this.firstTaints.takeWaiting()) this.reconciler.add(node);
   }
 
   #now(): { monotonicMs: number; wallMs: number } {

@@ -19,15 +19,16 @@ function judged(name: string, state?: 'ready' | 'not-ready', taints: readonly Ta
 
 function begun(tainted: readonly string[] = [], wasProven = false) {
   const news: string[] = [];
+  const noted = { inStatus: wasProven };
   const first = new FirstTaints({
     nodes: () => tainted.map((name) => ({ name, taints: [TAINT] }) as unknown as ObservedNode),
-    wasProven: () => wasProven,
+    wasProven: () => noted.inStatus,
     onProven: () => news.push('proven'),
     onWaiting: () => news.push('waiting'),
   });
   const asked = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => first.mayTaint(SERVICE, judged(`n${from + index}`, 'not-ready')));
-  return { first, news, asked };
+  return { first, news, asked, noted };
 }
 
 describe('a new taint', () => {
@@ -80,4 +81,32 @@ describe('a new taint', () => {
 
 test('a taint that was seen to go before is put on any node at once', () => {
   expect(begun([], true).asked(13).every(Boolean)).toBe(true);
+});
+
+describe('a taint that can go', () => {
+  const at = (ageMs: number): JudgedNode => ({ ...judged('n', 'ready', [TAINT]), ageMs });
+
+  test('waits until the status notes that it can, so that whoever leads next knows as well', () => {
+    const { first, noted } = begun(['n']);
+    first.seen([SERVICE], at(0));
+    expect(first.mayClear(SERVICE, at(0))).toBe(false);
+    expect([...first.takeWaiting()]).toEqual(['n']);
+    expect([...first.takeWaiting()]).toEqual([]);
+    noted.inStatus = true;
+    expect(first.mayClear(SERVICE, at(1))).toBe(true);
+    expect([...first.takeWaiting()]).toEqual([]);
+  });
+
+  test('waits once, and 5 s at most, where the status cannot be written', () => {
+    const { first } = begun(['n']);
+    expect(first.mayClear(SERVICE, at(0))).toBe(false);
+    expect(first.mayClear(SERVICE, at(4999))).toBe(false);
+    expect(first.mayClear(SERVICE, at(5000))).toBe(true);
+    expect(first.mayClear(SERVICE, at(60_000))).toBe(true);
+  });
+
+  test('goes at once where there is no status to note it in', () => {
+    const { first } = begun(['n']);
+    expect(first.mayClear({ ...SERVICE, origin: { kind: 'built-in' } }, at(0))).toBe(true);
+  });
 });

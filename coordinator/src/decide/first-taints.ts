@@ -5,6 +5,9 @@ import type { JudgedNode } from './labelers/labeler.ts';
 /** A taint that is new is on so many nodes at first: where its service can never be ready, no more are locked. */
 const FIRST_NODES = 10;
 
+/** A taint that was not seen to go before waits so long for the status to say so; a status may be refused. */
+const NOTED_WITHIN_MS = 5000;
+
 export type FirstTaintsOptions = {
   nodes: () => Iterable<ObservedNode>;
   /** Whether this taint of the service was seen to go before, as its status says. */
@@ -15,12 +18,20 @@ export type FirstTaintsOptions = {
   onWaiting: (service: Service) => void;
 };
 
-type Beginning = { nodes: Set<string>; isProven: boolean; isTold: boolean };
+type Beginning = {
+  nodes: Set<string>;
+  isProven: boolean;
+  isTold: boolean;
+  /** Until when a taint waits for the status, by the wall clock. */
+  notedBeforeMs?: number;
+};
 
 /** Which nodes may get a taint that was not yet seen to go from a node because its service was ready there. */
 export class FirstTaints {
   readonly #options: FirstTaintsOptions;
   readonly #beginnings = new Map<string, Beginning>();
+  /** Nodes whose taint stays until the status says that it was seen to go. */
+  #waiting = new Set<string>();
 
   constructor(options: FirstTaintsOptions) {
     this.#options = options;
@@ -38,6 +49,28 @@ export class FirstTaints {
     if (!beginning.isTold) this.#options.onWaiting(service);
     beginning.isTold = true;
     return false;
+  }
+
+  /**
+   * To be asked about a node that has the taint although the service is ready there. The first to go is noted in the status
+   * beforehand: a coordinator that ends in between would leave nobody who knows of it.
+   */
+  mayClear(service: Service, { name, createdAtMs, ageMs }: JudgedNode): boolean {
+    const taint = textOf(service);
+    if (taint === undefined || service.origin.kind !== 'object' || this.#options.wasProven(service, taint)) return true;
+    const beginning = this.#of(service);
+    const nowMs = createdAtMs + ageMs;
+    beginning.notedBeforeMs ??= nowMs + NOTED_WITHIN_MS;
+    if (nowMs >= beginning.notedBeforeMs) return true;
+    this.#waiting.add(name);
+    return false;
+  }
+
+  /** Nodes that `mayClear` has refused, since this was last asked. */
+  takeWaiting(): ReadonlySet<string> {
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    return waiting;
   }
 
   /** What is seen of a node: a service that is ready where its taint is proves it. */
@@ -58,6 +91,7 @@ export class FirstTaints {
   }
 
   forget(node: string): void {
+    this.#waiting.delete(node);
     for (const { nodes } of this.#beginnings.values()) nodes.delete(node);
   }
 
@@ -78,7 +112,7 @@ export class FirstTaints {
     if (!isProven) {
       for (const node of this.#options.nodes()) if (node.taints?.some((each) => each.key === key)) nodes.add(node.name);
     }
-    const beginning = { nodes, isProven, isTold: false };
+    const beginning: Beginning = { nodes, isProven, isTold: false };
     this.#beginnings.set(id, beginning);
     return beginning;
   }

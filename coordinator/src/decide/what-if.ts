@@ -41,7 +41,7 @@ export class WhatIf {
   readonly #nowMs: number;
 
   /** `nowMs` is monotonic. */
-  constructor(options: Omit<LabelerOptions, 'mayTaint'>, proposal: Proposal, nowMs: number) {
+  constructor(options: Omit<LabelerOptions, 'mayTaint' | 'mayClear'>, proposal: Proposal, nowMs: number) {
     const { services, keys, rules } = proposal;
     this.#proposal = proposal;
     this.#current = options.services();
@@ -53,6 +53,7 @@ export class WhatIf {
       rules: rules && (() => rules),
       delay: (claims) => [...claims],
       mayTaint: () => true,
+      mayClear: () => true,
     });
   }
 

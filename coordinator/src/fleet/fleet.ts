@@ -48,6 +48,8 @@ export type FleetOptions = {
   onDirty: (node: string, urgent: boolean) => void;
   /** The Node is gone; one of the same name that comes later is another. */
   onNodeGone: (node: string) => void;
+  /** Pods of services are known that were not before, and every node is to be looked at; that happens unless told. */
+  onPodsKnown?: () => void;
   /** Other labels may be wanted for nodes of these pools. */
   onPoolsChanged?: (pools: ReadonlySet<string>) => void;
 };
@@ -84,7 +86,7 @@ export class Fleet {
         const changed = previous ?? (next?.ready ? undefined : next);
         if (changed) this.#attention.changed(changed.node, options.clock.monotonic());
       },
-      onKnown: () => this.markAll(),
+      onKnown: options.onPodsKnown ?? (() => this.markAll()),
     });
     this.csiNodes = new CsiNodes((node) => options.onDirty(node, true));
     this.resourceSlices = new ResourceSlices(

@@ -14,11 +14,18 @@ export class Term {
   readonly #devices = new CommonDevices();
   readonly #records = new Map<string, NodeRecord>();
   readonly #windowMs: number;
+  readonly #beganMs: number;
 
   /** `nowMs` by the monotonic clock. */
   constructor(options: FreshnessOptions, nowMs: number) {
     this.#windowMs = options.windowMs;
+    this.#beganMs = nowMs;
     this.freshness = new FreshnessTracker(options, nowMs);
+  }
+
+  /** Whether agents that were not heard yet may only not have had the time. `nowMs` by the monotonic clock. */
+  isYoung(nowMs: number): boolean {
+    return nowMs - this.#beganMs < this.#windowMs;
   }
 
   record(name: string): NodeRecord | undefined {

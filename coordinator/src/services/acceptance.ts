@@ -36,6 +36,14 @@ export type AcceptanceOptions = {
 /** Of the part of a label's key after the slash. */
 const LABEL_NAME_MAX = 63;
 
+/** What pods of a service are the cause of, and the end. */
+const NOT_TOLERATED = 'TaintNotTolerated';
+
+/** Whether a refusal ends when the pods of the service are others. */
+export function isByPods(refusal: Refusal | undefined): boolean {
+  return refusal?.reason === NOT_TOLERATED;
+}
+
 type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
 
 /** For each NodeService why it is not in force, or nothing. Of two that want the same, the older has it. */
@@ -162,7 +170,7 @@ function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Ref
   const pod = taint && taint.effect !== 'PreferNoSchedule' ? intolerantPod(service) : undefined;
   if (!taint || pod === undefined) return undefined;
   const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, and could never make a node ready: add the toleration`;
-  return { reason: 'TaintNotTolerated', message };
+  return { reason: NOT_TOLERATED, message };
 }
 
 function keysOf({ publish: { label, taint, condition } }: Service): Key[] {

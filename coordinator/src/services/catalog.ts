@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import type { Service } from '../setup/services.ts';
-import { type AcceptanceOptions, type Refusal, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, isByPods, type Refusal, refusalsOf } from './acceptance.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
 export type CatalogOptions = Omit<AcceptanceOptions, 'keys'> & {
@@ -15,7 +16,7 @@ export type CatalogOptions = Omit<AcceptanceOptions, 'keys'> & {
   podsRevision: () => number;
   clock: Clock;
   logger: Logger;
-  /** Other services are in force, or the first list of them has come. */
+  /** Other services are in force or watched, or the first list of them has come. */
   onChange: () => void;
 };
 
@@ -30,6 +31,7 @@ export class ServiceCatalog {
   readonly #objects = new Map<string, ObservedNodeService>();
   #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
   #services: readonly Service[];
+  #refusedByPods: readonly Service[] = [];
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
   #known = false;
@@ -48,6 +50,14 @@ export class ServiceCatalog {
 
   services(): readonly Service[] {
     return this.#services;
+  }
+
+  /**
+   * Those whose pods have to be in view: beside the services that are in force, those that are refused for their pods.
+   * Were these no longer watched, nothing would speak against the service any more.
+   */
+  watched(): readonly Service[] {
+    return [...this.#services, ...this.#refusedByPods];
   }
 
   objects(): readonly ObservedNodeService[] {
@@ -95,7 +105,10 @@ export class ServiceCatalog {
     const changed = accepted.filter((object) => before.get(object.name) !== object);
     const inForce = new Map(accepted.map((object) => [object.name, object]));
     const gone = [...before.keys()].filter((name) => !inForce.has(name));
-    if (changed.length + gone.length === 0 && !always) return;
+    const refusedBefore = this.#refusedByPods;
+    this.#refusedByPods = this.objects().flatMap((each) => (isByPods(this.#refusals.get(each)) ? each.service : []));
+    const isWatchedAsBefore = isDeepStrictEqual(refusedBefore, this.#refusedByPods);
+    if (changed.length + gone.length === 0 && isWatchedAsBefore && !always) return;
     this.#inForce = inForce;
     this.#services = [...builtIn, ...accepted.map(({ service }) => service)];
     for (const name of gone) this.#options.keys.removeService(name);

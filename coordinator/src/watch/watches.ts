@@ -22,6 +22,7 @@ import { SliceWatch } from './slice-watch.ts';
 export type WatchOptions = {
   client: KubeClient;
   fleet: Fleet;
+  /** Those whose evidence is watched. */
   services: () => readonly Service[];
   /** What a watch of NodeServices is handed to. */
   nodeServiceHandlers: ReflectorHandlers<ObservedNodeService>;

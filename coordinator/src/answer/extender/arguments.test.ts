@@ -113,9 +113,13 @@ describe('a question', () => {
   test('that has more than may be is not read to its end', () => {
     const bytes = Buffer.alloc(64 * 1024 * 1024, 0x61);
     bytes[0] = 0x22;
-    const fromMs = performance.now();
-    expect(() => new JsonCursor(bytes).value(10)).toThrow(/more than 10 bytes/);
-    expect(performance.now() - fromMs).toBeLessThan(10);
+    const tookMs = Array.from({ length: 20 }, () => {
+      const fromMs = performance.now();
+      expect(() => new JsonCursor(bytes).value(10)).toThrow(/more than 10 bytes/);
+      return performance.now() - fromMs;
+    });
+    // The quickest of many: what else the machine does can only make it slower.
+    expect(Math.min(...tookMs)).toBeLessThan(10);
   });
 
   test('lets others have their turn after each member, and in a long list of names', async () => {

@@ -58,6 +58,13 @@ describe('a condition that is wanted', () => {
     });
   });
 
+  test('stays listed while nobody can tell whether it comes, and no longer', () => {
+    expect(plan(node({ listed: [A] }), [hold(A)])).toBeUndefined();
+    const change = plan(node({ listed: [A] }), [gone(A)])?.taints?.serviceKeys;
+    expect(change).toMatchObject({ before: `{"conditions":["${A}"]}`, after: undefined });
+    expect(plan(node({}), [hold(A)])).toBeUndefined();
+  });
+
   test('does not keep those waiting that are listed', () => {
     const given = node({ there: [there(A, 'True')], listed: [A], ours: [A] });
     expect(plan(given, [want(A, 'False'), want(B, 'True')])?.conditions).toMatchObject({

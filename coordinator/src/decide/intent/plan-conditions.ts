@@ -51,7 +51,9 @@ export function conditionsToList(
     if (kind !== 'condition' || service === undefined || owners.rivals.has(key)) continue;
     const mayBeThere = !present || present.some(({ type }) => type === key);
     const isComing = present && stance === 'want';
-    if (isComing || owners.ours.has(key) || (mayBeThere && listed?.has(key))) types.add(key);
+    // One that is listed and not there was about to come when its writer ended; nobody can tell yet whether it will.
+    const isKept = (mayBeThere || stance === 'hold') && listed?.has(key);
+    if (isComing || owners.ours.has(key) || isKept) types.add(key);
   }
   return types;
 }

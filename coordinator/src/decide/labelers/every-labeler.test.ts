@@ -28,6 +28,7 @@ const rules: Rules = {
 const { labelers, consequences } = createLabelers({
   services: () => SERVICES,
   mayTaint: () => true,
+  mayClear: () => true,
   gate: 'both',
   keys,
   forbiddenLabelDomains: [],

@@ -24,6 +24,7 @@ type Delay = (claims: readonly Claim[], node: JudgedNode, list: string) => Claim
 export type LabelerOptions = {
   services: () => readonly Service[];
   mayTaint: PublishedKeysOptions['mayTaint'];
+  mayClear: PublishedKeysOptions['mayClear'];
   gate: ReadinessGate;
   keys: KeyRegistry;
   poolsAllowedPrefixes: readonly string[];

@@ -10,7 +10,7 @@ const MIRROR = serviceOf('mirror', {
   publish: { condition: CONDITION },
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
-const { claims } = publishedKeysLabeler({ services: () => [MIRROR], mayTaint: () => true });
+const { claims } = publishedKeysLabeler({ services: () => [MIRROR], mayTaint: () => true, mayClear: () => true });
 
 function claimed(readiness: Omit<ServiceReadiness, 'reason' | 'sinceMs'>, labels = { tier: 'gold' }) {
   const judged = new Map([['mirror', { reason: 'because', sinceMs: 0, ...readiness }]]);

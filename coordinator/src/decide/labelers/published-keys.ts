@@ -14,6 +14,8 @@ export type PublishedKeysOptions = {
   services: () => readonly Service[];
   /** Whether a taint may be put on a node that does not have it yet: a new one begins on a few nodes. */
   mayTaint: (service: Service, node: JudgedNode) => boolean;
+  /** Whether a taint may be taken off a node where the service is ready: that it can go is noted first. */
+  mayClear: (service: Service, node: JudgedNode) => boolean;
 };
 
 /** What NodeServices publish: a label while the service is ready on the node, a taint while it is not, a condition always. */
@@ -24,7 +26,7 @@ export function publishedKeysLabeler(options: PublishedKeysOptions): Labeler {
   };
 }
 
-function claimsOf(service: Service, node: JudgedNode, { mayTaint }: PublishedKeysOptions): Claim[] {
+function claimsOf(service: Service, node: JudgedNode, options: PublishedKeysOptions): Claim[] {
   const { name, nodeSelector, publish, origin } = service;
   if (origin.kind !== 'object') return [];
   const claims: Claim[] = [];
@@ -37,7 +39,7 @@ function claimsOf(service: Service, node: JudgedNode, { mayTaint }: PublishedKey
     claims.push({ ...OWN, ...stand, kind: 'label', key: label, value: 'true' });
   }
   if (taint) {
-    const stand = isSelected ? taintStand(service, taint, node, { readiness, mayTaint }) : NOT_SELECTED;
+    const stand = isSelected ? taintStand(service, taint, node, { ...options, readiness }) : NOT_SELECTED;
     claims.push({ ...OWN, ...stand, kind: 'taint', key: taint.key, value: taint.value, effect: taint.effect });
   }
   if (condition !== undefined) {
@@ -56,7 +58,7 @@ function taintStand(
   service: Service,
   { key, effect }: ServiceTaint,
   node: JudgedNode,
-  { readiness, mayTaint }: { readiness: ServiceReadiness } & Pick<PublishedKeysOptions, 'mayTaint'>,
+  { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & PublishedKeysOptions,
 ): Stand {
   const { state, reason, sinceMs, bySilence } = readiness;
   const isThere = node.taints?.some((each) => each.key === key) === true;
@@ -72,6 +74,9 @@ function taintStand(
   // Were it taken first, a coordinator that ends in between would have the service judged again.
   if (state === 'ready' && isThere && service.mode === 'Startup' && !hasStarted(service, startedServices(node))) {
     return { stance: 'hold', reason: 'waits until the node notes that the service was ready', sinceMs };
+  }
+  if (state === 'ready' && isThere && !mayClear(service, node)) {
+    return { stance: 'hold', reason: 'waits until the status of the NodeService notes that the taint can go', sinceMs };
   }
   return { stance: TAINT_STANCE[state], reason, sinceMs };
 }

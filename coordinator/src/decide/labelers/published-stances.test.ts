@@ -13,12 +13,17 @@ const SERVICE = serviceOf('csi', {
 });
 const STARTUP: Service = { ...SERVICE, mode: 'Startup' };
 
-type Situation = Partial<ServiceReadiness> & { tainted?: boolean; noted?: string; mayTaint?: boolean };
+type Situation = Partial<ServiceReadiness> & {
+  tainted?: boolean;
+  noted?: string;
+  mayTaint?: boolean;
+  mayClear?: boolean;
+};
 
 /** What is claimed of the label and the taint of a service. */
 function stances(
   service: Service,
-  { state = 'ready', tainted = false, noted, mayTaint = true, ...rest }: Situation = {},
+  { state = 'ready', tainted = false, noted, mayTaint = true, mayClear = true, ...rest }: Situation = {},
 ): (string | undefined)[] {
   const note = noted && formatStartedServices('u', new Map([['csi', noted]]));
   const node = snapshot({
@@ -26,7 +31,11 @@ function stances(
     annotations: note ? { 'rollcall.dev/services-started': note } : {},
   });
   const readiness = new Map([['csi', { state, reason: 'r', sinceMs: 0, ...rest }]]);
-  const labeler = publishedKeysLabeler({ services: () => [service], mayTaint: () => mayTaint });
+  const labeler = publishedKeysLabeler({
+    services: () => [service],
+    mayTaint: () => mayTaint,
+    mayClear: () => mayClear,
+  });
   const claims = labeler.claims({ ...node, readiness, ageMs: 0 });
   return ['label', 'taint'].map((kind) => claims.find((claim) => claim.kind === kind)?.stance);
 }
@@ -47,6 +56,12 @@ describe('a service', () => {
   test('has no new taint where there may be none yet, and keeps the one that is there', () => {
     expect(stances(SERVICE, { state: 'not-ready', mayTaint: false })).toEqual(['withhold', 'withhold']);
     expect(stances(SERVICE, { state: 'not-ready', mayTaint: false, tainted: true })).toEqual(['withhold', 'want']);
+  });
+
+  test('that is ready keeps its first taint until the status notes that it can go', () => {
+    expect(stances(SERVICE, { tainted: true, mayClear: false })).toEqual(['want', 'hold']);
+    expect(stances(SERVICE, { tainted: false, mayClear: false })).toEqual(['want', 'withhold']);
+    expect(stances(SERVICE, { state: 'not-ready', tainted: true, mayClear: false })).toEqual(['withhold', 'want']);
   });
 
   test('never evicts for silence', () => {

@@ -185,10 +185,10 @@ describe('a rule file', () => {
   });
 
   test('of another kind does not fill the log', () => {
-    const { problems } = parseRuleFile(`${'no label\n'.repeat(50)}${'x'.repeat(10_000)}`);
+    const { problems } = parseRuleFile(`${'no label\n'.repeat(50)}${'x'.repeat(2000)}`);
     expect(problems).toHaveLength(21);
     expect(problems.at(-1)).toEqual({ line: 21, problem: expect.stringContaining('31 more lines') });
-    expect(parseRuleFile(`${'x'.repeat(10_000)}`).problems[0]?.problem.length).toBeLessThan(200);
+    expect(parseRuleFile(`${'x'.repeat(2000)}`).problems[0]?.problem.length).toBeLessThan(200);
   });
 
   test('counts up to its last allowed line', () => {
@@ -237,7 +237,7 @@ describe('a rule file', () => {
         const meaningful = content.split(/\r\n?|\n/).filter((line) => /^\s*[^\s#]/.test(line.replace(/^\uFEFF/, '')));
         if (problems.length < 20) expect(conditions.length + problems.length).toBe(meaningful.length);
       }),
-      { numRuns: 10_000 },
+      { numRuns: 2000 },
     );
   }, 60_000);
 });

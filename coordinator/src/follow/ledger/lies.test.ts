@@ -43,7 +43,7 @@ function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'sta
   const services = [service];
   const labelers = [
     readinessLabeler({ services: () => services, gate }),
-    publishedKeysLabeler({ services: () => services, mayTaint: () => true }),
+    publishedKeysLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
     { name: 'other', claims: () => claims },
   ];
   const node = { name: 'n', labels, taints, annotations: {} } as unknown as Witness['node'];

@@ -75,6 +75,13 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
     return this.#underWay;
   }
 
+  /** As `tick`, although it is not time yet. */
+  async tickNow(): Promise<void> {
+    await this.#underWay;
+    this.#notBeforeMs = 0;
+    await this.tick();
+  }
+
   /** Resolves when no request is under way. */
   settled(): Promise<void> {
     return this.#underWay;

@@ -15,7 +15,7 @@ import { serviceStatus } from './service-status.ts';
 
 export type ServiceStatusOptions = StatusWriteOptions & {
   catalog: ServiceCatalog;
-  decider: Pick<Decider, 'tally' | 'firstTaints'>;
+  decider: Pick<Decider, 'tally' | 'firstTaints' | 'statusNoted' | 'fleet'>;
   /** Why what a service depends on cannot be watched. */
   problemOf: (service: Service) => string | undefined;
 };
@@ -31,6 +31,7 @@ export function createServiceStatusKeeper(options: ServiceStatusOptions) {
       refusal: catalog.refusalOf(object),
       problem: problemOf(object.service),
       count: decider.tally.count(object.name),
+      isTakingOver: decider.fleet.term.isYoung(clock.monotonic()),
       provenTaint: decider.firstTaints.provenTaint(object.service),
       now: rfc3339(clock.now()),
     });
@@ -42,7 +43,10 @@ export function createServiceStatusKeeper(options: ServiceStatusOptions) {
     look: () => statusOf,
     statusNow: ({ status }) => status,
     tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
-    noteStatus: (name, status) => catalog.noteStatus(name, status),
+    noteStatus: (name, status) => {
+      catalog.noteStatus(name, status);
+      decider.statusNoted();
+    },
     optional: ['provenTaint'],
   });
 }

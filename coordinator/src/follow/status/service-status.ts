@@ -21,13 +21,16 @@ export type ServiceFacts = {
   /** What it depends on cannot be watched, so that it is in force and nothing is known. */
   problem: string | undefined;
   count: Readonly<ServiceCount>;
+  /** This replica leads since a moment ago, and may not have heard every agent. */
+  isTakingOver: boolean;
   provenTaint: string | undefined;
   /** RFC 3339. */
   now: string;
 };
 
 /** What the status should be. */
-export function serviceStatus(facts: ServiceFacts): ServiceStatus {
+export function serviceStatus(given: ServiceFacts): ServiceStatus {
+  const facts = given.isTakingOver && given.count.unknown > 0 ? { ...given, count: countBefore(given) } : given;
   const { object, refusal, count, provenTaint } = facts;
   const { ready, 'not-ready': notReady, unknown } = refusal ? { ready: 0, 'not-ready': 0, unknown: 0 } : count;
   return {
@@ -39,6 +42,14 @@ export function serviceStatus(facts: ServiceFacts): ServiceStatus {
     ...(provenTaint === undefined ? {} : { provenTaint }),
     conditions: [conditionOf('Accepted', accepted(facts), facts), conditionOf('Ready', readiness(facts), facts)],
   };
+}
+
+/** What a predecessor counted of the object as it is now: a take-over alone is no news. */
+function countBefore({ object: { status, generation }, count }: ServiceFacts): Readonly<ServiceCount> {
+  const { observedGeneration, nodesReady, nodesNotReady, nodesUnknown } = (status ?? {}) as Partial<ServiceStatus>;
+  const isCounted = [nodesReady, nodesNotReady, nodesUnknown].every((each) => typeof each === 'number');
+  if (!isCounted || observedGeneration !== generation) return count;
+  return { ready: nodesReady ?? 0, 'not-ready': nodesNotReady ?? 0, unknown: nodesUnknown ?? 0 };
 }
 
 /** The taint that the status says was seen to go. */
