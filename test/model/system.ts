@@ -8,6 +8,7 @@ import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readin
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
+import { Ledger } from '@rollcall/coordinator/follow/ledger/ledger.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { KeyRegistry } from '@rollcall/coordinator/setup/keys/key-registry.ts';
@@ -52,6 +53,8 @@ export type ReplicaOptions = {
   clock: Clock;
   random: () => number;
   watched: Watched;
+  dryRun: boolean;
+  keepsLedger: boolean;
 };
 
 /** Who an agent is, as its token says. */
@@ -74,8 +77,8 @@ const NOBODY = {
     contested: () => {},
     leftAlone: () => {},
   },
-  followUps: { look: () => {}, forget: () => {}, restart: () => {} },
 };
+const NO_FOLLOW_UPS = { look: () => {}, forget: () => {}, restart: () => {} };
 const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class', 'vendor', 'device'] };
 
 /** One coordinator: warm from the beginning, leading at times. */
@@ -83,12 +86,22 @@ export class Replica {
   readonly #decider: Decider;
   readonly #wholeNodes: boolean;
   readonly #servicePods: ReturnType<Decider['fleet']['servicePods']['handlers']>;
+  /** Kept while it leads, where it is asked for. */
+  readonly #ledger: Ledger;
   #leading = false;
   #deciding = false;
   #terms = 0;
 
-  constructor({ client, gate, rules, clock, random, watched }: ReplicaOptions) {
+  constructor({ client, gate, rules, clock, random, watched, dryRun, keepsLedger }: ReplicaOptions) {
     this.#wholeNodes = gate !== 'label';
+    this.#ledger = new Ledger({
+      decider: () => this.#decider,
+      rules: () => ({ services: SERVICES, gate, dryRun }),
+      mayJudge: () => this.#deciding,
+      clock,
+    });
+    const look = (node: string) => this.#ledger.look(node);
+    const restart = () => this.#ledger.restart();
     this.#decider = new Decider({
       client,
       fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
@@ -115,13 +128,14 @@ export class Replica {
       allAnnotations: false,
       windowMs: 30_000,
       guardPercent: 55,
-      dryRun: false,
+      dryRun,
       mayDecide: () => this.#deciding,
       clock,
       random,
       logger: LOGGER,
       registry: new Registry(),
       ...NOBODY,
+      followUps: keepsLedger ? { look, forget: look, restart } : NO_FOLLOW_UPS,
     });
     const { fleet } = this.#decider;
     fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));
@@ -130,6 +144,11 @@ export class Replica {
     fleet.agentPodHandlers.onReplace([...watched.agentPods]);
     fleet.poolLabelSetHandlers.onReplace([...watched.poolLabelSets]);
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
+  }
+
+  /** What its ledger says, over all terms. */
+  lieSeconds(): ReturnType<Ledger['seconds']> {
+    return this.#ledger.seconds();
   }
 
   get deciding(): boolean {
@@ -160,6 +179,7 @@ export class Replica {
   standBy(): void {
     this.#leading = false;
     this.#deciding = false;
+    this.#ledger.restart();
   }
 
   /** Once a second. */

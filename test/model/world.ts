@@ -37,6 +37,9 @@ export type WorldOptions = {
   lookAway: readonly Hole[];
   gate: ReadinessGate;
   nodes: readonly { pool: string; forWorkspaces: boolean }[];
+  dryRun?: boolean;
+  /** Whether replicas keep the truth ledger. */
+  keepsLedger?: boolean;
 };
 
 type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces', LaggingLine>;
@@ -52,6 +55,7 @@ export class World {
   readonly clock: FakeClock;
   readonly random: () => number;
   readonly gate: ReadinessGate;
+  readonly #modes: { dryRun: boolean; keepsLedger: boolean };
   readonly nodes: ModelNodes;
   readonly truths = new Map<string, NodeTruth>();
   readonly sets = new Map<string, ObservedPoolLabelSet>();
@@ -75,11 +79,16 @@ export class World {
   /** Of the coordinators, whatever came of them. */
   requests = 0;
 
-  constructor({ gate, nodes, lookAway }: WorldOptions, clock: FakeClock, random: () => number) {
+  constructor(
+    { gate, nodes, lookAway, dryRun = false, keepsLedger = false }: WorldOptions,
+    clock: FakeClock,
+    random: () => number,
+  ) {
     this.clock = clock;
     this.random = random;
     this.faults = new Faults(clock, random);
     this.gate = gate;
+    this.#modes = { dryRun, keepsLedger };
     this.#lookAway = lookAway;
     this.nodes = new ModelNodes((write) => this.#written(write));
     this.nodes.admission = (before, after, manager) =>
@@ -315,6 +324,18 @@ export class World {
     this.#processes[index] = this.#start();
   }
 
+  /** What the ledgers say, in seconds by `direction key`, over all terms of all replicas. */
+  lieSeconds(): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const { replica } of this.#processes) {
+      for (const { key, direction, seconds } of replica.lieSeconds()) {
+        const id = `${direction} ${key}`;
+        sums.set(id, (sums.get(id) ?? 0) + seconds);
+      }
+    }
+    return sums;
+  }
+
   tick(): void {
     for (const { replica } of this.#processes) replica.tick();
   }
@@ -353,7 +374,7 @@ export class World {
     });
     const rules = () => (this.rulesOn ? RULES : NO_RULES);
     return {
-      replica: new Replica({ client, gate, rules, clock, random, watched }),
+      replica: new Replica({ client, gate, rules, clock, random, watched, ...this.#modes }),
       lines: { nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
     };
   }

@@ -64,9 +64,9 @@ export function printedFor({ flags, print }: Surroundings, document: unknown): b
 }
 
 /** Only the leader hears agents. Throws where another replica answered. */
-export function mustLead({ leading, leader }: ReplicaDocument): void {
+export function mustLead({ flags }: Surroundings, { leading, leader }: ReplicaDocument): void {
   if (leading) return;
-  const logs = 'kubectl -n rollcall logs -l app.kubernetes.io/component=coordinator --tail=20';
+  const logs = `kubectl -n ${flags.namespace} logs -l app.kubernetes.io/component=coordinator --tail=20`;
   const cure = leader === undefined ? `nobody is known to lead; see why: ${logs}` : `ask ${leader}, which leads`;
   throw new CommandFailure('It cannot be told: the replica that answered does not lead', cure);
 }

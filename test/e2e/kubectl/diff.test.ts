@@ -4,10 +4,11 @@ import path from 'node:path';
 import type { DiffDocument } from '@rollcall/common/console.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
+import { createPod } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
-import { runPlugin } from '../../rig/run-plugin.ts';
+import { type PluginResult, runPlugin } from '../../rig/run-plugin.ts';
 
 const CRDS = path.resolve(import.meta.dirname, '../../../deploy/crds');
 const PREFIXES = [...DEFAULT_SERVICE_PREFIXES, 'example.com/'];
@@ -20,7 +21,7 @@ beforeAll(async () => {
   embedded = await startEmbeddedRig({
     nodes: 3,
     fence: { servicePrefixes: PREFIXES },
-    coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, `--label-dir=${path.join(dir, 'rules')}`],
+    coordinatorArgs: ['--evict', `--services-allowed-prefixes=${PREFIXES}`, `--label-dir=${path.join(dir, 'rules')}`],
   });
   const { controlPlane, rig } = embedded;
   await controlPlane.kubectl(['apply', '-R', '-f', CRDS]);
@@ -39,16 +40,12 @@ async function write(name: string, content: string | object): Promise<string> {
   return file;
 }
 
+async function plugin(...args: string[]): Promise<PluginResult> {
+  return runPlugin(['diff', ...args, `--console-url=${(await embedded.rig.leader()).consoleUrl}`]);
+}
+
 async function diff(files: readonly string[]): Promise<{ exitCode: number; document: DiffDocument; stderr: string }> {
-  const address = String((await (await embedded.rig.leader()).waitForLog('Started'))['console']);
-  const args = files.flatMap((file) => ['-f', file]);
-  const { exitCode, stdout, stderr } = await runPlugin([
-    'diff',
-    ...args,
-    `--console-url=http://${address}`,
-    '-o',
-    'json',
-  ]);
+  const { exitCode, stdout, stderr } = await plugin(...files.flatMap((file) => ['-f', file]), '-o', 'json');
   return { exitCode, stderr, document: stdout === '' ? ({} as DiffDocument) : JSON.parse(stdout) };
 }
 
@@ -124,7 +121,23 @@ test('what it says is what comes of it, and then nothing more would change', asy
     metadata: { name: 'gold' },
     spec: { labels: { 'example.org/tier': 'silver' } },
   });
-  expect(told((await diff([changed])).document)).toEqual(
+  // A pod that needs what would go.
+  await createPod(embedded.controlPlane.api, {
+    namespace: 'default',
+    name: 'needs-golden',
+    nodeName: first,
+    ready: true,
+    spec: { nodeSelector: { 'accelerators/golden': 'true' } },
+  });
+  const proposed = (await diff([changed])).document;
+  expect(proposed.evicts).toBe(true);
+  expect(proposed.nodes.flatMap(({ name, evicted }) => evicted.map((each) => ({ node: name, ...each })))).toEqual([
+    { node: first, pod: 'default/needs-golden', misses: ['accelerators/golden=true'] },
+  ]);
+  const text = await plugin('-f', changed);
+  expect(text.stdout).toMatch(/^2 of 3 nodes would be changed, and 1 pod would be evicted\.\n/);
+  expect(text.stdout).toMatch(/^EVICTED POD +NODE +MISSES\ndefault\/needs-golden +\S+ +accelerators\/golden=true$/m);
+  expect(told(proposed)).toEqual(
     sorted(
       [first, second].flatMap((name) => [
         `${name} accelerators/golden true -> undefined`,

@@ -6,6 +6,8 @@ import { run } from '../../control-plane/run.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { ALERTS } from '../../generate/monitoring/alerts.ts';
 import { findPrometheus } from '../../monitoring/tools.ts';
+import { httpGet } from '../../rig/http-get.ts';
+import { startPluginConsole } from '../../rig/plugin-console.ts';
 import { runPlugin } from '../../rig/run-plugin.ts';
 import type { RealNode } from '../node.ts';
 import { describeOnRealNodes } from '../on-real-nodes.ts';
@@ -160,14 +162,28 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     expect(why.stdout).toContain('"true", owned by rollcall');
     expect(JSON.parse((await plugin('audit', '-o', 'json')).stdout)).toMatchObject({ nodes: names.length });
     const check = await plugin('check');
-    expect(check.stdout).not.toContain('fail ');
-    expect(check.exitCode).toBe(0);
+    expect(check).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^Rollcall is installed as it should be\.\n/),
+    });
     const asNobody = await plugin('status', '-n', 'kube-system');
     expect(asNobody).toMatchObject({
       exitCode: 3,
       stderr: expect.stringContaining('rollcall is not in the namespace'),
     });
   }, 180_000);
+
+  test('has a console that the plugin opens by way of the API server, until Ctrl-C', async () => {
+    const console = await startPluginConsole([`--kubeconfig=${product.cluster.kubeconfig}`]);
+    expect(await httpGet(console.url)).toMatchObject({ status: 200, body: expect.stringContaining('<html') });
+    const { status, body } = await httpGet(`${console.url}v1/nodes`);
+    expect([status, JSON.parse(body)]).toMatchObject([
+      200,
+      { replica: { leading: true }, nodes: names.map((name) => ({ name })) },
+    ]);
+    expect(await console.interrupt()).toBe(0);
+    await expect(httpGet(console.url)).rejects.toThrow('ECONNREFUSED');
+  });
 
   test('has exactly the rights that it needs', async () => {
     const rightsOf = async (account: string) => {

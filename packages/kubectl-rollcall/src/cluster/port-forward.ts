@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import { type KubeConfig, PortForward } from '@kubernetes/client-node';
+import { CommandFailure } from '../failure.ts';
 
 export type Forwarded = { url: string; close: () => void };
 
@@ -42,7 +43,7 @@ export async function forwardPort(
     );
   });
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+    server.once('error', (cause) => reject(portFailure(port, cause))).listen(port, '127.0.0.1', resolve);
   });
   const address = server.address();
   const bound = typeof address === 'object' && address ? address.port : port;
@@ -53,6 +54,11 @@ export async function forwardPort(
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+function portFailure(port: number, cause: Error): CommandFailure {
+  const message = `This machine does not let it listen on port ${port}: ${cause.message}`;
+  return new CommandFailure(message, 'choose another --port, or leave it out: any free one is taken then', { cause });
 }
 
 /** The library rejects with an event of its web socket. */

@@ -11,7 +11,7 @@ export async function audit(surroundings: Surroundings): Promise<number> {
   if (!found) throw new CommandFailure('This coordinator keeps no truth ledger', 'update rollcall: helm upgrade');
   const document = completedAudit(found);
   if (!printedFor(surroundings, document)) {
-    mustLead(document.replica);
+    mustLead(surroundings, document.replica);
     surroundings.print(auditText(cleanDocument(document), surroundings.terminal, surroundings.isWide).text);
   }
   if (!document.replica.leading) return EXIT.unknown;

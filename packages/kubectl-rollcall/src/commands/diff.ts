@@ -13,7 +13,7 @@ export async function diff(surroundings: Surroundings, files: readonly string[])
     await surroundings.withConsole((console) => console.post<DiffDocument>('/v1/diff', request)),
   );
   if (!printedFor(surroundings, document)) {
-    mustLead(document.replica);
+    mustLead(surroundings, document.replica);
     surroundings.print(diffText(cleanDocument(document), surroundings.terminal));
   }
   if (!document.replica.leading) return EXIT.unknown;

@@ -20,14 +20,14 @@ export async function status(surroundings: Surroundings, waitMs: number | undefi
   return found.holds ? EXIT.ok : EXIT.notSo;
 }
 
-function lookOnce({ withConsole }: Surroundings): Promise<Status> {
-  return withConsole(look);
+function lookOnce({ withConsole, flags }: Surroundings): Promise<Status> {
+  return withConsole((console) => look(console, flags.namespace));
 }
 
-async function look(console: Console): Promise<Status> {
+async function look(console: Console, namespace: string): Promise<Status> {
   const document = await console.get<NodesDocument>('/v1/nodes');
   if (!document) throw new CommandFailure('What answers is no console of rollcall', 'check --console-url');
-  return statusOf(completedNodes(document));
+  return statusOf(completedNodes(document), namespace);
 }
 
 /** Nobody may lead for a while, as after an installation: that is waited for as well. */

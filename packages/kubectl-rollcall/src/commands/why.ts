@@ -16,6 +16,10 @@ export function why(surroundings: Surroundings, subject: string, key: string | u
   if (/^(pod|pods|po)$/.test(kind) && names.length === 2 && names[0] && names[1] && key === undefined) {
     return whyPod(surroundings, names[0], names[1]);
   }
+  if (/^(pod|pods|po)$/.test(kind) && names.length === 2) {
+    const cure = `leave ${key} out; keys are those of nodes: node/NAME KEY`;
+    throw new CommandFailure(`A pod is asked about as a whole, not by a key`, cure, { exitCode: EXIT.usage });
+  }
   const cure = 'write node/NAME, node/NAME KEY, or pod/NAMESPACE/NAME';
   throw new CommandFailure(`Cannot tell what "${subject}" is`, cure, { exitCode: EXIT.usage });
 }
@@ -67,7 +71,7 @@ async function whyPod(surroundings: Surroundings, namespace: string, name: strin
     });
   const document = completedSchedule(found);
   if (printedFor(surroundings, document)) return document.replica.leading ? EXIT.ok : EXIT.unknown;
-  mustLead(document.replica);
+  mustLead(surroundings, document.replica);
   const { isWell, text } = whyPodText(cleanDocument(document), surroundings.terminal, surroundings.isWide);
   surroundings.print(text);
   return isWell ? EXIT.ok : EXIT.notSo;

@@ -28,7 +28,8 @@ function readText(file: string): string {
   try {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (cause) {
-    throw new CommandFailure(`Cannot read ${file}`, 'name files with -f, each with its own', {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandFailure(`Cannot read ${file}: ${reason}`, 'name a file that can be read after each -f', {
       cause,
       exitCode: EXIT.usage,
     });

@@ -26,8 +26,8 @@ export type Status = {
   findings: readonly Finding[];
 };
 
-/** What there is to say about a fleet. */
-export function statusOf({ replica, nodes }: NodesDocument): Status {
+/** What there is to say about a fleet. `namespace`: that rollcall is in. */
+export function statusOf({ replica, nodes }: NodesDocument, namespace = 'rollcall'): Status {
   const agents: Partial<Record<AgentState, number>> = {};
   const agentVersions: Record<string, number> = {};
   for (const { agent, agentVersion } of nodes) {
@@ -37,7 +37,7 @@ export function statusOf({ replica, nodes }: NodesDocument): Status {
   const findings = [
     ...leaderFindings(replica, nodes),
     ...(replica.leading ? [...guardFindings(replica), ...nodeFindings(replica, nodes)] : []),
-    ...versionFindings(agentVersions),
+    ...versionFindings(agentVersions, namespace),
   ];
   const holds = !findings.some(({ severity }) => severity === 'fail');
   const answer = answerOf(holds, findings, { replica, nodes: nodes.length });
@@ -179,11 +179,11 @@ function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[]
   return findings;
 }
 
-function versionFindings(versions: Readonly<Record<string, number>>): Finding[] {
+function versionFindings(versions: Readonly<Record<string, number>>, namespace: string): Finding[] {
   const known = Object.entries(versions).sort((a, b) => b[1] - a[1]);
   if (known.length < 2) return [];
   const text = `Agents are of ${known.length} versions: ${listed(known.map(([version, nodes]) => `${version} on ${count(nodes, 'node')}`))}`;
-  return [{ severity: 'warn', text, cure: 'kubectl -n rollcall rollout status daemonset/rollcall-agent' }];
+  return [{ severity: 'warn', text, cure: `kubectl -n ${namespace} rollout status daemonset/rollcall-agent` }];
 }
 
 function poolsOf(nodes: readonly NodeSummary[]): PoolStatus[] {

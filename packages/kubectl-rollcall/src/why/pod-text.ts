@@ -38,12 +38,7 @@ export function whyPodText(
       `${name} may go to ${grouped(passing.length)} of ${count(nodes.length, 'node')}, at best to ${best.name} (score ${best.score}).`,
       { tone: 'good' },
     );
-    page.line(
-      reasons[0]
-        ? `Most of the others are refused as: ${reasons[0].reason} (${count(reasons[0].nodes, 'node')}).`
-        : 'No node is refused.',
-      { tone: 'quiet' },
-    );
+    page.line(othersText(refused.length, reasons), { tone: 'quiet' });
   } else {
     page.line(`${name} may go to none of ${count(nodes.length, 'node')}.`, { tone: 'bad' });
     page.line(
@@ -66,6 +61,12 @@ export function whyPodText(
   if (shown.length < rows.length)
     page.line(`… and ${grouped(rows.length - shown.length)} more; -o wide shows all.`, { tone: 'quiet' });
   return { isWell: best !== undefined, text: page.text };
+}
+
+function othersText(refused: number, [most, ...more]: readonly { reason: string; nodes: number }[]): string {
+  if (!most) return 'No node is refused.';
+  const who = refused === 1 ? 'The other is' : more.length === 0 ? 'The others are' : 'Most of the others are';
+  return `${who} refused: ${most.reason} (${count(most.nodes, 'node')}).`;
 }
 
 function commonReasons(refused: readonly ScheduledNode[]): { reason: string; nodes: number }[] {
