@@ -53,6 +53,24 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     what: '0 becomes 1',
     why: 'one character of four million',
   },
+  {
+    file: 'coordinator/src/apply/contest.ts',
+    line: 'entry.dueMs = nowMs + Math.min(entry.maxMs, FIRST_MS * 2 ** Math.min(waits, 30));',
+    what: '30 becomes 60',
+    why: 'either power is beyond the most that is waited',
+  },
+  {
+    file: 'coordinator/src/apply/reconciler.ts',
+    line: 'this.#logReachability();',
+    what: 'the statement removed',
+    why: 'it only logs',
+  },
+  {
+    file: 'coordinator/src/apply/concurrency-limiter.ts',
+    line: '} else if (startedMs >= this.#lostMs) {',
+    what: '>= becomes >',
+    why: 'a request cannot begin at the moment of a failure: all wait after it',
+  },
 ];
 
 /** `text`: of the mutant's file. */

@@ -16,7 +16,7 @@ type JsonReport = {
 /** Of what is tried at random there is enough in this to notice most, and thousands of runs to come. */
 const FEWER = { ROLLCALL_HISTORIES: '100' };
 /** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
-const TEST_TIMEOUT_MS = 240_000;
+const TEST_TIMEOUT_MS = 90_000;
 
 /**
  * Runs vitest in `directory` until the first test fails. `which` is what follows `vitest`: `['run', 'FILE']`, or

@@ -126,6 +126,24 @@ describe('being throttled', () => {
 });
 
 describe('while nothing answers', () => {
+  test.each<[string, Feedback]>([
+    ['an answer', { kind: 'answered' }],
+    ['a plea for patience', { kind: 'throttled', retryAfterMs: 0 }],
+  ])('three failures in a row are no accident, and %s ends that', async (_what, feedback) => {
+    const { clock, limiter, begin, end } = started();
+    for (let index = 0; index < 3; index += 1) {
+      expect(limiter.unreachable).toBe(false);
+      void begin(`${index}`);
+      await clock.advance(5000);
+      await end(`${index}`, { kind: 'unreachable' });
+    }
+    expect(limiter.unreachable).toBe(true);
+    void begin('last');
+    await clock.advance(5000);
+    await end('last', feedback);
+    expect(limiter.unreachable).toBe(false);
+  });
+
   test('all wait together, a little longer each time, at most two seconds', async () => {
     const { clock, limiter, begin, names, end } = started();
     const waits: number[] = [];

@@ -63,7 +63,7 @@ describe('a list of labels', () => {
 
   test('goes where nothing is left of it', () => {
     expect(listOf([annotation(LIST)], undefined)).toBeUndefined();
-    expect(restrictSet(set, [annotation(LIST)], undefined).annotations).toEqual({});
+    expect(restrictSet(set, [annotation(LIST)], undefined).annotations).toStrictEqual({});
   });
 
   test('names what it named before, where that is there', () => {

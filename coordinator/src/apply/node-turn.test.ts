@@ -6,7 +6,7 @@ import type { ConditionChange, NodePlan, SetAsideKey, TaintChange } from '../dec
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { ContestedKeys } from './contested-keys.ts';
 import { createApplyMetrics } from './metrics.ts';
-import { NodeTurn } from './node-turn.ts';
+import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { set, withdrawal } from './reconciler.test-fixtures.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
@@ -76,7 +76,7 @@ function started(
     setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
     contestedKeys: () => 0,
   });
-  const turn = new NodeTurn('n', priority, {
+  const dependencies: TurnDependencies = {
     plan: () => plan,
     observed: () => undefined,
     onWritten: () => {},
@@ -91,8 +91,13 @@ function started(
     metrics,
     logger: silentLogger(),
     dryRun,
-  });
-  return { turn, written, foreign, contested, setAside };
+  };
+  const newTurn = () => new NodeTurn('n', priority, dependencies);
+  /** Something else is planned from now on. */
+  const replan = (next: Partial<NodePlan>) => {
+    plan = { node: NODE, ...next };
+  };
+  return { turn: newTurn(), newTurn, replan, written, foreign, contested, setAside };
 }
 
 describe('the order', () => {
@@ -184,6 +189,42 @@ describe('a refusal', () => {
     const { turn, written } = started({ set, withdrawal }, { reply: () => outcome });
     expect(await turn.run()).toMatchObject(end);
     expect([written, turn.wrote]).toEqual([['withdraw'], false]);
+  });
+
+  test('for a label of somebody else counts as a try, so that one that goes on changing waits', async () => {
+    const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
+    const { turn, newTurn, contested } = started({ set }, { reply: () => conflict });
+    const mustWait = () => contested.mustWait(NODE, { kind: 'label', key: 'a' }, '1');
+    await turn.run();
+    await newTurn().run();
+    expect(mustWait()).toBe(false);
+    await newTurn().run();
+    expect(mustWait()).toBe(true);
+  });
+
+  test('of whatever there is in it is tried again later, and not at once', async () => {
+    const { turn, written } = started({ set }, { reply: () => ({ kind: 'denied', message: 'nothing at all' }) });
+    expect(await turn.run()).toMatchObject({
+      kind: 'retry',
+      error: { code: 'WRITE_REFUSED', message: 'nothing at all' },
+    });
+    // The write, and a rehearsal of one that changes nothing.
+    expect(written).toEqual(['set', 'set']);
+  });
+
+  test.each<['set' | 'withdraw', Partial<NodePlan>]>([
+    ['set', { set: { ...set, labels: { a: '1', b: '2', c: '3' } } }],
+    ['withdraw', { withdrawal: { labels: ['a', 'b', 'c'], annotations: [] } }],
+  ])('is not searched for (%s) while something urgent waits', async (kind, parts) => {
+    const denied: WriteOutcome = { kind: 'denied', message: 'no' };
+    const yielding = started(parts, {
+      reply: (_write, count) => {
+        if (count === 1) yielding.replan({ ...parts, taints: TAINTS });
+        return count === 1 ? denied : undefined;
+      },
+    });
+    await yielding.turn.run();
+    expect(yielding.written.slice(0, 2)).toEqual([kind, 'taints']);
   });
 
   test('that comes again and again is given sixteen rounds', async () => {

@@ -37,6 +37,15 @@ describe('one agent', () => {
     expect(boots.admit(heartbeat('a', 4, 'd2'), OLD, 0)).toBe('unknown-digest');
   });
 
+  test('has a version and a digest of services where it says so, and only there', () => {
+    const { boots } = heard();
+    boots.admit(full('a', 1), OLD, 0);
+    expect(boots.content).not.toHaveProperty('version');
+    expect(boots.content).not.toHaveProperty('servicesDigest');
+    boots.admit({ ...full('a', 2), version: '1.2.3', servicesDigest: 's' }, OLD, 0);
+    expect(boots.content).toMatchObject({ version: '1.2.3', servicesDigest: 's', unread: [], answers: {} });
+  });
+
   test('cannot go back: an old or repeated sequence is ignored', () => {
     const { boots, ready } = heard();
     boots.admit(full('a', 5), OLD, 0);

@@ -208,6 +208,30 @@ test('a Node that has other labels is the same, and is counted in the pool that 
   expect(stateOf('n1')).toEqual({ state: 'silent', guard: 'pool gold' });
 });
 
+test('an agent that says goodbye before it has said what it sees vouches for nothing', () => {
+  const { fleet, stateOf } = tenNodes();
+  const goodbye = { node: 'n0', boot: 'n0', sequence: 1, digest: 'd', leaving: true as const };
+  fleet.accept(goodbye, { node: 'n0', nodeUid: 'uid-n0', pod: { name: 'agent-n0', uid: 'pod-n0' } });
+  expect(stateOf('n0')).toEqual({ state: 'unheard' });
+});
+
+test('what a whole Node says of taints and conditions is kept of the same Node, unless it is older', () => {
+  const { fleet, node } = tenNodes();
+  const taints = [{ key: 'k', effect: 'NoSchedule' as const }];
+  const whole = (uid: string, resourceVersion: string) => ({
+    metadata: { name: 'n0', uid, resourceVersion },
+    spec: { taints },
+    status: {},
+  });
+  fleet.nodeHandlers.onUpsert(node('n0', 'uid-n0', '5'));
+  fleet.noteStrays(whole('another', '6'));
+  fleet.noteStrays(whole('uid-n0', '4'));
+  fleet.noteStrays({ ...whole('uid-n0', '6'), metadata: { name: 'nowhere', uid: 'u', resourceVersion: '6' } });
+  expect(fleet.node('n0')?.taints).toBeUndefined();
+  fleet.noteStrays(whole('uid-n0', '5'));
+  expect(fleet.node('n0')).toMatchObject({ taints, conditions: [], resourceVersion: '5' });
+});
+
 test('the pod of an agent on a node that is not known is nothing to anybody', () => {
   const { fleet, pods } = tenNodes();
   const [pod] = pods;

@@ -43,6 +43,15 @@ describe('the index by node', () => {
     expect(pods.on('a')).toEqual([]);
   });
 
+  test('has each by its name, all of them, and their number', () => {
+    const { pods } = index();
+    expect([pods.size, pods.get(pod()), [...pods.all()]]).toEqual([0, undefined, []]);
+    const [first, second] = [pod(), pod({ name: 'other', uid: 'u2' })];
+    pods.replace([first, second]);
+    expect([pods.size, pods.get(first), pods.get({ ...first, namespace: 'elsewhere' })]).toEqual([2, first, undefined]);
+    expect([...pods.all()]).toEqual([first, second]);
+  });
+
   test('keeps nothing of a pod whose successor of the same name is on another node', () => {
     const { pods, changes } = index();
     pods.upsert(pod());

@@ -13,7 +13,10 @@ describe('an authority', () => {
     expect(pairProblem(a)).toBeUndefined();
     expect(info.x509.ca).toBe(true);
     expect(info.x509.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    expect(info.notBeforeMs).toBeLessThan(nowMs);
+    // An hour for clocks that are behind, in whole seconds.
+    expect(info.notBeforeMs).toBe(Math.floor((nowMs - 3_600_000) / 1000) * 1000);
+    expect(info.x509.serialNumber).toMatch(/^[4-7][0-9A-F]{31}$/);
+    expect(info.x509.serialNumber).not.toBe(parseCertificate(b.cert).x509.serialNumber);
     expect(Math.abs(info.notAfterMs - nowMs - AUTHORITY_LIFE_MS)).toBeLessThan(1000);
     expect(AUTHORITY_LIFE_MS).toBe(365 * DAY);
     expect(parseCertificate(b.cert).x509.subject).not.toBe(info.x509.subject);
@@ -27,6 +30,8 @@ describe('a leaf', () => {
     const info = parseCertificate(leaf.cert);
     expect(pairProblem(leaf)).toBeUndefined();
     expect(info.names.toSorted()).toEqual(['127.0.0.1', '::1', 'localhost', 'rollcall-coordinator.rollcall.svc']);
+    expect(info.notBeforeMs).toBe(Math.floor((nowMs - 3_600_000) / 1000) * 1000);
+    expect(info.x509.serialNumber).toMatch(/^[4-7][0-9A-F]{31}$/);
     expect(info.x509.ca).toBe(false);
     expect(info.x509.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
     expect(Math.abs(info.notAfterMs - nowMs - LEAF_LIFE_MS)).toBeLessThan(1000);

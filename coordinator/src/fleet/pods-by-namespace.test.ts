@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { PodsByNamespace } from './pods-by-namespace.ts';
+
+type Pod = { uid: string; namespace: string; name: string; node: string };
+
+function pod(namespace: string, name: string, node = 'n'): Pod {
+  return { uid: `${namespace}-${name}`, namespace, name, node };
+}
+
+function started(lostIsUnknown = false) {
+  const told: string[] = [];
+  const pods = new PodsByNamespace<Pod>({
+    onChange: (previous, next) => told.push(`${previous?.name ?? ''} → ${next?.name ?? ''}`),
+    onKnown: () => told.push('known'),
+    ...(lostIsUnknown ? { lostIsUnknown } : {}),
+  });
+  const names = (all: Iterable<Pod>) => [...all].map(({ name }) => name);
+  return { pods, told, names };
+}
+
+test('pods are known by namespace, once that was listed, and found by node', () => {
+  const { pods, told, names } = started();
+  const [a, b] = [pods.handlers('a'), pods.handlers('b')];
+  expect([pods.knows('a'), pods.revision, names(pods.in('a'))]).toEqual([false, 0, []]);
+  a.onReplace([pod('a', 'one'), pod('a', 'two', 'm')]);
+  expect([pods.knows('a'), pods.knows('b'), pods.revision]).toEqual([true, false, 2]);
+  b.onUpsert(pod('b', 'three'));
+  expect([names(pods.on('n')), names(pods.in('a')), names(pods.in('c'))]).toEqual([
+    ['one', 'three'],
+    ['one', 'two'],
+    [],
+  ]);
+  a.onDelete(pod('a', 'one'));
+  expect([names(pods.on('n')), pods.revision]).toEqual([['three'], 4]);
+  expect(told).toEqual([' → one', ' → two', 'known', ' → three', 'one → ']);
+});
+
+test('a watch that takes the place of another goes on with its pods, which are not known until it has listed', () => {
+  const { pods, told, names } = started();
+  pods.handlers('a').onReplace([pod('a', 'one')]);
+  const next = pods.handlers('a');
+  expect([pods.knows('a'), names(pods.on('n'))]).toEqual([false, ['one']]);
+  next.onReplace([pod('a', 'one')]);
+  next.onReplace([pod('a', 'one')]);
+  expect([pods.knows('a'), told]).toEqual([true, [' → one', 'known', 'known']]);
+});
+
+test('pods of a namespace that nobody asks for are gone', () => {
+  const { pods, told, names } = started();
+  pods.handlers('a').onReplace([pod('a', 'one')]);
+  pods.forget('a');
+  pods.forget('b');
+  expect([pods.knows('a'), names(pods.on('n')), told.at(-1)]).toEqual([false, [], 'one → ']);
+});
+
+test('a watch that is lost leaves an old picture, or none where that is better', () => {
+  expect(started().pods.handlers('a')).not.toHaveProperty('onLost');
+  const { pods, told } = started(true);
+  const handlers = pods.handlers('a');
+  handlers.onReplace([]);
+  handlers.onLost?.();
+  expect(pods.knows('a')).toBe(false);
+  handlers.onReplace([]);
+  expect([pods.knows('a'), told]).toEqual([true, ['known', 'known']]);
+});
