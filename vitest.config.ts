@@ -42,7 +42,7 @@ export default defineConfig({
         test: {
           ...e2e,
           name: 'e2e',
-          include: [PROCESSES, 'test/{control-plane,stand-ins,demo,chart,monitoring,e2e}/**/*.test.ts'],
+          include: [PROCESSES, 'test/{control-plane,stand-ins,demo,chart,monitoring,perturb,e2e}/**/*.test.ts'],
           exclude: Object.keys(ALONE),
           // Each waits most of the time.
           maxWorkers: 3,

@@ -15,13 +15,9 @@ export interface ServerFiles {
   readonly verifyKey: string;
 }
 
-/** Writes certificates, keys and the admin's token into `dir`. */
-export async function writeServerFiles(
-  dir: string,
-  authority: CertificateAuthority,
-  adminToken: string,
-): Promise<ServerFiles> {
-  const files = {
+/** Where the files of the control plane in `dir` are. */
+export function serverFilesIn(dir: string): ServerFiles {
+  return {
     ca: join(dir, 'ca.crt'),
     cert: join(dir, 'server.crt'),
     key: join(dir, 'server.key'),
@@ -29,6 +25,15 @@ export async function writeServerFiles(
     signingKey: join(dir, 'service-account.key'),
     verifyKey: join(dir, 'service-account.pub'),
   };
+}
+
+/** Writes certificates, keys and the admin's token into `dir`. */
+export async function writeServerFiles(
+  dir: string,
+  authority: CertificateAuthority,
+  adminToken: string,
+): Promise<ServerFiles> {
+  const files = serverFilesIn(dir);
   const server = await authority.issue({
     commonName: 'kube-apiserver',
     hosts: ['127.0.0.1', 'localhost', 'kubernetes.default.svc'],

@@ -42,6 +42,8 @@ export interface ControlPlane {
   /** A client that may do everything. */
   readonly api: ApiClient;
   readonly auditLogFile: string | undefined;
+  /** Where etcd takes clients, in plain, on 127.0.0.1. */
+  readonly etcdPort: number;
   readonly etcdPid: number | undefined;
   readonly apiServerPid: number | undefined;
   readonly schedulerPid: number | undefined;
@@ -139,6 +141,7 @@ async function describe(
     binaries,
     api,
     auditLogFile: launched.auditLogFile,
+    etcdPort: launched.etcdPort,
     get etcdPid() {
       return etcd.pid;
     },

@@ -14,8 +14,10 @@ import {
   etcdArgs,
   type ServerFiles,
   schedulerArgs,
+  serverFilesIn,
   writeServerFiles,
 } from './component-args.ts';
+import type { ControlPlane } from './control-plane.ts';
 import { type Credential, writeKubeconfig } from './kubeconfig.ts';
 import { freePort } from './ports.ts';
 
@@ -34,6 +36,7 @@ export interface Launched {
   readonly adminToken: string;
   readonly api: ApiClient;
   readonly auditLogFile: string | undefined;
+  readonly etcdPort: number;
   readonly etcd: Component;
   readonly apiServer: Component;
   readonly scheduler: Component | undefined;
@@ -99,7 +102,29 @@ export async function launch(
     await stop();
     throw error;
   }
-  return { url, authority, caFile: files.ca, adminToken, api, auditLogFile, etcd, apiServer, scheduler, stop };
+  const common = { url, authority, caFile: files.ca, adminToken, api, auditLogFile, etcdPort };
+  return { ...common, etcd, apiServer, scheduler, stop };
+}
+
+/**
+ * Another API server of the control plane in `dir`, which keeps everything in the same etcd, seen at `etcdPort`. It takes
+ * the same tokens, and has the same certificates. Not started yet.
+ */
+export function anotherApiServer(
+  { dir, binaries, ca, adminToken }: Pick<ControlPlane, 'dir' | 'binaries' | 'ca' | 'adminToken'>,
+  { etcdPort, port }: { etcdPort: number; port: number },
+): { url: string; component: Component } {
+  const url = `https://127.0.0.1:${port}`;
+  const api = new ApiClient({ url, ca, token: adminToken });
+  const component = new Component({
+    name: 'kube-apiserver',
+    command: binaries['kube-apiserver'],
+    args: apiServerArgs(serverFilesIn(dir), etcdPort, port),
+    logFile: join(dir, `kube-apiserver-${port}.log`),
+    cwd: dir,
+    isReady: () => isApiServerReady(api),
+  });
+  return { url, component };
 }
 
 async function optionalApiServerArgs(

@@ -1,0 +1,82 @@
+import type { ApiClient, KubeObject } from '../control-plane/api-client.ts';
+import { NODE_POOL_LABEL_SETS, NODE_SERVICES } from './objects.ts';
+
+type Condition = { type: string; status: string; reason?: string; message?: string };
+export type NodeView = KubeObject & {
+  spec: { taints?: { key: string; value?: string; effect: string }[] };
+  status: { conditions?: Condition[] };
+};
+type ManagedFields = { manager: string; operation: string; subresource?: string; fieldsV1?: object };
+
+/** What the API server holds that rollcall answers for, by what it is about: without versions, uids and times. */
+export type Picture = Readonly<Record<string, unknown>>;
+
+/** Read from the API server that is never behind. */
+export async function takePicture(api: ApiClient): Promise<Picture> {
+  const [nodes, services, sets, lease] = await Promise.all([
+    api.list<NodeView>('/api/v1/nodes'),
+    api.list(NODE_SERVICES),
+    api.list(NODE_POOL_LABEL_SETS),
+    leaseOf(api),
+  ]);
+  return {
+    ...Object.fromEntries(nodes.map((node) => [`node ${node.metadata.name}`, pictureOf(node)])),
+    ...Object.fromEntries([...services, ...sets].map((each) => [`${each.kind} ${each.metadata.name}`, each['status']])),
+    lease: lease?.spec?.holderIdentity ? 'held' : 'free',
+  };
+}
+
+export type LeaseView = KubeObject & { spec?: { holderIdentity?: string } };
+
+export async function leaseOf(api: ApiClient): Promise<LeaseView | undefined> {
+  const leases = await api.list<LeaseView>('/apis/coordination.k8s.io/v1/namespaces/rollcall/leases');
+  return leases.find(({ metadata }) => metadata.name === 'rollcall-coordinator');
+}
+
+function pictureOf({ metadata, spec, status }: NodeView): object {
+  const managers = (metadata['managedFields'] ?? []) as ManagedFields[];
+  return {
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+    taints: [...(spec.taints ?? [])].sort(by(({ key }) => key)),
+    conditions: [...(status.conditions ?? [])].sort(by(({ type }) => type)),
+    owners: managers
+      .map(({ manager, operation, subresource = '', fieldsV1 }) => ({ manager, operation, subresource, fieldsV1 }))
+      .sort(by(({ manager, operation, subresource }) => `${manager} ${operation} ${subresource}`)),
+  };
+}
+
+function by<T>(keyOf: (value: T) => string): (a: T, b: T) => number {
+  return (a, b) => (keyOf(a) < keyOf(b) ? -1 : 1);
+}
+
+const TIMES = ['lastTransitionTime', 'lastHeartbeatTime'];
+
+/** Equal for pictures that are alike. */
+export function textOf(picture: unknown): string {
+  return JSON.stringify(sorted(picture), null, 1);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([key]) => !TIMES.includes(key));
+  return Object.fromEntries(entries.sort(by(([key]) => key)).map(([key, each]) => [key, sorted(each)]));
+}
+
+/** What rollcall put on a Node, in few words. */
+export function oursOn({ metadata, spec, status }: NodeView): string[] {
+  const labels = Object.entries(metadata.labels ?? {})
+    .filter(([key]) => !/^(kubernetes\.io|nodepool\.banzaicloud\.io)\//.test(key))
+    .map(([key, value]) => `${key}=${value}`);
+  const taints = (spec.taints ?? []).map(({ key, effect }) => `taint ${key}:${effect}`);
+  const conditions = (status.conditions ?? []).filter(({ type }) => type !== 'Ready');
+  return [...labels, ...taints, ...conditions.map(({ type, status }) => `condition ${type}=${status}`)].sort();
+}
+
+/** The lines in which two pictures differ. */
+export function differences(expected: string, actual: string): string[] {
+  const [before, after] = [expected.split('\n'), actual.split('\n')];
+  const missing = before.filter((line) => !after.includes(line)).map((line) => `- ${line.trim()}`);
+  return [...missing, ...after.filter((line) => !before.includes(line)).map((line) => `+ ${line.trim()}`)];
+}

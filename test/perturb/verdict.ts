@@ -1,0 +1,63 @@
+import { strayHistories } from './key-history.ts';
+import type { Kind } from './plans.ts';
+import type { Played } from './play.ts';
+import type { Done, Plan } from './run.ts';
+
+export type Verdict = {
+  /** Whether the write came at which something was to be done. */
+  isPlayed: boolean;
+  /** What is not as in the reference; there is none in a good run. */
+  divergences: readonly string[];
+  /** Writes that the reference does not have, and the plan explains. */
+  explained: readonly string[];
+  /** Those that it does not explain. */
+  unexplained: readonly string[];
+};
+
+export function judge(plan: Plan, reference: Played, actual: Played): Verdict {
+  const { explained = [], unexplained = [] } = Object.groupBy(extraWrites(reference, actual), (write) =>
+    isExplained(write, plan.kind) ? 'explained' : 'unexplained',
+  );
+  return {
+    isPlayed: actual.isPlayed,
+    divergences: [
+      ...(actual.problem === undefined ? [] : [actual.problem]),
+      ...strayHistories(reference.histories, actual.histories),
+    ],
+    explained: explained.map(textOf),
+    unexplained: unexplained.map(textOf),
+  };
+}
+
+/**
+ * Statuses are looked at every second, and each plan takes some: what was true in between may be written (of what it says,
+ * the histories are judged). A coordinator that starts anew takes the Lease, and does not know which Events it told. Nothing
+ * else is written for a crash, and nothing because a watch is late, lacks something, or is behind.
+ */
+function isExplained({ kind }: Done, plan: Kind): boolean {
+  return kind === 'status' || (plan.startsWith('crash') && (kind === 'lease' || kind === 'event'));
+}
+
+function textOf({ name, status }: Done): string {
+  return status < 300 ? name : `${name} (${status})`;
+}
+
+function extraWrites({ writes }: Played, actual: Played): Done[] {
+  const left = new Map<string, number>();
+  for (const { name } of writes) left.set(name, (left.get(name) ?? 0) + 1);
+  return actual.writes.filter(({ name }) => {
+    const count = left.get(name) ?? 0;
+    left.set(name, count - 1);
+    return count <= 0;
+  });
+}
+
+/** Every plan for a reference run: one for each of its writes, and each kind. */
+export function plansFor({ writes }: Played, kinds: readonly Kind[]): Plan[] {
+  const seen = new Map<string, number>();
+  return writes.flatMap(({ name }) => {
+    const nth = (seen.get(name) ?? 0) + 1;
+    seen.set(name, nth);
+    return kinds.map((kind) => ({ kind, write: name, nth }));
+  });
+}
