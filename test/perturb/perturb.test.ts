@@ -6,15 +6,13 @@ import { account, isGood, playAll } from './suite.ts';
 
 /** One plan of each kind, at writes that come in every run; `npm run perturb` plays them all. */
 const PLANS: Readonly<Record<string, readonly Plan[]>> = {
-  service: [
-    { kind: 'crash-before', write: 'apply a/status', nth: 1 },
-    { kind: 'frozen', write: 'merge a', nth: 1 },
-  ],
   delete: [
+    { kind: 'crash-before', write: 'edit a/status', nth: 1 },
     { kind: 'crash-after', write: 'edit a', nth: 1 },
     { kind: 'behind', write: 'merge b', nth: 1 },
   ],
   pool: [
+    { kind: 'frozen', write: 'apply a', nth: 1 },
     { kind: 'dropped', write: 'merge a', nth: 1 },
     { kind: 'crash-behind', write: 'apply b', nth: 1 },
   ],

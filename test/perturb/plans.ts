@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '../control-plane/wait-for.ts';
 import type { Answer, Gateway } from './gateway.ts';
 import type { Run } from './run.ts';
 
@@ -16,8 +17,8 @@ export const KINDS = {
 export type Kind = keyof typeof KINDS;
 
 const LASTS_MS = 2000;
-/** Until a start has listed everything: a list that insists on the present waits 3 s for an API server that is behind. */
-const BEHIND_AT_START_MS = 4500;
+/** A list that insists on the present waits 3 s for an API server that is behind. What prunes does not tell that it leads. */
+const START_MAX_MS = 10_000;
 
 type Disturb = (run: Run, gateway: Gateway, forward: () => Promise<Answer>) => Promise<Answer | undefined>;
 
@@ -73,7 +74,8 @@ export const DISTURB: Readonly<Record<Kind, Disturb>> = {
     for (const each of run.gateways) each.readsAt = run.behindUrl;
     await run.crash(gateway.client);
     run.heals(async () => {
-      await sleep(BEHIND_AT_START_MS);
+      await waitFor('a leader', () => run.someLeads(), { timeoutMs: START_MAX_MS }).catch(() => {});
+      await sleep(LASTS_MS);
       run.present();
     });
     return undefined;

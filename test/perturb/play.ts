@@ -22,7 +22,7 @@ const POLL_MS = 50;
 /** Nothing is written for so long at the end of a step: more than the second after which statuses are looked at. */
 const QUIET_MS = 1500;
 /** The reference waits longer, so that it knows what comes late. */
-const REFERENCE_QUIET_MS = 4000;
+const REFERENCE_QUIET_MS = 3000;
 
 /** Plays a scenario, with a plan where there is one, and compares each step with the reference where there is one. */
 export async function play(lane: Lane, scenario: Scenario, plan?: Plan, reference?: Played): Promise<Played> {

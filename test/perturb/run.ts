@@ -153,8 +153,12 @@ export class Run {
 
   async addNode(name: string): Promise<void> {
     await createNode(this.api, name, { labels: { [POOL_LABEL]: 'blue' } });
-    await this.addPod(`alpha-${name}`, name);
-    await this.startAgent(name);
+  }
+
+  /** What comes to a node: a pod of alpha, and the agent. */
+  async populate(node: string): Promise<void> {
+    await this.addPod(`alpha-${node}`, node);
+    await this.startAgent(node);
   }
 
   /** A Ready pod of alpha that tolerates everything, unless told. */
@@ -202,6 +206,11 @@ export class Run {
       pruner = await waitFor('the Job to be tried again', next, { timeoutMs: 20_000 });
     }
     this.coordinators.delete(name);
+  }
+
+  async someLeads(): Promise<boolean> {
+    const leading = await Promise.all([...this.coordinators.values()].map((each) => each.leads()));
+    return leading.includes(true);
   }
 
   /** Whether a coordinator leads that has heard every agent. */

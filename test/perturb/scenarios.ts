@@ -21,7 +21,10 @@ async function createObjects({ api }: Run): Promise<void> {
 
 async function createAll(run: Run): Promise<void> {
   await createObjects(run);
-  await Promise.all([run.addNode('a'), run.addNode('b')]);
+  for (const node of ['a', 'b']) {
+    await run.addNode(node);
+    await run.populate(node);
+  }
 }
 
 const SETTLED: Step = {
@@ -166,7 +169,12 @@ export const SCENARIOS: readonly Scenario[] = [
     setup: SETTLED,
     steps: [
       { name: 'a node goes', act: (run) => run.removeNode('a'), ours: { b: READY } },
-      { name: 'it comes back as another', act: (run) => run.addNode('a'), ours: ALL_READY },
+      {
+        name: 'it comes back as another',
+        act: (run) => run.addNode('a'),
+        ours: { a: [...ALPHA_DOWN, ...POOL], b: READY },
+      },
+      { name: 'its pods come', act: (run) => run.populate('a'), ours: ALL_READY },
     ],
   },
 ];

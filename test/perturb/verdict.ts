@@ -30,12 +30,18 @@ export function judge(plan: Plan, reference: Played, actual: Played): Verdict {
 }
 
 /**
+ * One that is refused as the Node has changed in between is tried again: how often depends on who is faster.
  * Statuses are looked at every second, and each plan takes some: what was true in between may be written (of what it says,
  * the histories are judged). A coordinator that starts anew takes the Lease, and does not know which Events it told. Nothing
  * else is written for a crash, and nothing because a watch is late, lacks something, or is behind.
  */
-function isExplained({ kind }: Done, plan: Kind): boolean {
-  return kind === 'status' || (plan.startsWith('crash') && (kind === 'lease' || kind === 'event'));
+function isExplained({ kind, status }: Done, plan: Kind): boolean {
+  return isStale(status) || kind === 'status' || (plan.startsWith('crash') && (kind === 'lease' || kind === 'event'));
+}
+
+/** Somebody else was faster. */
+function isStale(status: number): boolean {
+  return status === 409 || status === 422;
 }
 
 function textOf({ name, status }: Done): string {
@@ -44,8 +50,9 @@ function textOf({ name, status }: Done): string {
 
 function extraWrites({ writes }: Played, actual: Played): Done[] {
   const left = new Map<string, number>();
-  for (const { name } of writes) left.set(name, (left.get(name) ?? 0) + 1);
-  return actual.writes.filter(({ name }) => {
+  for (const { name, status } of writes) if (!isStale(status)) left.set(name, (left.get(name) ?? 0) + 1);
+  return actual.writes.filter(({ name, status }) => {
+    if (isStale(status)) return true;
     const count = left.get(name) ?? 0;
     left.set(name, count - 1);
     return count <= 0;
