@@ -77,6 +77,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     what: '0 becomes 1',
     why: 'it is read only once a record was seen, which sets it',
   },
+  {
+    file: 'coordinator/src/kube/lease.ts',
+    line: 'if (this.#failing === kind || this.#stop.signal.aborted) return;',
+    what: 'the condition never holds',
+    why: 'what follows only logs',
+  },
 ];
 
 /** `text`: of the mutant's file. */
