@@ -71,6 +71,18 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     what: '>= becomes >',
     why: 'a request cannot begin at the moment of a failure: all wait after it',
   },
+  {
+    file: 'coordinator/src/kube/lease-observer.ts',
+    line: '#observedAt = 0;',
+    what: '0 becomes 1',
+    why: 'it is read only once a record was seen, which sets it',
+  },
+  {
+    file: 'coordinator/src/kube/lease.ts',
+    line: 'if (this.#failing === kind || this.#stop.signal.aborted) return;',
+    what: 'the condition never holds',
+    why: 'what follows only logs',
+  },
 ];
 
 /** `text`: of the mutant's file. */

@@ -5,8 +5,7 @@ import { Leadership } from './leadership.ts';
 
 const DEADLINE_MS = 10_000;
 
-function standby(onStarted: () => void = () => {}) {
-  const clock = new FakeClock();
+function standby(onStarted: () => void = () => {}, clock = new FakeClock()) {
   const told: string[] = [];
   const leadership = new Leadership({
     clock,
@@ -101,6 +100,20 @@ describe('leadership', () => {
     leadership.start(1, 0);
     await clock.advance(9999);
     leadership.check();
+    expect(leadership.term).toBe(1);
+    await clock.advance(1);
+    expect(told.slice(3)).toEqual(STOPPED);
+  });
+
+  test('ends in time where timers fire a moment too early', async () => {
+    class HastyClock extends FakeClock {
+      override after(delayMs: number, callback: () => void): () => void {
+        return super.after(Math.max(0.5, delayMs - 1), callback);
+      }
+    }
+    const { clock, leadership, told } = standby(() => {}, new HastyClock());
+    leadership.start(1, 0);
+    await clock.advance(DEADLINE_MS - 0.75);
     expect(leadership.term).toBe(1);
     await clock.advance(1);
     expect(told.slice(3)).toEqual(STOPPED);

@@ -65,6 +65,12 @@ describe('a condition that is wanted', () => {
     expect(plan(node({}), [hold(A)])).toBeUndefined();
   });
 
+  test('is listed on a Node without any annotation as its first one', () => {
+    const listing = (given: ObservedNode) => plan(given, [want(A, 'True')])?.taints?.serviceKeys;
+    expect(listing({ ...node({}), unannotated: true })).toMatchObject({ intoNone: true });
+    expect(listing(node({}))).not.toHaveProperty('intoNone');
+  });
+
   test('does not keep those waiting that are listed', () => {
     const given = node({ there: [there(A, 'True')], listed: [A], ours: [A] });
     expect(plan(given, [want(A, 'False'), want(B, 'True')])?.conditions).toMatchObject({

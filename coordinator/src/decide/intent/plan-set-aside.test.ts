@@ -56,6 +56,14 @@ describe('a key that is set aside', () => {
     expect(withdrawal).toBeUndefined();
   });
 
+  test('is in no list where it is shared with others, set aside or not', () => {
+    const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 's', ownership: 'shared' }), list('a', 's')]);
+    expect(planNode(observed({}), intent, () => undefined)?.set).toMatchObject({
+      labels: { a: 'true', s: 'true' },
+      annotations: { [LIST]: '["a"]' },
+    });
+  });
+
   test('and is the only one to list leaves no list', () => {
     const node = listed({}, '["gone"]');
     const intent = mergeClaims([claim({ key: 'b' }), list('b')]);
