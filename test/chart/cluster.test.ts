@@ -7,7 +7,7 @@ import { waitFor } from '../control-plane/wait-for.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import {
   CHART,
-  EVERYTHING,
+  everythingOn,
   MANIFESTS,
   OPERATOR,
   objectsIn,
@@ -40,9 +40,9 @@ afterAll(() => controlPlane?.stop());
 
 describe('a cluster takes', () => {
   test.each([
-    ['the defaults', []],
-    ['everything else', ['--values', EVERYTHING]],
-  ])('the chart with %s', async (_, values) => {
+    ['the defaults', async () => []],
+    ['everything else', () => everythingOn(controlPlane.kubectl)],
+  ])('the chart with %s', async (_, valuesOf) => {
     const args = [
       'install',
       'rollcall',
@@ -54,7 +54,7 @@ describe('a cluster takes', () => {
       '--set',
       'crds.install=false',
     ];
-    const said = await helm([...args, ...values], { kubeconfig: controlPlane.kubeconfig });
+    const said = await helm([...args, ...(await valuesOf())], { kubeconfig: controlPlane.kubeconfig });
     expect(said).toMatch(/STATUS: pending-install/);
   });
 

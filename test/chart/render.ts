@@ -7,6 +7,8 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 export const CHART = path.join(ROOT, 'deploy/chart');
 export const MANIFESTS = path.join(ROOT, 'deploy/manifests');
 export const EVERYTHING = path.join(import.meta.dirname, 'everything.values.yaml');
+/** Of everything, what only Kubernetes 1.36 has, off. */
+const BEFORE_1_36 = ['--set', 'policies.poolLabels.enabled=false,policies.startupTaint.enabled=false'];
 /** CRDs of the operator of Prometheus, for clusters that get objects of it. */
 export const OPERATOR = path.join(import.meta.dirname, 'prometheus-operator.yaml');
 
@@ -20,6 +22,14 @@ export type Values = Readonly<Record<string, unknown>>;
 export function renderChart(helm: Helm, values: Values = {}, args: readonly string[] = []): Promise<string> {
   const all = ['template', 'rollcall', CHART, '--namespace', 'rollcall', ...FOR, '--values', '-', ...args];
   return helm(all, { stdin: JSON.stringify(values) });
+}
+
+/** Arguments of Helm for everything that the API server of a cluster can have. */
+export async function everythingOn(kubectl: (args: readonly string[]) => Promise<string>): Promise<string[]> {
+  const { serverVersion } = JSON.parse(await kubectl(['version', '-o', 'json'])) as {
+    serverVersion: { minor: string };
+  };
+  return ['--values', EVERYTHING, ...(Number.parseInt(serverVersion.minor, 10) < 36 ? BEFORE_1_36 : [])];
 }
 
 export async function renderObjects(

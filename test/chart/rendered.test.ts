@@ -93,8 +93,8 @@ describe('the chart renders', () => {
   test('its defaults for every supported version, and no policy that the API server does not know', async () => {
     const kinds = (version: string, values = {}) =>
       renderObjects(helm, values, ['--kube-version', version]).then((all) => all.map(({ kind }) => kind));
-    expect(await kinds('1.32.0')).toEqual(await kinds('1.36.0'));
-    await expect(kinds('1.31.0')).rejects.toThrow(/kubeVersion/);
+    expect(await kinds('1.34.0')).toEqual(await kinds('1.36.0'));
+    await expect(kinds('1.33.9')).rejects.toThrow(/kubeVersion/);
     const poolLabels = { policies: { poolLabels: { enabled: true } } };
     const startupTaint = {
       policies: { startupTaint: { enabled: true } },

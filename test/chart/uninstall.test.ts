@@ -9,7 +9,7 @@ import { type ControlPlane, startControlPlane } from '../control-plane/control-p
 import { waitFor } from '../control-plane/wait-for.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { Program } from '../rig/program.ts';
-import { CHART, EVERYTHING, fileOf, OPERATOR } from './render.ts';
+import { CHART, everythingOn, fileOf, OPERATOR } from './render.ts';
 
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
 const JOB = '/apis/batch/v1/namespaces/rollcall/jobs/rollcall-uninstall';
@@ -92,7 +92,8 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const release = ['rollcall', '--namespace', 'rollcall'];
     const install = ['install', ...release, CHART, '--create-namespace', '--values', '-'];
     await helm(install, { kubeconfig, stdin: JSON.stringify(VALUES) });
-    await helm(['upgrade', ...release, CHART, '--values', EVERYTHING], { kubeconfig });
+    const everything = await everythingOn(controlPlane.kubectl);
+    await helm(['upgrade', ...release, CHART, ...everything], { kubeconfig });
     await helm(['rollback', ...release, '1'], { kubeconfig });
     expect(await rightsOf('rollcall-agent')).toBe(await rightsOf('anybody'));
     expect(await rightsOf('rollcall-coordinator')).not.toBe(await rightsOf('anybody'));
@@ -124,9 +125,9 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     });
 
     const uninstalled = helm(['uninstall', ...release, '--timeout', '60s'], { kubeconfig });
-    await waitFor('the Deployment to go', async () => !(await exists(DEPLOYMENT)));
+    await waitFor('the Deployment to go', async () => !(await exists(DEPLOYMENT)), { timeoutMs: 60_000 });
     expect(await coordinator.kill('SIGTERM')).toBe(0);
-    await waitFor('the Job', () => exists(JOB));
+    await waitFor('the Job', () => exists(JOB), { timeoutMs: 60_000 });
     // It listens to nobody, so files for that may be missing.
     const listening = ['--scheduler-tls=on', '--scheduler-client-ca-file=/not/there', '--tls-cert-file=/not/there'];
     const prune = await runCoordinator('rollcall-uninstall', ['--prune', ...listening, '--tls-key-file=/not/there']);
@@ -147,13 +148,20 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     await expectNothingLeft();
   }, 120_000);
 
+  /** What only Kubernetes 1.36 has. */
+  async function mutatingKinds(): Promise<string[]> {
+    const served = await controlPlane.kubectl(['api-resources', '-o', 'name']);
+    const names = ['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'];
+    return names.filter((name) => served.includes(`${name}.admissionregistration.k8s.io`));
+  }
+
   /** Nothing of the release, but what is the user's: the CRD and the NodePoolLabelSets. */
   async function expectNothingLeft(): Promise<void> {
     const kinds = [
       ...['deployments', 'daemonsets', 'services', 'jobs', 'poddisruptionbudgets', 'rolebindings', 'roles'],
       ...['clusterroles', 'clusterrolebindings', 'priorityclasses', 'configmaps', 'serviceaccounts'],
       ...['podmonitors', 'prometheusrules'],
-      ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'],
+      ...(await mutatingKinds()),
       ...['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
     ];
     const selected = ['get', kinds.join(','), '-A', '-l', 'app.kubernetes.io/name=rollcall', '-o', 'json'];
@@ -178,7 +186,9 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     // The same names are free again, and nothing is left in the end.
     await helm(['install', ...release, CHART], { kubeconfig });
     const uninstalled = helm(['uninstall', ...release, '--timeout', '60s'], { kubeconfig });
-    await waitFor('the Job of this time', async () => (await exists(JOB)) && (await jobUid()) !== abandoned);
+    await waitFor('the Job of this time', async () => (await exists(JOB)) && (await jobUid()) !== abandoned, {
+      timeoutMs: 60_000,
+    });
     await completeJob();
     await uninstalled;
     await expectNothingLeft();

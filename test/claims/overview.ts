@@ -1,5 +1,6 @@
 import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
 import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
+import { VERSIONS } from '../versions/versions.ts';
 import { FLAT_VALUES } from './chart-values.ts';
 import type { Claims } from './claim.ts';
 import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
@@ -11,7 +12,7 @@ const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const stale = coordinatorDefault('staleAfterSeconds');
 const grace = seconds('coordinator/src/fleet/freshness.ts', 'LEAVING_GRACE_MS');
-const oldest = numberIn('deploy/chart/Chart.yaml', /kubeVersion: '>=1\.([0-9]+)\./);
+const oldest = VERSIONS[0];
 const share = numberIn('coordinator/src/fleet/heartbeat.ts', /windowSeconds \* ([0-9.]+),/);
 const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);
 const authorityMonths = Math.round(
@@ -32,7 +33,7 @@ const resources = (program: string) => {
 export const OVERVIEW: Claims = {
   'README.md': [
     `report, every ${agentDefault('heartbeatSeconds')} s`,
-    `Kubernetes 1.${oldest} or newer`,
+    `Kubernetes ${oldest} or newer`,
     `its node loses its readiness labels after ${stale} s`,
     `the right answer: ${kinds}`,
     `\`Unknown\` after ${stale} s, unless most are silent`,
@@ -45,8 +46,9 @@ export const OVERVIEW: Claims = {
     `Audience \`${REPORT_AUDIENCE}\``,
   ],
   'deploy/README.md': [
-    `Kubernetes 1.${oldest}, Helm 3 or 4`,
-    `anything older than 1.${oldest}`,
+    `Kubernetes ${oldest}, Helm 3 or 4`,
+    `anything older than ${oldest}`,
+    `on the API server of ${VERSIONS.join(' and ')}`,
     `| ${resources('agent')} |`,
     `| ${resources('coordinator')} |`,
     `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,
@@ -55,13 +57,14 @@ export const OVERVIEW: Claims = {
     `tried again after ${seconds('coordinator/src/apply/set-aside.ts', 'DENIED_FIRST_MS')} s`,
   ],
   'deploy/chart/README.md': [
-    `rollcall for Kubernetes 1.${oldest} and later`,
+    `rollcall for Kubernetes ${oldest} and later`,
     `| ${value('agent.port')} | coordinator, agent (\`agent.port\`)`,
     `| ${coordinatorDefault('reportsListen').replace(/.*:/, '')} | coordinator | reports of agents`,
     `| ${value('scheduler.port')} | coordinator, with \`scheduler.enabled\``,
     `| ${coordinatorDefault('consoleListen').replace(/.*:/, '')} | coordinator, on loopback only`,
     'that of the image, 65532',
   ],
+  'deploy/chart/Chart.yaml': [`kubeVersion: '>=${oldest}.0-0'`],
   'ARCHITECTURE.md': [
     `It has a projected service account token with the audience \`${REPORT_AUDIENCE}\``,
     `A node whose agent is silent for ${stale} s loses its readiness labels`,

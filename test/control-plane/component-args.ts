@@ -36,7 +36,7 @@ export async function writeServerFiles(
   const files = serverFilesIn(dir);
   const server = await authority.issue({
     commonName: 'kube-apiserver',
-    hosts: ['127.0.0.1', 'localhost', 'kubernetes.default.svc'],
+    hosts: ['127.0.0.1', '::1', 'localhost', 'kubernetes.default.svc'],
   });
   const signing = await createSigningKeys();
   await Promise.all([

@@ -9,9 +9,12 @@ export type CoordinatorPorts = { reports: number; listen: number; console: numbe
 
 export type CoordinatorOptions = {
   ports: CoordinatorPorts;
+  /** Where it listens, as it stands before a port; `127.0.0.1` unless told. */
+  host?: string;
   kubeconfig: string;
   name: string;
   args?: readonly string[];
+  root?: string | undefined;
   onLog?: (line: LogLine) => void;
 };
 
@@ -25,24 +28,25 @@ export class Coordinator extends Program {
   readonly ports: CoordinatorPorts;
 
   constructor(options: CoordinatorOptions) {
-    const { ports } = options;
+    const { ports, host = '127.0.0.1' } = options;
     super('coordinator', {
       args: [
         `--kubeconfig=${options.kubeconfig}`,
-        `--reports-listen=127.0.0.1:${ports.reports}`,
-        `--listen=127.0.0.1:${ports.listen}`,
+        `--reports-listen=${host}:${ports.reports}`,
+        `--listen=${host}:${ports.listen}`,
         '--scheduler-listen=off',
-        `--console-listen=127.0.0.1:${ports.console}`,
+        `--console-listen=${host}:${ports.console}`,
         ...(options.args ?? []),
       ],
       env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name },
+      root: options.root,
       ...(options.onLog ? { onLog: options.onLog } : {}),
     });
     this.name = options.name;
     this.ports = ports;
-    this.reportsUrl = `https://127.0.0.1:${ports.reports}`;
-    this.healthUrl = `http://127.0.0.1:${ports.listen}`;
-    this.consoleUrl = `http://127.0.0.1:${ports.console}/`;
+    this.reportsUrl = `https://${host}:${ports.reports}`;
+    this.healthUrl = `http://${host}:${ports.listen}`;
+    this.consoleUrl = `http://${host}:${ports.console}/`;
   }
 
   get(path: string): Promise<{ status: number; body: string }> {

@@ -12,6 +12,8 @@ export type LogLine = { msg: string; level?: string; [field: string]: unknown };
 export type ProgramOptions = {
   args: readonly string[];
   env?: Record<string, string>;
+  /** Root of the tree whose bundle runs; this repository unless told. */
+  root?: string | undefined;
   onLog?: (line: LogLine) => void;
 };
 
@@ -22,8 +24,8 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
-  constructor(name: 'agent' | 'coordinator', { args, env = {}, onLog }: ProgramOptions) {
-    const file = path.join(ROOT, name, 'dist/main.js');
+  constructor(name: 'agent' | 'coordinator', { args, env = {}, root = ROOT, onLog }: ProgramOptions) {
+    const file = path.join(root, name, 'dist/main.js');
     this.#child = spawnChild(process.execPath, {
       args: [file, ...args],
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -20,6 +20,8 @@ export type RigOptions = {
   /** 1 unless told. */
   coordinators?: number;
   coordinatorArgs?: readonly string[];
+  /** Of the tree whose programs are started; this repository unless told. */
+  root?: string;
   agentArgs?: readonly string[];
   /** Of the services' pods, and in the label keys; `default` unless told. */
   namespace?: string;
@@ -34,6 +36,8 @@ export class Rig {
   readonly coordinators: Coordinator[] = [];
   readonly nodes: SimulatedNode[] = [];
   readonly history: LabelHistory;
+  /** Root of the tree whose programs are started from now on; this repository unless told. */
+  root: string | undefined;
   readonly #options: RigOptions;
   readonly #setting: Setting;
   readonly #freePorts: CoordinatorPorts[] = [];
@@ -45,6 +49,7 @@ export class Rig {
     this.#options = options;
     this.#setting = setting;
     this.cluster = options.cluster;
+    this.root = options.root;
     this.history = new LabelHistory(options.cluster.api);
   }
 
@@ -86,6 +91,7 @@ export class Rig {
     const ports = this.#freePorts.shift() ?? (await this.#newPorts());
     const coordinator = new Coordinator({
       ports,
+      root: this.root,
       kubeconfig: this.cluster.coordinatorKubeconfig,
       name,
       args: [
@@ -158,7 +164,7 @@ export class Rig {
       ...change,
     });
     this.nodes.push(node);
-    node.startAgent();
+    node.startAgent([], this.root);
     return node;
   }
 

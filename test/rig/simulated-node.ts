@@ -4,7 +4,9 @@ import type { ApiClient } from '../control-plane/api-client.ts';
 import { createNode, createPod } from '../control-plane/cluster.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { agentServiceAccount, ownNamespace, requestAgentToken } from '../control-plane/rbac.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
 import { type StandIn, type StandInKind, startStandIn } from '../stand-ins/stand-in.ts';
+import { httpGet } from './http-get.ts';
 import { type LogLine, Program } from './program.ts';
 
 export type SimulatedNodeOptions = {
@@ -39,6 +41,7 @@ export class SimulatedNode {
   readonly #standIns = new Map<StandInKind, StandIn>();
   agent: Program | undefined;
   #secondAgent: Program | undefined;
+  #replacements = 0;
   agentPod: { name: string; uid: string } | undefined;
 
   private constructor(options: SimulatedNodeOptions, listenPort: number) {
@@ -97,12 +100,30 @@ export class SimulatedNode {
   }
 
   get healthUrl(): string {
-    return `http://${this.address}:${this.listenPort}`;
+    return `http://${hostOf(this.address)}:${this.listenPort}`;
   }
 
-  startAgent(args: readonly string[] = []): Program {
-    this.agent = this.#runAgent(this.tokenFile, this.listenPort, args);
+  startAgent(args: readonly string[] = [], root?: string): Program {
+    this.agent = this.#runAgent(this.tokenFile, this.listenPort, args, root);
     return this.agent;
+  }
+
+  /**
+   * Replaces the agent as a DaemonSet with surge does: one of the tree `root` in a pod of its own, and the one before is
+   * stopped when that is ready.
+   */
+  async replaceAgent(root?: string): Promise<void> {
+    const before = { agent: this.agent, pod: this.agentPod };
+    const name = `rollcall-agent-${this.name}-${++this.#replacements}`;
+    const tokenFile = `${this.tokenFile}-${this.#replacements}`;
+    this.agentPod = await this.#createAgentPod(name, tokenFile);
+    const port = await freePort();
+    this.agent = this.#runAgent(tokenFile, port, [], root);
+    const isReady = async () => (await httpGet(`http://${hostOf(this.address)}:${port}/readyz`)).status === 200;
+    await waitFor(`the agent ${name}`, isReady, { timeoutMs: 60_000 });
+    await before.agent?.kill('SIGTERM');
+    const pod = `/api/v1/namespaces/${ownNamespace}/pods/${before.pod?.name}`;
+    await this.#options.api.delete(pod, { gracePeriodSeconds: 0 });
   }
 
   /** A second agent beside the first, of a pod of its own, as while a DaemonSet with surge is updated. */
@@ -114,7 +135,7 @@ export class SimulatedNode {
     return { agent: this.#secondAgent, podName };
   }
 
-  #runAgent(tokenFile: string, listenPort: number, args: readonly string[] = []): Program {
+  #runAgent(tokenFile: string, listenPort: number, args: readonly string[] = [], root?: string): Program {
     const { coordinatorUrls, caFile, address, agentArgs = [], onAgentLog } = this.#options;
     return new Program('agent', {
       args: [
@@ -123,7 +144,7 @@ export class SimulatedNode {
         `--coordinator-url=${coordinatorUrls.join(',')}`,
         `--coordinator-ca-file=${caFile}`,
         `--token-file=${tokenFile}`,
-        `--listen=${address}:${listenPort}`,
+        `--listen=${hostOf(address)}:${listenPort}`,
         `--ws-daemon-port=${this.#options.wsDaemonPort}`,
         `--registry-facade-port=${this.#options.registryFacadePort}`,
         `--sysfs-root=${this.#options.sysfsRoot ?? dirname(this.#emptySysfs)}`,
@@ -131,6 +152,7 @@ export class SimulatedNode {
         ...args,
       ],
       env: { POD_NAMESPACE: ownNamespace },
+      root,
       ...(onAgentLog ? { onLog: onAgentLog } : {}),
     });
   }
@@ -167,4 +189,9 @@ export class SimulatedNode {
     await this.#secondAgent?.destroy();
     await Promise.all([...this.#standIns.values()].map((standIn) => standIn.stop()));
   }
+}
+
+/** An address as it stands before a port. */
+function hostOf(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
 }

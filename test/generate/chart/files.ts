@@ -33,8 +33,8 @@ description: Keeps labels, taints and annotations of nodes true to what the agen
 type: application
 version: ${VERSION}
 appVersion: ${VERSION}
-# The validation of the CRDs and the fence need it.
-kubeVersion: '>=1.32.0-0'
+# The oldest version that npm run test:versions runs.
+kubeVersion: '>=1.34.0-0'
 ${stringify(about(), { lineWidth: 0 })}`;
 }
 

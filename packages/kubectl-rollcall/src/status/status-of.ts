@@ -122,6 +122,12 @@ const KINDS: readonly Kind[] = [
     cure: (node) => `kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
   },
   {
+    severity: 'warn',
+    of: ({ agent }) => (agent === 'absent' ? YES : NO),
+    text: (_what, nodes) => `No agent is on ${nodes}`,
+    cure: () => 'kubectl -n rollcall describe daemonset rollcall-agent, and compare its node selector and tolerations',
+  },
+  {
     severity: 'fail',
     of: ({ agent }) => (agent === 'unheard' ? YES : NO),
     text: (_what, nodes) => `The agent has not been heard since this coordinator began to lead on ${nodes}`,
