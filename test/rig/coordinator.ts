@@ -12,6 +12,8 @@ export type CoordinatorOptions = {
   kubeconfig: string;
   name: string;
   args?: readonly string[];
+  nodeArgs?: readonly string[];
+  env?: Record<string, string>;
   onLog?: (line: LogLine) => void;
 };
 
@@ -35,7 +37,8 @@ export class Coordinator extends Program {
         `--console-listen=127.0.0.1:${ports.console}`,
         ...(options.args ?? []),
       ],
-      env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name },
+      env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name, ...options.env },
+      ...(options.nodeArgs ? { nodeArgs: options.nodeArgs } : {}),
       ...(options.onLog ? { onLog: options.onLog } : {}),
     });
     this.name = options.name;
