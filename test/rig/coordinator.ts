@@ -15,6 +15,8 @@ export type CoordinatorOptions = {
   name: string;
   args?: readonly string[];
   root?: string | undefined;
+  nodeArgs?: readonly string[];
+  env?: Record<string, string>;
   onLog?: (line: LogLine) => void;
 };
 
@@ -38,8 +40,9 @@ export class Coordinator extends Program {
         `--console-listen=${host}:${ports.console}`,
         ...(options.args ?? []),
       ],
-      env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name },
+      env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name, ...options.env },
       root: options.root,
+      ...(options.nodeArgs ? { nodeArgs: options.nodeArgs } : {}),
       ...(options.onLog ? { onLog: options.onLog } : {}),
     });
     this.name = options.name;

@@ -11,6 +11,8 @@ export type LogLine = { msg: string; level?: string; [field: string]: unknown };
 
 export type ProgramOptions = {
   args: readonly string[];
+  /** Flags of Node.js itself, and of V8. */
+  nodeArgs?: readonly string[];
   env?: Record<string, string>;
   /** Root of the tree whose bundle runs; this repository unless told. */
   root?: string | undefined;
@@ -24,10 +26,10 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
-  constructor(name: 'agent' | 'coordinator', { args, env = {}, root = ROOT, onLog }: ProgramOptions) {
+  constructor(name: 'agent' | 'coordinator', { args, nodeArgs = [], env = {}, root = ROOT, onLog }: ProgramOptions) {
     const file = path.join(root, name, 'dist/main.js');
     this.#child = spawnChild(process.execPath, {
-      args: [file, ...args],
+      args: [...nodeArgs, file, ...args],
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], ...env },
     });

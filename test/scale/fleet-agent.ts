@@ -82,12 +82,17 @@ export class FleetAgent {
     return this.#era;
   }
 
-  async #send(full: boolean, era: number): Promise<boolean> {
-    const { node, token, client, onTaken } = this.#options;
+  /** The body of its next report. */
+  message(full: boolean): string {
     this.#sequence += 1;
-    const header = { node, boot: this.#boot, sequence: this.#sequence, digest: this.#digest };
+    const header = { node: this.#options.node, boot: this.#boot, sequence: this.#sequence, digest: this.#digest };
+    return JSON.stringify(full ? { ...header, ...this.#content } : header);
+  }
+
+  async #send(full: boolean, era: number): Promise<boolean> {
+    const { token, client, onTaken } = this.#options;
     const sentMs = performance.now();
-    const reply = await client.post(JSON.stringify(full ? { ...header, ...this.#content } : header), token);
+    const reply = await client.post(this.message(full), token);
     if (!reply) return false;
     onTaken(full, sentMs);
     if (era !== this.#era) return true;
@@ -104,7 +109,7 @@ export class FleetAgent {
   }
 }
 
-function contentOf(names: readonly string[], notReady: ReadonlySet<string>): ReportContent {
+export function contentOf(names: readonly string[], notReady: ReadonlySet<string>): ReportContent {
   const since = new Date().toISOString();
   const services = names.map((name) => {
     const ready = !notReady.has(name);

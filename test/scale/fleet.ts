@@ -83,6 +83,13 @@ export class Fleet {
     return this.#client.replyBytesMax;
   }
 
+  /** The body of the next report of a node, for those who send it themselves. */
+  messageOf(name: string, full: boolean): string {
+    const agent = this.#agents.get(name);
+    if (!agent) throw new Error(`There is no node ${name}`);
+    return agent.message(full);
+  }
+
   tokenOf(name: string): string {
     return this.#tokens.get(name) ?? '';
   }

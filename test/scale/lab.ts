@@ -9,12 +9,16 @@ import { Coordinator, type CoordinatorPorts } from '../rig/coordinator.ts';
 import { eachOf } from './each-of.ts';
 import { Fleet } from './fleet.ts';
 import { patchNode } from './patch-node.ts';
+import { Profiler } from './profiler.ts';
 import { ReadyNodes } from './ready-nodes.ts';
 
 /** For all nodes to come to a state; a bench that takes longer has failed, not lost. */
 const SETTLE_MS = 300_000;
 const QUIET_MS = 1000;
 const RELEASE_CONCURRENCY = 16;
+
+/** As the chart starts it. */
+const V8_FLAGS: readonly string[] = [];
 
 /** A control plane, one coordinator at a time, and a fleet: what the benches share. */
 export class Lab {
@@ -23,18 +27,26 @@ export class Lab {
   readonly ready: ReadyNodes;
   readonly #ports: CoordinatorPorts;
   readonly #log: ProgressStream;
+  /** PEM of the coordinators' CA. */
+  readonly ca: string;
+  readonly #profiler: Profiler | undefined;
   #coordinator: Coordinator | undefined;
 
-  private constructor(cluster: EmbeddedCluster, ports: CoordinatorPorts, ca: string, log: ProgressStream) {
+  private constructor(
+    cluster: EmbeddedCluster,
+    { ports, ca, ...outputs }: { ports: CoordinatorPorts; ca: string; log: ProgressStream; profiles?: string },
+  ) {
     this.cluster = cluster;
+    this.ca = ca;
     this.#ports = ports;
-    this.#log = log;
+    this.#log = outputs.log;
+    this.#profiler = outputs.profiles === undefined ? undefined : new Profiler(outputs.profiles);
     this.fleet = new Fleet({ api: cluster.api, reportsUrls: [`https://127.0.0.1:${ports.reports}`], ca });
     this.ready = new ReadyNodes(cluster.api);
   }
 
-  /** Progress goes to `log`. */
-  static async open(log: ProgressStream): Promise<Lab> {
+  /** Progress goes to `log`, and profiles to a directory where there is one. */
+  static async open(log: ProgressStream, profiles?: string): Promise<Lab> {
     const progress = showProgress(log, 'starting etcd and kube-apiserver');
     const cluster = await embeddedCluster();
     try {
@@ -45,7 +57,7 @@ export class Lab {
       const read = () => cluster.api.get<KubeObject & { data: Record<string, string> }>(path);
       const { data } = await waitFor('the published CA', read, { timeoutMs: 30_000 });
       await first.kill('SIGTERM');
-      return new Lab(cluster, ports, data['ca.crt'] ?? '', log);
+      return new Lab(cluster, { ports, ca: data['ca.crt'] ?? '', log, ...(profiles ? { profiles } : {}) });
     } catch (error) {
       await cluster.stop();
       throw error;
@@ -69,14 +81,21 @@ export class Lab {
     }
   }
 
-  /** Starts a coordinator; returns when it began to lead, in monotonic milliseconds. */
-  async lead(args: readonly string[] = []): Promise<number> {
+  /** Writes a profile of what the coordinator computes meanwhile, where profiles are asked for. */
+  profiled<T>(name: string, act: () => Promise<T>): Promise<T> {
+    return this.#profiler ? this.#profiler.during(this.coordinator.pid, name, act) : act();
+  }
+
+  /** Starts a coordinator, as the chart does unless told; returns when it began to lead, in monotonic milliseconds. */
+  async lead(args: readonly string[] = [], v8Flags: readonly string[] = V8_FLAGS): Promise<number> {
     await this.standDown();
     return new Promise((resolve, reject) => {
       const onLog = ({ msg }: { msg: string }) => {
         if (msg === 'Started leading') resolve(performance.now());
       };
-      const coordinator = startCoordinator(this.cluster, this.#ports, { args, onLog });
+      const { nodeArgs = [], env = {} } = this.#profiler?.start ?? {};
+      const options = { args, nodeArgs: [...v8Flags, ...nodeArgs], env, onLog };
+      const coordinator = startCoordinator(this.cluster, this.#ports, options);
       this.#coordinator = coordinator;
       void coordinator.exited().then(() => reject(new Error(`The coordinator ended:\n${coordinator.tail()}`)));
     });
@@ -121,13 +140,22 @@ export class Lab {
   }
 
   /** The same as {@link nodePatches}, once the number has not changed for a second. */
-  async settledPatches(): Promise<number> {
+  settledPatches(): Promise<number> {
+    return this.#settledCount(() => this.nodePatches());
+  }
+
+  /** Waits until neither Nodes nor Events are written any more. */
+  async quiet(): Promise<void> {
+    await this.#settledCount(async () => (await this.nodePatches()) + (await this.eventWrites()));
+  }
+
+  async #settledCount(count: () => Promise<number>): Promise<number> {
     let last = -1;
     let changedMs = performance.now();
     await waitFor(
       'the writes to end',
       async () => {
-        const now = await this.nodePatches();
+        const now = await count();
         if (now !== last) changedMs = performance.now();
         last = now;
         return performance.now() - changedMs >= QUIET_MS;

@@ -8,15 +8,18 @@ import { benchAdmission } from './admission.ts';
 import { benchAgent } from './agent.ts';
 import { benchBurst } from './burst.ts';
 import { benchCold } from './cold.ts';
+import { type Earlier, measuredBefore, readResult } from './earlier.ts';
 import { benchFlood } from './flood.ts';
+import { benchGrowth } from './growth.ts';
 import { benchHerd } from './herd.ts';
+import { benchIngest } from './ingest.ts';
 import { benchJoin } from './join.ts';
 import { Lab } from './lab.ts';
 import { machineFacts } from './machine.ts';
 import type { Bench, BenchOptions, Measure } from './result.ts';
 import { benchServices } from './services.ts';
 import { benchSteady } from './steady.ts';
-import { roundOf, tableOf } from './table.ts';
+import { keyOf, roundOf, tableOf } from './table.ts';
 
 /** In the order in which they are run. */
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -24,17 +27,21 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   cold: benchCold,
   burst: benchBurst,
   steady: benchSteady,
+  ingest: benchIngest,
   services: benchServices,
   admission: benchAdmission,
   herd: benchHerd,
   flood: benchFlood,
 };
 
-/** What needs no cluster. */
-const AGENT = 'agent';
-const NAMES = [...Object.keys(BENCHES), AGENT];
+/** What needs no cluster, and brings its own nodes. */
+const ALONE: Readonly<Record<string, (options: BenchOptions) => Promise<Measure[]>>> = {
+  agent: benchAgent,
+  growth: benchGrowth,
+};
+const NAMES = [...Object.keys(BENCHES), ...Object.keys(ALONE)];
 
-const USAGE = `pnpm bench [NAME…] [--nodes N] [--rounds N] [--idle-seconds N]
+const USAGE = `npm run bench -- [NAME…] [--nodes N] [--rounds N] [--idle-seconds N] [--compare FILE] [--profile DIR]
 
 Measures rollcall on a real control plane with a simulated fleet, and prints each result beside its budget. All of
 ${NAMES.join(', ')} unless told which.
@@ -42,13 +49,15 @@ ${NAMES.join(', ')} unless told which.
   --nodes N         size of the fleet; 1000 unless told
   --rounds N        how often what is compared with a floor is repeated; 3 unless told
   --idle-seconds N  how long the idle fleet is looked at; 60 unless told
+  --compare FILE    a result of an earlier run, shown beside the new one of the same bench and size; may be repeated
+  --profile DIR     writes profiles of the coordinator there, for Chrome; what is measured costs more meanwhile
 `;
 
 const RESULTS = path.join(import.meta.dirname, 'results');
 /** As a shell has it for Ctrl-C. */
 const STOPPED_EARLY = 130;
 
-type Options = BenchOptions & { names: string[] };
+type Options = BenchOptions & { names: string[]; profiles: string | undefined; earlier: Earlier[] };
 
 function readOptions(): Options | undefined {
   try {
@@ -58,6 +67,8 @@ function readOptions(): Options | undefined {
         nodes: { type: 'string', default: '1000' },
         rounds: { type: 'string', default: '3' },
         'idle-seconds': { type: 'string', default: '60' },
+        profile: { type: 'string' },
+        compare: { type: 'string', multiple: true, default: [] },
         help: { type: 'boolean', short: 'h' },
       },
     });
@@ -71,6 +82,8 @@ function readOptions(): Options | undefined {
       nodes: count(values.nodes),
       rounds: count(values.rounds),
       idleSeconds: count(values['idle-seconds']),
+      profiles: values.profile,
+      earlier: values.compare.map(readResult),
     };
     if (!values.help) return { ...options, names: positionals.length > 0 ? positionals : NAMES };
     process.stdout.write(USAGE);
@@ -82,34 +95,37 @@ function readOptions(): Options | undefined {
 }
 
 /** Whatever was started and is not taken down in order, because a stop came early, dies with this process. */
-async function run({ names, ...options }: Options, stopped: Promise<string>): Promise<number> {
+async function run({ names, earlier, ...options }: Options, stopped: Promise<string>): Promise<number> {
   await buildBundles();
   const onCluster = Object.entries(BENCHES).filter(([name]) => names.includes(name));
-  if (onCluster.length > 0 && !(await runOnCluster(onCluster, options, stopped))) return STOPPED_EARLY;
-  if (!names.includes(AGENT)) return 0;
-  const machine = machineFacts();
-  const measures = await Promise.race([benchAgent(options), stopped]);
-  if (typeof measures === 'string') return STOPPED_EARLY;
-  process.stdout.write(`${tableOf(AGENT, measures)}\n\n`);
-  await keep(AGENT, AGENT, options, machine, measures);
+  if (onCluster.length > 0 && !(await runOnCluster(onCluster, { ...options, earlier }, stopped))) return STOPPED_EARLY;
+  for (const [name, bench] of Object.entries(ALONE).filter(([each]) => names.includes(each))) {
+    const machine = machineFacts();
+    const measures = await Promise.race([bench(options), stopped]);
+    if (typeof measures === 'string') return STOPPED_EARLY;
+    process.stdout.write(`${tableOf(name, measures, measuredBefore(earlier, name, name))}\n\n`);
+    await keep(name, name, options, machine, measures);
+  }
   return 0;
 }
 
 /** Returns whether it came to its end. */
 async function runOnCluster(
   benches: readonly [string, Bench][],
-  options: BenchOptions,
+  { profiles, earlier, ...options }: Omit<Options, 'names'>,
   stopped: Promise<string>,
 ): Promise<boolean> {
-  const lab = await Promise.race([Lab.open(process.stderr), stopped]);
+  const lab = await Promise.race([Lab.open(process.stderr, profiles), stopped]);
   if (typeof lab === 'string') return false;
   try {
     for (const [name, bench] of benches) {
       const machine = machineFacts();
       const measures = await Promise.race([bench(lab, options), stopped]);
       if (typeof measures === 'string') return false;
-      process.stdout.write(`${tableOf(`${name}, ${options.nodes} nodes`, measures)}\n\n`);
-      await keep(name, `${name}-${options.nodes}`, options, machine, measures);
+      const file = `${name}-${options.nodes}`;
+      const before = measuredBefore(earlier, name, file);
+      process.stdout.write(`${tableOf(`${name}, ${options.nodes} nodes`, measures, before)}\n\n`);
+      await keep(name, file, options, machine, measures);
     }
     return true;
   } finally {
@@ -126,9 +142,7 @@ async function keep(
   measures: readonly Measure[],
 ): Promise<void> {
   await mkdir(RESULTS, { recursive: true });
-  const measured = Object.fromEntries(
-    measures.map(({ what, value, unit }) => [unit === '' ? what : `${what}, ${unit}`, roundOf(value)]),
-  );
+  const measured = Object.fromEntries(measures.map((measure) => [keyOf(measure), roundOf(measure.value)]));
   const at = new Date().toISOString();
   await writeFile(
     path.join(RESULTS, `${file}.json`),

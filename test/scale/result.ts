@@ -12,7 +12,7 @@ export type BenchOptions = {
 export type Measure = {
   what: string;
   value: number;
-  unit: 's' | 'ms' | '×' | 'MiB' | 'KiB' | 'B' | '%' | '';
+  unit: 's' | 'ms' | '×' | 'MiB' | 'KiB' | 'B' | '%' | 'µs' | '';
   /** What it must not exceed; `exactly`: what it must be. Without either, it is there to be read. */
   atMost?: number;
   exactly?: number;

@@ -2,10 +2,9 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import type { Node } from '../kube/objects.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
-import { selects } from '../setup/label-selector.ts';
 import { poolOf } from '../setup/pools.ts';
 import type { Service } from '../setup/services.ts';
-import { Attention, isUnsettled } from './attention.ts';
+import { Attention } from './attention.ts';
 import type { Admission, ReportIdentity } from './boots.ts';
 import { CsiNodes } from './csi-nodes.ts';
 import { type AgentPresence, type Freshness, type FreshnessTracker, LEAVING_GRACE_MS } from './freshness.ts';
@@ -18,15 +17,13 @@ import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
+import { Orders } from './orders.ts';
 import { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
-import { probeTargets, servicesToProbe } from './probe-targets.ts';
 import { ResourceSlices } from './resource-slices.ts';
 import { saysReady } from './says-ready.ts';
 import type { NodeSnapshot } from './snapshot.ts';
-import { hasStarted, startedServices } from './started-services.ts';
 import { Term } from './term.ts';
-import { noteTold } from './told.ts';
 
 export type FleetOptions = {
   clock: Clock;
@@ -68,6 +65,7 @@ export class Fleet {
   readonly csiNodes: CsiNodes;
   readonly resourceSlices: ResourceSlices;
   readonly #attention = new Attention();
+  readonly #orders = new Orders();
   readonly #agentPods: NodeIndex<ObservedPod>;
   readonly #workspaces: NodeIndex<ObservedWorkspace>;
   readonly poolLabelSets: PoolLabelSets;
@@ -191,17 +189,8 @@ export class Fleet {
     const { node } = report;
     const record = this.#term.record(node);
     const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
-    const services = this.#servicesOn(node);
-    const pods = this.servicePods.on(node);
-    if (record) noteTold(record, services, this.#options.clock.monotonic());
-    const reply: ReportReply = {
-      nextReportSeconds: this.#nextReportSeconds(
-        node,
-        isUnsettled(services, pods, record?.boots.content?.services ?? []),
-      ),
-      services: servicesToProbe(services, pods),
-      targets: probeTargets(services, pods),
-    };
+    const { told, isUnsettled } = this.#ordersFor(node, record);
+    const reply: ReportReply = { nextReportSeconds: this.#nextReportSeconds(node, isUnsettled), ...told };
     if (admission === 'unknown-digest') reply.full = true;
     const questions = this.#options.questions?.() ?? [];
     if (questions.length > 0) reply.questions = [...questions];
@@ -214,13 +203,14 @@ export class Fleet {
     return Math.min(seconds, this.#attention.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
   }
 
-  /** The services that a node is for and that are to be judged there. */
-  #servicesOn(name: string): Service[] {
-    const node = this.#nodes.get(name);
-    if (!node) return [];
-    const started = startedServices(node);
-    const isFor = (service: Service) => selects(service.nodeSelector, node.labels) && !hasStarted(service, started);
-    return this.#options.services().filter(isFor);
+  #ordersFor(name: string, record: NodeRecord | undefined): ReturnType<Orders['of']> {
+    if (!record) return { told: { services: [], targets: {} }, isUnsettled: false };
+    const grounds = {
+      services: this.#options.services(),
+      node: this.#nodes.get(name),
+      pods: this.servicePods.on(name),
+    };
+    return this.#orders.of(record, grounds, this.#options.clock.monotonic());
   }
 
   #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): Admission {

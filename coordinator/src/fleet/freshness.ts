@@ -165,6 +165,13 @@ export class FreshnessTracker {
   /** To another stage, or to the end of the queue of the same. */
   #move(record: NodeRecord, stage: Stage, sinceMs: number): void {
     const { presence } = record;
+    // A heartbeat moves a node to the end of its queue, and nothing else.
+    if (presence.stage === stage && isQueued(stage)) {
+      presence.sinceMs = sinceMs;
+      this.#queues[stage].delete(record);
+      this.#queues[stage].add(record);
+      return;
+    }
     const before = { ...presence };
     if (isQueued(before.stage)) this.#queues[before.stage].delete(record);
     presence.stage = stage;

@@ -1,10 +1,13 @@
 /** An object that is on a node, or on none (''). */
 export type Placed = { uid: string; namespace: string; name: string; node: string };
 
+const NONE: readonly never[] = [];
+
 /** Watched objects, found by node. Those that are on no node are not in it. */
 export class NodeIndex<T extends Placed> {
   readonly #byName = new Map<string, T>();
-  readonly #byNode = new Map<string, Map<string, T>>();
+  /** Lists are not changed but replaced: one that is the very same holds the same objects. */
+  readonly #byNode = new Map<string, readonly T[]>();
   readonly #onChange: (previous: T | undefined, next: T | undefined) => void;
 
   /** `onChange` is called for an object that came, went, or differs in what is kept of it. */
@@ -12,8 +15,9 @@ export class NodeIndex<T extends Placed> {
     this.#onChange = onChange;
   }
 
-  on(node: string): T[] {
-    return [...(this.#byNode.get(node)?.values() ?? [])];
+  /** The very same list as before where nothing changed on the node. */
+  on(node: string): readonly T[] {
+    return this.#byNode.get(node) ?? NONE;
   }
 
   get size(): number {
@@ -52,18 +56,15 @@ export class NodeIndex<T extends Placed> {
   }
 
   #link(object: T): void {
-    const key = keyOf(object);
-    this.#byName.set(key, object);
-    const onNode = this.#byNode.get(object.node) ?? new Map<string, T>();
-    this.#byNode.set(object.node, onNode.set(key, object));
+    this.#byName.set(keyOf(object), object);
+    this.#byNode.set(object.node, [...this.on(object.node), object]);
   }
 
   #unlink(object: T): void {
-    const key = keyOf(object);
-    this.#byName.delete(key);
-    const onNode = this.#byNode.get(object.node);
-    onNode?.delete(key);
-    if (onNode?.size === 0) this.#byNode.delete(object.node);
+    this.#byName.delete(keyOf(object));
+    const left = this.on(object.node).filter((other) => other !== object);
+    if (left.length > 0) this.#byNode.set(object.node, left);
+    else this.#byNode.delete(object.node);
   }
 }
 

@@ -8,9 +8,13 @@ export type PodsByNamespaceOptions<T> = {
   lostIsUnknown?: true;
 };
 
+const NONE: readonly never[] = [];
+
 /** Pods by node. Each namespace is watched on its own. */
 export class PodsByNamespace<T extends Placed> {
   readonly #namespaces = new Map<string, { pods: NodeIndex<T>; isKnown: boolean }>();
+  /** Of the nodes that were asked about, as long as nothing changes there. */
+  readonly #onNode = new Map<string, readonly T[]>();
   readonly #options: PodsByNamespaceOptions<T>;
   #revision = 0;
 
@@ -18,8 +22,16 @@ export class PodsByNamespace<T extends Placed> {
     this.#options = options;
   }
 
+  /** The very same list as before where nothing changed on the node. */
   on(node: string): readonly T[] {
-    return [...this.#namespaces.values()].flatMap(({ pods }) => pods.on(node));
+    const known = this.#onNode.get(node);
+    if (known) return known;
+    const lists = [...this.#namespaces.values()].map(({ pods }) => pods.on(node)).filter(({ length }) => length > 0);
+    const [first = NONE] = lists;
+    if (lists.length < 2) return first;
+    const all = lists.flat();
+    this.#onNode.set(node, all);
+    return all;
   }
 
   in(namespace: string): Iterable<T> {
@@ -41,6 +53,7 @@ export class PodsByNamespace<T extends Placed> {
     const { onChange, onKnown, lostIsUnknown } = this.#options;
     const changed: typeof onChange = (...change) => {
       this.#revision += 1;
+      for (const pod of change) if (pod) this.#onNode.delete(pod.node);
       onChange(...change);
     };
     const entry = this.#namespaces.get(namespace) ?? { pods: new NodeIndex<T>(changed), isKnown: false };

@@ -1,13 +1,13 @@
 /** A LabelSelector, as Kubernetes has it: everything that is said has to be so, and nothing said selects everything. */
 export type LabelSelector = {
-  matchLabels?: Readonly<Record<string, string>>;
-  matchExpressions?: readonly LabelRequirement[];
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelRequirement[];
 };
 
 type LabelRequirement = {
-  key: string;
-  operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-  values?: readonly string[];
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
 };
 
 type Labels = Readonly<Record<string, string>>;
@@ -46,11 +46,21 @@ export function formatUnion(selectors: readonly LabelSelector[]): string {
   return `${wanted.key} in (${[...values].join(',')})`;
 }
 
-function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): LabelRequirement[] {
+/** Selectors are not changed, and the same few are asked about every node and pod. */
+const known = new WeakMap<LabelSelector, readonly LabelRequirement[]>();
+const NOTHING: readonly LabelRequirement[] = [];
+
+function requirementsOf(selector: LabelSelector | undefined): readonly LabelRequirement[] {
+  if (selector === undefined) return NOTHING;
+  const before = known.get(selector);
+  if (before) return before;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
   const labels = Object.entries(matchLabels).map(
     ([key, value]): LabelRequirement => ({ key, operator: 'In', values: [value] }),
   );
-  return [...labels, ...matchExpressions];
+  const requirements = [...labels, ...matchExpressions];
+  known.set(selector, requirements);
+  return requirements;
 }
 
 /** As Kubernetes has it, what is not there is in no list. */

@@ -1,7 +1,13 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { benchBurst } from '../../scale/burst.ts';
 import { benchCold } from '../../scale/cold.ts';
+import { measuredBefore, readResult } from '../../scale/earlier.ts';
+import { benchGrowth } from '../../scale/growth.ts';
+import { benchIngest } from '../../scale/ingest.ts';
 import { benchJoin } from '../../scale/join.ts';
 import { Lab } from '../../scale/lab.ts';
 import { type Bench, type Measure, median, quantile } from '../../scale/result.ts';
@@ -29,6 +35,7 @@ describe('with ten nodes the bench', () => {
     ['cold', benchCold],
     ['burst', benchBurst],
     ['steady', benchSteady],
+    ['ingest', benchIngest],
     ['services', benchServices],
   ])(
     '%s comes to its end, with a number for every measure and the right counts',
@@ -52,6 +59,38 @@ describe('with ten nodes the bench', () => {
     await lab.fleet.report(['fleet-3'], { ready: true });
     await lab.settled(2);
   });
+});
+
+test('growth comes to its end, with a number for every kind of event, and writes nothing for what changes nothing', async () => {
+  const measures = await benchGrowth(undefined, [60]);
+  expect(miscounted(measures)).toEqual([]);
+  expect(measures.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
+}, 120_000);
+
+test('the table shows what an earlier run measured', () => {
+  const measures = [
+    { what: 'slow', value: 3, unit: 's', atMost: 1.5 } as const,
+    { what: 'new', value: 1, unit: '' } as const,
+  ];
+  expect(tableOf('name', measures, { 'slow, s': 2 }).split('\n')[1]).toMatch(/OVER {2}before 2 \(now 1\.5 ×\)$/);
+  expect(tableOf('name', measures, { 'slow, s': 2 })).not.toMatch(/new.*before/);
+});
+
+test('a result to compare with is read, and one that is none is named', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'rollcall-bench-'));
+  const file = path.join(directory, 'cold-10.json');
+  try {
+    await writeFile(file, JSON.stringify({ bench: 'cold', nodes: 10, measured: { 'slow, s': 2 } }));
+    const earlier = [readResult(file)];
+    expect(measuredBefore(earlier, 'cold', 'cold-10')).toEqual({ 'slow, s': 2 });
+    expect(measuredBefore(earlier, 'cold', 'cold-20')).toBeUndefined();
+    await writeFile(file, '[]');
+    expect(() => readResult(file)).toThrow(/cold-10\.json has no bench/);
+    await writeFile(file, '{');
+    expect(() => readResult(file)).toThrow(/cold-10\.json is not a file of/);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 test('the table says of each measure with a budget whether it is met', () => {

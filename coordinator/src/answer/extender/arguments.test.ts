@@ -12,6 +12,16 @@ describe('a question', () => {
     expect(await read(text)).toEqual({ pod: { metadata: { name: 'p' } }, names: ['a', 'b'], items: undefined });
   });
 
+  test.each([
+    ['with brackets, quotes and escapes in them', ['a]', '[b', '"c"', '\\', '\u00e9', '']],
+    ['of which there are none', []],
+    ['that are long', ['x'.repeat(4000), 'y']],
+    ['that take more than is read in one go', Array.from({ length: 6000 }, (_, index) => `${index}`.padEnd(200, 'n'))],
+  ])('with names %s is read as any other, and what follows them as well', async (_what, names) => {
+    const text = `{"NodeNames": ${JSON.stringify(names)} ,"Pod":{"p":1}}`;
+    expect(await read(text)).toEqual({ pod: { p: 1 }, names, items: undefined });
+  });
+
   test('with whole nodes is read with where each of them is', async () => {
     const first = '{"metadata":{"name":"a","labels":{"k":"v"}},"spec":{"s":"]},{\\""}}';
     const second = '{ "metadata" : { "name" : "b\\u00e9" } }';
@@ -71,6 +81,10 @@ describe('a question', () => {
     ['{"Pod":{},"Other":nul}', /./],
     ['{"Pod":{},"NodeNames":"a"}', /NodeNames is not/],
     ['{"Pod":{},"NodeNames":["a",1]}', /NodeNames is not/],
+    ['{"Pod":{},"NodeNames":["a",["b"]]}', /NodeNames is not/],
+    ['{"Pod":{},"NodeNames":["a" "b"]}', /There is no \]/],
+    ['{"Pod":{},"NodeNames":["a",]}', /./],
+    [`{"Pod":{},"NodeNames":["${'x'.repeat(5000)}"]}`, /more than 4096 bytes/],
     ['{"Pod":{},"Nodes":[]}', /Nodes is not/],
     ['{"Pod":{},"Nodes":{"items":{}}}', /items is not/],
     ['{"Pod":{},"Nodes":{"items":[null]}}', /not a node/],

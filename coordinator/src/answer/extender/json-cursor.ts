@@ -91,6 +91,22 @@ export class JsonCursor {
     return JSON.parse(piece.toString('utf8'));
   }
 
+  /**
+   * Parses the next value at once, where it is an array of strings without a closing bracket in them, and within all
+   * limits; `undefined` for all else, of which nothing is read. `characters` is of each string.
+   */
+  plainStrings(max: { bytes: number; count: number; characters: number }): string[] | undefined {
+    const start = this.position();
+    const end = this.#bytes.indexOf(BRACKET_CLOSE, start) + 1;
+    if (this.#bytes[start] !== BRACKET_OPEN || end === 0 || end - start > max.bytes) return undefined;
+    const piece = this.#bytes.subarray(start, end);
+    const strings = isUtf8(piece) ? arrayIn(piece.toString('utf8')) : undefined;
+    if (!strings || strings.length > max.count) return undefined;
+    if (!strings.every((each) => typeof each === 'string' && each.length <= max.characters)) return undefined;
+    this.#at = end;
+    return strings as string[];
+  }
+
   /** Nothing may follow. */
   end(): void {
     if (this.position() < this.#bytes.length)
@@ -105,6 +121,14 @@ export class JsonCursor {
 
   #expect(character: string): void {
     if (!this.#take(character)) throw new SyntaxError(`There is no ${character} at byte ${this.#at}`);
+  }
+}
+
+function arrayIn(text: string): unknown[] | undefined {
+  try {
+    return JSON.parse(text) as unknown[];
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,0 +1,71 @@
+import type { ReportReply, ServiceReport } from '@rollcall/common/report.ts';
+import { selects } from '../setup/label-selector.ts';
+import type { Service } from '../setup/services.ts';
+import { isUnsettled } from './attention.ts';
+import type { NodeRecord } from './node-record.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { probeTargets, servicesToProbe } from './probe-targets.ts';
+import { hasStarted, startedServices } from './started-services.ts';
+import { noteTold } from './told.ts';
+
+/** What orders are made of. Each is the very same object as long as nothing of it changes. */
+type Grounds = {
+  /** All services that are in force. */
+  services: readonly Service[];
+  node: ObservedNode | undefined;
+  /** Those of services on the node. */
+  pods: readonly ObservedPod[];
+};
+
+type Made = Grounds & {
+  /** The services that the node is for and that are to be judged there. */
+  own: readonly Service[];
+  told: Pick<ReportReply, 'services' | 'targets'>;
+  /** Whether one is not ready, by what the agent said last. */
+  unsettled?: { reports: readonly ServiceReport[]; is: boolean };
+};
+
+const NO_REPORTS: readonly ServiceReport[] = [];
+
+/**
+ * What the agents of nodes are told to probe, in one term. It is made when something differs that it is made of, and not
+ * at each heartbeat.
+ */
+export class Orders {
+  readonly #made = new WeakMap<NodeRecord, Made>();
+
+  /** What goes into the reply to a report of this node, and whether its next report should come soon. */
+  of(record: NodeRecord, grounds: Grounds, nowMs: number): { told: Made['told']; isUnsettled: boolean } {
+    const before = this.#made.get(record);
+    const isSame =
+      before?.services === grounds.services && before.node === grounds.node && before.pods === grounds.pods;
+    const made = isSame ? before : make(grounds);
+    if (!isSame) {
+      this.#made.set(record, made);
+      noteTold(record, made.own, nowMs);
+    }
+    const reports = record.boots.content?.services ?? NO_REPORTS;
+    if (made.unsettled?.reports !== reports) {
+      made.unsettled = { reports, is: isUnsettled(made.own, made.pods, reports) };
+    }
+    return { told: made.told, isUnsettled: made.unsettled.is };
+  }
+}
+
+function make({ services, node, pods }: Grounds): Made {
+  const started = node && startedServices(node);
+  const isFor = (service: Service) =>
+    node !== undefined &&
+    started !== undefined &&
+    selects(service.nodeSelector, node.labels) &&
+    !hasStarted(service, started);
+  const own = services.filter(isFor);
+  return {
+    services,
+    node,
+    pods,
+    own,
+    told: { services: servicesToProbe(own, pods), targets: probeTargets(own, pods) },
+  };
+}
