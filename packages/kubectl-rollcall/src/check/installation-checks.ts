@@ -78,6 +78,7 @@ const isReady = ({ status }: PodObject) =>
   status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
 
 export const oneConfiguration: Check = (evidence) => {
+  known(evidence.coordinator);
   const kinds = new Map<string, string[]>();
   for (const { metadata, spec } of podsOf(evidence, 'coordinator').filter(isReady)) {
     const container = spec?.containers?.[0];
