@@ -11,6 +11,8 @@ export type Step = {
 
 export type Scenario = {
   name: string;
+  /** What services are on a new node is unknown for a moment, which a status may say or not. */
+  hasNewNodes?: boolean;
   /** Nothing is done to it, and its writes are not counted. */
   setup: Step;
   /** Each begins when all is quiet. */

@@ -166,15 +166,19 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'recreate',
+    hasNewNodes: true,
     setup: SETTLED,
     steps: [
       { name: 'a node goes', act: (run) => run.removeNode('a'), ours: { b: READY } },
       {
         name: 'it comes back as another',
-        act: (run) => run.addNode('a'),
-        ours: { a: [...ALPHA_DOWN, ...POOL], b: READY },
+        act: async (run) => {
+          await run.addNode('a');
+          await run.startAgent('a');
+        },
+        ours: { a: DOWN, b: READY },
       },
-      { name: 'its pods come', act: (run) => run.populate('a'), ours: ALL_READY },
+      { name: 'the pod of its service comes', act: (run) => run.addPod('alpha-a', 'a'), ours: ALL_READY },
     ],
   },
 ];

@@ -55,7 +55,7 @@ export async function playAll(options: SuiteOptions): Promise<Result[]> {
 
   async function carryOut(lane: Lane, { scenario, plan, reference }: Job): Promise<void> {
     if (!plan || !reference) return playReference(lane, scenario);
-    const verdict = judge(plan, reference, await play(lane, scenario, plan, reference));
+    const verdict = judge(plan, reference, await play(lane, scenario, plan, reference), scenario);
     const result = { scenario: scenario.name, plan, verdict };
     results.push(result);
     options.onResult?.(result);

@@ -2,6 +2,7 @@ import { strayHistories } from './key-history.ts';
 import type { Kind } from './plans.ts';
 import type { Played } from './play.ts';
 import type { Done, Plan } from './run.ts';
+import type { Scenario } from './scenario.ts';
 
 export type Verdict = {
   /** Whether the write came at which something was to be done. */
@@ -14,7 +15,12 @@ export type Verdict = {
   unexplained: readonly string[];
 };
 
-export function judge(plan: Plan, reference: Played, actual: Played): Verdict {
+export function judge(
+  plan: Plan,
+  reference: Played,
+  actual: Played,
+  { hasNewNodes = false }: Pick<Scenario, 'hasNewNodes'>,
+): Verdict {
   const { explained = [], unexplained = [] } = Object.groupBy(extraWrites(reference, actual), (write) =>
     isExplained(write, plan.kind) ? 'explained' : 'unexplained',
   );
@@ -22,7 +28,7 @@ export function judge(plan: Plan, reference: Played, actual: Played): Verdict {
     isPlayed: actual.isPlayed,
     divergences: [
       ...(actual.problem === undefined ? [] : [actual.problem]),
-      ...strayHistories(reference.histories, actual.histories),
+      ...strayHistories(reference.histories, actual.histories, hasNewNodes),
     ],
     explained: explained.map(textOf),
     unexplained: unexplained.map(textOf),
