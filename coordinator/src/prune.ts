@@ -1,4 +1,4 @@
-import { sleep, systemClock } from '@rollcall/common/clock.ts';
+import { sleep } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
@@ -6,7 +6,7 @@ import { ContestedKeys } from './apply/contested-keys.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
 import { SetAside } from './apply/set-aside.ts';
-import { kubeClient, type Setup } from './base.ts';
+import { kubeClient, realMeans, type Setup } from './base.ts';
 import { prunePlan } from './decide/intent/prune.ts';
 import { NodeStore } from './fleet/node-store.ts';
 import { createIntern, observeNode } from './fleet/observed-node.ts';
@@ -25,11 +25,11 @@ const PROGRESS_EVERY_MS = 5000;
 export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
   const { config } = setup;
   const { signal } = life;
-  const clock = systemClock;
-  const random = Math.random;
+  const means = realMeans(setup.access);
+  const { clock, random } = means;
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
-  const client = kubeClient(setup.access, clock, metrics, logger);
+  const client = kubeClient(means, metrics, logger);
   const keys = new KeyRegistry(config);
   const annotations = keys.names('annotation');
   const intern = createIntern();
@@ -40,12 +40,11 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   };
   const election = joinElection({
     ...setup,
+    ...means,
     // It takes no reports: agents that are sent here go on to try the others.
     leaderUrl: '',
     schedulerUrl: '',
     consoleUrl: '',
-    clock,
-    random,
     logger,
     metrics,
     onStartedLeading: () => {
