@@ -109,7 +109,7 @@ export async function createHeart(base: Base) {
     ...base,
     ...config,
     fleet,
-    services,
+    services: () => catalog.watched(),
     nodeServiceHandlers: catalog.handlers,
     holds,
     wholeNodes: () => wholeNodes,

@@ -33,6 +33,7 @@ export type AcceptanceOptions = {
   intolerantPod: (service: Service) => string | undefined;
 };
 
+const NOT_TOLERATED = 'TaintNotTolerated';
 /** Of the part of a label's key after the slash. */
 const LABEL_NAME_MAX = 63;
 
@@ -162,7 +163,12 @@ function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Ref
   const pod = taint && taint.effect !== 'PreferNoSchedule' ? intolerantPod(service) : undefined;
   if (!taint || pod === undefined) return undefined;
   const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, and could never make a node ready: add the toleration`;
-  return { reason: 'TaintNotTolerated', message };
+  return { reason: NOT_TOLERATED, message };
+}
+
+/** Whether it is for what the pods of the service are, which has to be watched to see it change. */
+export function isForPods(refusal: Refusal | undefined): boolean {
+  return refusal?.reason === NOT_TOLERATED;
 }
 
 function keysOf({ publish: { label, taint, condition } }: Service): Key[] {

@@ -3,7 +3,7 @@ import { gathered } from '@rollcall/common/gathered.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import type { Service } from '../setup/services.ts';
-import { type AcceptanceOptions, type Refusal, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, isForPods, type Refusal, refusalsOf } from './acceptance.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
 export type CatalogOptions = Omit<AcceptanceOptions, 'keys'> & {
@@ -30,6 +30,7 @@ export class ServiceCatalog {
   readonly #objects = new Map<string, ObservedNodeService>();
   #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
   #services: readonly Service[];
+  #refusedForPods: readonly ObservedNodeService[] = [];
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
   #known = false;
@@ -48,6 +49,14 @@ export class ServiceCatalog {
 
   services(): readonly Service[] {
     return this.#services;
+  }
+
+  /**
+   * Those whose evidence is to be watched: what is in force, and what is refused for what its pods are. Without these
+   * pods in view it would be accepted, which brings them into view.
+   */
+  watched(): readonly Service[] {
+    return [...this.#services, ...this.#refusedForPods.map(({ service }) => service)];
   }
 
   objects(): readonly ObservedNodeService[] {
@@ -95,7 +104,12 @@ export class ServiceCatalog {
     const changed = accepted.filter((object) => before.get(object.name) !== object);
     const inForce = new Map(accepted.map((object) => [object.name, object]));
     const gone = [...before.keys()].filter((name) => !inForce.has(name));
-    if (changed.length + gone.length === 0 && !always) return;
+    const refusedForPods = this.objects().filter((object) => isForPods(this.#refusals.get(object)));
+    const isWatchedAsBefore =
+      refusedForPods.length === this.#refusedForPods.length &&
+      refusedForPods.every((object) => this.#refusedForPods.includes(object));
+    this.#refusedForPods = refusedForPods;
+    if (changed.length + gone.length === 0 && isWatchedAsBefore && !always) return;
     this.#inForce = inForce;
     this.#services = [...builtIn, ...accepted.map(({ service }) => service)];
     for (const name of gone) this.#options.keys.removeService(name);
