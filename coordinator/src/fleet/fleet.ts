@@ -26,7 +26,6 @@ import { saysReady } from './says-ready.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { hasStarted, startedServices } from './started-services.ts';
 import { Term } from './term.ts';
-import { noteTold } from './told.ts';
 
 export type FleetOptions = {
   clock: Clock;
@@ -191,13 +190,16 @@ export class Fleet {
     const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
     const services = this.#servicesOn(node);
     const pods = this.servicePods.on(node);
-    if (record) noteTold(record, services, this.#options.clock.monotonic());
+    const toProbe = servicesToProbe(services, pods);
+    const told = new Set(toProbe.map(({ name }) => name));
+    const isTold = ({ name }: Service) => told.has(name);
+    record?.boots.tell(report.boot, services.filter(isTold), this.#options.clock.monotonic());
     const reply: ReportReply = {
       nextReportSeconds: this.#nextReportSeconds(
         node,
         isUnsettled(services, pods, record?.boots.content?.services ?? []),
       ),
-      services: servicesToProbe(services, pods),
+      services: toProbe,
       targets: probeTargets(services, pods),
     };
     if (admission === 'unknown-digest') reply.full = true;
@@ -272,7 +274,7 @@ export class Fleet {
       podsKnown: (namespace) => this.servicePods.knows(namespace),
       csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
       servicesKnown: this.#options.servicesKnown(),
-      toldMs: record.told,
+      toldMs: record.boots.told,
       poolLabelSet: this.poolLabelSetOf(name),
       poolLabelSetsKnown: this.#known.has('poolLabelSets'),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,

@@ -1,8 +1,8 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
-import { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
+import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { ServiceCatalog } from './catalog.ts';
 import { observeNodeService } from './node-service.ts';
 
@@ -10,7 +10,10 @@ const SPEC = {
   pods: { namespace: 'apps', selector: { matchLabels: { app: 'a' } } },
   publish: { taint: { key: 'readiness.k8s.io/a', effect: 'NoSchedule' } },
 };
-const OBJECT = observeNodeService({ metadata: { name: 'a', uid: 'u', generation: 1, resourceVersion: '1' }, spec: SPEC });
+const OBJECT = observeNodeService({
+  metadata: { name: 'a', uid: 'u', generation: 1, resourceVersion: '1' },
+  spec: SPEC,
+});
 
 /** Pods that are in view only while something asks for them, as those of a watch. */
 function catalogOver(isTolerated: () => boolean) {
