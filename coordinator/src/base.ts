@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { type Clock, sleep, systemClock } from '@rollcall/common/clock.ts';
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
@@ -7,29 +6,13 @@ import { VERSION } from '@rollcall/common/version.ts';
 import type { ApiAccess } from './kube/api-access.ts';
 import { ApiContact } from './kube/api-contact.ts';
 import type { KubeClient } from './kube/client.ts';
-import { createKubeClient, type KubeClientOptions } from './kube/https-client.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
+import type { Means } from './kube/means.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from './setup/config.ts';
 import { KeyRegistry } from './setup/keys/key-registry.ts';
 import { Standing } from './term/standing.ts';
 
 export type Setup = { config: CoordinatorConfig; environment: CoordinatorEnvironment; access: ApiAccess };
-
-/** What a replica has of the world around it: time, chance, and the way to the API server. */
-export type Means = {
-  clock: Clock;
-  /** A number in [0, 1). */
-  random: () => number;
-  /** A text that no other replica has, at no start. */
-  uniqueName: () => string;
-  /** A client with connections of its own. */
-  connect: (options: KubeClientOptions) => KubeClient;
-};
-
-export function realMeans(access: ApiAccess): Means {
-  const connect = (options: KubeClientOptions) => createKubeClient(access, options);
-  return { clock: systemClock, random: Math.random, uniqueName: randomUUID, connect };
-}
 
 /** What nearly every part of a replica needs. */
 export type Base = ReturnType<typeof createBase>;

@@ -13,7 +13,11 @@ const LOGGER = silentLogger();
 /** Nobody reads them, so that all agents have the same. */
 const METRICS = registerAgentMetrics(new Registry());
 /** The machine itself, as that of an agent that sees neither a bus nor a fact. */
-const MACHINE = { observe: () => ({ devices: [], unread: [], facts: {}, answers: {} }), ask: () => {}, start: () => {} };
+const MACHINE = {
+  observe: () => ({ devices: [], unread: [], facts: {}, answers: {} }),
+  ask: () => {},
+  start: () => {},
+};
 
 export type SimAgentOptions = {
   node: string;

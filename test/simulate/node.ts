@@ -15,10 +15,13 @@ export class SimNode {
   /** Whether each agent's pod is there is another matter. */
   agents: SimAgent[] = [];
   isGone = false;
+  /** When its Node was made. */
+  readonly createdMs: number;
   /** Since when nobody on it can report, and how that began; `undefined` while somebody can. */
   silence: { sinceMs: number; goodbye: boolean } | undefined;
 
-  constructor(name: string, uid: string, address: string) {
+  constructor(name: string, uid: string, address: string, createdMs: number) {
+    this.createdMs = createdMs;
     this.name = name;
     this.uid = uid;
     this.address = address;

@@ -28,7 +28,8 @@ export class NodeSockets {
 
   /** Every connection of a process, which is no more. */
   forget(owner: FakeProcess): void {
-    for (const sockets of this.#open.values()) for (const socket of sockets) if (socket.owner === owner) sockets.delete(socket);
+    for (const sockets of this.#open.values())
+      for (const socket of sockets) if (socket.owner === owner) sockets.delete(socket);
   }
 
   /** How many connections are held. */

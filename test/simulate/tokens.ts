@@ -24,7 +24,10 @@ export function tokenOf(bound: Bound, nowMs: () => number): () => string {
       exp: nowSeconds + LIFE_SECONDS,
       'kubernetes.io': { pod, node: { name: node } },
     };
-    token = [{ alg: 'RS256', kid: 'model' }, claims].map((part) => encoded(part)).concat('signed').join('.');
+    token = [{ alg: 'RS256', kid: 'model' }, claims]
+      .map((part) => encoded(part))
+      .concat('signed')
+      .join('.');
     return token;
   };
 }

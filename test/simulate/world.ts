@@ -2,8 +2,8 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Network } from '@rollcall/coordinator/kube/testing/machine.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/setup/config.ts';
-import { ownerId } from '../model/api-server/ownership.ts';
 import type { NodeWrite } from '../model/api-server/nodes.ts';
+import { ownerId } from '../model/api-server/ownership.ts';
 import { ModelServer } from '../model/api-server/server.ts';
 import { generator } from '../model/random.ts';
 import { SimAgent } from './agent.ts';
@@ -50,6 +50,8 @@ export class World {
   readonly #options: WorldOptions;
   /** Of each coordinator's way to the API server. */
   readonly apiWays: [Network, Network];
+  /** Writes to Nodes that the coordinators sent, whatever came of them. */
+  nodeRequests = 0;
   #serial = 0;
   /** Whose request is carried out. */
   #acting: SimCoordinator | undefined;
@@ -70,6 +72,9 @@ export class World {
       collections: Object.values(PATHS),
       clock: this.clock,
       onNodeWrite: (write) => this.onWrite({ ...write, by: this.#acting }),
+      onRequest: ({ method, path }) => {
+        if (method === 'PATCH' && path.startsWith('/api/v1/nodes/')) this.nodeRequests += 1;
+      },
       reviewToken: (token) =>
         reviewOf(token, this.clock.now(), ({ name, uid }) => this.#agentPods.get(name)?.metadata.uid === uid),
     });
@@ -177,7 +182,7 @@ export class World {
       conditions: [{ type: 'Ready', status: 'True' }],
       createdAt: new Date(this.clock.now()).toISOString(),
     });
-    const node = new SimNode(name, metadata.uid, `10.0.0.${Number(name.slice(1)) + 1}`);
+    const node = new SimNode(name, metadata.uid, `10.0.0.${Number(name.slice(1)) + 1}`, this.nowMs);
     node.silence = { sinceMs: this.nowMs, goodbye: false };
     this.nodes.set(name, node);
     const populate = () => {
@@ -213,7 +218,7 @@ export class World {
     const name = known && known.state !== 'absent' ? known.name : this.unique(service);
     node.pods.set(service, { name, state });
     if (state === 'absent') objects.delete(name);
-    else objects.put(name, pod({ name, node, labels: { app: service }, state, clock: this.clock, account: 'app' }));
+    else objects.put(name, pod({ node, labels: { app: service }, state, clock: this.clock, account: 'app' }));
     this.onTruth();
   }
 
@@ -223,7 +228,7 @@ export class World {
   startAgent(node: SimNode, podUid?: string): SimAgent {
     const name = podUid ?? this.unique('agent');
     const labels = { app: 'rollcall-agent' };
-    const shape = { name, node, labels, state: 'ready', clock: this.clock, account: 'rollcall-agent' } as const;
+    const shape = { node, labels, state: 'ready', clock: this.clock, account: 'rollcall-agent' } as const;
     const object = podUid ? this.#agentPods.get(name) : this.#agentPods.put(name, pod(shape));
     const { uid = name } = object?.metadata ?? {};
     const agent = new SimAgent({
@@ -267,7 +272,11 @@ export class World {
   #noteSilence(node: SimNode, goodbye: boolean): void {
     const speaks = node.agents.some(({ process }) => !process.isDead && !process.isPaused);
     if (speaks && !this.network.cutNodes.has(node.name)) node.silence = undefined;
-    else node.silence = { sinceMs: node.silence?.sinceMs ?? this.nowMs, goodbye: goodbye || node.silence?.goodbye === true };
+    else
+      node.silence = {
+        sinceMs: node.silence?.sinceMs ?? this.nowMs,
+        goodbye: goodbye || node.silence?.goodbye === true,
+      };
   }
 
   /** Whoever changed something by which a node is heard says so. */
@@ -278,7 +287,8 @@ export class World {
   /** Ends everything that is wrong. */
   heal(): void {
     this.network.heal();
-    for (const way of this.apiWays) Object.assign(way, { partitioned: false, failsBefore: 0, failsAfter: 0, lag: () => 0 });
+    for (const way of this.apiWays)
+      Object.assign(way, { partitioned: false, failsBefore: 0, failsAfter: 0, lag: () => 0 });
     for (const [index, { machine }] of this.coordinators.entries()) {
       if (machine.isPaused) machine.resume();
       machine.heal();
@@ -300,7 +310,6 @@ export class World {
 }
 
 type PodShape = {
-  name: string;
   node: SimNode;
   labels: Record<string, string>;
   state: Exclude<PodState, 'absent'>;
@@ -308,7 +317,7 @@ type PodShape = {
   account: string;
 };
 
-function pod({ name, node, labels, state, clock, account }: PodShape) {
+function pod({ node, labels, state, clock, account }: PodShape) {
   const now = new Date(clock.now()).toISOString();
   const metadata = { labels, creationTimestamp: now, ...(state === 'terminating' ? { deletionTimestamp: now } : {}) };
   const status = state === 'not-ready' ? 'False' : 'True';

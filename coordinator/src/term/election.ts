@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import type { Means } from '../base.ts';
 import {
   candidateIdentity,
   createSoleLeader,
@@ -11,6 +10,7 @@ import {
 } from '../kube/election.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
+import type { Means } from '../kube/means.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
 import type { Leader } from './role.ts';
 

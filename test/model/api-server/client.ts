@@ -59,7 +59,10 @@ async function unreachable(request: KubeRequest, pass: (ms: number) => Promise<v
 }
 
 /** What a request for one Node is answered with. Throws KubeStatusError. */
-export function carryOut(nodes: ModelNodes, { method, path, query = {}, body, contentType, accept = '' }: KubeRequest): Node {
+export function carryOut(
+  nodes: ModelNodes,
+  { method, path, query = {}, body, contentType, accept = '' }: KubeRequest,
+): Node {
   const [, encoded = '', subresource] = /^\/api\/v1\/nodes\/([^/]+)(\/status)?$/.exec(path) ?? [];
   const name = decodeURIComponent(encoded);
   const kind = KINDS[contentType ?? ''];

@@ -77,7 +77,16 @@ export class ModelNodes {
     return [...this.#nodes.values()].map(({ node }) => node);
   }
 
-  create({ name, labels, annotations, taints = [], conditions, createdAt, owners = new Map(), ...seed }: NodeSeed): Node {
+  create({
+    name,
+    labels,
+    annotations,
+    taints = [],
+    conditions,
+    createdAt,
+    owners = new Map(),
+    ...seed
+  }: NodeSeed): Node {
     this.#uids += 1;
     const uid = seed.uid ?? `uid-${this.#uids}`;
     const metadata = {
@@ -90,7 +99,13 @@ export class ModelNodes {
       managedFields: toManagedFields(owners),
     };
     const spec = taints.length > 0 ? { taints } : {};
-    const node: Node = { apiVersion: 'v1', kind: 'Node', metadata, spec, ...(conditions ? { status: { conditions } } : {}) };
+    const node: Node = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata,
+      spec,
+      ...(conditions ? { status: { conditions } } : {}),
+    };
     this.#nodes.set(name, { node, owners });
     this.#onWrite({ type: 'ADDED', node, manager: '' });
     return node;
@@ -171,7 +186,8 @@ function withConditions(node: Node, applied: readonly NodeCondition[], released:
     const condition = merged.get(type);
     if (!field.startsWith('condition:') || !condition) continue;
     if (name === undefined) merged.delete(type);
-    else merged.set(type, Object.fromEntries(Object.entries(condition).filter(([key]) => key !== name)) as NodeCondition);
+    else
+      merged.set(type, Object.fromEntries(Object.entries(condition).filter(([key]) => key !== name)) as NodeCondition);
   }
   for (const condition of applied) merged.set(condition.type, { ...merged.get(condition.type), ...condition });
   return { ...node, status: { ...node.status, conditions: [...merged.values()] } };

@@ -50,7 +50,8 @@ export class ModelObjects {
   replace(name: string, body: ModelObject): ModelObject {
     const before = this.#require(name);
     const { uid, resourceVersion } = body.metadata;
-    if (uid !== before.metadata.uid || resourceVersion !== before.metadata.resourceVersion) throw refusal(409, 'Conflict');
+    if (uid !== before.metadata.uid || resourceVersion !== before.metadata.resourceVersion)
+      throw refusal(409, 'Conflict');
     return isSame(body, before) ? before : this.put(name, body);
   }
 
@@ -60,7 +61,11 @@ export class ModelObjects {
     if (body.metadata?.uid !== undefined && body.metadata.uid !== before.metadata.uid) throw refusal(409, 'Conflict');
     const status = mergePatch(before['status'], body.status);
     if (isSame(status, before['status'])) return before;
-    return this.#store('MODIFIED', { ...before, status, metadata: { ...before.metadata, resourceVersion: this.#next() } });
+    return this.#store('MODIFIED', {
+      ...before,
+      status,
+      metadata: { ...before.metadata, resourceVersion: this.#next() },
+    });
   }
 
   #require(name: string): ModelObject {

@@ -138,7 +138,8 @@ export function fromManagedFields(entries: readonly ManagedFieldsEntry[]): Owner
     for (const [key, inside] of Object.entries(status['f:conditions'] ?? {})) {
       if (!key.startsWith('k:')) continue;
       const { type } = JSON.parse(key.slice(2)) as { type: string };
-      for (const each of Object.keys(inside)) fields.push(`condition:${type}${each === '.' ? '' : `#${each.slice(2)}`}`);
+      for (const each of Object.keys(inside))
+        fields.push(`condition:${type}${each === '.' ? '' : `#${each.slice(2)}`}`);
     }
     if (fields.length > 0) owners.set(ownerId(operation, manager, subresource), new Set(fields));
   }
