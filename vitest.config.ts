@@ -26,7 +26,7 @@ export default defineConfig({
           include: [
             '{agent,coordinator,packages/*}/src/**/*.test.ts',
             'deploy/**/*.test.ts',
-            'test/{tidy,claims,generate,fixtures,model,mutants,release}/**/*.test.ts',
+            'test/{tidy,claims,generate,fixtures,model,mutants,release,simulate}/**/*.test.ts',
           ],
           exclude: [PROCESSES],
           // A worker of its own for each of two hundred files takes longer than what they test.

@@ -4,6 +4,7 @@ import type { CaProvider } from './probes/https-agent.ts';
 import type { ProbePaths } from './probes/probe-paths.ts';
 import { type ToldService, watchedServices } from './probes/service-list.ts';
 import type { ServiceSettings } from './probes/service-settings.ts';
+import type { ProbeTools } from './probes/types.ts';
 import type { Reply } from './report/reply.ts';
 import type { ServicesWatch } from './services-watch.ts';
 
@@ -17,6 +18,7 @@ export type AssignmentOptions = {
   clock: Clock;
   caFrom: (caFile: string, service: string) => CaProvider;
   paths: ProbePaths;
+  connect?: ProbeTools['connect'];
 };
 
 /** What this agent is to probe: what its flags say at first, then what the coordinator told last. */
@@ -51,9 +53,9 @@ export class Assignment {
   }
 
   #watch(told: readonly ToldService[], isTold: boolean): void {
-    const { services, settings, hostIp, ownPort, clock, caFrom, paths } = this.#options;
+    const { services, settings, hostIp, ownPort, clock, caFrom, paths, connect } = this.#options;
     const ownAddresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
     const place = { hostIp, ownAddresses, ownPort };
-    services.watch(watchedServices(told, { settings, place, clock, caFrom, paths }), isTold);
+    services.watch(watchedServices(told, { settings, place, clock, caFrom, paths, connect }), isTold);
   }
 }

@@ -1,12 +1,13 @@
-import { type Clock, sleep, systemClock } from '@rollcall/common/clock.ts';
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import type { ApiAccess } from './kube/api-access.ts';
 import { ApiContact } from './kube/api-contact.ts';
-import { createKubeClient } from './kube/https-client.ts';
+import type { KubeClient } from './kube/client.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
+import type { Means } from './kube/means.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from './setup/config.ts';
 import { KeyRegistry } from './setup/keys/key-registry.ts';
 import { Standing } from './term/standing.ts';
@@ -18,8 +19,8 @@ export type Base = ReturnType<typeof createBase>;
 
 const POLL_MS = 20;
 
-export function createBase(setup: Setup, logger: Logger, { signal }: Lifecycle) {
-  const clock = systemClock;
+export function createBase(setup: Setup, logger: Logger, { signal }: Lifecycle, means: Means) {
+  const { clock } = means;
   const registry = createRegistry('rollcall_coordinator');
   const contact = new ApiContact(clock);
   const metrics = createKubeMetrics(registry);
@@ -28,17 +29,16 @@ export function createBase(setup: Setup, logger: Logger, { signal }: Lifecycle) 
     contact.answered(code);
   };
   const kubeMetrics = { ...metrics, answered };
-  const client = kubeClient(setup.access, clock, kubeMetrics, logger);
+  const client = kubeClient(means, kubeMetrics, logger);
   const standing = new Standing(signal);
   const { fence } = standing;
   const keys = new KeyRegistry(setup.config);
-  const random = Math.random;
-  return { ...setup, keys, client, contact, standing, fence, clock, random, signal, logger, registry, kubeMetrics };
+  return { ...setup, ...means, keys, client, contact, standing, fence, signal, logger, registry, kubeMetrics };
 }
 
 /** A client with connections of its own. */
-export function kubeClient(access: ApiAccess, clock: Clock, metrics: KubeMetrics, logger: Logger) {
-  return createKubeClient(access, {
+export function kubeClient({ connect, clock }: Means, metrics: KubeMetrics, logger: Logger): KubeClient {
+  return connect({
     userAgent: `rollcall-coordinator/${VERSION}`,
     // The writer has at most 64 + 64 requests under way, and TokenReviews 32.
     maxSockets: 192,

@@ -1,20 +1,30 @@
+import { every } from '@rollcall/common/clock.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { type Base, createBase, type Setup, until } from './base.ts';
 import { findStrayTaints } from './decide/stray-taints.ts';
 import { createHeart, type Heart } from './heart.ts';
+import { type Means, realMeans } from './kube/means.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { advertisedUrl, consoleUrl, urlOf } from './setup/urls.ts';
 import { joinElection } from './term/election.ts';
 
 const TICK_MS = 1000;
 
+/** What a replica stands on: what it has of the world around it, and how it is reached. */
+type Grounds = { means: Means; open: typeof openListeners };
+
 /** Starts every part of a replica, in the order in which they need each other. */
-export async function startCoordinator(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
-  const base = createBase(setup, logger, life);
+export async function startCoordinator(
+  setup: Setup,
+  logger: Logger,
+  life: Lifecycle,
+  { means, open }: Grounds = { means: realMeans(setup.access), open: openListeners },
+): Promise<void> {
+  const base = createBase(setup, logger, life, means);
   const heart = await createHeart(base);
-  const listeners = await openListeners(base, heart, life);
+  const listeners = await open(base, heart, life);
   const election = join(base, heart, listeners);
   life.onStop('election', () => election.release(heart.settled()));
   life.onStop('writes', () => heart.reconciler.stop());
@@ -66,14 +76,13 @@ async function lead(base: Base, heart: Heart, { tls }: Listeners): Promise<void>
 }
 
 /** What goes on until the program stops. */
-function run({ standing, signal }: Base, heart: Heart, { tls, beat }: Listeners): void {
+function run({ standing, clock, signal }: Base, heart: Heart, { tls, beat }: Listeners): void {
   void heart.watches.run();
   void heart.rules?.run(signal, heart.rulesChanged);
   void tls?.run();
-  const timer = setInterval(() => {
+  every(clock, TICK_MS, signal, () => {
     if (standing.mayDecide()) heart.tick();
     heart.news.tick();
     beat();
-  }, TICK_MS);
-  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+  });
 }

@@ -7,7 +7,7 @@ import type { Base } from './base.ts';
 import { createHealth } from './health.ts';
 import type { Heart } from './heart.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
-import { openReports, type ReportsListener } from './ingest/reports.ts';
+import { openReports, type ReportHandling, type ReportsListener } from './ingest/reports.ts';
 import { listenAddress } from './setup/config.ts';
 import type { BoundAddress } from './setup/urls.ts';
 import { CertificateMetrics } from './tls/metrics.ts';
@@ -23,9 +23,8 @@ export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** What is opened before the election may be asked before there is one. */
 export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
-  const { config, environment, standing, registry, contact } = base;
-  const { scheduling, watches } = heart;
-  const role = () => standing.role();
+  const { config, environment, standing, registry } = base;
+  const { scheduling } = heart;
   const { beat, ...health } = createHealth({ ...base, ...heart });
   const listen = await openObservability(config.listen, { ...health, registry }, life);
   warnOfOpenConsole(base);
@@ -36,13 +35,10 @@ export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
   if (certificates) {
     health.readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
   }
-  const leadership = { role, synced: () => watches.unsynced().length === 0 };
   const address = listenAddress(config.reportsListen);
   let reports: ReportsListener | undefined;
   if (address) {
-    const metrics = new IngestMetrics(registry);
-    const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
-    reports = await openReports({ ...base, ...config, ...heart, isStale, address, certificates, leadership, metrics });
+    reports = await openReports({ ...handlingOf(base, heart), address, certificates });
     life.onStop('reports listener', reports.stop);
   }
   const extender = {
@@ -62,6 +58,15 @@ export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
     scheduler,
   };
   return { tls, reports, scheduler, console, beat, addresses };
+}
+
+/** How reports are answered. */
+export function handlingOf(base: Base, heart: Heart): ReportHandling {
+  const { config, standing, contact, registry } = base;
+  const { watches } = heart;
+  const leadership = { role: () => standing.role(), synced: () => watches.unsynced().length === 0 };
+  const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
+  return { ...base, ...config, ...heart, isStale, leadership, metrics: new IngestMetrics(registry) };
 }
 
 function textOf({ host, port }: BoundAddress): string {

@@ -1,4 +1,4 @@
-import { sleep, systemClock } from '@rollcall/common/clock.ts';
+import { sleep } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
@@ -11,6 +11,7 @@ import { prunePlan } from './decide/intent/prune.ts';
 import { NodeStore } from './fleet/node-store.ts';
 import { createIntern, observeNode } from './fleet/observed-node.ts';
 import { createKubeMetrics } from './kube/kube-metrics.ts';
+import { realMeans } from './kube/means.ts';
 import { createReflector } from './kube/reflector.ts';
 import { KeyRegistry } from './setup/keys/key-registry.ts';
 import { joinElection } from './term/election.ts';
@@ -25,11 +26,11 @@ const PROGRESS_EVERY_MS = 5000;
 export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
   const { config } = setup;
   const { signal } = life;
-  const clock = systemClock;
-  const random = Math.random;
+  const means = realMeans(setup.access);
+  const { clock, random } = means;
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
-  const client = kubeClient(setup.access, clock, metrics, logger);
+  const client = kubeClient(means, metrics, logger);
   const keys = new KeyRegistry(config);
   const annotations = keys.names('annotation');
   const intern = createIntern();
@@ -40,12 +41,11 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   };
   const election = joinElection({
     ...setup,
+    ...means,
     // It takes no reports: agents that are sent here go on to try the others.
     leaderUrl: '',
     schedulerUrl: '',
     consoleUrl: '',
-    clock,
-    random,
     logger,
     metrics,
     onStartedLeading: () => {

@@ -27,7 +27,7 @@ const lease = (name: string) => numberIn('coordinator/src/kube/election.ts', new
 /** What somebody reads who works on a room, or looks up a limit. */
 export const ROOMS: Claims = {
   'agent/README.md': [
-    `no progress for ${seconds('agent/src/main.ts', 'REPORTER_STALLED_MS') === 30 ? 'half a minute' : 'another time'}`,
+    `no progress for ${seconds('agent/src/agent.ts', 'REPORTER_STALLED_MS') === 30 ? 'half a minute' : 'another time'}`,
     `exits with 0 within ${Math.ceil(leavingSeconds)} s`,
     `retries after ${seconds(SCHEDULE, 'RETRY_SPACING_MS')} s up to ${seconds(SCHEDULE, 'RETRY_MAX_MS')} s`,
   ],

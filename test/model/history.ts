@@ -8,7 +8,7 @@ import { SERVICE_NAMES } from './truth.ts';
 import { World, type WorldOptions } from './world.ts';
 
 /** One deed, after a pause. `number` is what its choices are drawn from. */
-export type Step = { pauseMs: number; deed: string; number: number };
+type Step = { pauseMs: number; deed: string; number: number };
 export type History = { seed: number; world: WorldOptions; steps: readonly Step[] };
 
 const STEPS = 24;

@@ -1,7 +1,9 @@
-import type { History, Step } from './history.ts';
+/** What can be shortened: steps with pauses between them, and whatever else belongs to it. */
+type Steps<S> = { steps: readonly S[] };
+type Paused = { pauseMs: number };
 
 /** What is worth a try: without a part of the steps, and with pauses that are shorter. */
-function* shorter(steps: readonly Step[]): Generator<Step[]> {
+function* shorter<S extends Paused>(steps: readonly S[]): Generator<S[]> {
   for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let at = 0; at < steps.length; at += size) yield [...steps.slice(0, at), ...steps.slice(at + size)];
   }
@@ -12,11 +14,11 @@ function* shorter(steps: readonly Step[]): Generator<Step[]> {
 }
 
 /** The shortest history that is found to fail as well, by trying at most `triesMax` shorter ones. */
-export async function shrink(
-  history: History,
-  fails: (history: History) => Promise<boolean>,
+export async function shrink<H extends Steps<Paused>>(
+  history: H,
+  fails: (history: H) => Promise<boolean>,
   triesMax = 400,
-): Promise<History> {
+): Promise<H> {
   let shortest = history;
   let tries = 0;
   for (let found = true; found; ) {

@@ -8,6 +8,7 @@ import { observePod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import { createHeart } from '@rollcall/coordinator/heart.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { Election } from '@rollcall/coordinator/kube/election.ts';
+import { realMeans } from '@rollcall/coordinator/kube/means.ts';
 import type { Node, Pod } from '@rollcall/coordinator/kube/objects.ts';
 import { loadConfig, loadEnvironment } from '@rollcall/coordinator/setup/config.ts';
 import { contentOf } from './fleet-agent.ts';
@@ -34,7 +35,10 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   const access = { server: 'https://127.0.0.1:1', viaProxy: false, options: async () => ({ headers: {} }), renew() {} };
   const life = new Lifecycle(silentLogger());
   const store = new MetadataStore();
-  const base = { ...createBase({ config: loaded.values, environment, access }, silentLogger(), life), client: store };
+  const base = {
+    ...createBase({ config: loaded.values, environment, access }, silentLogger(), life, realMeans(access)),
+    client: store,
+  };
   base.standing.joined(SOLE);
   const heart = await createHeart(base);
   const { decider, fleet, reconciler } = heart;

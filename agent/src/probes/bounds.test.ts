@@ -10,7 +10,7 @@ import { eventually } from './testing/limits.ts';
 import { createRawServer, listenOnLoopback, type RunningServer } from './testing/servers.ts';
 import type { ServiceState } from './types.ts';
 
-const PERIOD_MS = 300;
+const PERIOD_MS = 200;
 const FAILURE_THRESHOLD = 3;
 const HTTPS = { kind: 'https', path: '/', statuses: ['404'] };
 

@@ -1,5 +1,8 @@
-import { connect, type Socket } from 'node:net';
+import { connect as connectSocket, type NetConnectOpts, type Socket } from 'node:net';
 import type { ProbeAddress } from './types.ts';
+
+/** Opens a connection, as that of `node:net`. */
+export type Connect = (options: NetConnectOpts) => Socket;
 
 const NOTHING = new Uint8Array(0);
 
@@ -13,6 +16,7 @@ export function exchange(
   signal: AbortSignal,
   hello: Uint8Array = NOTHING,
   replyBytes = 0,
+  connect: Connect = connectSocket,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

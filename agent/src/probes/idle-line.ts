@@ -1,3 +1,4 @@
+import type { Connect } from './exchange.ts';
 import { Sentinel } from './sentinel.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.ts';
 
@@ -5,8 +6,8 @@ import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.t
  * Asks over a connection of its own each time, and holds an idle one in between. With `freshEveryRounds` above 1 the
  * idle one is taken for an answer in the other rounds, which is as good where all that is asked for is a connection.
  */
-export function idleLine(probe: Probe, freshEveryRounds = 1): OpenLine {
-  return (onLost) => new IdleLine(probe, freshEveryRounds, onLost);
+export function idleLine(probe: Probe, freshEveryRounds = 1, connect?: Connect): OpenLine {
+  return (onLost) => new IdleLine(probe, freshEveryRounds, new Sentinel(onLost, connect));
 }
 
 class IdleLine implements Line {
@@ -15,10 +16,10 @@ class IdleLine implements Line {
   readonly #sentinel: Sentinel;
   #lastEvidence = '';
 
-  constructor(probe: Probe, freshEveryRounds: number, onLost: () => void) {
+  constructor(probe: Probe, freshEveryRounds: number, sentinel: Sentinel) {
     this.#probe = probe;
     this.freshEveryRounds = freshEveryRounds;
-    this.#sentinel = new Sentinel(onLost);
+    this.#sentinel = sentinel;
   }
 
   async ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult> {

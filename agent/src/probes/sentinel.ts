@@ -1,5 +1,5 @@
-import { connect, type Socket } from 'node:net';
-import { isConnectedToItself, socketAddress } from './exchange.ts';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { type Connect, isConnectedToItself, socketAddress } from './exchange.ts';
 import type { ProbeAddress } from './types.ts';
 
 /** So that a peer that vanished without a word is noticed in minutes, by the kernel. */
@@ -13,11 +13,13 @@ const RECEIVED_BYTES_MAX = 64 * 1024;
  */
 export class Sentinel {
   readonly #onClosed: () => void;
+  readonly #connect: Connect;
   #socket: Socket | undefined;
 
   /** `onClosed` is called once for each connection that the other side closed, reset or did not take. */
-  constructor(onClosed: () => void) {
+  constructor(onClosed: () => void, connect: Connect = connectSocket) {
     this.#onClosed = onClosed;
+    this.#connect = connect;
   }
 
   /** Whether a connection stands. */
@@ -28,7 +30,7 @@ export class Sentinel {
   /** Connects, unless a connection is held or under way. */
   hold(target: ProbeAddress): void {
     if (this.#socket) return;
-    const socket = connect({ ...socketAddress(target), keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
+    const socket = this.#connect({ ...socketAddress(target), keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
     this.#socket = socket;
     const lose = () => {
       socket.destroy();

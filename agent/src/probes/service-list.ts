@@ -28,6 +28,7 @@ export type ServiceListOptions = {
   /** The CA certificates in a file, for a service. */
   caFrom: (caFile: string, service: string) => CaProvider;
   paths: ProbePaths;
+  connect?: ProbeTools['connect'];
 };
 
 const TIMING: Timing = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 };
@@ -51,7 +52,7 @@ function watchedService(
   own: ServiceSettings | undefined,
   options: ServiceListOptions,
 ): WatchedService {
-  const { clock, caFrom, paths } = options;
+  const { clock, caFrom, paths, connect } = options;
   const { name } = told;
   const spec = told.probe ?? own?.spec;
   const timing: Timing = {
@@ -68,7 +69,7 @@ function watchedService(
   const kind = PROBE_KINDS.find((each) => each.kind === spec.kind);
   if (!kind) return { ...watched, refusal: `version ${VERSION} of the agent has no probe of the kind ${spec.kind}` };
   const ca = caFile === undefined ? undefined : caFrom(caFile, name);
-  const openLine = kind.prepare(spec, { clock, ca, paths });
+  const openLine = kind.prepare(spec, { clock, ca, paths, connect });
   if (typeof openLine === 'string') return { ...watched, refusal: openLine };
   const target = addressOf(kind, spec, told, own, options);
   return typeof target === 'string' ? { ...watched, refusal: target } : { ...watched, ...timing, openLine, target };

@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { exchange } from './exchange.ts';
+import { type Connect, exchange } from './exchange.ts';
 import { idleLine } from './idle-line.ts';
 import { createProbe } from './probe.ts';
 import type { Probe, ProbeKind } from './types.ts';
@@ -11,14 +11,14 @@ const FRESH_EVERY_ROUNDS = 5;
  * Healthy when the port takes a TCP connection. The kernel completes the handshake also for a process that hangs: use
  * the TLS or HTTP/2 probe where that matters.
  */
-export function createTcpProbe(clock: Clock): Probe {
+export function createTcpProbe(clock: Clock, connect?: Connect): Probe {
   return createProbe('tcp', clock, async (target, signal) => {
-    await exchange(target, signal);
+    await exchange(target, signal, undefined, undefined, connect);
     return { healthy: true, says: 'accepted the connection' };
   });
 }
 
 export const tcp: ProbeKind = {
   kind: 'tcp',
-  prepare: (_spec, { clock }) => idleLine(createTcpProbe(clock), FRESH_EVERY_ROUNDS),
+  prepare: (_spec, { clock, connect }) => idleLine(createTcpProbe(clock, connect), FRESH_EVERY_ROUNDS, connect),
 };

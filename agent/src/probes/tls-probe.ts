@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { exchange } from './exchange.ts';
+import { type Connect, exchange } from './exchange.ts';
 import { idleLine } from './idle-line.ts';
 import { createProbe } from './probe.ts';
 import { CLIENT_HELLO } from './tls-client-hello.ts';
@@ -16,9 +16,9 @@ const SERVER_HELLO = 2;
  * whether a process lives behind the port, which only a live process can refuse in TLS, and a service that insists on
  * client certificates or other parameters is not down. Certificates are not looked at, nor is the handshake finished.
  */
-export function createTlsProbe(clock: Clock): Probe {
+export function createTlsProbe(clock: Clock, connect?: Connect): Probe {
   return createProbe('tls', clock, async (target, signal) => {
-    const reply = await exchange(target, signal, CLIENT_HELLO, REPLY_BYTES);
+    const reply = await exchange(target, signal, CLIENT_HELLO, REPLY_BYTES, connect);
     const [recordType, majorVersion] = reply;
     if (majorVersion === 3 && recordType === HANDSHAKE_RECORD && reply[5] === SERVER_HELLO) {
       return { healthy: true, says: 'answered with a ServerHello' };
@@ -30,5 +30,5 @@ export function createTlsProbe(clock: Clock): Probe {
 
 export const tls: ProbeKind = {
   kind: 'tls',
-  prepare: (_spec, { clock }) => idleLine(createTlsProbe(clock)),
+  prepare: (_spec, { clock, connect }) => idleLine(createTlsProbe(clock, connect), 1, connect),
 };

@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
+import type { Connect } from './exchange.ts';
 import type { CaProvider } from './https-agent.ts';
 import type { ProbePaths } from './probe-paths.ts';
 
@@ -48,6 +49,8 @@ export type ProbeTools = {
   ca?: CaProvider | undefined;
   /** The sockets and files that may be looked at. */
   paths: ProbePaths;
+  /** How the TCP and TLS probes connect; that of `node:net` unless told. */
+  connect?: Connect | undefined;
 };
 
 /** A kind of probe. */

@@ -6,7 +6,7 @@ import { VERSION } from '@rollcall/common/version.ts';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import { CaFile } from './ca-file.ts';
 import { redirectOrigin } from './coordinator-url.ts';
-import { type HttpAnswer, post } from './http-post.ts';
+import { type HttpAnswer, post as postOverHttp } from './http-post.ts';
 import { KeptConnection } from './kept-connection.ts';
 import type { ReportMetrics, ReportResult } from './metrics.ts';
 import { parseReply, problemDetail, type Reply } from './reply.ts';
@@ -24,6 +24,10 @@ export type CoordinatorClientOptions = {
   clock: Clock;
   logger: Logger;
   metrics: ReportMetrics;
+  /** How a report is carried; over HTTP unless told. */
+  post?: typeof postOverHttp;
+  /** Reads the token; `readToken` of the file unless told. */
+  token?: () => string;
 };
 
 /** Who took a report, and what it answered. */
@@ -82,11 +86,11 @@ export class CoordinatorClient {
   }
 
   async #send(origin: string, render: RenderReport, signal: AbortSignal): Promise<HttpAnswer> {
-    const { serverName, tokenFile } = this.#options;
+    const { serverName, tokenFile, post = postOverHttp, token = () => readToken(tokenFile) } = this.#options;
     const encrypted = origin.startsWith('https:');
     const ca = encrypted ? this.#ca.current() : undefined;
     const headers = {
-      authorization: `Bearer ${readToken(tokenFile)}`,
+      authorization: `Bearer ${token()}`,
       'content-type': 'application/json',
       accept: 'application/json, application/problem+json',
       'user-agent': `rollcall-agent/${VERSION}`,

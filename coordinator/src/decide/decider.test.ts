@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
 
 test('of two hints in one second, each changes the node', async () => {
@@ -78,4 +79,29 @@ test('a withdrawal says why, beside what the node has', async () => {
   const facts = decider.explain('n');
   expect(facts).toMatchObject({ quietMs: 0, plan: { node: { name: 'n', uid: 'uid-n' } } });
   expect(facts?.plan?.withdrawal?.labels).toEqual(Object.keys(facts?.node.labels ?? {}));
+});
+
+test('an agent that has just started takes nothing from its node before it was told what to probe', async () => {
+  const service = serviceOf('ws-daemon', {
+    probe: { port: 8080, host: 'Loopback' },
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+  });
+  const { fleet, decider, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });
+  const state = () => decider.judged('n')?.readiness.get('ws-daemon')?.state;
+  addNode('n');
+  servicePod();
+  agentPod({ uid: 'before' });
+  report('before');
+  await pass(60, () => report('before'));
+  expect(state()).toBe('ready');
+  agentPod({ uid: 'after', ageSeconds: 0 });
+  const said = { node: 'n', boot: 'after', devices: [], facts: {}, digest: 'none', services: [] };
+  const identity = { node: 'n', nodeUid: 'uid-n', pod: { name: 'after', uid: 'after' } };
+  const { reply } = fleet.accept({ ...said, sequence: 1 }, identity);
+  expect(reply.services?.map(({ name }) => name)).toEqual(['ws-daemon']);
+  expect(state()).toBe('unknown');
+  // One that goes on without a word of it does not know how to probe it.
+  let sequence = 1;
+  await pass(40, () => void fleet.accept({ ...said, sequence: ++sequence }, identity));
+  expect(state()).toBe('not-ready');
 });

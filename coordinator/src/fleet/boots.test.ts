@@ -1,5 +1,6 @@
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { Boots } from './boots.ts';
 import { CommonDevices } from './common-devices.ts';
 
@@ -204,4 +205,37 @@ test('a newer boot of a pod ends the one before it, which had no time for a good
   boots.admit(full('b', 1, { ready: true }), OLD, 1);
   expect(boots.admit({ ...heartbeat('b', 2), leaving: true }, OLD, 2)).toBe('leaving');
   expect(boots.content?.services[0]?.ready).toBe(true);
+});
+
+describe('what an agent is told of', () => {
+  const [a, b] = [serviceOf('a'), serviceOf('b')];
+
+  test('is known since it was told first, and forgotten when it is not told any more', () => {
+    const { boots } = heard();
+    boots.admit(full('one', 1), OLD, 0);
+    boots.tell('one', [a, b], 10);
+    boots.tell('one', [a], 20);
+    boots.tell('one', [a, b], 30);
+    expect([boots.told.get(a), boots.told.get(b)]).toEqual([10, 30]);
+  });
+
+  test('was told to that agent alone: one that has just started knows of nothing', () => {
+    const { boots } = heard();
+    boots.admit(full('one', 1), OLD, 0);
+    boots.tell('one', [a], 10);
+    boots.admit(full('two', 1), NEW, 20);
+    expect(boots.told.size).toBe(0);
+    boots.tell('two', [a], 20);
+    expect(boots.told.get(a)).toBe(20);
+  });
+
+  test('counts anew after it was silent: the reply may not have reached it', () => {
+    const { boots } = heard();
+    boots.admit(full('one', 1), OLD, 0);
+    boots.tell('one', [a], 0);
+    boots.admit(heartbeat('one', 2), OLD, WINDOW_MS - 1);
+    expect(boots.told.get(a)).toBe(0);
+    boots.admit(heartbeat('one', 3), OLD, 2 * WINDOW_MS);
+    expect(boots.told.size).toBe(0);
+  });
 });

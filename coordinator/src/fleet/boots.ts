@@ -1,4 +1,5 @@
 import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
+import type { Service } from '../setup/services.ts';
 import type { CommonDevices } from './common-devices.ts';
 
 /** Who sent a report, as the API server vouches for it. */
@@ -29,6 +30,10 @@ type Boot = {
   left: boolean;
   digest: string | undefined;
   content: ReportContent | undefined;
+  /** Since when it is told of which services. Monotonic. */
+  told: ReadonlyMap<Service, number>;
+  /** The list that this is of. */
+  toldOf?: readonly Service[] | undefined;
 };
 
 /** What is known of the sender of a report: `podCreatedMs` by the wall clock, where the pod is watched. */
@@ -36,6 +41,8 @@ export type Sender = Pick<ReportIdentity, 'pod' | 'issuedAtSeconds'> & { podCrea
 
 /** Two agents overlap in a rolling update; eight generations within one term are plenty. */
 const BOOTS_MAX = 8;
+
+const NOT_TOLD: ReadonlyMap<Service, number> = new Map();
 
 /** What is as it was, is the very same: others hold on to it, and compare by it. */
 function kept<T>(before: T | undefined, now: T): T {
@@ -65,6 +72,11 @@ export class Boots {
     const boot = this.#bootOf(report.boot, sender, nowMs);
     if (report.sequence <= boot.sequence) return 'ignored';
     boot.sequence = report.sequence;
+    // Of one that was cut off nobody knows what still reached it.
+    if (nowMs - boot.heardMs >= this.#windowMs) {
+      boot.told = NOT_TOLD;
+      boot.toldOf = undefined;
+    }
     boot.heardMs = nowMs;
     boot.bornMs = sender.podCreatedMs ?? boot.bornMs;
     boot.left = report.leaving === true;
@@ -92,6 +104,19 @@ export class Boots {
     return this.#counts?.content;
   }
 
+  /** The reply to a boot tells it of these services, and of no others. The very same list is the same news. */
+  tell(id: string, services: readonly Service[], nowMs: number): void {
+    const boot = this.#boots.find((each) => each.id === id);
+    if (!boot || boot.toldOf === services) return;
+    boot.toldOf = services;
+    boot.told = new Map(services.map((service) => [service, boot.told.get(service) ?? nowMs]));
+  }
+
+  /** Since when the boot that counts is told of which services: one that has just started was told of none. */
+  get told(): ReadonlyMap<Service, number> {
+    return this.#counts?.told ?? NOT_TOLD;
+  }
+
   #bootOf(id: string, { pod, podCreatedMs, issuedAtSeconds = 0 }: Sender, nowMs: number): Boot {
     const known = this.#boots.find((boot) => boot.id === id);
     if (known) return known;
@@ -104,6 +129,7 @@ export class Boots {
       left: false,
       digest: undefined,
       content: undefined,
+      told: NOT_TOLD,
     };
     // The containers of a pod do not overlap: whoever runs there now, those before it have ended, with or without a word.
     for (const other of this.#boots) if (pod && other.podUid === pod.uid) other.left = true;

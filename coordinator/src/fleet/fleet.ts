@@ -189,7 +189,8 @@ export class Fleet {
     const { node } = report;
     const record = this.#term.record(node);
     const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
-    const { told, isUnsettled } = this.#ordersFor(node, record);
+    const { told, services, isUnsettled } = this.#ordersFor(node, record);
+    record?.boots.tell(report.boot, services, this.#options.clock.monotonic());
     const reply: ReportReply = { nextReportSeconds: this.#nextReportSeconds(node, isUnsettled), ...told };
     if (admission === 'unknown-digest') reply.full = true;
     const questions = this.#options.questions?.() ?? [];
@@ -204,13 +205,13 @@ export class Fleet {
   }
 
   #ordersFor(name: string, record: NodeRecord | undefined): ReturnType<Orders['of']> {
-    if (!record) return { told: { services: [], targets: {} }, isUnsettled: false };
+    if (!record) return { told: { services: [], targets: {} }, services: [], isUnsettled: false };
     const grounds = {
       services: this.#options.services(),
       node: this.#nodes.get(name),
       pods: this.servicePods.on(name),
     };
-    return this.#orders.of(record, grounds, this.#options.clock.monotonic());
+    return this.#orders.of(record, grounds);
   }
 
   #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): Admission {
@@ -264,7 +265,7 @@ export class Fleet {
       podsKnown: (namespace) => this.servicePods.knows(namespace),
       csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
       servicesKnown: this.#options.servicesKnown(),
-      toldMs: record.told,
+      toldMs: record.boots.told,
       poolLabelSet: this.poolLabelSetOf(name),
       poolLabelSetsKnown: this.#known.has('poolLabelSets'),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,

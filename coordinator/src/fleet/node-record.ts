@@ -1,4 +1,3 @@
-import type { Service } from '../setup/services.ts';
 import type { Boots } from './boots.ts';
 import type { ShownMachine } from './machines.ts';
 import type { Presence } from './presence.ts';
@@ -17,8 +16,6 @@ export class NodeRecord {
   readonly presence: Presence = { stage: 'absent', pool: undefined, heard: false, sinceMs: 0 };
   /** What the machine is like; of `machines.ts`. */
   machine: ShownMachine | undefined;
-  /** Since when its agent is told of which services; of `told.ts`. */
-  told: ReadonlyMap<Service, number> = new Map();
   /** The Node is gone, or the term is over. For those who have records in a queue. */
   ended = false;
 

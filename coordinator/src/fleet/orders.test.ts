@@ -34,7 +34,7 @@ function orders(first: readonly Service[] = [serviceOf()]) {
     });
   return {
     record,
-    now: (nowMs = NOW_MS) => made.of(record, { services, node, pods: index.on('n') }, nowMs),
+    now: () => made.of(record, { services, node, pods: index.on('n') }),
     pod: (podIP: string, where: { namespace?: string; on?: string } = {}) =>
       index.handlers(where.namespace ?? 'default').onUpsert(podOf(podIP, where)),
     podGone: (namespace = 'default') => index.handlers(namespace).onDelete(podOf('', { namespace })),
@@ -113,15 +113,16 @@ describe('the orders of a node', () => {
     expect(now().isUnsettled).toBe(true);
   });
 
-  test('are noted from when on the agent was told of a service', () => {
-    const { record, now, services } = orders();
-    const [first] = [serviceOf()];
-    services([first]);
-    now(1000);
-    now(2000);
-    const second = serviceOf('mirror');
+  test('say of which services they tell, by the very same list as long as it is so', () => {
+    const { now, pod, services } = orders();
+    const [first, second] = [serviceOf(), serviceOf('mirror')];
     services([first, second]);
-    now(3000);
-    expect([record.told.get(first), record.told.get(second)]).toEqual([1000, 3000]);
+    // Neither has a pod yet, so that nobody could tell where to probe.
+    expect(now().services).toEqual([]);
+    pod('10.1.0.1');
+    const told = now().services;
+    expect(told.map(({ name }) => name)).toEqual(namesOf(now()));
+    expect(told).toContain(first);
+    expect(now().services).toBe(told);
   });
 });

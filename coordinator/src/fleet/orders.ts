@@ -7,7 +7,6 @@ import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { probeTargets, servicesToProbe } from './probe-targets.ts';
 import { hasStarted, startedServices } from './started-services.ts';
-import { noteTold } from './told.ts';
 
 /** What orders are made of. Each is the very same object as long as nothing of it changes. */
 type Grounds = {
@@ -22,6 +21,8 @@ type Made = Grounds & {
   /** The services that the node is for and that are to be judged there. */
   own: readonly Service[];
   told: Pick<ReportReply, 'services' | 'targets'>;
+  /** Those of them that agents are told of. */
+  toldOf: readonly Service[];
   /** Whether one is not ready, by what the agent said last. */
   unsettled?: { reports: readonly ServiceReport[]; is: boolean };
 };
@@ -36,20 +37,17 @@ export class Orders {
   readonly #made = new WeakMap<NodeRecord, Made>();
 
   /** What goes into the reply to a report of this node, and whether its next report should come soon. */
-  of(record: NodeRecord, grounds: Grounds, nowMs: number): { told: Made['told']; isUnsettled: boolean } {
+  of(record: NodeRecord, grounds: Grounds): { told: Made['told']; services: readonly Service[]; isUnsettled: boolean } {
     const before = this.#made.get(record);
     const isSame =
       before?.services === grounds.services && before.node === grounds.node && before.pods === grounds.pods;
     const made = isSame ? before : make(grounds);
-    if (!isSame) {
-      this.#made.set(record, made);
-      noteTold(record, made.own, nowMs);
-    }
+    if (!isSame) this.#made.set(record, made);
     const reports = record.boots.content?.services ?? NO_REPORTS;
     if (made.unsettled?.reports !== reports) {
       made.unsettled = { reports, is: isUnsettled(made.own, made.pods, reports) };
     }
-    return { told: made.told, isUnsettled: made.unsettled.is };
+    return { told: made.told, services: made.toldOf, isUnsettled: made.unsettled.is };
   }
 }
 
@@ -61,11 +59,8 @@ function make({ services, node, pods }: Grounds): Made {
     selects(service.nodeSelector, node.labels) &&
     !hasStarted(service, started);
   const own = services.filter(isFor);
-  return {
-    services,
-    node,
-    pods,
-    own,
-    told: { services: servicesToProbe(own, pods), targets: probeTargets(own, pods) },
-  };
+  const toProbe = servicesToProbe(own, pods);
+  const names = new Set(toProbe.map(({ name }) => name));
+  const toldOf = own.filter(({ name }) => names.has(name));
+  return { services, node, pods, own, told: { services: toProbe, targets: probeTargets(own, pods) }, toldOf };
 }

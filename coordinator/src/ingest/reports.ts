@@ -16,10 +16,7 @@ import { SigningKeys } from './signing-keys.ts';
 const REVIEW_TIMEOUT_MS = 5000;
 const STOP_GRACE_MS = 500;
 
-export type ReportsOptions = {
-  address: NonNullable<ListenAddress>;
-  /** Absent without TLS. */
-  certificates: CertificateHolder | undefined;
+export type ReportHandling = {
   client: KubeClient;
   fleet: Fleet;
   agentServiceAccount: string;
@@ -33,6 +30,12 @@ export type ReportsOptions = {
   metrics: IngestMetrics;
 };
 
+export type ReportsOptions = ReportHandling & {
+  address: NonNullable<ListenAddress>;
+  /** Absent without TLS. */
+  certificates: CertificateHolder | undefined;
+};
+
 export type ReportsListener = {
   /** As bound. */
   address: { host: string; port: number };
@@ -41,7 +44,22 @@ export type ReportsListener = {
 
 /** Opens the listener that takes reports. Until there is a certificate, no client gets further than the handshake. */
 export async function openReports(options: ReportsOptions): Promise<ReportsListener> {
-  const { client, fleet, clock, logger, metrics, certificates } = options;
+  const { metrics, certificates } = options;
+  const handler = createReportHandler(options);
+  const reports = createReportsServer({ handler, metrics, ...(certificates ? { certificates } : {}) });
+  const address = await listen(reports.server, options.address);
+  return {
+    address,
+    async stop() {
+      reports.drain();
+      await reports.stop(STOP_GRACE_MS);
+    },
+  };
+}
+
+/** What answers reports, whoever brings them. */
+export function createReportHandler(options: ReportHandling): ReportHandler {
+  const { client, fleet, clock, logger, metrics } = options;
   const [, , namespace = ''] = options.agentServiceAccount.split(':');
   const keys = new SigningKeys({ read: () => readTokenIssuer(client), clock, logger });
   if (options.localTokenVerification) void keys.refresh();
@@ -57,7 +75,7 @@ export async function openReports(options: ReportsOptions): Promise<ReportsListe
     onVerified: (result) => metrics.verified(result),
     onReview: (result) => metrics.reviewed(result),
   });
-  const handler = new ReportHandler({
+  return new ReportHandler({
     leadership: options.leadership,
     authenticate: (token) => auth.authenticate(token),
     nodeUid: (name) => fleet.node(name)?.uid,
@@ -66,13 +84,4 @@ export async function openReports(options: ReportsOptions): Promise<ReportsListe
     logger,
     metrics,
   });
-  const reports = createReportsServer({ handler, metrics, ...(certificates ? { certificates } : {}) });
-  const address = await listen(reports.server, options.address);
-  return {
-    address,
-    async stop() {
-      reports.drain();
-      await reports.stop(STOP_GRACE_MS);
-    },
-  };
 }

@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import type { ApiAccess } from '../kube/api-access.ts';
 import {
   candidateIdentity,
   createSoleLeader,
@@ -11,24 +8,21 @@ import {
   type ElectionCallbacks,
   nameOfCandidate,
 } from '../kube/election.ts';
-import { createKubeClient } from '../kube/https-client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
+import type { Means } from '../kube/means.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
 import type { Leader } from './role.ts';
 
-export type JoinOptions = {
+export type JoinOptions = Means & {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
-  access: ApiAccess;
   /** Where this replica takes reports when it leads. */
   leaderUrl: string;
   /** Where it then answers kube-scheduler; empty where it does not. */
   schedulerUrl: string;
   /** Where others can reach its console; empty where they cannot. */
   consoleUrl: string;
-  clock: Clock;
-  random: () => number;
   logger: Logger;
   metrics: KubeMetrics;
   onStartedLeading: () => void;
@@ -38,8 +32,8 @@ export type JoinOptions = {
 
 /** Prepares the part of this replica in the election; it begins with `run`. */
 export function joinElection(options: JoinOptions): Election {
-  const { config, environment, access, leaderUrl, schedulerUrl, consoleUrl, clock, random, logger, metrics } = options;
-  const identity = candidateIdentity(environment.podName ?? hostname(), randomUUID());
+  const { config, environment, connect, leaderUrl, schedulerUrl, consoleUrl, clock, random, logger, metrics } = options;
+  const identity = candidateIdentity(environment.podName ?? hostname(), options.uniqueName());
   // Not the signal of the program: the Lease is released when it stops, after the last write.
   const { signal } = new AbortController();
   let leading = false;
@@ -72,7 +66,7 @@ export function joinElection(options: JoinOptions): Election {
     };
     return createSoleLeader({ identity, leaderUrl, signal, callbacks: { ...callbacks, onStartedLeading } });
   }
-  const client = createKubeClient(access, {
+  const client = connect({
     userAgent: `rollcall-coordinator/${VERSION} (leader election)`,
     maxSockets: 4,
     clock,

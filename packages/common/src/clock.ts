@@ -18,6 +18,20 @@ export const systemClock: Clock = {
   },
 };
 
+/** Calls back again and again, `periodMs` after the call before, until `signal` aborts. */
+export function every(clock: Clock, periodMs: number, signal: AbortSignal, callback: () => void): void {
+  let cancel = () => {};
+  const wait = () => {
+    cancel = clock.after(periodMs, () => {
+      wait();
+      callback();
+    });
+  };
+  if (signal.aborted) return;
+  wait();
+  signal.addEventListener('abort', () => cancel(), { once: true });
+}
+
 /** Waits `delayMs`, or until `signal` aborts. Resolves either way: the caller's loop looks at the signal. */
 export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

@@ -58,19 +58,27 @@ async function unreachable(request: KubeRequest, pass: (ms: number) => Promise<v
   throw new CodedError('KUBE_UNREACHABLE', 'The model gave no answer');
 }
 
-function carryOut(nodes: ModelNodes, { method, path, query = {}, body, contentType, accept = '' }: KubeRequest): Node {
-  const name = decodeURIComponent(/^\/api\/v1\/nodes\/([^/]+)$/.exec(path)?.[1] ?? '');
+/** What a request for one Node is answered with. Throws KubeStatusError. */
+export function carryOut(
+  nodes: ModelNodes,
+  { method, path, query = {}, body, contentType, accept = '' }: KubeRequest,
+): Node {
+  const [, encoded = '', subresource] = /^\/api\/v1\/nodes\/([^/]+)(\/status)?$/.exec(path) ?? [];
+  const name = decodeURIComponent(encoded);
   const kind = KINDS[contentType ?? ''];
   if (method === 'GET' && name !== '') return shown(nodes.get(name) ?? fail(notFound(name)), accept);
   if (method !== 'PATCH' || name === '' || !kind)
     throw new Error(`The model knows no ${method} ${path} ${contentType}`);
   const manager = query['fieldManager'] ?? 'unknown';
   const [force, dryRun] = [query['force'] === 'true', query['dryRun'] === 'All'];
-  return shown(nodes.patch({ kind, name, manager, body, force, dryRun }), accept);
+  const where = subresource ? ({ subresource: 'status' } as const) : {};
+  return shown(nodes.patch({ kind, name, manager, body, force, dryRun, ...where }), accept);
 }
 
-function shown({ spec, ...metadata }: Node, accept: string): Node {
-  return accept.includes('as=PartialObjectMetadata') ? metadata : { ...metadata, spec: spec ?? {} };
+/** A Node as it goes over the wire: whole, or its metadata alone. */
+export function shown(node: Node, accept: string): Node {
+  const { spec = {}, status: _status, ...metadata } = node;
+  return accept.includes('as=PartialObjectMetadata') ? metadata : { ...node, spec };
 }
 
 function fail(error: Error): never {

@@ -1,10 +1,12 @@
 import { isAnnotationKey, isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
-import type { Node, Taint } from '@rollcall/coordinator/kube/objects.ts';
+import type { Node, NodeCondition, Taint } from '@rollcall/coordinator/kube/objects.ts';
 import {
   conflictsOf,
   type Field,
   fieldsOf,
+  fromManagedFields,
   type Owners,
+  ownerId,
   ownersAfterApply,
   ownersAfterUpdate,
   releasedBy,
@@ -23,6 +25,7 @@ export type NodePatch = {
   body: unknown;
   force?: boolean;
   dryRun?: boolean;
+  subresource?: 'status';
 };
 
 /** `type` is that of a watch. `before` is absent where the Node is new. */
@@ -32,6 +35,8 @@ export type NodeSeed = Pick<Node['metadata'], 'name'> & {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   taints?: Taint[];
+  /** Of the status, which has none unless told. */
+  conditions?: NodeCondition[];
   /** RFC 3339. */
   createdAt?: string;
   /** Nobody by default, as what admission writes: then nobody owns what the Node begins with. */
@@ -55,6 +60,11 @@ export class ModelNodes {
     this.#onWrite = onWrite;
   }
 
+  /** Of the last write. */
+  get version(): string {
+    return String(this.#version);
+  }
+
   get(name: string): Node | undefined {
     return this.#nodes.get(name)?.node;
   }
@@ -67,7 +77,16 @@ export class ModelNodes {
     return [...this.#nodes.values()].map(({ node }) => node);
   }
 
-  create({ name, labels, annotations, taints = [], createdAt, owners = new Map(), ...seed }: NodeSeed): Node {
+  create({
+    name,
+    labels,
+    annotations,
+    taints = [],
+    conditions,
+    createdAt,
+    owners = new Map(),
+    ...seed
+  }: NodeSeed): Node {
     this.#uids += 1;
     const uid = seed.uid ?? `uid-${this.#uids}`;
     const metadata = {
@@ -79,7 +98,14 @@ export class ModelNodes {
       annotations: { ...annotations },
       managedFields: toManagedFields(owners),
     };
-    const node: Node = { apiVersion: 'v1', kind: 'Node', metadata, spec: taints.length > 0 ? { taints } : {} };
+    const spec = taints.length > 0 ? { taints } : {};
+    const node: Node = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata,
+      spec,
+      ...(conditions ? { status: { conditions } } : {}),
+    };
     this.#nodes.set(name, { node, owners });
     this.#onWrite({ type: 'ADDED', node, manager: '' });
     return node;
@@ -127,31 +153,56 @@ export class ModelNodes {
   }
 }
 
-type ApplyBody = { metadata: { name: string; uid?: string; resourceVersion?: string } & Maps };
+type ApplyBody = {
+  metadata: { name: string; uid?: string; resourceVersion?: string } & Maps;
+  status?: { conditions?: NodeCondition[] };
+};
 type Maps = { labels?: Record<string, string>; annotations?: Record<string, string> };
 
-function applied(found: Stored, { manager, body, force = false }: NodePatch): Stored {
-  const { metadata } = body as ApplyBody;
+function applied(found: Stored, { manager, subresource, body, force = false }: NodePatch): Stored {
+  const { metadata, status } = body as ApplyBody;
+  const own = ownerId('Apply', manager, subresource);
   const wanted = fieldsOf(body as Node);
-  const conflicts = force ? [] : conflictsOf(found.owners, manager, found.node, wanted);
+  const conflicts = force ? [] : conflictsOf(found.owners, own, found.node, wanted);
   if (conflicts.length > 0) throw managerConflict(conflicts.map((each) => ({ ...each, path: pathOf(each.field) })));
   requireVersion(found.node, metadata.resourceVersion);
-  const released = releasedBy(found.owners, manager, wanted);
+  const released = releasedBy(found.owners, own, wanted);
   const { labels, annotations } = found.node.metadata;
-  const node = withMetadata(found.node, {
+  const changed = withMetadata(found.node, {
     uid: metadata.uid ?? found.node.metadata.uid,
     labels: without({ ...labels, ...metadata.labels }, 'label:', released),
     annotations: without({ ...annotations, ...metadata.annotations }, 'annotation:', released),
   });
-  return { node, owners: ownersAfterApply(found.owners, manager, found.node, node, wanted) };
+  const node = subresource ? withConditions(changed, status?.conditions ?? [], released) : changed;
+  return { node, owners: ownersAfterApply(found.owners, own, found.node, node, wanted) };
 }
 
-function updated(found: Stored, { kind, manager, body }: NodePatch): Stored {
+/** A list by type: what is applied is merged into what is there, what is released goes, and what is new comes last. */
+function withConditions(node: Node, applied: readonly NodeCondition[], released: readonly Field[]): Node {
+  const merged = new Map<string, NodeCondition>();
+  for (const condition of node.status?.conditions ?? []) merged.set(condition.type, condition);
+  for (const field of released) {
+    const [type = '', name] = field.slice('condition:'.length).split('#');
+    const condition = merged.get(type);
+    if (!field.startsWith('condition:') || !condition) continue;
+    if (name === undefined) merged.delete(type);
+    else
+      merged.set(type, Object.fromEntries(Object.entries(condition).filter(([key]) => key !== name)) as NodeCondition);
+  }
+  for (const condition of applied) merged.set(condition.type, { ...merged.get(condition.type), ...condition });
+  return { ...node, status: { ...node.status, conditions: [...merged.values()] } };
+}
+
+function updated(found: Stored, { kind, manager, subresource, body }: NodePatch): Stored {
   const result = kind === 'merge' ? mergePatch(found.node, body) : jsonPatch(found.node, body as JsonPatchOperation[]);
   if (result === undefined) throw unprocessable();
   const node = normalized(result as Node, found.node);
   requireVersion(found.node, node.metadata.resourceVersion);
-  return { node, owners: ownersAfterUpdate(found.owners, manager, found.node, node) };
+  // Who owns what can be edited like anything else.
+  const { managedFields = [] } = node.metadata;
+  const isEdited = JSON.stringify(managedFields) !== JSON.stringify(found.node.metadata.managedFields ?? []);
+  const owners = isEdited ? fromManagedFields(managedFields) : found.owners;
+  return { node, owners: ownersAfterUpdate(owners, ownerId('Update', manager, subresource), found.node, node) };
 }
 
 /** Empty maps and lists are as good as none. */
@@ -224,5 +275,9 @@ function without(map: Record<string, string>, kind: string, released: readonly F
 
 function pathOf(field: Field): string {
   if (field.startsWith('label:')) return `.metadata.labels.${field.slice('label:'.length)}`;
+  if (field.startsWith('condition:')) {
+    const [type = '', name = 'type'] = field.slice('condition:'.length).split('#');
+    return `.status.conditions[type="${type}"].${name}`;
+  }
   return `.metadata.annotations.${field.slice('annotation:'.length)}`;
 }

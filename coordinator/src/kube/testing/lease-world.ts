@@ -3,7 +3,8 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect } from 'vitest';
 import type { Election } from '../election.ts';
 import { createLeaseElection } from '../lease.ts';
-import { LeaseServer, Machine, type Network, seededRandom } from './lease-simulation.ts';
+import { LeaseServer, seededRandom } from './lease-simulation.ts';
+import { Machine, type Network } from './machine.ts';
 
 export type Candidate = {
   identity: string;

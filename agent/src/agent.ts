@@ -1,0 +1,108 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { type HealthChecks, latched, Watchdog } from '@rollcall/common/health.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { VERSION } from '@rollcall/common/version.ts';
+import { Assignment } from './assignment.ts';
+import type { MachineCollectors } from './collectors.ts';
+import type { AgentConfig } from './config.ts';
+import type { AgentMetrics } from './metrics.ts';
+import { ProbePaths } from './probes/probe-paths.ts';
+import type { ProbeTools } from './probes/types.ts';
+import type { CoordinatorClient } from './report/coordinator-client.ts';
+import { buildContent } from './report/report-builder.ts';
+import { ReportSender } from './report/report-sender.ts';
+import { Reporter } from './report/reporter.ts';
+import { serviceCa } from './service-ca.ts';
+import { ServicesWatch } from './services-watch.ts';
+
+/** The reporter comes round every 5 s, or after a delivery of at most 5 s. */
+const REPORTER_STALLED_MS = 30_000;
+
+export type AgentOptions = {
+  config: Pick<
+    AgentConfig,
+    'nodeName' | 'hostIp' | 'coordinatorUrl' | 'heartbeatSeconds' | 'watchedServices' | 'probePaths'
+  >;
+  /** New at every start. */
+  boot: string;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+  logger: Logger;
+  metrics: Pick<AgentMetrics, 'probes' | 'report'>;
+  health: HealthChecks;
+  readiness: HealthChecks;
+  signal: AbortSignal;
+  /** Carries reports. */
+  client: Pick<CoordinatorClient, 'deliver'>;
+  /** Looks at the machine itself; `onChange` is called when there is something else to report. */
+  machine: (onChange: () => void) => Pick<MachineCollectors, 'observe' | 'ask' | 'start'>;
+  /** How services are connected to; that of `node:net` unless told. */
+  connect?: ProbeTools['connect'];
+};
+
+export type Agent = {
+  /** `ownPort`: where this process listens itself; NaN where it does not. */
+  start: (ownPort: number) => void;
+  /** Says goodbye. To be called after the signal has aborted. */
+  stop: () => Promise<void>;
+};
+
+/** From what is seen on a node to what is reported of it, and from the replies to what is looked at. */
+export function createAgent(options: AgentOptions): Agent {
+  const { config, boot, clock, random, logger, metrics, health, readiness, signal, client, connect } = options;
+  const onChange = () => reporter.changed();
+  const services = new ServicesWatch({ clock, random, logger, metrics: metrics.probes, health, signal, onChange });
+  // Latched, so that an outage of the coordinator, or a service that comes later, never looks like a restart.
+  readiness.add(
+    'first-probe-round',
+    latched(() => {
+      if (!services.told) return 'no coordinator has said yet what to probe';
+      const unseen = services.unseen();
+      return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
+    }),
+  );
+  readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has taken a report yet'));
+  const machine = options.machine(onChange);
+  const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
+  health.add('reporter', watchdog.check);
+  const sender = new ReportSender({ node: config.nodeName, boot, urls: config.coordinatorUrl, client });
+  const reporter = new Reporter({
+    sender,
+    heartbeatSeconds: config.heartbeatSeconds,
+    content: () =>
+      buildContent(
+        { services: services.states(), ...machine.observe() },
+        { version: VERSION, servicesDigest: services.digest },
+      ),
+    onReply: (reply) => {
+      assignment?.take(reply);
+      machine.ask(reply.questions ?? []);
+    },
+    onRound: () => watchdog.beat(),
+    clock,
+    random,
+    logger,
+    metrics: metrics.report,
+    signal,
+  });
+  let assignment: Assignment | undefined;
+  return {
+    start(ownPort) {
+      assignment = new Assignment({
+        services,
+        settings: config.watchedServices,
+        hostIp: config.hostIp,
+        ownPort,
+        clock,
+        caFrom: (path, service) => serviceCa(path, service, logger),
+        paths: new ProbePaths(config.probePaths),
+        connect,
+      });
+      machine.start();
+      assignment.start();
+      reporter.start();
+    },
+    stop: () => reporter.stop(),
+  };
+}

@@ -1,0 +1,95 @@
+import { createAgent } from '@rollcall/agent/agent.ts';
+import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
+import { CoordinatorClient } from '@rollcall/agent/report/coordinator-client.ts';
+import type { HttpAnswer, HttpPost } from '@rollcall/agent/report/http-post.ts';
+import type { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeProcess } from '@rollcall/common/fake-process.ts';
+import { HealthChecks } from '@rollcall/common/health.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { NodeSockets } from './sockets.ts';
+
+const LOGGER = silentLogger();
+/** Nobody reads them, so that all agents have the same. */
+const METRICS = registerAgentMetrics(new Registry());
+/** The machine itself, as that of an agent that sees neither a bus nor a fact. */
+const MACHINE = {
+  observe: () => ({ devices: [], unread: [], facts: {}, answers: {} }),
+  ask: () => {},
+  start: () => {},
+};
+
+export type SimAgentOptions = {
+  node: string;
+  address: string;
+  podUid: string;
+  boot: string;
+  urls: string[];
+  world: FakeClock;
+  random: () => number;
+  sockets: NodeSockets;
+  token: () => string;
+  post: (request: HttpPost, from: FakeProcess) => Promise<HttpAnswer>;
+};
+
+/** One agent process: what it does with what it sees is real, and so is what it holds to services but for the sockets. */
+export class SimAgent {
+  readonly podUid: string;
+  readonly process: FakeProcess;
+  readonly #sockets: NodeSockets;
+  readonly #stop = new AbortController();
+  readonly #agent: ReturnType<typeof createAgent>;
+
+  constructor({ node, address, podUid, boot, urls, world, random, sockets, token, post }: SimAgentOptions) {
+    this.podUid = podUid;
+    this.#sockets = sockets;
+    this.process = new FakeProcess({ world, random });
+    const { clock } = this.process;
+    const { signal } = this.#stop;
+    const client = new CoordinatorClient({
+      caFile: '',
+      serverName: '',
+      tokenFile: '',
+      clock,
+      logger: LOGGER,
+      metrics: METRICS.report,
+      token,
+      post: (request) => post(request, this.process),
+    });
+    this.#agent = createAgent({
+      config: {
+        nodeName: node,
+        hostIp: address,
+        coordinatorUrl: urls,
+        heartbeatSeconds: 10,
+        watchedServices: [],
+        probePaths: [],
+      },
+      boot,
+      clock,
+      random,
+      logger: LOGGER,
+      metrics: METRICS,
+      health: new HealthChecks(),
+      readiness: new HealthChecks(),
+      signal,
+      client,
+      machine: () => MACHINE,
+      connect: sockets.connectFor(this.process),
+    });
+    this.#agent.start(Number.NaN);
+  }
+
+  /** SIGKILL. */
+  kill(): void {
+    this.process.kill();
+    this.#sockets.forget(this.process);
+  }
+
+  /** SIGTERM: it says goodbye, and ends. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#agent.stop();
+    this.kill();
+  }
+}

@@ -1,0 +1,130 @@
+import type { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import type { Base } from '@rollcall/coordinator/base.ts';
+import { startCoordinator } from '@rollcall/coordinator/coordinator.ts';
+import type { Heart } from '@rollcall/coordinator/heart.ts';
+import type { ReportHandler } from '@rollcall/coordinator/ingest/report-handler.ts';
+import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
+import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
+import { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
+import type { KubeClientOptions } from '@rollcall/coordinator/kube/https-client.ts';
+import { Machine, type MemoryServer, type Network } from '@rollcall/coordinator/kube/testing/machine.ts';
+import { handlingOf } from '@rollcall/coordinator/listeners.ts';
+import { type CoordinatorConfig, loadConfig } from '@rollcall/coordinator/setup/config.ts';
+
+const LOGGER = silentLogger();
+const ENVIRONMENT = { ownNamespace: 'rollcall', podIp: undefined };
+export const POOL_LABEL = 'example.com/pool';
+
+export type SimCoordinatorOptions = {
+  /** Of its pod; its host is by it. */
+  name: string;
+  host: string;
+  /** Of its process, which is another after each start. */
+  serial: number;
+  config: CoordinatorConfig;
+  world: FakeClock;
+  random: () => number;
+  server: MemoryServer;
+  network: Network;
+  rate: number;
+  afterStep: () => void;
+};
+
+/** As the chart starts it, without what is asked over sockets, and for NodeServices alone. */
+export async function coordinatorConfig(): Promise<CoordinatorConfig> {
+  const flags = ['--tls=off', '--reports-listen=127.0.0.1:8443', '--scheduler-listen=off', '--console-listen=off'];
+  const services = ['--gitpod=false', '--services-conditions', `--pool-labels=${POOL_LABEL}`];
+  const argv = [...flags, ...services, '--listen=off', '--local-token-verification=false'];
+  const loaded = await loadConfig({ argv, env: {}, readFile: () => '' }, { ...ENVIRONMENT, podName: 'coordinator' });
+  if (loaded.action === 'print') throw new Error(loaded.text);
+  return loaded.values;
+}
+
+/** One coordinator process, whole but for its sockets, on a machine that can be stopped, killed and cut off. */
+export class SimCoordinator {
+  readonly name: string;
+  readonly origin: string;
+  /** What the Lease names it by. */
+  readonly identity: string;
+  readonly machine: Machine;
+  readonly #life = new Lifecycle(LOGGER);
+  #parts: { base: Base; heart: Heart; handler: ReportHandler } | undefined;
+
+  constructor(options: SimCoordinatorOptions) {
+    const { name, host, serial, config, random } = options;
+    this.name = name;
+    this.origin = `http://${host}:8443`;
+    this.identity = `${name}_${serial}`;
+    this.machine = new Machine(options);
+    const access = { server: '', viaProxy: false, options: () => Promise.reject(new Error('unused')), renew: () => {} };
+    const { machine } = this;
+    const means = {
+      clock: machine.clock,
+      random,
+      uniqueName: () => String(serial),
+      connect: (given: KubeClientOptions) => counted(machine.client, given),
+    };
+    const setup = {
+      config: { ...config, advertiseUrl: this.origin },
+      environment: { ...ENVIRONMENT, podName: name },
+      access,
+    };
+    const open = async (base: Base, heart: Heart) => {
+      this.#parts = { base, heart, handler: createReportHandler(handlingOf(base, heart)) };
+      const address = { host, port: 8443 };
+      const reports = { address, stop: async () => {} };
+      const addresses = { listen: 'off', console: 'off', reports: address, scheduler: undefined };
+      return { tls: undefined, reports, scheduler: undefined, console: undefined, beat: () => {}, addresses };
+    };
+    void startCoordinator(setup, LOGGER, this.#life, { means, open });
+  }
+
+  /** `undefined` until it listens. */
+  get handler(): ReportHandler | undefined {
+    return this.#parts?.handler;
+  }
+
+  get heart(): Heart | undefined {
+    return this.#parts?.heart;
+  }
+
+  /** Milliseconds for which it may go on writing. */
+  get mayWriteMs(): number {
+    return this.machine.isDead ? 0 : (this.#parts?.base.fence.remainingMs() ?? 0);
+  }
+
+  /** Whether it leads, knows enough to write, and runs. */
+  get decides(): boolean {
+    const standing = this.#parts?.base.standing;
+    return !this.machine.isDead && !this.machine.isPaused && standing?.mayDecide() === true && standing.leads();
+  }
+
+  /** SIGTERM; then it ends. */
+  async stop(): Promise<void> {
+    await this.#life.stop();
+    this.machine.kill();
+  }
+}
+
+/** As the client over HTTPS does, it tells of each answer. */
+function counted(client: KubeClient, { onAnswer = () => {} }: KubeClientOptions): KubeClient {
+  const codeOf = (err: unknown) => (err instanceof KubeStatusError ? String(err.status) : 'error');
+  const tell = (verb: string, err: unknown): never => {
+    onAnswer(verb, codeOf(err));
+    throw err;
+  };
+  return {
+    request: <T>(request: Parameters<KubeClient['request']>[0]) =>
+      client.request<T>(request).then(
+        (answer) => {
+          onAnswer(request.method, '200');
+          return answer;
+        },
+        (err) => tell(request.method, err),
+      ),
+    stream: (request, onObject) => client.stream(request, onObject).catch((err) => tell('watch', err)),
+    close: () => client.close(),
+  };
+}

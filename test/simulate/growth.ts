@@ -1,0 +1,26 @@
+import type { World } from './world.ts';
+
+/** What each replica watches. */
+const WATCHES_MAX = 12;
+
+/** What has grown beyond its limit, if anything has. Each limit is by what there is, never by how long it has been. */
+export function growthOf(world: World): string | undefined {
+  const { nodes, services, coordinators, clock, server, network } = world;
+  const agents = [...nodes.values()].reduce((sum, node) => sum + node.agents.length, 0);
+  const limits: [what: string, is: number, max: number][] = [
+    ['timers', clock.pendingTimers, 300 + 40 * (nodes.size + agents) * (1 + services.size)],
+    ['watches at the API server', server.watchers, 2 * WATCHES_MAX],
+    ['reports under way', network.underWay, 50 + 10 * agents],
+  ];
+  for (const node of nodes.values()) {
+    limits.push([`connections on ${node.name}`, node.sockets.size, (2 + 2 * node.agents.length) * (1 + services.size)]);
+  }
+  for (const { name, heart, machine } of coordinators) {
+    if (!heart || machine.isDead || machine.isPaused) continue;
+    const known = heart.fleet.nodeNames().length;
+    limits.push([`nodes that ${name} expects to report`, heart.fleet.freshness.population.expected, known]);
+    limits.push([`writes that wait at ${name}`, heart.reconciler.waiting, known]);
+  }
+  const broken = limits.find(([, is, max]) => is > max);
+  return broken && `${broken[0]} are ${broken[1]}, and may be ${broken[2]}`;
+}

@@ -1,0 +1,33 @@
+import type { SimAgent } from './agent.ts';
+import { NodeSockets } from './sockets.ts';
+
+/** `absent`: there is no such pod. */
+export type PodState = 'ready' | 'not-ready' | 'terminating' | 'absent';
+
+/** What is really so on a node. */
+export class SimNode {
+  readonly name: string;
+  readonly uid: string;
+  readonly address: string;
+  readonly sockets = new NodeSockets();
+  /** By service. */
+  readonly pods = new Map<string, { name: string; state: PodState }>();
+  /** Whether each agent's pod is there is another matter. */
+  agents: SimAgent[] = [];
+  isGone = false;
+  /** When its Node was made. */
+  readonly createdMs: number;
+  /** Since when nobody on it can report, and how that began; `undefined` while somebody can. */
+  silence: { sinceMs: number; goodbye: boolean } | undefined;
+
+  constructor(name: string, uid: string, address: string, createdMs: number) {
+    this.createdMs = createdMs;
+    this.name = name;
+    this.uid = uid;
+    this.address = address;
+  }
+
+  podState(service: string): PodState {
+    return this.pods.get(service)?.state ?? 'absent';
+  }
+}

@@ -1,0 +1,54 @@
+/** A NodeService as a history has it. */
+export type ServiceSpec = {
+  name: string;
+  port: number;
+  /** What of it is looked at. */
+  probe: 'tcp' | 'tls' | undefined;
+  pods: boolean;
+  periodMs: number;
+  failureThreshold: number;
+  successThreshold: number;
+  /** For nodes with this label alone. */
+  tier: string | undefined;
+  taint: boolean;
+  condition: boolean;
+};
+
+export const TIER_LABEL = 'example.com/tier';
+export const TIMEOUT_MS = 1000;
+
+export function labelOf({ name }: Pick<ServiceSpec, 'name'>): string {
+  return `service.rollcall.dev/${name}`;
+}
+
+export function taintOf({ name }: Pick<ServiceSpec, 'name'>): string {
+  return `readiness.k8s.io/${name}`;
+}
+
+export function conditionOf({ name }: Pick<ServiceSpec, 'name'>): string {
+  return `service.rollcall.dev/${name}`;
+}
+
+/** As somebody would write it. */
+export function specOf(service: ServiceSpec): object {
+  const { name, probe, pods, port, tier, taint, condition } = service;
+  const { periodMs: periodMilliseconds, failureThreshold, successThreshold } = service;
+  const times = { periodMilliseconds, timeoutMilliseconds: TIMEOUT_MS, failureThreshold, successThreshold };
+  return {
+    ...(tier ? { nodeSelector: { matchLabels: { [TIER_LABEL]: tier } } } : {}),
+    ...(pods ? { pods: { namespace: 'apps', selector: { matchLabels: { app: name } } } } : {}),
+    ...(probe ? { probe: { [probe]: { port }, ...(pods ? { host: 'Node' } : {}), ...times } } : {}),
+    publish: {
+      label: labelOf(service),
+      ...(taint ? { taint: { key: taintOf(service), effect: 'NoSchedule' } } : {}),
+      ...(condition ? { condition: conditionOf(service) } : {}),
+    },
+  };
+}
+
+/** Whether a probe of this kind finds a service healthy that is in this state. */
+export function isHealthy({ probe }: Pick<ServiceSpec, 'probe'>, state: 'up' | 'hangs' | 'down'): boolean {
+  if (probe === undefined || state === 'up') return true;
+  // The kernel takes connections for a process that hangs.
+  return state === 'hangs' && probe === 'tcp';
+}

@@ -1,0 +1,48 @@
+import type { SimNode } from './node.ts';
+import type { World } from './world.ts';
+
+/** After a fault has ended, so long may pass until everything has come round: backoffs, one window, one heartbeat. */
+export const SETTLE_MS = 75_000;
+
+/** What is wrong, as deeds tell it, and since when nothing is. */
+export class Troubles {
+  readonly #world: World;
+  /** By node, or `all`. */
+  readonly #untilMs = new Map<string, number>();
+  #undecidedMs = 0;
+  /** When a process was last stopped or resumed: what was seen before may be told after. */
+  lastPauseMs = Number.NEGATIVE_INFINITY;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Something is wrong from now on, for so long. */
+  add(where: SimNode | 'all', forMs: number): void {
+    const key = where === 'all' ? where : where.uid;
+    this.#untilMs.set(key, Math.max(this.#untilMs.get(key) ?? 0, this.#world.nowMs + forMs));
+  }
+
+  /** To be called once a second. */
+  look(): void {
+    if (this.#world.leader === undefined) this.#undecidedMs = this.#world.nowMs;
+  }
+
+  /** For how long nothing has been wrong for a node; 0 while something is. */
+  calmMs(node: SimNode): number {
+    return Math.max(0, this.#world.nowMs - Math.max(this.#commonMs, this.#untilMs.get(node.uid) ?? 0));
+  }
+
+  /** For how long nothing has been wrong for all. */
+  get commonCalmMs(): number {
+    return Math.max(0, this.#world.nowMs - this.#commonMs);
+  }
+
+  get #commonMs(): number {
+    return Math.max(this.#undecidedMs, this.#untilMs.get('all') ?? 0);
+  }
+
+  forget(node: SimNode): void {
+    this.#untilMs.delete(node.uid);
+  }
+}
