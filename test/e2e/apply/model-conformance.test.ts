@@ -137,6 +137,7 @@ async function replay(index: number): Promise<void> {
     labels,
     annotations,
     taints: real.spec?.taints ?? [],
+    conditions: real.status?.conditions ?? [],
     uid,
     resourceVersion: Number(resourceVersion),
     owners,
