@@ -6,6 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportReply, ServiceToProbe } from '@rollcall/common/report.ts';
 import { killChild, spawnChild } from '../control-plane/child.ts';
+import { AGENT_COMMAND } from '../generate/chart/agent-values.ts';
 import { type StandIn, startStandIn } from '../stand-ins/stand-in.ts';
 import { emptyProcess } from './empty-process.ts';
 import { type ProcessUsage, processUsage } from './process-usage.ts';
@@ -13,7 +14,7 @@ import type { Measure } from './result.ts';
 
 const AGENT = path.resolve(import.meta.dirname, '../../agent/dist/main.js');
 /** As the chart starts it. */
-const V8_FLAGS = ['--jitless', '--max-semi-space-size=1', '--max-old-space-size=32'];
+const V8_FLAGS = AGENT_COMMAND.filter((word) => word.startsWith('--'));
 /** The facts are read by then, and what the start needed is given back. */
 const SETTLE_MS = 15_000;
 const DEVICES = 64;

@@ -80,7 +80,7 @@ describe('the pods of workspaces', () => {
     expect(scheduling.desk).not.toBe(desk);
   });
 
-  test('are waited for while they are not seen yet, for half a second, and not where clients show who they are', async () => {
+  test('are waited for while they are not seen yet, for a moment, and not where clients show who they are', async () => {
     const outcome = (promise: Promise<void> | undefined) =>
       Promise.race([Promise.resolve(promise).then(() => 'ended'), nextTurn().then(() => 'waits')]);
     const first = scheduling.arrival('a');
@@ -89,7 +89,7 @@ describe('the pods of workspaces', () => {
     scheduling.podHandlers.onUpsert(pod('a', {}));
     expect(await outcome(first)).toBe('ended');
     expect(scheduling.arrival('a')).toBeUndefined();
-    await clock.advance(499);
+    await clock.advance(199);
     expect(await outcome(other)).toBe('waits');
     await clock.advance(1);
     expect(await outcome(other)).toBe('ended');

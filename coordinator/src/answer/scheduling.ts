@@ -27,7 +27,7 @@ import { countWorkspaces } from './scheduler/workspace-pods.ts';
 const CLOSE_GRACE_MS = 500;
 
 /** How much later than kube-scheduler this replica may learn of a pod. */
-const ARRIVAL_MS = 500;
+const ARRIVAL_MS = 200;
 
 export type SchedulingOptions = {
   config: CoordinatorConfig;

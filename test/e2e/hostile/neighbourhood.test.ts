@@ -201,7 +201,11 @@ test('questions to the scheduler extender leave nothing behind, however many, an
     return (JSON.parse(body) as { NodeNames: string[] | null }).NodeNames;
   };
   await waitFor('the node to be taken', async () => (await ask())?.length === 1);
-  for (let index = 0; index < 100; index += 1) expect(await ask()).toEqual([node.name]);
+  for (let round = 0; round < 10; round += 1) {
+    const answers = await Promise.all(Array.from({ length: 10 }, ask));
+    expect(answers).toEqual(Array.from({ length: 10 }, () => [node.name]));
+  }
+  expect(await ask()).toEqual([node.name]);
 });
 
 describe('a pod of somebody else', () => {
