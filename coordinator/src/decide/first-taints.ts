@@ -57,8 +57,11 @@ export class FirstTaints {
    */
   mayClear(service: Service, { name, createdAtMs, ageMs }: JudgedNode): boolean {
     const taint = textOf(service);
-    if (taint === undefined || service.origin.kind !== 'object' || this.#options.wasProven(service, taint)) return true;
+    if (taint === undefined || service.origin.kind !== 'object') return true;
     const beginning = this.#of(service);
+    // Those of a node that have waited go together, in one request.
+    const hasWaited = beginning.notedBeforeMs !== undefined && this.#waiting.has(name);
+    if (this.#options.wasProven(service, taint)) return !hasWaited;
     const nowMs = createdAtMs + ageMs;
     beginning.notedBeforeMs ??= nowMs + NOTED_WITHIN_MS;
     if (nowMs >= beginning.notedBeforeMs) return true;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SCALE_DOWN_DISABLED } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ApiClient, ApiError } from '../../control-plane/api-client.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import {
   createWorkspace,
@@ -109,6 +110,7 @@ test('after a storm of workspaces with a restart of the API server, every annota
   await stage.delete(unseen);
   await coordinator?.kill('SIGCONT');
   await storming;
+  await waitFor('Workspaces to be listed again', () => isListed(stage.api), { timeoutMs: 30_000 });
   const left = new Set([...held, ...nodes.slice(-2 * HELD, -HELD)]);
   const leaving = (await listWorkspaces(stage.api)).filter(({ status }) => left.has(status?.runtime?.nodeName ?? ''));
   await inParallel(leaving, ({ metadata }) => stage.move({ name: metadata.name }, undefined));
@@ -127,3 +129,14 @@ test('after a storm of workspaces with a restart of the API server, every annota
   expect(patches).toBeLessThan(changes);
   for (const node of [...anchored, ...held]) expect(stage.valuesOf(node)).toEqual(['true']);
 });
+
+/** An API server that has just started is not ready for custom resources yet, although it says that it is. */
+function isListed(api: ApiClient): Promise<boolean> {
+  return listWorkspaces(api).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof ApiError && error.status === 429) return false;
+      throw error;
+    },
+  );
+}

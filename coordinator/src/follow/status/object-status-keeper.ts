@@ -37,6 +37,8 @@ export type ObjectStatusOptions<T extends KeptObject, S> = StatusWriteOptions & 
   tellingOf: (object: T, status: S) => Telling | undefined;
   /** It was written. */
   noteStatus: (name: string, status: S) => void;
+  /** All that differed in one look were written, or tried. */
+  onWritten?: () => void;
   /** Fields of the status that need not be there. */
   optional?: readonly string[];
 };
@@ -88,7 +90,7 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
   }
 
   async #tick(): Promise<void> {
-    const { clock, fence, kind, logger } = this.#options;
+    const { clock, fence, kind, onWritten, logger } = this.#options;
     const startedMs = clock.monotonic();
     if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
     this.#isBusy = true;
@@ -96,6 +98,7 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
       const due = this.#look();
       this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
       for (const { object, status } of due) await this.#write(object, status);
+      if (due.length > 0) onWritten?.();
     } catch (err) {
       logger.error({ kind, err }, 'Failed to look at the objects of a kind');
     } finally {

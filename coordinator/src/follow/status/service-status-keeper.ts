@@ -43,10 +43,9 @@ export function createServiceStatusKeeper(options: ServiceStatusOptions) {
     look: () => statusOf,
     statusNow: ({ status }) => status,
     tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
-    noteStatus: (name, status) => {
-      catalog.noteStatus(name, status);
-      decider.statusNoted();
-    },
+    noteStatus: (name, status) => catalog.noteStatus(name, status),
+    // Not after each: a node whose taints wait for several statuses is written to once.
+    onWritten: () => decider.statusNoted(),
     optional: ['provenTaint'],
   });
 }
