@@ -52,15 +52,14 @@ export class Orders {
 }
 
 function make({ services, node, pods }: Grounds): Made {
-  const started = node && startedServices(node);
-  const isFor = (service: Service) =>
-    node !== undefined &&
-    started !== undefined &&
-    selects(service.nodeSelector, node.labels) &&
-    !hasStarted(service, started);
-  const own = services.filter(isFor);
+  const own = node ? servicesFor(node, services) : [];
   const toProbe = servicesToProbe(own, pods);
   const names = new Set(toProbe.map(({ name }) => name));
   const toldOf = own.filter(({ name }) => names.has(name));
-  return { services, node, pods, own, told: { services: toProbe, targets: probeTargets(own, pods) }, toldOf };
+  return { services, node, pods, own, told: { services: toProbe, targets: probeTargets(toProbe) }, toldOf };
+}
+
+function servicesFor(node: ObservedNode, services: readonly Service[]): Service[] {
+  const started = startedServices(node);
+  return services.filter((service) => selects(service.nodeSelector, node.labels) && !hasStarted(service, started));
 }

@@ -98,7 +98,9 @@ describe('servicesToProbe', () => {
 
   test('agrees with what older agents are told', () => {
     const pods = [pod('ws-daemon', '10.1.0.1'), pod('registry-facade', '10.1.0.3')];
-    const told = servicesToProbe(SERVICES, pods).map(({ name, target }) => [name, target]);
-    expect(Object.fromEntries(told)).toEqual(probeTargets(SERVICES, pods));
+    const toProbe = servicesToProbe(SERVICES, pods);
+    const told = toProbe.map(({ name, target }) => [name, target]);
+    expect(Object.fromEntries(told)).toEqual(probeTargets(toProbe));
+    expect(Object.keys(probeTargets(toProbe)).sort()).toEqual(['registry-facade', 'ws-daemon']);
   });
 });

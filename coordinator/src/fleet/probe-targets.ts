@@ -6,21 +6,9 @@ import { podsOf } from './service-pods.ts';
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Where the agent of a node should probe each service. Of several pods the one that is not on its way out counts, and
- * one that is ready before one that is not yet. A service without a pod that has an address is left out.
- */
-export function probeTargets(services: readonly Service[], pods: readonly ObservedPod[]): Record<string, ProbeTarget> {
-  const targets: Record<string, ProbeTarget> = {};
-  for (const service of services) {
-    const target = service.probe && targetOf(service.probe, podsOf(service, pods));
-    if (target) targets[service.name] = target;
-  }
-  return targets;
-}
-
-/**
- * What the agent of a node is to probe. Where a service has no pod that could be probed it is left out; one that needs
- * no pods is looked for at the address of the node, which the agent knows.
+ * What the agent of a node is to probe, and where. Of several pods the one that is not on its way out counts, and one that
+ * is ready before one that is not yet. Where a service has no pod that could be probed it is left out; one that needs no
+ * pods is looked for at the address of the node, which the agent knows.
  */
 export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
   return services.flatMap((service): ServiceToProbe[] => {
@@ -35,6 +23,11 @@ export function servicesToProbe(services: readonly Service[], pods: readonly Obs
     // A socket on the node is there whatever the address of the pod, if there is one at all.
     return probe.port === undefined && own.length > 0 ? [how] : [];
   });
+}
+
+/** The same for older agents, which know how to probe each service, and are told where. */
+export function probeTargets(toProbe: readonly ServiceToProbe[]): Record<string, ProbeTarget> {
+  return Object.fromEntries(toProbe.flatMap(({ name, target }) => (target ? [[name, target]] : [])));
 }
 
 function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {
