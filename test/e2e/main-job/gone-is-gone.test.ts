@@ -55,8 +55,7 @@ async function taintsOf(name: string): Promise<string[]> {
 
 async function untilTaints(name: string, ...wanted: string[]): Promise<void> {
   const isSo = async () => JSON.stringify(await taintsOf(name)) === JSON.stringify([...wanted].sort());
-  // A withdrawal that a policy of the fence refuses, as it was a moment ago, is tried again after 30 s.
-  await waitFor(`${name} to have the taints ${wanted}`, isSo, { timeoutMs: 50_000 });
+  await waitFor(`${name} to have the taints ${wanted}`, isSo, { timeoutMs: 30_000 });
 }
 
 async function noteOn(name: string): Promise<unknown> {
@@ -95,7 +94,7 @@ async function taintForCache(): Promise<void> {
   await fenceIn({});
 }
 
-describe('the taint of a service that was deleted while no coordinator ran', { timeout: 150_000 }, () => {
+describe('the taint of a service that was deleted while no coordinator ran', () => {
   test('goes with the same gate, and no other does', async () => {
     await taintForCache();
     await restart('--readiness-gate=taint');
