@@ -12,7 +12,7 @@ import { serviceKeysOn } from './labelers/service-keys.ts';
 const PAGE_SIZE = 500;
 const LIST_TIMEOUT_MS = 60_000;
 /** Twice as long each time. */
-const LOOK_AGAIN_MS = 30_000;
+const LOOK_AGAIN_MS = 5000;
 const LOOK_AGAIN_MAX_MS = 600_000;
 /** How often those that came since are looked at, each once. */
 const NEW_NODES_MS = 5000;
