@@ -32,7 +32,8 @@ export type StrayTaintsOptions = {
 /**
  * Looks for taints and conditions of ours where none are kept: a predecessor, rollcall with another gate, or a service that
  * is none any more may have left them, and the watch, which is for metadata only, does not show them. Hands them to the
- * fleet until a list shows none. Nodes that come after the first list are looked at one by one: the startup taint comes with a Node.
+ * fleet until a list shows none. Nodes that come after the first list are looked at one by one, as the startup taint comes with
+ * a Node, and so are those that changed while they were listed.
  */
 export async function findStrayTaints(options: StrayTaintsOptions): Promise<void> {
   const { dryRun, clock, signal } = options;
@@ -68,7 +69,7 @@ async function tryAll(options: StrayTaintsOptions, seen: Set<string>): Promise<n
 
 /** Returns how many Nodes have such a taint. `seen` gets the uids of all. */
 async function lookAtAll(options: StrayTaintsOptions, seen: Set<string>): Promise<number> {
-  const { client, fleet, signal } = options;
+  const { client, signal } = options;
   const request = {
     path: '/api/v1/nodes',
     selectors: {},
@@ -80,12 +81,10 @@ async function lookAtAll(options: StrayTaintsOptions, seen: Set<string>): Promis
   let found = 0;
   await listPages(client, request, (page) => {
     for (const node of page as Node[]) {
-      seen.add(node.metadata.uid);
-      const stray = isStray(node, options);
-      if (stray) found += 1;
-      // One that is known or listed, and is not there any more, was removed by somebody else.
-      const known = fleet.node(node.metadata.name);
-      if (stray || (known && (known.taints || isListing(known)))) fleet.noteStrays(node);
+      if (isStray(node, options)) found += 1;
+      // A Node that changed while it was listed is looked at again, with those that are new.
+      if (takeIn(node, options)) seen.add(node.metadata.uid);
+      else seen.delete(node.metadata.uid);
     }
   });
   return found;
@@ -101,13 +100,21 @@ async function lookAtNew(options: StrayTaintsOptions, seen: Set<string>): Promis
       const path = `/api/v1/nodes/${encodeURIComponent(name)}`;
       const request = { method: 'GET', path, accept: 'application/json', timeoutMs: LIST_TIMEOUT_MS, signal } as const;
       const node = await client.request<Node>(request);
-      if (isStray(node, options)) fleet.noteStrays(node);
-      seen.add(uid);
+      if (takeIn(node, options)) seen.add(uid);
     } catch (err) {
       // It may be gone by now. If not, it is looked at again.
       if (!signal.aborted) logger.debug({ node: name, err }, 'Failed to look at the taints of a new node');
     }
   }
+}
+
+/** `false` where the Node has changed since, so that nothing of it was kept. */
+function takeIn(node: Node, options: StrayTaintsOptions): boolean {
+  const { fleet } = options;
+  const known = fleet.node(node.metadata.name);
+  // A taint that is known or listed, and is not there any more, was removed by somebody else.
+  const tells = isStray(node, options) || (known && (known.taints || isListing(known)));
+  return !tells || fleet.noteStrays(node);
 }
 
 function isListing(node: ObservedNode): boolean {

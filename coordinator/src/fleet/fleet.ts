@@ -151,13 +151,17 @@ export class Fleet {
     this.#nodes.written(node);
   }
 
-  /** What a look at the whole Node told about its taints and conditions, where the watch does not tell. */
-  noteStrays(whole: Node): void {
+  /**
+   * What a look at the whole Node told about its taints and conditions, where the watch does not tell. Returns `false` for
+   * a look that is not taken in: the Node changed since, or is not known.
+   */
+  noteStrays(whole: Node): boolean {
     const { metadata } = whole;
     const node = this.#nodes.get(metadata.name);
-    if (node?.uid !== metadata.uid || isOlderVersion(metadata.resourceVersion, node.resourceVersion)) return;
+    if (node?.uid !== metadata.uid || isOlderVersion(metadata.resourceVersion, node.resourceVersion)) return false;
     const { taints, conditions } = this.observe(whole);
     this.#nodes.written({ ...node, taints, conditions });
+    return true;
   }
 
   node(name: string): ObservedNode | undefined {
