@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { failedFiles, merged, type Outcome, summaryOf } from './summary.ts';
+
+/**
+ * `npm test`: the unit tests, and then side by side, as both wait most of the time, those from end to end and those on
+ * real nodes. With arguments: vitest with them. Ends with 1 where a test failed.
+ *
+ * Where the environment names a file as `ROLLCALL_FAILED_FILES`, the files with failures are written there, one a line.
+ */
+const VITEST = fileURLToPath(new URL('../vitest.mjs', import.meta.resolve('vitest')));
+// biome-ignore lint/style/noProcessEnv: the tests are to have all of it
+const environment = process.env;
+const running = new Set<ChildProcess>();
+
+async function main(args: readonly string[]): Promise<number> {
+  // A terminal sends SIGINT to all of them.
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => {
+    for (const child of running) child.kill();
+  });
+  if (args.length > 0) return exitOf(vitest(args, {}, 'inherit'));
+  const directory = await mkdtemp(path.join(tmpdir(), 'rollcall-outcome-'));
+  try {
+    const unit = await runProjects(directory, ['unit'], 'inherit');
+    const later = await Promise.all([
+      runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
+      runProjects(directory, ['real-node', 'browser'], 'at the end'),
+    ]);
+    const outcome = merged([unit, ...later]);
+    const list = environment['ROLLCALL_FAILED_FILES'];
+    if (list !== undefined) await writeFile(list, failedFiles(outcome));
+    process.stdout.write(`\n${summaryOf(outcome)}`);
+    return outcome.failed > 0 ? 1 : 0;
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** One failure without a test where vitest itself failed. */
+async function runProjects(directory: string, projects: string[], output: 'inherit' | 'at the end'): Promise<Outcome> {
+  const file = path.join(directory, `${projects[0]}.json`);
+  const args = projects.flatMap((project) => ['--project', project]);
+  const child = vitest(args, { ROLLCALL_OUTCOME: file }, output === 'inherit' ? 'inherit' : 'pipe');
+  const chunks: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const code = await exitOf(child);
+  process.stdout.write(Buffer.concat(chunks));
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  const none = { passed: 0, failed: 0, skipped: 0, failures: [], projects: [], files: [], tests: [] };
+  const outcome: Outcome = text === undefined ? none : JSON.parse(text);
+  return code !== 0 && outcome.failed === 0 ? { ...outcome, failed: 1 } : outcome;
+}
+
+function vitest(args: readonly string[], env: Record<string, string>, stdio: 'inherit' | 'pipe'): ChildProcess {
+  const child = spawn(process.execPath, [VITEST, 'run', ...args], {
+    env: { ...environment, ...env },
+    stdio: ['ignore', stdio, stdio],
+  });
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve(code ?? 1));
+  });
+}
+
+process.exitCode = await main(process.argv.slice(2));
