@@ -15,7 +15,10 @@ export type RigCluster = {
   stop: () => Promise<void>;
 };
 
-export type EmbeddedCluster = RigCluster & { controlPlane: Awaited<ReturnType<typeof startControlPlane>> };
+export type EmbeddedCluster = RigCluster & {
+  controlPlane: Awaited<ReturnType<typeof startControlPlane>>;
+  coordinatorToken: string;
+};
 
 /**
  * A control plane of its own, gone when it is stopped. The coordinator is behind the fence that is shipped, unless a
@@ -28,8 +31,8 @@ export async function embeddedCluster(
   const controlPlane = await startControlPlane(options);
   const { api, kubeconfig, binaries } = controlPlane;
   await createServiceAccount(api, 'default', 'default');
-  const { coordinatorKubeconfig } = await installAccess(controlPlane);
+  const access = await installAccess(controlPlane);
   if (fence !== 'no fence') await installFence(controlPlane, fence);
   const lookAround = `${binaries.kubectl} --kubeconfig ${kubeconfig} get nodes --show-labels`;
-  return { api, coordinatorKubeconfig, lookAround, controlPlane, stop: () => controlPlane.stop() };
+  return { api, ...access, lookAround, controlPlane, stop: () => controlPlane.stop() };
 }

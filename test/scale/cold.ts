@@ -1,18 +1,23 @@
 import { measureFloor } from './floor.ts';
-import type { Lab } from './lab.ts';
-import { processUsage } from './process-usage.ts';
-import { type Bench, median } from './result.ts';
+import { type CpuMs, type Lab, spentSince } from './lab.ts';
+import type { PatchKind } from './patch-node.ts';
+import { READY_LABELS } from './ready-nodes.ts';
+import { type Bench, type Measure, median } from './result.ts';
 
 /** Where the coordinator's own writer begins, and up to what it may grow; the best of them is the floor. */
 const APPLY_CONCURRENCIES = [16, 32, 64];
 /** What the rivals' floor was measured with. */
 const MERGE_CONCURRENCY = 16;
+const NO_CPU: CpuMs = { coordinator: 0, apiServer: 0, etcd: 0 };
 
-type Floors = { applyMs: number; mergeMs: number; concurrency: number };
-type Round = Floors & {
+/** `cpu`: of the applies. */
+type Floors = { applyMs: number; mergeMs: number; concurrency: number; cpu: CpuMs };
+type Round = {
+  floors: Floors;
   coldMs: number;
   reportedMs: number;
-  cpuMs: number;
+  /** Until the last label; the coordinator's with its start. */
+  cpu: CpuMs;
   events: number;
   reviews: number;
   goneMs: number;
@@ -33,33 +38,42 @@ export const benchCold: Bench = async (lab, { nodes, rounds }) => {
   const middle = (value: (round: Round) => number) => median(all.map(value));
   const patches = all.flatMap((round) => round.patches.map((count) => count / lab.fleet.names.length));
   return [
-    { what: 'floor: a bare loop of applies', value: middle(({ applyMs }) => applyMs) / 1000, unit: 's' },
-    { what: 'floor: its concurrency', value: middle(({ concurrency }) => concurrency), unit: '' },
-    { what: 'floor: a bare loop of merge patches', value: middle(({ mergeMs }) => mergeMs) / 1000, unit: 's' },
+    { what: 'floor: a bare loop of applies', value: middle(({ floors }) => floors.applyMs) / 1000, unit: 's' },
+    { what: 'floor: its concurrency', value: middle(({ floors }) => floors.concurrency), unit: '' },
+    { what: 'floor: a bare loop of merge patches', value: middle(({ floors }) => floors.mergeMs) / 1000, unit: 's' },
     { what: 'leadership → last label', value: middle(({ coldMs }) => coldMs) / 1000, unit: 's' },
     {
       what: 'of which until the last report was taken',
       value: middle(({ reportedMs }) => reportedMs) / 1000,
       unit: 's',
     },
-    { what: 'CPU of the coordinator, its start included', value: middle(({ cpuMs }) => cpuMs) / 1000, unit: 's' },
+    ...cpuMeasures(
+      'floor of applies',
+      nodes,
+      all.map(({ floors }) => floors.cpu),
+    ),
+    ...cpuMeasures(
+      'leadership → last label',
+      nodes,
+      all.map(({ cpu }) => cpu),
+    ),
     { what: 'Events written meanwhile', value: middle((round) => round.events), unit: '' },
     {
       what: 'leadership → last label, over the floor of applies',
-      value: middle((r) => r.coldMs / r.applyMs),
+      value: middle((r) => r.coldMs / r.floors.applyMs),
       unit: '×',
       atMost: 1.15,
     },
     {
       what: 'leadership → last label, over the floor of merge patches',
-      value: middle((r) => r.coldMs / r.mergeMs),
+      value: middle((r) => r.coldMs / r.floors.mergeMs),
       unit: '×',
       atMost: 1.4,
     },
-    { what: 'all services gone, over the merge floor', value: middle((r) => r.goneMs / r.mergeMs), unit: '×' },
+    { what: 'all services gone, over the merge floor', value: middle((r) => r.goneMs / r.floors.mergeMs), unit: '×' },
     {
       what: 'all services back, over the apply floor',
-      value: middle((r) => r.backMs / r.applyMs),
+      value: middle((r) => r.backMs / r.floors.applyMs),
       unit: '×',
       atMost: 1.15,
     },
@@ -78,13 +92,14 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   const patches = [await lab.settledPatches()];
   const [eventsBefore, reviewsBefore] = [await lab.eventWrites(), await lab.tokenReviews()];
   update('start');
+  const before = await lab.cpuMs();
   const leadMs = await lab.lead();
   await fleet.report(fleet.names, { ready: true });
   const reportedMs = performance.now() - leadMs;
   const coldMs = (await lab.settled(2)) - leadMs;
   const events = (await lab.eventWrites()) - eventsBefore;
   const reviews = (await lab.tokenReviews()) - reviewsBefore;
-  const { cpuMs } = await processUsage(lab.coordinator.pid);
+  const cpu = await spentSince(lab, before);
   patches.push(await lab.settledPatches());
   update('all services go');
   const goneMs = await turn(lab, false);
@@ -93,18 +108,41 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   const backMs = await turn(lab, true);
   patches.push(await lab.settledPatches());
   const counts = patches.slice(1).map((count, index) => count - (patches[index] ?? 0));
-  return { ...floors, coldMs, reportedMs, cpuMs, events, reviews, goneMs, backMs, patches: counts };
+  return { floors, coldMs, reportedMs, cpu, events, reviews, goneMs, backMs, patches: counts };
 }
 
+/** As the coordinator and past its fence, with the labels that it sets. */
 async function measureFloors(lab: Lab): Promise<Floors> {
-  const { api } = lab.cluster;
-  const { names } = lab.fleet;
-  let best: Floors = { applyMs: Number.POSITIVE_INFINITY, mergeMs: 0, concurrency: 0 };
-  for (const concurrency of APPLY_CONCURRENCIES) {
-    const applyMs = await measureFloor(api, names, { kind: 'apply', concurrency });
-    if (applyMs < best.applyMs) best = { ...best, applyMs, concurrency };
+  const { controlPlane, coordinatorToken } = lab.cluster;
+  const client = await controlPlane.clientFor(coordinatorToken);
+  const measure = async (kind: PatchKind, concurrency: number) => {
+    const before = await lab.cpuMs();
+    const { ms, remove } = await measureFloor(client, lab.fleet.names, { kind, concurrency, keys: READY_LABELS });
+    const cpu = await spentSince(lab, before);
+    await remove();
+    await lab.settled(0);
+    return { ms, cpu };
+  };
+  try {
+    let best: Omit<Floors, 'mergeMs'> = { applyMs: Number.POSITIVE_INFINITY, concurrency: 0, cpu: NO_CPU };
+    for (const concurrency of APPLY_CONCURRENCIES) {
+      const { ms, cpu } = await measure('apply', concurrency);
+      if (ms < best.applyMs) best = { applyMs: ms, concurrency, cpu };
+    }
+    return { ...best, mergeMs: (await measure('merge', MERGE_CONCURRENCY)).ms };
+  } finally {
+    client.close();
   }
-  return { ...best, mergeMs: await measureFloor(api, names, { kind: 'merge', concurrency: MERGE_CONCURRENCY }) };
+}
+
+/** Milliseconds of CPU for each node. */
+function cpuMeasures(what: string, nodes: number, all: readonly CpuMs[]): Measure[] {
+  const of = (program: keyof CpuMs) => median(all.map((cpu) => cpu[program])) / nodes;
+  return [
+    { what: `${what}: CPU of the API server a node`, value: of('apiServer'), unit: 'ms' },
+    { what: `${what}: CPU of etcd a node`, value: of('etcd'), unit: 'ms' },
+    { what: `${what}: CPU of the coordinator a node`, value: of('coordinator'), unit: 'ms' },
+  ];
 }
 
 /** What all agents see changes at once; returns the milliseconds until the last label has followed. */

@@ -9,6 +9,7 @@ import { Coordinator, type CoordinatorPorts } from '../rig/coordinator.ts';
 import { eachOf } from './each-of.ts';
 import { Fleet } from './fleet.ts';
 import { patchNode } from './patch-node.ts';
+import { processUsage } from './process-usage.ts';
 import { Profiler } from './profiler.ts';
 import { ReadyNodes } from './ready-nodes.ts';
 
@@ -19,6 +20,8 @@ const RELEASE_CONCURRENCY = 16;
 
 /** As the chart starts it. */
 const V8_FLAGS: readonly string[] = [];
+
+export type CpuMs = { coordinator: number; apiServer: number; etcd: number };
 
 /** A control plane, one coordinator at a time, and a fleet: what the benches share. */
 export class Lab {
@@ -107,6 +110,17 @@ export class Lab {
     const coordinator = this.#coordinator;
     this.#coordinator = undefined;
     await coordinator?.kill('SIGTERM');
+  }
+
+  /** Milliseconds of CPU that each program has had. */
+  async cpuMs(): Promise<CpuMs> {
+    const { apiServerPid, etcdPid } = this.cluster.controlPlane;
+    const of = async (pid: number | undefined) => (pid === undefined ? 0 : (await processUsage(pid)).cpuMs);
+    return {
+      coordinator: await of(this.#coordinator?.pid),
+      apiServer: await of(apiServerPid),
+      etcd: await of(etcdPid),
+    };
   }
 
   /** Waits until all nodes have so many of the two labels; returns when the last came to it. */
@@ -205,4 +219,13 @@ function startCoordinator(
   more: Partial<ConstructorParameters<typeof Coordinator>[0]> = {},
 ): Coordinator {
   return new Coordinator({ ports, kubeconfig: cluster.coordinatorKubeconfig, name: 'coordinator', ...more });
+}
+
+export async function spentSince(lab: Lab, before: CpuMs): Promise<CpuMs> {
+  const after = await lab.cpuMs();
+  return {
+    coordinator: after.coordinator - before.coordinator,
+    apiServer: after.apiServer - before.apiServer,
+    etcd: after.etcd - before.etcd,
+  };
 }

@@ -4,7 +4,7 @@ import { waitFor } from '../control-plane/wait-for.ts';
 import { watchNodes } from '../control-plane/watch.ts';
 import { SERVICES_NAMESPACE } from './fleet-objects.ts';
 
-const LABELS = [WS_DAEMON, REGISTRY_FACADE].map((service) => readyLabel(service, SERVICES_NAMESPACE));
+export const READY_LABELS = [WS_DAEMON, REGISTRY_FACADE].map((service) => readyLabel(service, SERVICES_NAMESPACE));
 
 /** Which Nodes have both labels, none or one of them, and since when, as a watch of the API server tells it. */
 export class ReadyNodes {
@@ -17,7 +17,7 @@ export class ReadyNodes {
     this.#stop = watchNodes(client, ({ type, object }) => {
       if (type !== 'ADDED' && type !== 'MODIFIED') return;
       const { name, labels = {} } = object.metadata;
-      const count = LABELS.filter((key) => labels[key] === 'true').length;
+      const count = READY_LABELS.filter((key) => labels[key] === 'true').length;
       const before = this.#labels.get(name)?.count;
       if (before !== undefined && count < before) this.withdrawn.push(name);
       if (before !== count) this.#labels.set(name, { count, sinceMs: performance.now() });
