@@ -125,7 +125,6 @@ export async function bundlePrograms(): Promise<Bundles> {
       format: 'esm',
       target: 'node22.19',
       sourcemap: 'linked',
-      keepNames: true,
       legalComments: 'linked',
       // Native; the agent does without it where it is not installed.
       external: ['usb'],
