@@ -19,6 +19,8 @@ type Memory = {
   pod: boolean;
   agent: boolean;
   open: boolean;
+  /** Which boot spoke last, and whether it has left. */
+  voice: string | undefined;
   /** At most so many falls can have been counted. */
   fallsMs: number[];
   heldUntilMs: number;
@@ -51,8 +53,13 @@ export class Falls {
     const agent = hearing === 'unheard' ? memory.agent : hearing !== 'silent' && truth.said?.up[service] === true;
     // Where it is open who counts, what is not so may have been seen as well.
     const open = hearing === 'open';
-    const falls = (memory.pod && !pod ? 1 : 0) + (memory.agent && !agent ? 1 : 0) + (memory.open === open ? 0 : 1);
-    Object.assign(memory, { pod, agent, open });
+    const [boot, last] = [...truth.voices].at(-1) ?? [];
+    const voice = last && `${boot} ${last.leaving}`;
+    // Another boot that counts, or counts again, may say something else.
+    const isOther = memory.voice !== undefined && memory.voice !== voice;
+    const changes = [memory.pod && !pod, memory.agent && !agent, memory.open !== open, isOther];
+    const falls = changes.filter(Boolean).length;
+    Object.assign(memory, { pod, agent, open, voice });
     for (let fall = 0; fall < falls; fall += 1) {
       memory.fallsMs = [...memory.fallsMs.filter((atMs) => nowMs - atMs < WINDOW_MS + 3000), nowMs];
       memory.heldUntilMs = Math.max(memory.heldUntilMs, nowMs + 3000 + holdMs(memory.fallsMs.length));
@@ -94,6 +101,7 @@ export class Falls {
       pod: false,
       agent: false,
       open: false,
+      voice: undefined,
       fallsMs: [],
       heldUntilMs: 0,
       takenMs: [],

@@ -10,7 +10,7 @@ import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { set, withdrawal } from './reconciler.test-fixtures.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
-import { SetAside } from './set-aside.ts';
+import { type SeenNode, SetAside } from './set-aside.ts';
 import type { Priority } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
@@ -38,11 +38,14 @@ function started(
   parts: Partial<NodePlan>,
   {
     reply,
+    seen,
     dryRun = false,
     priority = 'normal',
     isLagging = false,
   }: {
-    reply?: (kind: Kind, count: number) => WriteOutcome | undefined;
+    reply?: (kind: Kind, count: number, change: unknown) => WriteOutcome | undefined;
+    /** The Node as the watch shows it. */
+    seen?: SeenNode;
     dryRun?: boolean;
     priority?: Priority;
     isLagging?: boolean;
@@ -53,14 +56,16 @@ function started(
   const foreign: (readonly SetAsideKey[])[] = [];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
-  const write = (kind: Kind) => async (): Promise<WriteOutcome> => {
-    written.push(kind);
-    const outcome = reply?.(kind, written.length);
-    if (outcome) return outcome;
-    if (plan && !isLagging)
-      plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
-    return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
-  };
+  const write =
+    (kind: Kind) =>
+    async (_node: unknown, change: unknown, { rehearsal = false } = {}): Promise<WriteOutcome> => {
+      written.push(kind);
+      const outcome = reply?.(kind, written.length, change);
+      if (outcome) return outcome;
+      if (plan && !isLagging && !rehearsal)
+        plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
+      return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
+    };
   const writer = {
     withdraw: write('withdraw'),
     taints: write('taints'),
@@ -78,7 +83,7 @@ function started(
   });
   const dependencies: TurnDependencies = {
     plan: () => plan,
-    observed: () => undefined,
+    observed: () => seen,
     onWritten: () => {},
     onContested: () => {},
     onForeign: (_name, keys) => foreign.push(keys),
@@ -97,7 +102,8 @@ function started(
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };
   };
-  return { turn: newTurn(), newTurn, replan, written, foreign, contested, setAside };
+  const { refusedWithdrawals } = dependencies;
+  return { turn: newTurn(), newTurn, replan, written, foreign, contested, setAside, refusedWithdrawals, clock };
 }
 
 describe('the order', () => {
@@ -210,6 +216,34 @@ describe('a refusal', () => {
     });
     // The write, and a rehearsal of one that changes nothing.
     expect(written).toEqual(['set', 'set']);
+  });
+
+  test('to let go of a key leaves the rest to be written, and is tried again after 30 s', async () => {
+    const seen: SeenNode = {
+      name: 'n',
+      uid: 'u',
+      labels: { stuck: '1', loose: '1' },
+      annotations: {},
+      owned: { labels: new Set(['stuck', 'loose']), annotations: new Set() },
+    };
+    const taken: unknown[] = [];
+    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
+      const { labels } = change as NodePlan['set'] & object;
+      if (!('stuck' in labels)) return { kind: 'denied', message: 'stuck stays' };
+      taken.push({ ...labels });
+      return undefined;
+    };
+    const { turn, newTurn, replan, refusedWithdrawals, clock, written } = started({ set }, { reply, seen });
+    await turn.run();
+    expect(taken.at(-1)).toEqual({ stuck: '1', ...set.labels });
+    expect(refusedWithdrawals.keysFor('n')).toEqual([{ kind: 'label', key: 'stuck', message: 'stuck stays' }]);
+    const before = written.length;
+    replan({ set: { ...set, labels: { loose: '1' }, annotations: {} } });
+    expect(await newTurn().run()).toEqual({ kind: 'holds' });
+    expect(written).toHaveLength(before);
+    await clock.advance(30_001);
+    await newTurn().run();
+    expect(written.length).toBeGreaterThan(before);
   });
 
   test.each<['set' | 'withdraw', Partial<NodePlan>]>([
