@@ -1,3 +1,9 @@
+import {
+  keyDocument,
+  nodeDocument,
+  nodeServiceDocument,
+  replicaDocument,
+} from '@rollcall/common/console.test-fixtures.ts';
 import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
 import { expect, test } from 'vitest';
 import { agreement, chainOf } from './chain.ts';
@@ -6,48 +12,24 @@ const NOW = '2026-01-01T00:01:00Z';
 const SINCE = '2026-01-01T00:00:00Z';
 const NOW_MS = Date.parse(NOW);
 
-const KEY: KeyDocument = {
-  kind: 'label',
-  key: 'k',
-  service: 's',
-  stance: 'want',
-  value: 'true',
-  onNode: 'true',
-  reason: 'r',
-  labeler: 'readiness',
-  ownership: 'exclusive',
-};
+const KEY = keyDocument({ key: 'k', service: 's' });
 
-const SERVICE: NodeServiceDocument = {
+const SERVICE = nodeServiceDocument({
   name: 's',
-  state: 'ready',
   since: SINCE,
   reason: 'all agree',
   pods: [{ pod: 'ns/p', ready: true, terminating: false }],
   probe: { ready: true, since: SINCE, evidence: 'tcp accepted' },
-};
+});
 
 function nodeWith(change: Partial<NodeDocument> = {}): NodeDocument {
-  return {
-    replica: {
-      name: 'c',
-      version: '1',
-      leading: true,
-      guards: [],
-      heldWithdrawals: [],
-      dryRun: false,
-      readinessGate: 'label',
-      staleAfterSeconds: 30,
-      now: NOW,
-    },
-    name: 'n',
-    uid: 'u',
+  return nodeDocument({
+    replica: replicaDocument({ now: NOW }),
     agent: { state: 'fresh', lastReportSecondsAgo: 2 },
     services: [SERVICE],
     keys: [KEY],
-    changes: [],
     ...change,
-  };
+  });
 }
 
 const steps = (service: Partial<NodeServiceDocument> = {}, node: Partial<NodeDocument> = {}) =>
