@@ -46,6 +46,7 @@ export function nodeServiceDocument(change: Partial<NodeServiceDocument> = {}): 
     state: 'ready',
     since: SINCE,
     reason: REASON,
+    asks: { pods: true, probe: true },
     pods: [{ pod: 'default/ws-daemon-abc', ready: true, terminating: false }],
     probe: { ready: true, since: SINCE, evidence: EVIDENCE },
     ...change,

@@ -52,12 +52,20 @@ test('a key that nobody looks at is no step', () => {
   expect(steps({}, { keys: [KEY, taint] })).toHaveLength(5);
 });
 
+test('what the service does not ask for is no step', () => {
+  const probed = { asks: { pods: false, probe: true }, pods: [] };
+  expect(steps(probed)[0]).toBe('Probe good: tcp accepted, 1 min ago.');
+  const neither = { asks: { pods: false, probe: false }, pods: [], probe: undefined, reason: 'the CSINode lists d' };
+  expect(steps(neither).map((step) => step.split(':')[0])).toEqual(['Agent good', 'Verdict good', 'Label good']);
+});
+
 test('each step shows what speaks against it', () => {
   expect(steps({ pods: [{ pod: 'ns/p', ready: true, terminating: true }] })[0]).toBe('Pod bad: ns/p is terminating.');
   expect(steps({ pods: [], probe: undefined }).slice(0, 2)).toEqual([
     'Pod bad: There is no pod of it on this node.',
     'Probe open: The agent has said nothing of it.',
   ]);
+  expect(steps({ pods: [] })[0]).toBe('Pod bad: There is no pod of it on this node.');
   expect(steps({}, { agent: { state: 'silent', lastReportSecondsAgo: 45 } })[2]).toBe(
     'Agent bad: The agent is silent, last report 45 s ago. It counts as silent after 30 s.',
   );

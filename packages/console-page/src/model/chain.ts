@@ -27,10 +27,10 @@ export function stateOfDocument({ state, heldBack }: NodeServiceDocument): State
   return state === 'not-ready' && heldBack ? 'held-back' : (state ?? 'none');
 }
 
-function podSteps({ pods, probe }: NodeServiceDocument): Step[] {
-  // A service may have no pods at all. Where nothing else speaks for it, that there is none is the news.
-  if (pods.length === 0)
-    return probe ? [] : [{ title: 'Pod', verdict: 'bad', text: 'There is no pod of it on this node.' }];
+function podSteps({ asks, pods }: NodeServiceDocument): Step[] {
+  if (pods.length === 0 && asks.pods) {
+    return [{ title: 'Pod', verdict: 'bad', text: 'There is no pod of it on this node.' }];
+  }
   return pods.map(({ pod, ready, terminating }) => ({
     title: 'Pod',
     verdict: ready && !terminating ? 'good' : 'bad',
@@ -38,7 +38,8 @@ function podSteps({ pods, probe }: NodeServiceDocument): Step[] {
   }));
 }
 
-function probeSteps({ probe }: NodeServiceDocument, nowMs: number): Step[] {
+function probeSteps({ asks, probe }: NodeServiceDocument, nowMs: number): Step[] {
+  if (!probe && !asks.probe) return [];
   if (!probe) return [{ title: 'Probe', verdict: 'open', text: 'The agent has said nothing of it.' }];
   return [
     { title: 'Probe', verdict: probe.ready ? 'good' : 'bad', text: `${probe.evidence}, ${ago(probe.since, nowMs)}.` },

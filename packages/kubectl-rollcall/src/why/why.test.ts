@@ -98,6 +98,30 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
     }),
     says: ['no pod of ws-daemon', 'see its DaemonSet'],
   },
+  'no-csi-driver': {
+    page: nodeDocument({
+      services: [
+        nodeServiceDocument({
+          name: 'ebs',
+          state: 'not-ready',
+          reason: 'the CSINode does not list ebs.csi.aws.com',
+          asks: { pods: false, probe: false },
+          pods: [],
+          probe: undefined,
+        }),
+      ],
+      keys: [
+        keyDocument({
+          key: 'service.rollcall.dev/ebs',
+          service: 'ebs',
+          stance: 'withhold',
+          onNode: null,
+          reason: 'the CSINode does not list ebs.csi.aws.com',
+        }),
+      ],
+    }),
+    says: ['the CSINode does not list ebs.csi.aws.com', 'All evidence'],
+  },
   'terminating-pod': {
     page: nodeDocument({
       services: [
@@ -183,6 +207,13 @@ describe('why', () => {
     const [first = '', second = ''] = text.split('\n');
     expect(first).toContain(`node/node-7 `);
     expect(`${first}\n${second}`).toContain(says[0]);
+  });
+
+  test('says nothing of pods and probes that the service does not ask for', () => {
+    const { text } = whyNodeText(SITUATIONS['no-csi-driver']?.page ?? nodeDocument(), {
+      terminal: { columns: undefined, colors: false },
+    });
+    expect(text).not.toMatch(/^ *(pod|probe) /m);
   });
 
   test('says that all is well where it is', async () => {
