@@ -92,6 +92,10 @@ test.each<[Partial<KeyDocument>, string]>([
     { onNode: 'x', setAside: { cause: 'foreign', message: 'kubectl owns it' } },
     'bad wanted as “true”, but on the Node as “x” (kubectl owns it).',
   ],
+  [
+    { stance: 'withhold', onNode: 'x', setAside: { cause: 'foreign', message: 'is not ours' } },
+    'bad wanted as “true”, but on the Node as “x” (is not ours).',
+  ],
 ])('what holds of a key: %o', (change, words) => {
   const { ok, text } = agreement({ ...KEY, ...change }, false);
   expect(`${ok} ${text}`).toBe(words);

@@ -100,9 +100,11 @@ export function agreement(key: KeyDocument, dryRun: boolean): { ok: Verdict; tex
   const why = [rival, trouble].filter((each) => each !== undefined).join('; ');
   const because = why === '' ? '' : ` (${why})`;
   if (stance === 'hold') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
-  const wants = stance === 'want' ? `wanted as ${quoted(value)}` : 'is to be absent';
+  // What is left to somebody else would be wanted.
+  const isWanted = stance === 'want' || setAside !== undefined;
+  const wants = isWanted ? `wanted as ${quoted(value)}` : 'is to be absent';
   if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };
-  const agrees = stance === 'want' ? onNode === value : onNode === null;
+  const agrees = isWanted ? onNode === value : onNode === null;
   if (agrees) return { ok: 'good', text: `${wants}, and it is${because}.` };
   const pending = dryRun ? 'a dry run writes nothing' : 'to be written';
   return { ok: 'bad', text: `${wants}, but ${is} (${why === '' ? pending : why}).` };

@@ -85,6 +85,24 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
     }),
     says: ['somebody else owns it: kubectl-label', 'left alone'],
   },
+  'was-there-before': {
+    page: nodeDocument({
+      keys: [
+        keyDocument({
+          key: 'example.com/tier',
+          service: undefined,
+          stance: 'withhold',
+          ownership: 'shared',
+          value: 'gold',
+          onNode: 'silver',
+          labeler: 'pool-labels',
+          reason: 'is "silver" already, which is not ours to change',
+          setAside: { cause: 'foreign', message: 'is "silver" already, which is not ours to change' },
+        }),
+      ],
+    }),
+    says: ['is "silver" already, which is not ours to change', 'left alone'],
+  },
   'refused-by-policy': {
     page: nodeDocument({
       keys: [keyDocument({ onNode: null, setAside: { cause: 'denied', message: "policy 'guard' says no" } })],
