@@ -53,7 +53,7 @@ function started(
 ) {
   const clock = new FakeClock();
   const written: Kind[] = [];
-  const foreign: (readonly SetAsideKey[])[] = [];
+  const told: (readonly SetAsideKey[])[] = [];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
   const write =
@@ -86,7 +86,7 @@ function started(
     observed: () => seen,
     onWritten: () => {},
     onContested: () => {},
-    onForeign: (_name, keys) => foreign.push(keys),
+    onSetAside: (_name, keys) => told.push(keys),
     writer,
     gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
@@ -103,7 +103,7 @@ function started(
     plan = { node: NODE, ...next };
   };
   const { refusedWithdrawals } = dependencies;
-  return { turn: newTurn(), newTurn, replan, written, foreign, contested, setAside, refusedWithdrawals, clock };
+  return { turn: newTurn(), newTurn, replan, written, told, contested, setAside, refusedWithdrawals, clock };
 }
 
 describe('the order', () => {
@@ -167,21 +167,21 @@ describe('a refusal', () => {
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
     };
     const reply = (_kind: Kind, count: number) => (count === 1 ? conflict : undefined);
-    const { turn, foreign, setAside } = started({ conditions: CONDITIONS }, { reply });
+    const { turn, told, setAside } = started({ conditions: CONDITIONS }, { reply });
     await turn.run();
     const key = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'False', message: 'owned by npd' };
-    expect(foreign).toEqual([[key]]);
+    expect(told).toEqual([[key]]);
     expect(setAside.keysFor('n')).toMatchObject([key]);
   });
 
   test('for a label of somebody else sets it aside, and is tried again only where that changes anything', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
-    const { turn, written, setAside, foreign } = started({ set }, { reply: () => conflict });
+    const { turn, written, setAside, told } = started({ set }, { reply: () => conflict });
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED' } });
     expect(written).toEqual(['set', 'set']);
-    expect(setAside.keysFor('n')).toMatchObject([{ kind: 'label', key: 'a', wanted: '1', message: 'owned by x' }]);
-    // Labels are told of elsewhere.
-    expect(foreign).toEqual([]);
+    const key = { kind: 'label', key: 'a', wanted: '1', message: 'owned by x' };
+    expect(setAside.keysFor('n')).toMatchObject([key]);
+    expect(told).toMatchObject([[key]]);
   });
 
   test.each<[WriteOutcome, object]>([
@@ -276,9 +276,9 @@ describe('a refusal', () => {
 
 test('what was seen to be foreign is told of once, and costs no request', async () => {
   const key: SetAsideKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
-  const { turn, foreign, written } = started({ foreign: [key] });
+  const { turn, told, written } = started({ foreign: [key] });
   await turn.run();
-  expect([foreign, written]).toEqual([[[key]], []]);
+  expect([told, written]).toEqual([[[key]], []]);
 });
 
 test('a dry run writes nothing, and has nothing left to do', async () => {

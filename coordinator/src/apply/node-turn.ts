@@ -33,7 +33,7 @@ export type TurnDependencies = {
   onWritten: (node: Node, plan: NodePlan) => void;
   onContested: (nodeName: string, keys: readonly ContestedKey[]) => void;
   /** Conditions are left to somebody else who owns them, as it says. */
-  onForeign: (nodeName: string, keys: readonly SetAsideKey[]) => void;
+  onSetAside: (nodeName: string, keys: readonly SetAsideKey[]) => void;
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
@@ -259,12 +259,11 @@ export class NodeTurn {
 
   /** Returns whether any of them is set aside only now. */
   #setAside(node: NodeRef, keys: readonly SetAsideKey[]): boolean {
-    const { setAside, onForeign, logger } = this.#deps;
+    const { setAside, onSetAside, logger } = this.#deps;
     const added = setAside.add(node, keys);
     if (added.length === 0) return false;
     logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
-    const conditions = added.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');
-    if (conditions.length > 0) onForeign(this.#name, conditions);
+    onSetAside(this.#name, added);
     return true;
   }
 

@@ -105,11 +105,14 @@ export function createProgram(options: ProgramOptions): Command {
 }
 
 function withCommonFlags(command: Command): Command {
+  const consoleUrl = new Option('--console-url <url>', 'ask this console, without a port-forward').argParser(urlOf);
+  // It asks no console, and says so.
+  if (command.name() === 'check') consoleUrl.hideHelp();
   return command
     .option('-n, --namespace <namespace>', 'the namespace that rollcall is in', 'rollcall')
     .option('--context <name>', 'the context of the kubeconfig')
     .option('--kubeconfig <file>', 'the kubeconfig, else as kubectl finds it')
-    .option('--console-url <url>', 'ask this console, without a port-forward', urlOf)
+    .addOption(consoleUrl)
     .addOption(new Option('-o, --output <format>', 'what to print').choices(['wide', 'json', 'yaml']));
 }
 

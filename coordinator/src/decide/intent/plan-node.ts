@@ -1,7 +1,15 @@
 import { emptyRecord, type ObservedNode } from '../../fleet/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import { isList, listedOn, shortenList } from './lists.ts';
-import { type AskSetAside, type KeyRef, keyRefs, type NodePlan, type NodeSet, withdrawalOf } from './plan.ts';
+import {
+  type AskSetAside,
+  type KeyRef,
+  keyRefs,
+  type NodePlan,
+  type NodeSet,
+  type SetAsideKey,
+  withdrawalOf,
+} from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
 import { withServiceKeys } from './plan-service-keys.ts';
 import { planTaints } from './plan-taints.ts';
@@ -29,7 +37,8 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
   const differs =
     keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) || owned.some(isReleased);
-  const { change: conditions, foreign } = planConditions(node, intent, askSetAside);
+  const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSetAside);
+  const foreign = [...foreignConditions, ...foreignKeys(claimed, askSetAside)];
   if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
@@ -68,6 +77,13 @@ function shortened(
 
 function isRivalled(cause: ReturnType<AskSetAside>): boolean {
   return cause === 'foreign' || cause === 'contested';
+}
+
+/** What is left to somebody else, and was not set aside for it yet. */
+function foreignKeys(entries: readonly MetadataEntry[], askSetAside: AskSetAside): SetAsideKey[] {
+  return entries
+    .filter((entry) => entry.isForeign && askSetAside(entry, entry.value) === undefined)
+    .map(({ kind, key, value, reason }) => ({ kind, key, cause: 'foreign', wanted: value, message: reason }));
 }
 
 type MetadataEntry = IntentEntry & KeyRef;

@@ -75,6 +75,17 @@ describe('a key that is set aside', () => {
     expect(withdrawal).toBeUndefined();
   });
 
+  test('is set aside without a request where somebody else gave it another value', () => {
+    const node = observed({ k: 'mine' });
+    const left = claim({ stance: 'withhold', ownership: 'shared', reason: 'is theirs', isForeign: true });
+    const made = planNode(node, mergeClaims([left]), () => undefined);
+    const foreign = [{ kind: 'label', key: 'k', cause: 'foreign', wanted: 'true', message: 'is theirs' }];
+    expect(made).toEqual({ node: expect.anything(), foreign });
+    expect(planNode(node, mergeClaims([left]), () => 'foreign')).toBeUndefined();
+    // Another labeler wants it with more force.
+    expect(planNode(node, mergeClaims([left, claim()]), () => undefined)?.foreign).toBeUndefined();
+  });
+
   test('is in no list where it is shared with others, set aside or not', () => {
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 's', ownership: 'shared' }), list('a', 's')]);
     expect(planNode(observed({}), intent, () => undefined)?.set).toMatchObject({
