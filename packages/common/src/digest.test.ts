@@ -58,6 +58,7 @@ describe('contentDigest', () => {
       { ...content, unread: ['pci' as const] },
       { ...content, answers: { 'module:apex': true } },
       { ...content, answers: { 'module:apex': false } },
+      { ...content, values: { x: '1' } },
       { ...content, version: '1' },
       { ...content, servicesDigest: 'd' },
     ].map(contentDigest);
