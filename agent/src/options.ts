@@ -127,6 +127,12 @@ export const AGENT_OPTIONS = {
     check: checkDirectory,
     help: 'Where the procfs of the node is mounted: the device tree is read there, or else in the sysfs.',
   },
+  featuresDir: {
+    type: 'string',
+    check: checkDirectory,
+    defaultText: 'none',
+    help: "Directory of NFD's feature files (features.d), by which the terms nfd:local.… of rules are answered.",
+  },
   deviceRemovalGraceSeconds: {
     type: 'number',
     default: 5,
