@@ -29,6 +29,16 @@ function heard() {
   return { boots, ready: () => boots.content?.services[0]?.ready };
 }
 
+test('an agent that hung does not count again by what it said before its successor, which has left', () => {
+  const { boots, ready } = heard();
+  boots.admit(full('a', 1), OLD, 0);
+  boots.admit(full('b', 1, { ready: false }), NEW, 5000);
+  expect(boots.admit({ ...heartbeat('b', 2), leaving: true }, NEW, 7000)).toBe('beside');
+  expect(ready()).toBe(false);
+  expect(boots.admit(heartbeat('a', 2), OLD, 9000)).toBe('heartbeat');
+  expect(ready()).toBe(true);
+});
+
 describe('one agent', () => {
   test('is heard by heartbeats once its content is known', () => {
     const { boots } = heard();

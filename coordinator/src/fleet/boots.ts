@@ -86,9 +86,9 @@ export class Boots {
     }
     const isKnown = boot.content !== undefined && boot.digest === report.digest;
     this.#choose(nowMs);
-    if (this.#isAlone(boot)) return 'leaving';
+    if (boot.left && !this.#boots.some((each) => each.content && this.#isAlive(each, nowMs))) return 'leaving';
     if (!isKnown) return 'unknown-digest';
-    if (this.#counts !== boot) return 'beside';
+    if (this.#counts !== boot || boot.left) return 'beside';
     return 'services' in report ? 'content' : 'heartbeat';
   }
 
@@ -144,13 +144,18 @@ export class Boots {
     this.#boots = this.#boots.filter((boot) => boot !== dropped);
   }
 
-  /** The newest of those that are alive and have said what they see; while there is none, who spoke last. */
+  /**
+   * The newest of those that are alive and have said what they see; while there is none, who spoke last. One that counted
+   * before counts again with its next report: it may hang, and what it said is older than the word of the one that left.
+   */
   #choose(nowMs: number): void {
     let newest: Boot | undefined;
     let last = this.#counts;
+    const sinceMs = this.#counts?.heardMs ?? 0;
     for (const boot of this.#boots) {
       if (!boot.content) continue;
-      if (this.#isAlive(boot, nowMs) && boot.bornMs >= (newest?.bornMs ?? 0)) newest = boot;
+      const mayCount = boot === this.#counts || boot.heardMs >= sinceMs;
+      if (mayCount && this.#isAlive(boot, nowMs) && boot.bornMs >= (newest?.bornMs ?? 0)) newest = boot;
       if (last === undefined || boot.heardMs > last.heardMs) last = boot;
     }
     this.#counts = newest ?? last;
@@ -164,11 +169,6 @@ export class Boots {
 
   #isAlive({ left, heardMs }: Boot, nowMs: number): boolean {
     return !left && nowMs - heardMs < this.#windowMs;
-  }
-
-  /** It leaves, and what it said is all that there is. */
-  #isAlone(boot: Boot): boolean {
-    return boot.left && (this.#counts === boot || this.#counts === undefined);
   }
 
   #shared(report: FullReport): ReportContent {
