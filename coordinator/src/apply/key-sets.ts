@@ -1,8 +1,6 @@
 import { entryKey } from '../decide/intent/intent.ts';
-import { isList, listedOn, listedThere, shortenList } from '../decide/intent/lists.ts';
+import { isList, lengthenList, listedOn, listedThere, shortenList } from '../decide/intent/lists.ts';
 import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../decide/intent/plan.ts';
-import { formatManagedLabels, parseManagedLabels } from '../decide/labelers/managed-labels.ts';
-import { LISTING_ANNOTATIONS } from '../setup/keys/own-keys.ts';
 import type { SeenNode } from './set-aside.ts';
 
 type Values = { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> };
@@ -56,11 +54,9 @@ export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode)
     kept[kind === 'label' ? 'labels' : 'annotations'][key] = value;
     if (kind === 'label') labels.add(key);
   }
-  for (const list of LISTING_ANNOTATIONS) {
+  for (const list of Object.keys(seen.annotations).filter((key) => isList({ kind: 'annotation', key }))) {
     const named = listedOn(seen, list).intersection(labels);
-    if (named.size === 0) continue;
-    const others = parseManagedLabels(kept.annotations[list]) ?? [];
-    kept.annotations[list] = formatManagedLabels([...others, ...named]);
+    if (named.size > 0) kept.annotations[list] = lengthenList(kept.annotations[list], named);
   }
   return kept;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { isList } from '../decide/intent/lists.ts';
 import type { KeyRef, NodeWithdrawal } from '../decide/intent/plan.ts';
-import { LISTING_ANNOTATIONS } from '../setup/keys/own-keys.ts';
 
 /** A key that the API server refuses to remove, and what it said. */
 export type RefusedWithdrawal = KeyRef & { message: string };
@@ -43,7 +43,8 @@ export class RefusedWithdrawals {
     const refused = this.#current(node.name, node.uid)?.keys;
     const labels = withdrawal?.labels.filter((key) => !refused?.has(`label:${key}`)) ?? [];
     const isWaiting = labels.length < (withdrawal?.labels.length ?? 0);
-    const isLeft = (key: string) => !refused?.has(`annotation:${key}`) && !(isWaiting && LISTING_ANNOTATIONS.has(key));
+    const isLeft = (key: string) =>
+      !refused?.has(`annotation:${key}`) && !(isWaiting && isList({ kind: 'annotation', key }));
     const left = { labels, annotations: withdrawal?.annotations.filter(isLeft) ?? [] };
     return left.labels.length + left.annotations.length > 0 ? left : undefined;
   }

@@ -13,6 +13,11 @@ export function shortenList(list: string, isKept: (key: string) => boolean): str
   return kept.length > 0 ? formatManagedLabels(kept) : undefined;
 }
 
+/** The text of a list with these keys besides. */
+export function lengthenList(list: string | undefined, keys: Iterable<string>): string {
+  return formatManagedLabels(new Set([...((list && parseManagedLabels(list)) || []), ...keys]));
+}
+
 type Listing = { annotations: Readonly<Record<string, string>> };
 
 /** The keys that a Node has in a list. */
