@@ -7,8 +7,9 @@ import { DeviceScanner } from './devices/device-scanner.ts';
 import { openHostFiles } from './devices/host-files.ts';
 import { canHearHotplug } from './devices/usb/hotplug-gate.ts';
 import { HotplugHints } from './devices/usb/hotplug-hints.ts';
+import { Answers } from './facts/answers.ts';
 import { FactsCollector } from './facts/facts-collector.ts';
-import { KernelAnswers } from './facts/kernel-answers.ts';
+import { openFeatureFiles } from './facts/feature-files.ts';
 import { openKernelFiles } from './facts/kernel-files.ts';
 import type { AgentMetrics } from './metrics.ts';
 import type { Observations } from './report/report-builder.ts';
@@ -17,7 +18,7 @@ import type { Observations } from './report/report-builder.ts';
 type MachineObservations = Omit<Observations, 'services'>;
 
 export type MachineCollectorsOptions = {
-  config: Pick<AgentConfig, 'hostIp' | 'sysfsRoot' | 'procfsRoot' | 'deviceRemovalGraceSeconds'>;
+  config: Pick<AgentConfig, 'hostIp' | 'sysfsRoot' | 'procfsRoot' | 'featuresDir' | 'deviceRemovalGraceSeconds'>;
   clock: Clock;
   logger: Logger;
   metrics: Pick<AgentMetrics, 'collectors' | 'devices'>;
@@ -31,7 +32,7 @@ export class MachineCollectors {
   readonly #scanner: DeviceScanner;
   readonly #hints: HotplugHints;
   readonly #facts: FactsCollector;
-  readonly #kernel: KernelAnswers;
+  readonly #answers: Answers;
 
   constructor({ config, metrics, ...options }: MachineCollectorsOptions) {
     const { sysfsRoot, procfsRoot } = config;
@@ -56,7 +57,11 @@ export class MachineCollectors {
       scanSoon: () => this.#scanner.scanSoon(),
     });
     this.#facts = new FactsCollector({ ...options, metrics: metrics.collectors });
-    this.#kernel = new KernelAnswers({ ...options, files: openKernelFiles(config) });
+    this.#answers = new Answers({
+      ...options,
+      kernel: openKernelFiles(config),
+      features: config.featuresDir === undefined ? undefined : openFeatureFiles(config.featuresDir, options.clock),
+    });
   }
 
   /** Returns when the devices are known; the facts come later. */
@@ -64,18 +69,17 @@ export class MachineCollectors {
     this.#scanner.start();
     this.#hints.start();
     this.#facts.start();
-    void this.#kernel.run();
+    void this.#answers.run();
   }
 
   /** What every report is to answer from now on, as the coordinator says. */
   ask(questions: readonly string[]): void {
-    this.#kernel.ask(questions);
+    this.#answers.ask(questions);
   }
 
   observe(): MachineObservations {
     const { devices, unread } = this.#scanner.scanned();
     const facts = this.#facts.facts();
-    const answers = this.#kernel.answers();
-    return { devices, unread: facts ? unread : [...unread, 'facts'], facts: facts ?? {}, answers };
+    return { devices, unread: facts ? unread : [...unread, 'facts'], facts: facts ?? {}, ...this.#answers.answered() };
   }
 }

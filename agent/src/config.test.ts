@@ -142,6 +142,7 @@ describe('the configuration of the agent', () => {
     ['no token file', ['--node-name=n', '--token-file='], /^--token-file: /],
     ['a relative directory', ['--node-name=n', '--probe-paths=/run,var'], /^--probe-paths: must be absolute/],
     ['a relative root', ['--node-name=n', '--sysfs-root=sys'], /^--sysfs-root: /],
+    ['relative feature files', ['--node-name=n', '--features-dir=features.d'], /^--features-dir: /],
   ])('refuses %s', async (_what, argv, message) => {
     await expect(load({ argv })).rejects.toThrow(invalid(message));
   });

@@ -131,6 +131,12 @@ export const AGENT_OPTIONS = {
     check: checkDirectory,
     help: 'Path of the procfs from which the agent reads the device tree; if it is not there, from the sysfs.',
   },
+  featuresDir: {
+    type: 'string',
+    check: checkDirectory,
+    defaultText: 'none',
+    help: "Directory of NFD's feature files (features.d), from which the agent answers the terms nfd:local.… of rules.",
+  },
   deviceRemovalGraceSeconds: {
     type: 'number',
     default: 5,

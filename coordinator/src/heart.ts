@@ -126,7 +126,7 @@ export async function createHeart(base: Base) {
       if (outageMs >= OUTAGE_MS) fleet.recovered();
     },
   });
-  watches.wantSlices(rules?.ruleSet.usesDra === true);
+  if (rules) watches.want(rules.ruleSet);
   /** Once whole, they stay so: metadata alone would leave what is known of their taints to grow old. */
   const watchWhole = () => {
     if (wholeNodes) return;
@@ -156,10 +156,10 @@ export async function createHeart(base: Base) {
     poolStatus,
     watches,
     /** The rules are others than before. */
-    rulesChanged: ({ labels, usesResources, usesDra }: Pick<RuleSet, 'labels' | 'usesResources' | 'usesDra'>) => {
-      decider.rulesChanged(labels);
-      if (usesResources) watchWhole();
-      watches.wantSlices(usesDra);
+    rulesChanged: (rules: RuleSet) => {
+      decider.rulesChanged(rules.labels);
+      if (rules.usesResources) watchWhole();
+      watches.want(rules);
       catalog.judge();
       fleet.markAll();
     },

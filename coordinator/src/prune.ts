@@ -59,7 +59,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     onWritten: (node) => nodes.written(observeNode(node, intern, annotations)),
     writer: new NodeWriter(client),
     onContested: () => {},
-    onForeign: () => {},
+    onSetAside: () => {},
     setAside: new SetAside(clock),
     contested: new ContestedKeys(clock),
     dryRun: config.dryRun,

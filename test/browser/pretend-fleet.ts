@@ -1,3 +1,10 @@
+import {
+  keyDocument,
+  nodeDocument as nodeDocumentOf,
+  nodeServiceDocument,
+  replicaDocument as replicaOf,
+  nodeSummary as summaryOf,
+} from '@rollcall/common/console.test-fixtures.ts';
 import type {
   AuditDocument,
   AuditEntry,
@@ -14,42 +21,22 @@ export const SERVICES = ['ws-daemon', 'registry-facade'] as const;
 
 const SINCE = new Date(Date.now() - 192_000).toISOString();
 
+const VERSION = '1.4.0';
+
 /** A node on which all is well, but for what is told. */
 export function nodeSummary(name: string, change: Partial<NodeSummary> = {}): NodeSummary {
-  return {
-    name,
-    pool: 'general',
-    agent: 'fresh',
-    agentVersion: '1.4.0',
-    services: { 'ws-daemon': 'ready', 'registry-facade': 'ready' },
-    heldBack: [],
-    contested: [],
-    setAside: [],
-    pending: false,
-    ...change,
-  };
+  return summaryOf({ name, pool: 'general', agentVersion: VERSION, ...change });
 }
 
 export function replicaDocument(change: Partial<ReplicaDocument> = {}): ReplicaDocument {
-  return {
-    name: 'rollcall-coordinator-7d9',
-    version: '1.4.0',
-    leading: true,
-    guards: [],
-    heldWithdrawals: [],
-    dryRun: false,
-    readinessGate: 'label',
-    staleAfterSeconds: 30,
-    now: new Date().toISOString(),
-    ...change,
-  };
+  return replicaOf({ name: 'rollcall-coordinator-7d9', version: VERSION, now: new Date().toISOString(), ...change });
 }
 
 /** What the console would say about a node of which it said this in a line. */
 export function nodeDocument(summary: NodeSummary, replica: ReplicaDocument): NodeDocument {
   const { name, pool, agent, agentVersion, guard, heldBack } = summary;
   const services = Object.entries(summary.services);
-  return {
+  return nodeDocumentOf({
     replica,
     name,
     uid: '2d1f3c1e-6a55-4a0e-9c38-0f7f5a1b2c3d',
@@ -60,41 +47,38 @@ export function nodeDocument(summary: NodeSummary, replica: ReplicaDocument): No
       lastReportSecondsAgo: 2.4,
       ...(guard === undefined ? {} : { guard }),
     },
-    services: services.map(([service, state]) => ({
-      name: service,
-      state,
-      since: SINCE,
-      reason: reasonOf(state),
-      ...(heldBack.includes(service)
-        ? { heldBack: { until: new Date(Date.now() + 90_000).toISOString(), falls: 4 } }
-        : {}),
-      pods: [{ pod: `default/${service}-${name.slice(0, 12)}`, ready: true, terminating: false }],
-      probe: { ready: state === 'ready', since: SINCE, evidence: evidenceOf(state) },
-    })),
-    keys: services.map(([service, state]) => keyDocument(service, state)),
-    workspaces: [],
+    services: services.map(([service, state]) =>
+      nodeServiceDocument({
+        name: service,
+        state,
+        since: SINCE,
+        reason: reasonOf(state),
+        ...(heldBack.includes(service)
+          ? { heldBack: { until: new Date(Date.now() + 90_000).toISOString(), falls: 4 } }
+          : {}),
+        pods: [{ pod: `default/${service}-${name.slice(0, 12)}`, ready: true, terminating: false }],
+        probe: { ready: state === 'ready', since: SINCE, evidence: evidenceOf(state) },
+      }),
+    ),
+    keys: services.map(([service, state]) => readyLabel(service, state)),
     changes: services.flatMap(([service, state]) =>
       state === 'ready'
         ? []
         : [{ at: SINCE, kind: 'label' as const, key: labelOf(service), from: 'true', reason: reasonOf(state) }],
     ),
-  };
+  });
 }
 
-function keyDocument(service: string, state: ServiceState): KeyDocument {
+function readyLabel(service: string, state: ServiceState): KeyDocument {
   const stance = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
-  return {
-    kind: 'label',
+  return keyDocument({
     key: labelOf(service),
     service,
     stance: stance[state],
-    value: 'true',
     onNode: state === 'not-ready' ? null : 'true',
     reason: reasonOf(state),
-    labeler: 'readiness',
-    ownership: 'exclusive',
     since: SINCE,
-  };
+  });
 }
 
 function labelOf(service: string): string {

@@ -112,6 +112,7 @@ describe('the Pod Security level restricted, enforced on the namespace,', () => 
     ['deviceTree', true],
     ['hostNetwork', true],
     ['probePaths', ['/run']],
+    ['featuresDir', '/etc/features.d'],
   ])('does not let agents in with %s', async (option, value) => {
     const found = workloads(await renderObjects(helm, { agent: { [option]: value } }));
     const agent = found.find(({ kind }) => kind === 'DaemonSet');

@@ -31,6 +31,7 @@ const IN_CLUSTER = [
   'rollcall.dev nodeservices/status/nodeholds/status patch',
   'storage.k8s.io csinodes list,watch',
   'resource.k8s.io resourceslices list,watch',
+  'nfd.k8s-sigs.io nodefeatures list,watch',
   ' events create,patch',
   'authentication.k8s.io tokenreviews create',
 ];
@@ -207,10 +208,12 @@ describe('an agent', () => {
     expect(await update(many)).toEqual({ maxSurge: 0, maxUnavailable: '10%' });
   });
 
-  test('sees of the host nothing by default, and only /sys where asked', async () => {
+  test('sees of the host nothing by default, and only what is asked for', async () => {
     const hostPaths = async (values: Values) =>
       JSON.stringify(await renderObjects(helm, values)).match(/"hostPath":{[^}]*}/g);
     expect(await hostPaths({})).toBeNull();
     expect(await hostPaths({ agent: { deviceTree: true } })).toEqual(['"hostPath":{"path":"/sys","type":"Directory"}']);
+    const features = '"hostPath":{"path":"/etc/features.d","type":"DirectoryOrCreate"}';
+    expect(await hostPaths({ agent: { featuresDir: '/etc/features.d' } })).toEqual([features]);
   });
 });

@@ -103,6 +103,7 @@ describe('values are refused', () => {
       /services\.mirror\.probe\.host: .*agent\.hostNetwork/,
     ],
     ['of a path that is none', { agent: { probePaths: ['run'] } }, /probePaths/],
+    ['of feature files at no path', { agent: { featuresDir: 'features.d' } }, /featuresDir/],
     ['of a namespace that is none', { watchNamespaces: ['a b'] }, /watchNamespaces/],
     ['of a hold without pods', { holds: { builds: {} } }, /holds\/builds/],
     ['of two places for the same rules', { rules: { configMaps: { accelerators: 'mine' } } }, /already/],

@@ -9,7 +9,7 @@ import {
 import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
 import { claim, edit, taint, untaint } from './people.ts';
-import { type Hole, POOL_LABEL } from './system.ts';
+import { POOL_LABEL } from './system.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
 import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, type World } from './world.ts';
 
@@ -25,8 +25,6 @@ type Target = {
 export type Deed = {
   /** What it belongs to; a history is made of a few themes. */
   theme: 'services' | 'pods' | 'agents' | 'people' | 'pools' | 'rules' | 'nodes' | 'leaders' | 'faults';
-  /** The hole that it would show, so that it is left out while that is known. */
-  shows?: Hole;
   act: (target: Target) => void;
 };
 
@@ -93,7 +91,6 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   },
   'a second agent starts': {
     theme: 'agents',
-    shows: 'an undone surge',
     act: ({ world, truth }) => {
       if (truth.agents.length < 2) world.startAgent(truth);
     },
@@ -107,7 +104,6 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   },
   'the newer agent ends': {
     theme: 'agents',
-    shows: 'an undone surge',
     act: ({ world, truth }) => {
       const newer = truth.agents.at(-1);
       if (newer && truth.agents.length > 1) world.endAgentPod(truth, newer);
@@ -292,8 +288,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
 
   'requests are lost': faultDeed(() => 'lost'),
   'answers are lost': faultDeed(() => 'unanswered'),
-  'the API server says 500': faultDeed(() => ({ status: 500 }), 'a slow recovery'),
-  'the API server says 504': faultDeed(() => ({ status: 504 }), 'a slow recovery'),
+  'the API server says 500': faultDeed(() => ({ status: 500 })),
+  'the API server says 504': faultDeed(() => ({ status: 504 })),
   'the API server says 429': faultDeed(() => ({ status: 429, retryAfterMs: 1000 })),
   'some requests fail': {
     theme: 'faults',
@@ -330,10 +326,9 @@ function podDeed(state: { ready: boolean; terminating: boolean } | undefined): D
   return { theme: 'pods', act: ({ world, truth, service }) => world.setPod(truth, service, state) };
 }
 
-function faultDeed(fate: () => Fate, shows?: Hole): Deed {
+function faultDeed(fate: () => Fate): Deed {
   return {
     theme: 'faults',
-    ...(shows ? { shows } : {}),
     act: ({ world, random }) => world.faults.break(500 + random() * 20_000, 3000, fate),
   };
 }

@@ -19,6 +19,8 @@ type Memory = {
   pod: boolean;
   agent: boolean;
   open: boolean;
+  /** The boots that spoke, and whether each has left. */
+  voices: string | undefined;
   /** At most so many falls can have been counted. */
   fallsMs: number[];
   heldUntilMs: number;
@@ -51,8 +53,15 @@ export class Falls {
     const agent = hearing === 'unheard' ? memory.agent : hearing !== 'silent' && truth.said?.up[service] === true;
     // Where it is open who counts, what is not so may have been seen as well.
     const open = hearing === 'open';
-    const falls = (memory.pod && !pod ? 1 : 0) + (memory.agent && !agent ? 1 : 0) + (memory.open === open ? 0 : 1);
-    Object.assign(memory, { pod, agent, open });
+    const voices = [...truth.voices]
+      .map(([boot, { leaving }]) => `${boot} ${leaving}`)
+      .toSorted()
+      .join();
+    // Where a boot comes or leaves, another one that counts, or counts again, may say something else.
+    const isOther = memory.voices !== undefined && memory.voices !== voices;
+    const changes = [memory.pod && !pod, memory.agent && !agent, memory.open !== open, isOther];
+    const falls = changes.filter(Boolean).length;
+    Object.assign(memory, { pod, agent, open, voices });
     for (let fall = 0; fall < falls; fall += 1) {
       memory.fallsMs = [...memory.fallsMs.filter((atMs) => nowMs - atMs < WINDOW_MS + 3000), nowMs];
       memory.heldUntilMs = Math.max(memory.heldUntilMs, nowMs + 3000 + holdMs(memory.fallsMs.length));
@@ -94,6 +103,7 @@ export class Falls {
       pod: false,
       agent: false,
       open: false,
+      voices: undefined,
       fallsMs: [],
       heldUntilMs: 0,
       takenMs: [],

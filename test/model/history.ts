@@ -3,7 +3,6 @@ import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readin
 import { DEEDS } from './deeds.ts';
 import { Judge } from './judge.ts';
 import { generator } from './random.ts';
-import { type Hole, KNOWN_HOLES } from './system.ts';
 import { SERVICE_NAMES } from './truth.ts';
 import { World, type WorldOptions } from './world.ts';
 
@@ -15,11 +14,11 @@ const STEPS = 24;
 const GATES: readonly ReadinessGate[] = ['label', 'taint', 'both'];
 const PAUSES_MS = [0, 5, 50, 400, 1000, 3000, 8000, 20_000, 45_000, 130_000];
 
-/** Of few themes, since what goes wrong often takes several deeds of a kind. `lookAway`: holes not to walk into. */
-export function historyOf(seed: number, lookAway: readonly Hole[] = Object.keys(KNOWN_HOLES) as Hole[]): History {
+/** Of few themes, since what goes wrong often takes several deeds of a kind. */
+export function historyOf(seed: number): History {
   const random = generator(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-  const allowed = Object.keys(DEEDS).filter((name) => !DEEDS[name]?.shows || !lookAway.includes(DEEDS[name].shows));
+  const allowed = Object.keys(DEEDS);
   const themes = [...new Set(allowed.map((name) => DEEDS[name]?.theme))];
   const chosen = [pick(themes), pick(themes), pick(themes)];
   const deeds = allowed.filter((name) => chosen.includes(DEEDS[name]?.theme ?? 'services') && random() < 0.7);
@@ -33,7 +32,7 @@ export function historyOf(seed: number, lookAway: readonly Hole[] = Object.keys(
     deed: pick(deeds.length > 0 ? deeds : allowed),
     number: Math.floor(random() * 2 ** 31),
   }));
-  return { seed, world: { gate: pick(GATES), nodes, lookAway }, steps };
+  return { seed, world: { gate: pick(GATES), nodes }, steps };
 }
 
 /** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */

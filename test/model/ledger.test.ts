@@ -71,11 +71,7 @@ async function play(seed: number, pausesMs: readonly number[], labeler?: (world:
   const clock = new FakeClock();
   const nodes = Array.from({ length: 1 + Math.floor(random() * 3) }, () => ({ pool: 'a', forWorkspaces: true }));
   const modes = { dryRun: labeler !== undefined, keepsLedger: true };
-  const world = new World(
-    { gate: pick(['label', 'both']), nodes, lookAway: [], ...modes },
-    clock,
-    generator(seed ^ 0x2545f491),
-  );
+  const world = new World({ gate: pick(['label', 'both']), nodes, ...modes }, clock, generator(seed ^ 0x2545f491));
   const count = new LieCount(world);
   world.onWrite = () => count.look();
   const look = () => {

@@ -8,6 +8,7 @@ import {
   SERVICE_KEYS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { PERSON } from './people.ts';
 import type { Hearing } from './silence.ts';
 import { POOL_LABEL } from './system.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
@@ -51,14 +52,24 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   const keyed = [...poolKeys(world, truth, node), ...impliedKeys(world, truth, node, device)];
   for (const { id, want } of keyed) {
     // What a person changed a moment before we let go of it may have become theirs.
-    const isLate = want === undefined && world.nowMs - (truth.editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
-    if (isLate && !truth.claims.has(id)) truth.claims.set(id, 'open');
+    const isLate = world.nowMs - (truth.editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
+    // An implied label is let go of, not removed: it stays where a person has it, too.
+    const isTheirs = id === `label:${IMPLIED_LABEL}` && isOwnedByPerson(node, IMPLIED_LABEL);
+    const isLetGo = want === undefined ? isLate || isTheirs : isTheirs && world.isMuddled(truth.name);
+    if (isLetGo && !truth.claims.has(id)) truth.claims.set(id, 'open');
     if (truth.claims.get(id) !== 'foreign') wants.set(id, truth.claims.get(id) === 'open' ? ANY : want);
   }
   wantScaleDown(wants, { world, truth, node });
   // It goes by what is there, and not by what is to be there.
   wants.set(`annotation:${SERVICE_KEYS_ANNOTATION}`, ANY);
   return wants;
+}
+
+function isOwnedByPerson({ metadata: { managedFields = [] } }: Node, label: string): boolean {
+  return managedFields.some(({ manager, fieldsV1 }) => {
+    const fields = fieldsV1?.['f:metadata'] as Record<string, Record<string, unknown>> | undefined;
+    return manager === PERSON && fields?.['f:labels']?.[`f:${label}`] !== undefined;
+  });
 }
 
 type OfService = { world: World; truth: NodeTruth; node: Node; service: ServiceName; verdict: Verdict };

@@ -2,7 +2,7 @@ import type { Taint } from '@rollcall/coordinator/kube/objects.ts';
 import type { NodeTruth } from './truth.ts';
 import type { World } from './world.ts';
 
-const PERSON = 'kubectl-edit';
+export const PERSON = 'kubectl-edit';
 
 type Edits = { labels?: Record<string, string | null>; annotations?: Record<string, string | null> };
 

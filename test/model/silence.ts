@@ -35,7 +35,7 @@ export class Silence {
         const group = this.#groups.get(name) ?? { expected: 0, surely: 0, perhaps: 0 };
         this.#groups.set(name, group);
         group.expected += expected;
-        if (expected && forMs > SLACK_MS) group.surely += 1;
+        if (expected && forMs > SLACK_MS && !this.#isLeaving(truth)) group.surely += 1;
         if (expected && forMs > -SLACK_MS) group.perhaps += 1;
       }
     }
@@ -49,17 +49,23 @@ export class Silence {
     const { nowMs, termBeganMs } = this.#world;
     const last = lastVoice(truth);
     if (last && truth.said && nowMs - last.atMs < (last.leaving ? GOODBYE_MS : WINDOW_MS)) {
-      const others = [...truth.voices.values()].filter((voice) => voice !== last && !voice.leaving);
-      const isUnclear = last.leaving && others.some((voice) => nowMs - voice.atMs >= WINDOW_MS);
+      const others = [...truth.voices.values()].filter((voice) => voice !== last);
+      // One that hung counts again when its successor goes, until its own pod does.
+      const isUnclear = last.leaving && others.some((voice) => voice.leaving || nowMs - voice.atMs >= WINDOW_MS);
       return isUnclear ? 'open' : 'speaks';
     }
     if (last && !truth.said) return 'unheard';
     if (!last && nowMs - this.#unheardSinceMs(truth, termBeganMs) < WINDOW_MS) return 'unheard';
-    // A pod that goes has said goodbye, whether its agent could or not; who leads since then cannot know when.
-    const wentMs = truth.agents.length === 0 ? Math.max(truth.agentPodWentMs, termBeganMs) : truth.agentPodWentMs;
-    if (nowMs - wentMs <= GOODBYE_MS + SLACK_MS) return 'open';
+    if (this.#isLeaving(truth)) return 'open';
     if (!last && nowMs - truth.agentPodCameMs <= WINDOW_MS + SLACK_MS) return 'open';
     return this.#guarded(truth);
+  }
+
+  /** A pod that goes has said goodbye, whether its agent could or not; who leads since then cannot know when. */
+  #isLeaving({ agents, agentPodWentMs }: NodeTruth): boolean {
+    const { nowMs, termBeganMs } = this.#world;
+    const wentMs = agents.length === 0 ? Math.max(agentPodWentMs, termBeganMs) : agentPodWentMs;
+    return nowMs - wentMs <= GOODBYE_MS + SLACK_MS;
   }
 
   #unheardSinceMs({ createdAtMs, agents }: NodeTruth, termBeganMs: number): number {

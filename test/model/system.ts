@@ -14,18 +14,7 @@ import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { KeyRegistry } from '@rollcall/coordinator/setup/keys/key-registry.ts';
 import { gitpodServices, type Service } from '@rollcall/coordinator/setup/services.ts';
 
-/**
- * The one place that knows how the decider is built and driven. Everything else of the model goes by `Replica`.
- *
- * Where the judge and the mended code do not agree yet in a history or two, so that the histories look away from it:
- * either the oracle does not know a race, or something is left to mend. Who finds out takes it off the list.
- */
-export const KNOWN_HOLES = {
-  'an undone surge': 'a boot that was taken over from is refused for good, also when its successor is gone',
-  'a slow recovery': 'each node waits for its own backoff, up to 30 s, after the API server is well again',
-} as const;
-
-export type Hole = keyof typeof KNOWN_HOLES;
+/** The one place that knows how the decider is built and driven. Everything else of the model goes by `Replica`. */
 
 const SERVICES: readonly Service[] = gitpodServices({
   gitpod: true,

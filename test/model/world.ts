@@ -14,7 +14,7 @@ import { LaggingLine } from './api-server/watch.ts';
 import { Faults } from './faults.ts';
 import type { Want } from './oracle.ts';
 import { contentOf, podOf } from './sights.ts';
-import { type AgentIdentity, type Hole, POOL_LABEL, Replica } from './system.ts';
+import { type AgentIdentity, POOL_LABEL, Replica } from './system.ts';
 import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
 
 export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
@@ -34,7 +34,6 @@ const RULES = new RuleSet([
 const NO_RULES = new RuleSet([]);
 
 export type WorldOptions = {
-  lookAway: readonly Hole[];
   gate: ReadinessGate;
   nodes: readonly { pool: string; forWorkspaces: boolean }[];
   dryRun?: boolean;
@@ -65,7 +64,6 @@ export class World {
   termBeganMs = 0;
   readonly faults: Faults;
   readonly #processes: Process[] = [];
-  readonly #lookAway: readonly Hole[];
   readonly #news = new Map<string, { ways: Map<string, number>; muddledUntilMs: number }>();
   #leader: number | undefined;
   #serial = 0;
@@ -80,7 +78,7 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, lookAway, dryRun = false, keepsLedger = false }: WorldOptions,
+    { gate, nodes, dryRun = false, keepsLedger = false }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
@@ -89,7 +87,6 @@ export class World {
     this.faults = new Faults(clock, random);
     this.gate = gate;
     this.#modes = { dryRun, keepsLedger };
-    this.#lookAway = lookAway;
     this.nodes = new ModelNodes((write) => this.#written(write));
     this.nodes.admission = (before, after, manager) =>
       manager === FIELD_MANAGER ? this.faults.refusal(before, after) : undefined;
@@ -116,10 +113,6 @@ export class World {
 
   get leader(): number | undefined {
     return this.#leader;
-  }
-
-  looksAwayFrom(hole: Hole): boolean {
-    return this.#lookAway.includes(hole);
   }
 
   later(afterMs: number, act: () => void): void {

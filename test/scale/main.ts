@@ -20,6 +20,7 @@ import type { Bench, BenchOptions, Measure } from './result.ts';
 import { benchServices } from './services.ts';
 import { benchSteady } from './steady.ts';
 import { keyOf, roundOf, tableOf } from './table.ts';
+import { benchWatched } from './watched.ts';
 
 /** In the order in which they are run. */
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   cold: benchCold,
   burst: benchBurst,
   steady: benchSteady,
+  watched: benchWatched,
   ingest: benchIngest,
   services: benchServices,
   admission: benchAdmission,

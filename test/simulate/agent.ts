@@ -14,7 +14,7 @@ const LOGGER = silentLogger();
 const METRICS = registerAgentMetrics(new Registry());
 /** The machine itself, as that of an agent that sees neither a bus nor a fact. */
 const MACHINE = {
-  observe: () => ({ devices: [], unread: [], facts: {}, answers: {} }),
+  observe: () => ({ devices: [], unread: [], facts: {}, answers: {}, values: {} }),
   ask: () => {},
   start: () => {},
 };

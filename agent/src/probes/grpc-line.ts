@@ -1,11 +1,8 @@
 import { callGrpc, type GrpcConnection, openGrpcConnection } from './grpc-call.ts';
+import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
 import { type Answer, createProbe } from './probe.ts';
 import type { FoundFile } from './probe-paths.ts';
-import { Sentinel } from './sentinel.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult, ProbeTools } from './types.ts';
-
-/** Whoever took the place of the process that answers is noticed within so many rounds. */
-const FRESH_EVERY_ROUNDS = 10;
 
 const STATUS_NAMES = [
   'OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED',
@@ -33,43 +30,32 @@ class GrpcLine implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
   readonly #check: GrpcCheck;
   readonly #paths: ProbeTools['paths'];
-  readonly #onLost: () => void;
   readonly #probe: Probe;
-  /** For the time between the loss of a connection and the next call. */
-  readonly #idle: Sentinel;
-  #kept: GrpcConnection | undefined;
+  readonly #kept: KeptConnection<GrpcConnection>;
   /** The socket file, if it is one, to which the connections are made. */
   #found: FoundFile | undefined;
-  #asking = false;
 
   constructor(check: GrpcCheck, { clock, paths }: ProbeTools, onLost: () => void) {
     this.#check = check;
     this.#paths = paths;
-    this.#onLost = onLost;
-    this.#idle = new Sentinel(onLost);
+    this.#kept = new KeptConnection(({ session, socket }) => {
+      session.destroy();
+      socket.destroy();
+    }, onLost);
     this.#probe = createProbe(check.protocol, clock, (target, signal) => this.#attempt(target, signal));
   }
 
-  async ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult> {
-    if (fresh) this.#drop();
-    this.#asking = true;
-    try {
-      return await this.#probe(target, signal);
-    } finally {
-      this.#asking = false;
-    }
+  ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult> {
+    return this.#kept.ask(fresh, () => this.#probe(target, signal));
   }
 
   hold(target: ProbeAddress): void {
-    if (this.#kept) this.#idle.release();
-    else if (!('path' in target)) this.#idle.hold(target);
-    else if (this.#found) this.#idle.hold({ path: this.#found.path });
+    this.#kept.hold('path' in target ? this.#found && { path: this.#found.path } : target);
   }
 
   release(): void {
     this.#found = undefined;
-    this.#drop();
-    this.#idle.release();
+    this.#kept.release();
   }
 
   async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
@@ -82,7 +68,7 @@ class GrpcLine implements Line {
       this.#found = found;
       address = { path: found.path };
     }
-    const reused = this.#kept;
+    const reused = this.#kept.current;
     if (!reused) return await this.#call(this.#connect(address), signal);
     try {
       return await this.#call(reused, signal);
@@ -98,36 +84,22 @@ class GrpcLine implements Line {
     try {
       const reply = await callGrpc(connection, method, message, signal);
       if ('other' in reply) {
-        this.#drop();
+        this.#kept.drop();
         return { healthy: false, says: reply.other };
       }
       if (reply.status === 0) return tryJudge(judge, reply.message);
       const name = STATUS_NAMES[reply.status] ?? `gRPC status ${reply.status}`;
       return { healthy: false, says: `${explain[name] ?? 'answered with an error'} (${name})` };
     } catch (error) {
-      this.#drop();
+      this.#kept.drop();
       throw error;
     }
   }
 
   #connect(address: ProbeAddress): GrpcConnection {
-    const connection = openGrpcConnection(address, () => this.#lost(connection));
-    this.#kept = connection;
+    const connection = openGrpcConnection(address, () => this.#kept.lost(connection));
+    this.#kept.keep(connection);
     return connection;
-  }
-
-  #lost(connection: GrpcConnection): void {
-    if (this.#kept !== connection) return;
-    this.#kept = undefined;
-    // Who is asking finds out by itself.
-    if (!this.#asking) this.#onLost();
-  }
-
-  #drop(): void {
-    const kept = this.#kept;
-    this.#kept = undefined;
-    kept?.session.destroy();
-    kept?.socket.destroy();
   }
 }
 

@@ -2,13 +2,10 @@ import type { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { type HttpCheck, judgeStatus } from './http-check.ts';
+import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
 import { type Answer, createProbe } from './probe.ts';
 import { requestStatus } from './request-status.ts';
-import { Sentinel } from './sentinel.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.ts';
-
-/** Whoever took the place of the process that answers is noticed within so many rounds. */
-const FRESH_EVERY_ROUNDS = 10;
 
 /** What keeps a connection for the next question, and has the kernel notice within minutes when the peer vanished. */
 export const KEPT = { keepAlive: true, keepAliveMsecs: 15_000 } as const;
@@ -30,18 +27,16 @@ export function httpLine(
   return (onLost) => new HttpLine(protocol, check, currentAgent, clock, onLost);
 }
 
+/** That over which the last answer came, while it stands. */
+type Kept = { socket: Socket; agent: Agent; isFree: boolean };
+
 class HttpLine implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
   readonly #protocol: 'http' | 'https';
   readonly #check: HttpCheck;
   readonly #currentAgent: CurrentAgent;
-  readonly #onLost: () => void;
   readonly #probe: Probe;
-  /** For servers that keep no connection. */
-  readonly #idle: Sentinel;
-  /** That over which the last answer came, while it stands. */
-  #kept: { socket: Socket; agent: Agent; isFree: boolean } | undefined;
-  #asking = false;
+  readonly #kept: KeptConnection<Kept>;
 
   constructor(
     protocol: 'http' | 'https',
@@ -53,41 +48,33 @@ class HttpLine implements Line {
     this.#protocol = protocol;
     this.#check = check;
     this.#currentAgent = currentAgent;
-    this.#onLost = onLost;
-    this.#idle = new Sentinel(onLost);
+    this.#kept = new KeptConnection(({ socket }) => socket.destroy(), onLost);
     this.#probe = createProbe(protocol, clock, (target, signal) => this.#attempt(target, signal));
   }
 
-  async ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult> {
-    if (fresh) this.#drop();
-    this.#asking = true;
-    try {
-      return await this.#probe(target, signal);
-    } finally {
-      this.#asking = false;
-    }
+  ask(target: ProbeAddress, signal: AbortSignal, fresh: boolean): Promise<ProbeResult> {
+    return this.#kept.ask(fresh, () => this.#probe(target, signal));
   }
 
   hold(target: ProbeAddress): void {
-    if (this.#kept) this.#idle.release();
-    else this.#idle.hold(target);
+    this.#kept.hold(target);
   }
 
   release(): void {
-    this.#drop();
-    this.#idle.release();
+    this.#kept.release();
   }
 
   async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
     const agent = this.#currentAgent();
     if (!agent) return { healthy: false, says: 'was not asked: there is no CA certificate to verify it with' };
-    const reused = this.#kept?.isFree === true && this.#kept.agent === agent;
+    const { current } = this.#kept;
+    const reused = current?.isFree === true && current.agent === agent;
     // One whose last answer has not ended, or that was verified by another CA, does not serve again.
-    if (!reused) this.#drop();
+    if (!reused) this.#kept.drop();
     try {
       return await this.#request(target, signal, agent);
     } catch (error) {
-      this.#drop();
+      this.#kept.drop();
       // The server may have closed the kept connection at that very moment: that says nothing about it.
       if (!reused || signal.aborted) throw error;
       return await this.#request(target, signal, agent);
@@ -103,27 +90,18 @@ class HttpLine implements Line {
   }
 
   #keep(socket: Socket, agent: Agent, ended: Promise<void>): void {
+    const { current } = this.#kept;
+    const isNew = current?.socket !== socket;
+    const kept = isNew ? { socket, agent, isFree: false } : current;
     // It may have been closed between the answer and now.
-    if (socket.destroyed) return void this.#lost(socket);
-    const isNew = this.#kept?.socket !== socket;
-    const kept = { socket, agent, isFree: false };
-    this.#kept = kept;
-    if (isNew) socket.once('close', () => this.#lost(socket));
+    if (socket.destroyed) return void this.#kept.lost(kept);
+    kept.isFree = false;
+    if (isNew) {
+      this.#kept.keep(kept);
+      socket.once('close', () => this.#kept.lost(kept));
+    }
     void ended.then(() => {
       kept.isFree = true;
     });
-  }
-
-  #lost(socket: Socket): void {
-    if (this.#kept?.socket !== socket) return;
-    this.#kept = undefined;
-    // Who is asking finds out by itself.
-    if (!this.#asking) this.#onLost();
-  }
-
-  #drop(): void {
-    const kept = this.#kept;
-    this.#kept = undefined;
-    kept?.socket.destroy();
   }
 }

@@ -18,7 +18,7 @@ describe('buildContent', () => {
       fc.property(distinct, fc.infiniteStream(fc.nat()), (services, order) => {
         const keyed = services.map((service) => ({ service, key: order.next().value ?? 0 }));
         const shuffled = keyed.sort((a, b) => a.key - b.key).map(({ service }) => service);
-        const rest = { devices: [], unread: [], facts: {}, answers: {} };
+        const rest = { devices: [], unread: [], facts: {}, answers: {}, values: {} };
         const digest = digestContent(buildContent({ services, ...rest }, LOOK)).digest;
         expect(digestContent(buildContent({ services: shuffled, ...rest }, LOOK)).digest).toBe(digest);
       }),
@@ -28,7 +28,9 @@ describe('buildContent', () => {
   test('has another digest when anything about a service changes', () => {
     const digestOf = (changes: object) => {
       const services = [{ name: 'a', ready: true, sinceMs: 0, evidence: 'e', ...changes }];
-      return digestContent(buildContent({ services, devices: [], unread: [], facts: {}, answers: {} }, LOOK)).digest;
+      return digestContent(
+        buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK),
+      ).digest;
     };
     const changes = [{}, { name: 'b' }, { ready: false }, { unknown: true }, { sinceMs: 1 }, { evidence: 'f' }];
     const digests = changes.map(digestOf);
@@ -38,14 +40,15 @@ describe('buildContent', () => {
   test('has another digest when it is looked at in another way', () => {
     const digests = [LOOK, { ...LOOK, version: '2' }, { ...LOOK, servicesDigest: 'e' }].map(
       (look) =>
-        digestContent(buildContent({ services: [], devices: [], unread: [], facts: {}, answers: {} }, look)).digest,
+        digestContent(buildContent({ services: [], devices: [], unread: [], facts: {}, answers: {}, values: {} }, look))
+          .digest,
     );
     expect(new Set(digests).size).toBe(3);
   });
 
   test('writes times as RFC 3339 in UTC', () => {
     const services = [{ name: 'a', ready: true, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7), evidence: 'e' }];
-    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {} }, LOOK);
+    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK);
     expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
   });
 });

@@ -17,19 +17,22 @@ export type Observations = {
   unread: readonly Unread[];
   facts: Readonly<Record<string, string>>;
   answers: Readonly<Record<string, boolean>>;
+  values: Readonly<Record<string, string>>;
 };
 
 /** Who looks, and how; see `ReportContent`. */
 export type Look = { version: string; servicesDigest: string };
 
 /** Services come out sorted by name, so that the order in which probes answer does not show in the digest. */
-export function buildContent({ services, devices, unread, facts, answers }: Observations, look: Look): ReportContent {
+export function buildContent(observations: Observations, look: Look): ReportContent {
+  const { services, devices, unread, facts, answers, values } = observations;
   return {
     services: services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
     devices: [...devices],
     ...(unread.length > 0 ? { unread: [...unread] } : {}),
     facts: { ...facts },
     ...(Object.keys(answers).length > 0 ? { answers: { ...answers } } : {}),
+    ...(Object.keys(values).length > 0 ? { values: { ...values } } : {}),
     ...look,
   };
 }

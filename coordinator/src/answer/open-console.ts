@@ -13,7 +13,7 @@ import type { Service } from '../setup/services.ts';
 import type { BoundAddress } from '../setup/urls.ts';
 import type { Standing } from '../term/standing.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
-import { nodeSummary, plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
+import { plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
 import type { FleetNews } from './console/fleet-news.ts';
 import { nodeDocument } from './console/node-document.ts';
 import { pageOf } from './console/page.ts';
@@ -70,7 +70,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
       list: 'nodes',
       items: names()
         .values()
-        .map((name) => nodeSummary(decider, name)),
+        .map((name) => news.summary(name)),
     }),
     plan: () => ({ head: { replica: replica() }, list: 'nodes', items: plannedNodes(decider, names()) }),
     services: () => ({ replica: replica(), services: serviceDocuments(catalog, decider) }),

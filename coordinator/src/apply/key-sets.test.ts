@@ -1,6 +1,6 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
+import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
 import type { SeenNode } from './set-aside.ts';
 
 const SET = { labels: { a: '1', b: '2' }, annotations: { note: 'x' }, force: true };
@@ -79,5 +79,31 @@ describe('a list of labels', () => {
   test('that was not picked stays as it was, where it is ours', () => {
     const owned = { labels: new Set<string>(), annotations: new Set([LIST]) };
     expect(listOf([label('a')], seen({ annotations: { [LIST]: '["c"]' }, owned }))).toBe('["c"]');
+  });
+});
+
+describe('what a set would let go of', () => {
+  const node = seen({
+    labels: { a: '1', gone: 'old', theirs: 'x' },
+    annotations: { [MANAGED_LABELS_ANNOTATION]: '["gone"]' },
+    owned: { labels: new Set(['a', 'gone']), annotations: new Set([MANAGED_LABELS_ANNOTATION]) },
+  });
+  const bare = { labels: { a: '1' }, annotations: {}, force: false };
+
+  test('is kept as it is, and listed as it was', () => {
+    const kept = keepingIn(bare, [label('gone'), label('theirs'), label('a')], node);
+    expect(kept).toEqual({
+      labels: { a: '1', gone: 'old' },
+      annotations: { [MANAGED_LABELS_ANNOTATION]: '["gone"]' },
+      force: false,
+    });
+    expect(isAsSeen(kept, node)).toBe(true);
+    expect(keepingIn(bare, [], node)).toEqual(bare);
+    expect(isAsSeen(bare, node)).toBe(false);
+  });
+
+  test('is a change beside others', () => {
+    expect(isAsSeen({ ...bare, labels: { a: '2', gone: 'old' } }, node)).toBe(false);
+    expect(isAsSeen({ ...bare, labels: { a: '1', gone: 'old', theirs: 'x' } }, node)).toBe(false);
   });
 });

@@ -1,6 +1,8 @@
 import { entryKey } from '../decide/intent/intent.ts';
-import { isList, listedThere, shortenList } from '../decide/intent/lists.ts';
+import { isList, listedOn, listedThere, shortenList } from '../decide/intent/lists.ts';
 import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../decide/intent/plan.ts';
+import { formatManagedLabels, parseManagedLabels } from '../decide/labelers/managed-labels.ts';
+import { LISTING_ANNOTATIONS } from '../setup/keys/own-keys.ts';
 import type { SeenNode } from './set-aside.ts';
 
 type Values = { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> };
@@ -37,6 +39,37 @@ export function restrictSet(set: NodeSet, refs: readonly KeyRef[], seen: SeenNod
     else restricted.annotations[ref.key] = value;
   }
   return restricted;
+}
+
+/** What a set lets go of. */
+export function releasedKeys(set: NodeSet, { owned }: SeenNode): KeyRef[] {
+  return keyRefs(owned.labels, owned.annotations).filter((ref) => valueIn(set, ref) === undefined);
+}
+
+/** The set without letting go of these keys: they stay as they are on the Node, and in the lists that name them. */
+export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode): NodeSet {
+  const kept: NodeSet = { ...set, labels: { ...set.labels }, annotations: { ...set.annotations } };
+  const labels = new Set<string>();
+  for (const { kind, key } of releasedKeys(set, seen).filter((ref) => !isList(ref))) {
+    const value = ownValue(seen, { kind, key });
+    if (value === undefined || !refs.some((ref) => ref.kind === kind && ref.key === key)) continue;
+    kept[kind === 'label' ? 'labels' : 'annotations'][key] = value;
+    if (kind === 'label') labels.add(key);
+  }
+  for (const list of LISTING_ANNOTATIONS) {
+    const named = listedOn(seen, list).intersection(labels);
+    if (named.size === 0) continue;
+    const others = parseManagedLabels(kept.annotations[list]) ?? [];
+    kept.annotations[list] = formatManagedLabels([...others, ...named]);
+  }
+  return kept;
+}
+
+/** Whether a set would change nothing on the Node. */
+export function isAsSeen(set: NodeSet, seen: SeenNode): boolean {
+  const isSo = ({ kind, key }: KeyRef) => (kind === 'label' ? seen.owned.labels : seen.owned.annotations).has(key);
+  const isKept = (ref: KeyRef) => isSo(ref) && valueIn(seen, ref) === valueIn(set, ref);
+  return releasedKeys(set, seen).length === 0 && keysOfSet(set).every(isKept);
 }
 
 function ownValue(seen: SeenNode | undefined, ref: KeyRef): string | undefined {

@@ -10,7 +10,7 @@ import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { set, withdrawal } from './reconciler.test-fixtures.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
-import { SetAside } from './set-aside.ts';
+import { type SeenNode, SetAside } from './set-aside.ts';
 import type { Priority } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
@@ -38,11 +38,14 @@ function started(
   parts: Partial<NodePlan>,
   {
     reply,
+    seen,
     dryRun = false,
     priority = 'normal',
     isLagging = false,
   }: {
-    reply?: (kind: Kind, count: number) => WriteOutcome | undefined;
+    reply?: (kind: Kind, count: number, change: unknown) => WriteOutcome | undefined;
+    /** The Node as the watch shows it. */
+    seen?: SeenNode;
     dryRun?: boolean;
     priority?: Priority;
     isLagging?: boolean;
@@ -50,17 +53,19 @@ function started(
 ) {
   const clock = new FakeClock();
   const written: Kind[] = [];
-  const foreign: (readonly SetAsideKey[])[] = [];
+  const told: (readonly SetAsideKey[])[] = [];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
-  const write = (kind: Kind) => async (): Promise<WriteOutcome> => {
-    written.push(kind);
-    const outcome = reply?.(kind, written.length);
-    if (outcome) return outcome;
-    if (plan && !isLagging)
-      plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
-    return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
-  };
+  const write =
+    (kind: Kind) =>
+    async (_node: unknown, change: unknown, { rehearsal = false } = {}): Promise<WriteOutcome> => {
+      written.push(kind);
+      const outcome = reply?.(kind, written.length, change);
+      if (outcome) return outcome;
+      if (plan && !isLagging && !rehearsal)
+        plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
+      return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
+    };
   const writer = {
     withdraw: write('withdraw'),
     taints: write('taints'),
@@ -78,10 +83,10 @@ function started(
   });
   const dependencies: TurnDependencies = {
     plan: () => plan,
-    observed: () => undefined,
+    observed: () => seen,
     onWritten: () => {},
     onContested: () => {},
-    onForeign: (_name, keys) => foreign.push(keys),
+    onSetAside: (_name, keys) => told.push(keys),
     writer,
     gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
@@ -97,7 +102,8 @@ function started(
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };
   };
-  return { turn: newTurn(), newTurn, replan, written, foreign, contested, setAside };
+  const { refusedWithdrawals } = dependencies;
+  return { turn: newTurn(), newTurn, replan, written, told, contested, setAside, refusedWithdrawals, clock };
 }
 
 describe('the order', () => {
@@ -161,21 +167,21 @@ describe('a refusal', () => {
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
     };
     const reply = (_kind: Kind, count: number) => (count === 1 ? conflict : undefined);
-    const { turn, foreign, setAside } = started({ conditions: CONDITIONS }, { reply });
+    const { turn, told, setAside } = started({ conditions: CONDITIONS }, { reply });
     await turn.run();
     const key = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'False', message: 'owned by npd' };
-    expect(foreign).toEqual([[key]]);
+    expect(told).toEqual([[key]]);
     expect(setAside.keysFor('n')).toMatchObject([key]);
   });
 
   test('for a label of somebody else sets it aside, and is tried again only where that changes anything', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
-    const { turn, written, setAside, foreign } = started({ set }, { reply: () => conflict });
+    const { turn, written, setAside, told } = started({ set }, { reply: () => conflict });
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED' } });
     expect(written).toEqual(['set', 'set']);
-    expect(setAside.keysFor('n')).toMatchObject([{ kind: 'label', key: 'a', wanted: '1', message: 'owned by x' }]);
-    // Labels are told of elsewhere.
-    expect(foreign).toEqual([]);
+    const key = { kind: 'label', key: 'a', wanted: '1', message: 'owned by x' };
+    expect(setAside.keysFor('n')).toMatchObject([key]);
+    expect(told).toMatchObject([[key]]);
   });
 
   test.each<[WriteOutcome, object]>([
@@ -212,6 +218,34 @@ describe('a refusal', () => {
     expect(written).toEqual(['set', 'set']);
   });
 
+  test('to let go of a key leaves the rest to be written, and is tried again after 30 s', async () => {
+    const seen: SeenNode = {
+      name: 'n',
+      uid: 'u',
+      labels: { stuck: '1', loose: '1' },
+      annotations: {},
+      owned: { labels: new Set(['stuck', 'loose']), annotations: new Set() },
+    };
+    const taken: unknown[] = [];
+    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
+      const { labels } = change as NodePlan['set'] & object;
+      if (!('stuck' in labels)) return { kind: 'denied', message: 'stuck stays' };
+      taken.push({ ...labels });
+      return undefined;
+    };
+    const { turn, newTurn, replan, refusedWithdrawals, clock, written } = started({ set }, { reply, seen });
+    await turn.run();
+    expect(taken.at(-1)).toEqual({ stuck: '1', ...set.labels });
+    expect(refusedWithdrawals.keysFor('n')).toEqual([{ kind: 'label', key: 'stuck', message: 'stuck stays' }]);
+    const before = written.length;
+    replan({ set: { ...set, labels: { loose: '1' }, annotations: {} } });
+    expect(await newTurn().run()).toEqual({ kind: 'holds' });
+    expect(written).toHaveLength(before);
+    await clock.advance(30_001);
+    await newTurn().run();
+    expect(written.length).toBeGreaterThan(before);
+  });
+
   test.each<['set' | 'withdraw', Partial<NodePlan>]>([
     ['set', { set: { ...set, labels: { a: '1', b: '2', c: '3' } } }],
     ['withdraw', { withdrawal: { labels: ['a', 'b', 'c'], annotations: [] } }],
@@ -242,9 +276,9 @@ describe('a refusal', () => {
 
 test('what was seen to be foreign is told of once, and costs no request', async () => {
   const key: SetAsideKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
-  const { turn, foreign, written } = started({ foreign: [key] });
+  const { turn, told, written } = started({ foreign: [key] });
   await turn.run();
-  expect([foreign, written]).toEqual([[[key]], []]);
+  expect([told, written]).toEqual([[[key]], []]);
 });
 
 test('a dry run writes nothing, and has nothing left to do', async () => {

@@ -16,16 +16,16 @@ import {
 import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
 import type { ContestedKey, ContestedKeys } from './contested-keys.ts';
-import { keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
+import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, releasedKeys, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
-import { type RefusedKeys, refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import { partOf, type RefusedKeys, refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
 import type { RefusedWithdrawals } from './refused-withdrawals.ts';
 import type { SeenNode, SetAside } from './set-aside.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
 import type { Priority } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
-import { releasedKeys, triedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+import { triedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
 
 export type TurnDependencies = {
   plan: (nodeName: string) => NodePlan | undefined;
@@ -33,7 +33,7 @@ export type TurnDependencies = {
   onWritten: (node: Node, plan: NodePlan) => void;
   onContested: (nodeName: string, keys: readonly ContestedKey[]) => void;
   /** Conditions are left to somebody else who owns them, as it says. */
-  onForeign: (nodeName: string, keys: readonly SetAsideKey[]) => void;
+  onSetAside: (nodeName: string, keys: readonly SetAsideKey[]) => void;
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
@@ -147,8 +147,18 @@ export class NodeTurn {
     // Annotations come last: they say which labels may go.
     const part = keys.slice(0, WITHDRAWAL_MAX);
     if (part.length > 0) return { write: 'withdraw', urgent: false, keys: withdrawalOf(part) };
-    if (set) return { write: 'set', urgent: false, set };
+    const allowed = set && this.#withoutRefused(node, set);
+    if (allowed) return { write: 'set', urgent: false, set: allowed };
     return change ? { write: 'taints', urgent: false, taints: change } : status;
+  }
+
+  /** The set without letting go of what may not be removed; `undefined` where nothing is left to write. */
+  #withoutRefused(node: NodeRef, set: NodeSet): NodeSet | undefined {
+    const refused = this.#deps.refusedWithdrawals.keysOf(node);
+    const seen = this.#deps.observed(this.#name);
+    if (refused.length === 0 || !seen) return set;
+    const kept = keepingIn(set, refused, seen);
+    return isAsSeen(kept, seen) ? undefined : kept;
   }
 
   #conditionStepOf({ node, conditions: change }: NodePlan): ConditionStep | undefined {
@@ -249,12 +259,11 @@ export class NodeTurn {
 
   /** Returns whether any of them is set aside only now. */
   #setAside(node: NodeRef, keys: readonly SetAsideKey[]): boolean {
-    const { setAside, onForeign, logger } = this.#deps;
+    const { setAside, onSetAside, logger } = this.#deps;
     const added = setAside.add(node, keys);
     if (added.length === 0) return false;
     logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
-    const conditions = added.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');
-    if (conditions.length > 0) onForeign(this.#name, conditions);
+    onSetAside(this.#name, added);
     return true;
   }
 
@@ -285,19 +294,28 @@ export class NodeTurn {
     const search = { ...this.#deps, mustYield: () => !attempt.urgent && this.#isUrgent() };
     if (attempt.write === 'set') {
       const found = await refusedInSet(plan.node, attempt.set, this.#deps.observed(this.#name), search);
-      const keys = found.offending.map(({ ref, message }) => ({ ...ref, cause, message }));
+      const isSet = ({ ref }: { ref: KeyRef }) => valueIn(attempt.set, ref) !== undefined;
+      const keys = found.offending.filter(isSet).map(({ ref, message }) => ({ ...ref, cause, message }));
+      this.#refusedRemovals(
+        plan.node,
+        found.offending.filter((each) => !isSet(each)),
+      );
       const end = keys.length > 0 ? this.#leaveOut(attempt, keys) : undefined;
       return end ?? this.#afterSearch(plan, found, this.#setOf(attempt.set, found.good));
     }
     const found = await refusedInWithdrawal(plan.node, attempt.keys, this.#priority, search);
-    const keys = found.offending.map(({ ref, message }) => ({ ...ref, message }));
-    this.#deps.refusedWithdrawals.add(plan.node, keys);
-    if (keys.length > 0) this.#deps.logger.warn({ node: this.#name, keys }, 'Was refused the removal of keys');
+    this.#refusedRemovals(plan.node, found.offending);
     return this.#afterSearch(plan, found, {
       write: 'withdraw',
       urgent: attempt.urgent,
       keys: withdrawalOf(found.good),
     });
+  }
+
+  #refusedRemovals(node: NodeRef, offending: RefusedKeys['offending']): void {
+    const keys = offending.map(({ ref, message }) => ({ ...ref, message }));
+    this.#deps.refusedWithdrawals.add(node, keys);
+    if (keys.length > 0) this.#deps.logger.warn({ node: this.#name, keys }, 'Was refused the removal of keys');
   }
 
   /** Names the rival of each key that is newly contested, by the Node as the rival left it. */
@@ -322,7 +340,7 @@ export class NodeTurn {
   }
 
   #setOf(set: NodeSet, refs: readonly KeyRef[]): SetStep {
-    return { write: 'set', urgent: false, set: restrictSet(set, refs, this.#deps.observed(this.#name)) };
+    return { write: 'set', urgent: false, set: partOf(set, refs, this.#deps.observed(this.#name)) };
   }
 
   /**

@@ -79,7 +79,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     onWritten: ({ metadata }) => written.push(metadata.name),
     writer: new NodeWriter(client),
     onContested: () => {},
-    onForeign: () => {},
+    onSetAside: () => {},
     setAside,
     contested: new ContestedKeys(clock),
     dryRun: false,

@@ -15,12 +15,12 @@ import { WriteGate } from './write-gate.ts';
  * - `plan`: what has to be written to a Node, from memory, without what is set aside; `undefined` when nothing has.
  * - `observed`: the Node as that memory has it.
  * - `onContested`: hears once of each key that does not stay as it is written.
- * - `onForeign`: hears once of each condition that is left to somebody else who owns it.
+ * - `onSetAside`: hears once of each key that is left out for now.
  * - `onWritten`: takes the Node as the API server answered a write, and the plan that it was made for, before the next `plan`.
  */
 export type ReconcilerOptions = Pick<
   TurnDependencies,
-  'plan' | 'observed' | 'onWritten' | 'onContested' | 'onForeign' | 'writer' | 'setAside' | 'contested' | 'dryRun'
+  'plan' | 'observed' | 'onWritten' | 'onContested' | 'onSetAside' | 'writer' | 'setAside' | 'contested' | 'dryRun'
 > & {
   fence: WriteFence;
   registry: Registry;

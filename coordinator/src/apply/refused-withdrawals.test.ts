@@ -18,6 +18,16 @@ test('a refused key is left out of a withdrawal, and the others stay in it', () 
   expect(left).toEqual({ labels: ['l'], annotations: ['k'] });
 });
 
+test('the list that says whose a refused label is stays with it', () => {
+  const { refused } = started();
+  const LIST = 'nodepool.banzaicloud.io/managed-labels';
+  expect(refused.without(node, { labels: ['k', 'l'], annotations: [LIST, 'x'] })).toEqual({
+    labels: ['l'],
+    annotations: ['x'],
+  });
+  expect(refused.without(node, { labels: ['l'], annotations: [LIST] })?.annotations).toEqual([LIST]);
+});
+
 test('nothing is left of a withdrawal of refused keys only', () => {
   const { refused } = started();
   expect(refused.without(node, { labels: ['k'], annotations: [] })).toBeUndefined();

@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { KeyRef, NodeWithdrawal } from '../decide/intent/plan.ts';
+import { LISTING_ANNOTATIONS } from '../setup/keys/own-keys.ts';
 
 /** A key that the API server refuses to remove, and what it said. */
 export type RefusedWithdrawal = KeyRef & { message: string };
@@ -34,14 +35,22 @@ export class RefusedWithdrawals {
     this.#nodes.set(name, memory);
   }
 
-  /** What is left of a withdrawal without the keys that are refused; `undefined` when that is nothing. */
+  /**
+   * What is left of a withdrawal without the keys that are refused; `undefined` when that is nothing. While a label may not
+   * go, the lists that say whose it is stay as well.
+   */
   without(node: { name: string; uid: string }, withdrawal: NodeWithdrawal | undefined): NodeWithdrawal | undefined {
     const refused = this.#current(node.name, node.uid)?.keys;
-    const left = {
-      labels: withdrawal?.labels.filter((key) => !refused?.has(`label:${key}`)) ?? [],
-      annotations: withdrawal?.annotations.filter((key) => !refused?.has(`annotation:${key}`)) ?? [],
-    };
+    const labels = withdrawal?.labels.filter((key) => !refused?.has(`label:${key}`)) ?? [];
+    const isWaiting = labels.length < (withdrawal?.labels.length ?? 0);
+    const isLeft = (key: string) => !refused?.has(`annotation:${key}`) && !(isWaiting && LISTING_ANNOTATIONS.has(key));
+    const left = { labels, annotations: withdrawal?.annotations.filter(isLeft) ?? [] };
     return left.labels.length + left.annotations.length > 0 ? left : undefined;
+  }
+
+  /** The keys of a Node that may not be removed. */
+  keysOf({ name, uid }: { name: string; uid: string }): readonly KeyRef[] {
+    return [...(this.#current(name, uid)?.keys.values() ?? [])];
   }
 
   /** For explain. */

@@ -2,7 +2,8 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../kube/objects.ts';
 import { ContestedKeys } from './contested-keys.ts';
-import { releasedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+import { releasedKeys } from './key-sets.ts';
+import { uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
 
 const metadata = { name: 'n', uid: 'u', resourceVersion: '2' };
 const seen = {

@@ -1,15 +1,7 @@
 /** What a write changed of a Node's keys, and whether its answer shows them so. */
 
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import {
-  type ConditionChange,
-  type KeyRef,
-  keyRefs,
-  type NodeRef,
-  type NodeSet,
-  type NodeWithdrawal,
-  type TaintChange,
-} from '../decide/intent/plan.ts';
+import type { ConditionChange, KeyRef, NodeRef, NodeSet, NodeWithdrawal, TaintChange } from '../decide/intent/plan.ts';
 import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
 import type { ContestRef, WrittenKey } from './contest.ts';
 import type { ContestedKeys } from './contested-keys.ts';
@@ -80,11 +72,6 @@ function writtenConditions(change: ConditionChange, after: readonly NodeConditio
   if (change.write === 'disown') return [];
   if (change.write === 'remove') return change.conditions.map(({ type }) => written(type, undefined));
   return change.news.map((type) => written(type, statusOf(change.conditions, type)));
-}
-
-/** What a set let go of. */
-export function releasedKeys(set: NodeSet, { owned }: SeenNode): KeyRef[] {
-  return keyRefs(owned.labels, owned.annotations).filter((ref) => valueIn(set, ref) === undefined);
 }
 
 /** The change without taints that must wait; `undefined` when nothing is left of it. */

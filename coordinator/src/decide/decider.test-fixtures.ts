@@ -56,10 +56,10 @@ export function stage(change: Partial<DeciderOptions> = {}) {
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);
   let version = 0;
-  /** `stranger`: somebody else set its label. */
-  const addNode = (name: string, { uid = `uid-${name}`, pool = '', stranger = false } = {}) => {
+  /** `stranger`: somebody else set its label. `more`: labels that somebody else set as well. */
+  const addNode = (name: string, { uid = `uid-${name}`, pool = '', stranger = false, more = {} } = {}) => {
     version += 1;
-    const labels = { [LABEL]: 'true', ...(pool ? { [POOL]: pool } : {}) };
+    const labels = { [LABEL]: 'true', ...(pool ? { [POOL]: pool } : {}), ...more };
     const fieldsV1 = { 'f:metadata': { 'f:labels': { [`f:${LABEL}`]: {} } } };
     const managedFields = [{ manager: stranger ? 'kubectl' : 'rollcall', operation: 'Apply' as const, fieldsV1 }];
     const metadata = { name, uid, resourceVersion: `${version}`, labels, managedFields };

@@ -105,3 +105,35 @@ test('an agent that has just started takes nothing from its node before it was t
   await pass(40, () => void fleet.accept({ ...said, sequence: ++sequence }, identity));
   expect(state()).toBe('not-ready');
 });
+
+test('a label that is left to somebody else is set aside without a write, and those who follow are told', async () => {
+  const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
+  const rules = () => ({
+    labels: new Set(['tier']),
+    questions: [],
+    evaluate: () => ({ implied, unknown: new Map() }),
+  });
+  const pending: (boolean | undefined)[] = [];
+  const followUps = {
+    look: (name: string) => pending.push(decider.outlook(name)?.isPending),
+    forget: () => {},
+    restart: () => {},
+  };
+  let remainingMs = 0;
+  const { decider, addNode, agentPod, servicePod, report, clock } = stage({
+    ...{ followUps, rules, fence: { remainingMs: () => remainingMs } },
+  });
+  agentPod({ uid: 'a' });
+  servicePod();
+  addNode('n');
+  report('a');
+  remainingMs = 10_000;
+  addNode('n', { more: { tier: 'mine' } });
+  expect(pending.at(-1)).toBe(true);
+  await clock.advance(0);
+  expect(decider.setAside.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
+  expect(pending.at(-1)).toBe(false);
+  addNode('n');
+  expect(decider.outlook('n')?.isPending).toBe(true);
+  expect(decider.setAside.counts.foreign).toBe(0);
+});

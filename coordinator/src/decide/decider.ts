@@ -21,7 +21,7 @@ import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { ChangeLog, changesBetween } from './intent/changes.ts';
 import { intentOf, type NodeIntent } from './intent/intent.ts';
-import type { NodePlan } from './intent/plan.ts';
+import type { NodePlan, SetAsideKey } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import { ruleOf } from './labelers/implied-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
@@ -127,10 +127,7 @@ export class Decider {
         const known = this.fleet.node(node);
         if (known) options.announcer.contested(known, keys);
       },
-      onForeign: (node, keys) => {
-        const known = this.fleet.node(node);
-        if (known) options.announcer.leftAlone(known, keys);
-      },
+      onSetAside: (node, keys) => this.#leftOut(node, keys),
       writer: new NodeWriter(client),
       setAside: this.setAside,
       contested: this.contested,
@@ -139,9 +136,11 @@ export class Decider {
 
   /** What has to be written to a node now; `undefined` when it is as it should be, or is not known. */
   plan(name: string): NodePlan | undefined {
-    if (!this.#options.mayDecide()) return undefined;
-    const grounds = this.#groundsOf(name);
-    if (!grounds) return undefined;
+    const grounds = this.#options.mayDecide() ? this.#groundsOf(name) : undefined;
+    return grounds && this.#planBy(grounds);
+  }
+
+  #planBy(grounds: Grounds): NodePlan | undefined {
     const { node, judged } = grounds;
     const plan = this.setAside.consult(node, (ask) =>
       planNode(node, this.intent(judged), this.contested.asking(node, ask)),
@@ -153,6 +152,14 @@ export class Decider {
   /** A node as it is known now, with what that says of its services. */
   judged(name: string): JudgedNode | undefined {
     return this.#groundsOf(name)?.judged;
+  }
+
+  /** The same, and whether something has to be written to it. */
+  outlook(name: string): { judged: JudgedNode; isPending: boolean } | undefined {
+    const grounds = this.#groundsOf(name);
+    if (!grounds) return undefined;
+    const isPending = this.#options.mayDecide() && this.#planBy(grounds) !== undefined;
+    return { judged: grounds.judged, isPending };
   }
 
   #groundsOf(name: string): Grounds | undefined {
@@ -301,6 +308,14 @@ export class Decider {
     this.#gates.seen(record, node);
     this.tally.seen(name, judged.readiness);
     this.firstTaints.seen(this.#options.services(), judged);
+    this.#options.followUps.look(name);
+  }
+
+  /** No write tells of it. */
+  #leftOut(name: string, keys: readonly SetAsideKey[]): void {
+    const node = this.fleet.node(name);
+    const conditions = keys.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');
+    if (node && conditions.length > 0) this.#options.announcer.leftAlone(node, conditions);
     this.#options.followUps.look(name);
   }
 

@@ -44,7 +44,7 @@ describe('one agent', () => {
     expect(boots.content).not.toHaveProperty('version');
     expect(boots.content).not.toHaveProperty('servicesDigest');
     boots.admit({ ...full('a', 2), version: '1.2.3', servicesDigest: 's' }, OLD, 0);
-    expect(boots.content).toMatchObject({ version: '1.2.3', servicesDigest: 's', unread: [], answers: {} });
+    expect(boots.content).toMatchObject({ version: '1.2.3', servicesDigest: 's', unread: [], answers: {}, values: {} });
   });
 
   test('cannot go back: an old or repeated sequence is ignored', () => {

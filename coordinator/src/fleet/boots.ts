@@ -171,7 +171,8 @@ export class Boots {
     return boot.left && (this.#counts === boot || this.#counts === undefined);
   }
 
-  #shared({ services, devices, unread = [], facts, answers = {}, version, servicesDigest }: FullReport): ReportContent {
+  #shared(report: FullReport): ReportContent {
+    const { services, devices, unread = [], facts, answers = {}, values = {}, version, servicesDigest } = report;
     const before = this.content;
     return {
       services: kept(before?.services, services),
@@ -182,6 +183,7 @@ export class Boots {
       unread: kept(before?.unread, unread),
       facts: kept(before?.facts, facts),
       answers: kept(before?.answers, answers),
+      values: kept(before?.values, values),
       ...(version === undefined ? {} : { version }),
       ...(servicesDigest === undefined ? {} : { servicesDigest }),
     };

@@ -4,6 +4,7 @@ import type { Node } from '../kube/objects.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { poolOf } from '../setup/pools.ts';
 import type { Service } from '../setup/services.ts';
+import { Asked } from './asked.ts';
 import { Attention } from './attention.ts';
 import type { Admission, ReportIdentity } from './boots.ts';
 import { CsiNodes } from './csi-nodes.ts';
@@ -20,7 +21,6 @@ import type { ObservedWorkspace } from './observed-workspace.ts';
 import { Orders } from './orders.ts';
 import { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
-import { ResourceSlices } from './resource-slices.ts';
 import { saysReady } from './says-ready.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
@@ -63,7 +63,7 @@ export class Fleet {
   readonly #nodes: NodeStore;
   readonly servicePods: PodsByNamespace<ObservedPod>;
   readonly csiNodes: CsiNodes;
-  readonly resourceSlices: ResourceSlices;
+  readonly asked: Asked;
   readonly #attention = new Attention();
   readonly #orders = new Orders();
   readonly #agentPods: NodeIndex<ObservedPod>;
@@ -87,7 +87,7 @@ export class Fleet {
       onKnown: options.onPodsKnown ?? (() => this.markAll()),
     });
     this.csiNodes = new CsiNodes((node) => options.onDirty(node, true));
-    this.resourceSlices = new ResourceSlices(
+    this.asked = new Asked(
       (node) => options.onDirty(node, false),
       () => this.markAll(),
     );
@@ -258,7 +258,7 @@ export class Fleet {
       allocatable: node.allocatable,
       machine: record.machine?.machine,
       inventory: inventoryOf(
-        { shown: record.machine, allocatable: node.allocatable, dra: this.resourceSlices.on(name) },
+        { shown: record.machine, allocatable: node.allocatable, ...this.asked.on(name) },
         this.#options.clock.monotonic(),
       ),
       pool: this.#poolOf(name),

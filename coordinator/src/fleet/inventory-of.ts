@@ -1,18 +1,21 @@
 import { heldDrivers, shownTally } from '../inventory/device-memory.ts';
-import type { DraDevices, Inventory } from '../inventory/inventory.ts';
+import type { Inventory } from '../inventory/inventory.ts';
+import type { AskedOn } from './asked.ts';
 import type { ShownMachine } from './machines.ts';
+import { mergedFeatures } from './node-features.ts';
 import type { ObservedNode } from './observed-node.ts';
+import { draDevices } from './resource-slices.ts';
 
-export type InventorySources = {
+export type InventorySources = AskedOn & {
   shown: ShownMachine | undefined;
   allocatable: ObservedNode['allocatable'];
-  dra: ReadonlyMap<string, DraDevices> | undefined;
 };
 
 const NONE: ReadonlyMap<string, readonly string[]> = new Map();
 
 /** What a node has, of all that tells of it. `nowMs` is monotonic. */
-export function inventoryOf({ shown, allocatable, dra }: InventorySources, nowMs: number): Inventory {
+export function inventoryOf(sources: InventorySources, nowMs: number): Inventory {
+  const { shown, allocatable, slices, nodeFeatures } = sources;
   const { devices, machine } = shown ?? {};
   return {
     devices: devices && shownTally(devices, nowMs),
@@ -21,7 +24,9 @@ export function inventoryOf({ shown, allocatable, dra }: InventorySources, nowMs
     unread: machine?.unread ?? [],
     facts: machine?.facts ?? {},
     answers: machine?.answers ?? {},
+    values: machine?.values ?? {},
     allocatable,
-    dra,
+    dra: slices && draDevices(slices),
+    nfd: nodeFeatures && mergedFeatures(nodeFeatures),
   };
 }

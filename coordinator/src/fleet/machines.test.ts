@@ -38,6 +38,26 @@ test('one that keeps changing is taken over once a second, as it is then', () =>
   expect(machines.tick(61_000)).toEqual([]);
 });
 
+test('another answer, or another value of one, is a change', () => {
+  const machines = new Machines();
+  const n = nodeRecord();
+  const facts = { cpu: 'x' };
+  const answers = { 'nfd:local.feature.x': true };
+  const answered = (value: string) => ({
+    devices: NO_DEVICES,
+    facts,
+    answers,
+    values: { 'nfd:local.feature.x': value },
+  });
+  const first = answered('1');
+  expect([first, first, answered('2')].map((each) => machines.take(n, each, 0))).toEqual([true, false, true]);
+  const nothing = { slices: undefined, nodeFeatures: undefined };
+  expect(inventoryOf({ shown: n.machine, allocatable: undefined, ...nothing }, 0)).toMatchObject({
+    ...{ answers, values: { 'nfd:local.feature.x': '2' } },
+    ...{ nfd: undefined, dra: undefined },
+  });
+});
+
 test('what is again as it was needs nothing', () => {
   const machines = new Machines();
   const n = nodeRecord();
@@ -68,7 +88,8 @@ test('a driver that comes and goes is held back, and the node is looked at again
     take('', time * 10_000);
     take('nvidia', time * 10_000 + 2000);
   }
-  const shown = (nowMs: number) => inventoryOf({ shown: n.machine, allocatable: undefined, dra: undefined }, nowMs);
+  const shown = (nowMs: number) =>
+    inventoryOf({ shown: n.machine, allocatable: undefined, slices: undefined, nodeFeatures: undefined }, nowMs);
   expect([...shown(43_000).heldDrivers]).toEqual(['nvidia-gpu']);
   expect(machines.tick(49_999)).toEqual([]);
   expect(machines.tick(50_000)).toEqual(['n']);

@@ -3,7 +3,7 @@ import { type DeviceMemory, heldDrivers, remember } from '../inventory/device-me
 import type { NodeRecord } from './node-record.ts';
 
 /** What an agent says of the machine itself. */
-export type Machine = Pick<ReportContent, 'devices' | 'unread' | 'facts' | 'answers'>;
+export type Machine = Pick<ReportContent, 'devices' | 'unread' | 'facts' | 'answers' | 'values'>;
 
 export type ShownMachine = {
   machine: Machine;
@@ -27,8 +27,9 @@ export class Machines {
   readonly #held = new Map<NodeRecord, number>();
 
   /** Takes what was reported. Whether that is what counts now, and is other than before, made of other objects. */
-  take(record: NodeRecord, { devices, unread, facts, answers }: Machine, nowMs: number): boolean {
-    const machine = { devices, ...(unread ? { unread } : {}), facts, ...(answers ? { answers } : {}) };
+  take(record: NodeRecord, { devices, unread, facts, answers, values }: Machine, nowMs: number): boolean {
+    const asked = { ...(answers ? { answers } : {}), ...(values ? { values } : {}) };
+    const machine = { devices, ...(unread ? { unread } : {}), facts, ...asked };
     const shown = record.machine;
     if (shown && isSame(shown.machine, machine)) {
       this.#waiting.delete(record);
@@ -77,5 +78,6 @@ export class Machines {
 }
 
 function isSame(a: Machine, b: Machine): boolean {
-  return a.devices === b.devices && a.unread === b.unread && a.facts === b.facts && a.answers === b.answers;
+  const isAnswered = a.answers === b.answers && a.values === b.values;
+  return a.devices === b.devices && a.unread === b.unread && a.facts === b.facts && isAnswered;
 }

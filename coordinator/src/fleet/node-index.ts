@@ -8,11 +8,19 @@ export class NodeIndex<T extends Placed> {
   readonly #byName = new Map<string, T>();
   /** Lists are not changed but replaced: one that is the very same holds the same objects. */
   readonly #byNode = new Map<string, readonly T[]>();
+  readonly #isSame: (a: T, b: T) => boolean;
   readonly #onChange: (previous: T | undefined, next: T | undefined) => void;
 
-  /** `onChange` is called for an object that came, went, or differs in what is kept of it. */
-  constructor(onChange: (previous: T | undefined, next: T | undefined) => void) {
+  /**
+   * `onChange` is called for an object that came, went, or differs in what is kept of it: in any of its fields, unless
+   * `isSame` says otherwise.
+   */
+  constructor(
+    onChange: (previous: T | undefined, next: T | undefined) => void,
+    isSame: (a: T, b: T) => boolean = hasSameFields,
+  ) {
     this.#onChange = onChange;
+    this.#isSame = isSame;
   }
 
   /** The very same list as before where nothing changed on the node. */
@@ -41,7 +49,7 @@ export class NodeIndex<T extends Placed> {
 
   upsert(object: T): void {
     const found = this.#byName.get(keyOf(object));
-    if (found && isSame(found, object)) return;
+    if (found && this.#isSame(found, object)) return;
     if (found) this.#unlink(found);
     const next = object.node === '' ? undefined : object;
     if (next) this.#link(next);
@@ -72,6 +80,6 @@ function keyOf({ namespace, name }: Pick<Placed, 'namespace' | 'name'>): string 
   return `${namespace}/${name}`;
 }
 
-function isSame<T extends Placed>(a: T, b: T): boolean {
+function hasSameFields<T extends Placed>(a: T, b: T): boolean {
   return (Object.keys(a) as (keyof T)[]).every((key) => a[key] === b[key]);
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { observeResourceSlice, ResourceSlices } from './resource-slices.ts';
+import { AskedObjects } from './asked-objects.ts';
+import { draDevices, type ObservedResourceSlice, observeResourceSlice } from './resource-slices.ts';
 
 function slice(name: string, change: { node?: string; devices?: number; generation?: number; slices?: number } = {}) {
   const { node = 'n', devices = 1, generation = 1, slices = 1 } = change;
@@ -16,20 +17,9 @@ function slice(name: string, change: { node?: string; devices?: number; generati
 
 function start() {
   const onChange = vi.fn();
-  const onKnown = vi.fn();
-  const slices = new ResourceSlices(onChange, onKnown);
-  return { slices, onChange, onKnown, on: (node: string) => slices.on(node)?.get('gpu.nvidia.com') };
+  const slices = new AskedObjects<ObservedResourceSlice>(onChange, () => {});
+  return { slices, onChange, on: (node: string) => draDevices(slices.on(node) ?? []).get('gpu.nvidia.com') };
 }
-
-test('nothing is known of them until they were listed, and after nobody asks any more', () => {
-  const { slices, onKnown } = start();
-  expect(slices.on('n')).toBeUndefined();
-  slices.replace([]);
-  expect(slices.on('n')?.size).toBe(0);
-  slices.forget();
-  expect(slices.on('n')).toBeUndefined();
-  expect(onKnown).toHaveBeenCalledTimes(2);
-});
 
 test('the devices of a node are counted by driver, in all slices of its pool', () => {
   const { slices, on, onChange } = start();
@@ -40,7 +30,7 @@ test('the devices of a node are counted by driver, in all slices of its pool', (
   onChange.mockClear();
   slices.upsert(slice('b', { devices: 4, slices: 2 }));
   expect(onChange).not.toHaveBeenCalled();
-  slices.remove({ name: 'b' });
+  slices.remove(slice('b'));
   expect(onChange.mock.calls).toEqual([['n']]);
 });
 

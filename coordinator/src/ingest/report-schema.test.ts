@@ -93,6 +93,8 @@ describe('parseReport', () => {
         attributes: textMap(REPORT_LIMITS.deviceAttributes),
       })),
       facts: textMap(REPORT_LIMITS.facts, REPORT_LIMITS.key),
+      answers: Object.fromEntries(manyOf(REPORT_LIMITS.answers, (index) => [`module:${index}`, true])),
+      values: textMap(REPORT_LIMITS.answers, REPORT_LIMITS.key),
     };
     expect(parseReport(body)).toEqual({ report: body });
   });
@@ -121,6 +123,8 @@ describe('parseReport', () => {
     ['devices[0].attributes.vendor', { ...full, devices: [{ bus: 'usb', attributes: { vendor: 7 } }] }],
     ['facts', { ...full, facts: textMap(65) }],
     ['facts', { ...full, facts: [] }],
+    ['values', { ...full, values: textMap(65) }],
+    ['values.x', { ...full, values: { x: true } }],
     ['facts.cpu', { ...full, facts: { cpu: 'x'.repeat(REPORT_LIMITS.value + 1) } }],
     [`facts.${'k'.repeat(64)}`, { ...full, facts: { ['k'.repeat(129)]: 'v' } }],
     ['node', { ...header, node: undefined }],

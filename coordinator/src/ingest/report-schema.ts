@@ -114,6 +114,7 @@ const fullReport = z.object({
   unread: z.exactOptional(listOf(kind, REPORT_LIMITS.unread)),
   facts: z.exactOptional(textMap(REPORT_LIMITS.facts)),
   answers: z.exactOptional(answers),
+  values: z.exactOptional(textMap(REPORT_LIMITS.answers)),
   version: z.exactOptional(text(REPORT_LIMITS.key)),
   servicesDigest: z.exactOptional(text(REPORT_LIMITS.digest)),
 });

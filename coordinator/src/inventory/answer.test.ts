@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Answer, answer } from './answer.ts';
+import type { Features } from './feature-name.ts';
 import { gpus, inventory, seen } from './inventory.test-fixtures.ts';
 import type { Inventory } from './inventory.ts';
 import { parseTerm } from './parse-term.ts';
@@ -147,5 +148,53 @@ describe('resources and DRA devices', () => {
     expect(truth('dra:gpu.nvidia.com >= 8', dra(4, false))).toBe('unknown');
     expect(truth('dra:gpu.nvidia.com', { dra: new Map() })).toBe('no');
     expect(truth('dra:gpu.nvidia.com', { dra: undefined })).toBe('unknown');
+  });
+});
+
+describe('features of NFD', () => {
+  const nfd: Features = {
+    'cpu.model.family': '6',
+    'cpu.model.vendor_id': 'Intel',
+    'kernel.loadedmodule.dummy': true,
+    'kernel.loadedmodule.apex': null,
+    'pci.device': 2,
+    'kernel.version.full': '6.12.1-arch1',
+  };
+
+  test.each([
+    ['nfd:cpu.model.vendor_id', 'yes', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
+    ['nfd:cpu.model.vendor_id = Intel', 'yes', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
+    ['nfd:cpu.model.vendor_id in (AMD, Arm*)', 'no', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
+    ['nfd:cpu.model.family >= 6', 'yes', 'NFD of the node says that cpu.model.family is "6"'],
+    ['nfd:cpu.model.family > 6', 'no', 'NFD of the node says that cpu.model.family is "6"'],
+    ['nfd:kernel.version.full >= 6.8', 'yes', 'NFD of the node says that kernel.version.full is "6.12.1-arch1"'],
+    ['nfd:cpu.model.vendor_id > 1', 'no', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
+    ['nfd:kernel.loadedmodule.dummy', 'yes', 'NFD of the node has kernel.loadedmodule.dummy'],
+    ['nfd:kernel.loadedmodule.dummy = true', 'no', 'NFD of the node has kernel.loadedmodule.dummy'],
+    ['nfd:kernel.loadedmodule.apex', 'no', 'NFD of the node has no kernel.loadedmodule.apex'],
+    ['nfd:pci.device', 'yes', 'NFD of the node has 2 of pci.device'],
+    ['nfd:pci.device >= 3', 'no', 'NFD of the node has 2 of pci.device'],
+    ['nfd:usb.device', 'unknown', 'no NodeFeature of the node lists usb.device'],
+    ['nfd:cpu.cpuid.AVX2', 'unknown', 'no NodeFeature of the node lists cpu.cpuid'],
+  ])('%s is so: %s', (text, expected, found) => {
+    expect(ask(text, { nfd })).toEqual({ truth: expected, found });
+  });
+
+  test('are unknown until the NodeFeatures were listed', () => {
+    const found = 'the NodeFeatures have not been listed yet';
+    expect(ask('nfd:cpu.model.family', { nfd: undefined })).toEqual({ truth: 'unknown', found });
+  });
+
+  test('from features.d are what an agent answers that reads it, else what NFD repeats', () => {
+    const [question, other] = ['nfd:local.feature.slots', 'nfd:local.label.slots'];
+    const here = { answers: { [question]: true, [other]: false }, values: { [question]: '4' }, nfd: undefined };
+    const found = 'features.d of the node says that local.feature.slots is "4"';
+    expect(ask(`${question} = 4`, here)).toEqual({ truth: 'yes', found });
+    expect(truth(`${question} >= 5`, here)).toBe('no');
+    expect(ask(other, here)).toEqual({ truth: 'no', found: 'features.d of the node has no local.label.slots' });
+    const repeated = { 'local.feature.slots': '3', 'local.label.slots': '3' };
+    expect(truth(`${question} = 4`, { ...here, nfd: repeated })).toBe('yes');
+    expect(truth(other, { ...here, nfd: repeated })).toBe('no');
+    expect(truth(`${question} = 3`, { nfd: repeated })).toBe('yes');
   });
 });

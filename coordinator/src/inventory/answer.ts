@@ -1,4 +1,5 @@
 import { busesOfIdentity, identitiesIn } from '@rollcall/common/accelerators.ts';
+import { type FeatureValue, featureName } from './feature-name.ts';
 import { globMatches, isGlob } from './glob.ts';
 import type { Inventory } from './inventory.ts';
 import { quantityOf } from './quantity.ts';
@@ -25,6 +26,8 @@ export function answer(term: MachineTerm, inventory: Inventory): Answer {
       return dra(term, inventory);
     case 'fact':
       return fact(term, inventory);
+    case 'nfd':
+      return nfd(term, inventory);
     case 'module':
     case 'cpu': {
       const what =
@@ -130,6 +133,33 @@ function fact({ name, test }: { name: string; test?: Among | Order }, { facts, u
     return { truth: 'no', found: `the agent knows no ${name} of its machine` };
   }
   const found = `the agent says that ${name} is ${JSON.stringify(told)}`;
-  const is = test === undefined || (isOrder(test) ? compares(test, told) === true : isAmong(test, told));
-  return { truth: truthOf(is), found };
+  return { truth: truthOf(fulfils(test, told)), found };
+}
+
+function fulfils(test: Among | Order | undefined, text: string): boolean {
+  return test === undefined || (isOrder(test) ? compares(test, text) === true : isAmong(test, text));
+}
+
+type NfdTerm = Extract<MachineTerm, { kind: 'nfd' }>;
+
+/** An agent that reads `features.d` itself is nearer to it than the NodeFeature in which NFD repeats it. */
+function nfd(term: NfdTerm, { answers, values, nfd: features }: Inventory): Answer {
+  const question = questionOf(term) ?? '';
+  const isThere = own(answers, question);
+  if (isThere !== undefined) return ofFeature(term, 'features.d', isThere ? (own(values, question) ?? 'true') : null);
+  if (!features) return { truth: 'unknown', found: 'the NodeFeatures have not been listed yet' };
+  const value = own(features, term.name);
+  if (value !== undefined) return ofFeature(term, 'NFD', value);
+  return { truth: 'unknown', found: `no NodeFeature of the node lists ${featureName(term.name)?.feature}` };
+}
+
+function ofFeature({ name, test }: NfdTerm, source: 'NFD' | 'features.d', value: FeatureValue): Answer {
+  if (value === null) return { truth: 'no', found: `${source} of the node has no ${name}` };
+  if (value === true) return { truth: truthOf(test === undefined), found: `${source} of the node has ${name}` };
+  if (typeof value === 'string') {
+    const found = `${source} of the node says that ${name} is ${JSON.stringify(value)}`;
+    return { truth: truthOf(fulfils(test, value)), found };
+  }
+  const is = test !== undefined && isOrder(test) && comparesNumber(test, value);
+  return { truth: truthOf(is), found: `${source} of the node has ${value} of ${name}` };
 }

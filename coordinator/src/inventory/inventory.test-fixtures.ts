@@ -11,8 +11,10 @@ export function inventory(change: Partial<Inventory> = {}): Inventory {
     unread: [],
     facts: {},
     answers: {},
+    values: {},
     allocatable: {},
     dra: new Map(),
+    nfd: {},
     ...change,
   };
 }

@@ -1,4 +1,5 @@
 import type { Unread } from '@rollcall/common/report.ts';
+import type { Features } from './feature-name.ts';
 import type { DeviceTally } from './tally.ts';
 
 /** Devices that a driver for dynamic resource allocation offers on a node. */
@@ -22,8 +23,12 @@ export type Inventory = {
   facts: Readonly<Record<string, string>>;
   /** What the agent answers of what it was asked. */
   answers: Readonly<Record<string, boolean>>;
+  /** By question, of what is there and has a value. */
+  values: Readonly<Record<string, string>>;
   /** `undefined` where only metadata of Nodes is watched. */
   allocatable: Readonly<Record<string, string>> | undefined;
   /** By driver; `undefined` while the ResourceSlices are not known. */
   dra: ReadonlyMap<string, DraDevices> | undefined;
+  /** `undefined` while the NodeFeatures are not known. */
+  nfd: Features | undefined;
 };

@@ -1,5 +1,6 @@
 import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { featureName } from './feature-name.ts';
 import { canMatch } from './glob.ts';
 import { quantityOf } from './quantity.ts';
 import type { Among, DeviceTerm, Order, Term } from './term.ts';
@@ -19,7 +20,7 @@ const QUOTED_LENGTH_MAX = 80;
 const VALUES_MAX = 64;
 const SOME: Order = { op: '>', bound: [0] };
 const OPERATORS = ['=', '>', '>=', '<', '<='] as const;
-const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra'] as const;
+const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra', 'nfd'] as const;
 type Kind = (typeof KINDS)[number];
 
 /** Reads a term. Throws TermProblem. */
@@ -56,6 +57,12 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Term {
       if (!isLabelKey(name.text)) throw new TermProblem(name, `${quoted(name.text)} is not the name of a DRA driver`);
       return { kind, name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
     }
+    case 'nfd': {
+      const named = featureName(name.text);
+      if (!named) throw new TermProblem(name, `${quoted(name.text)} is not the name of a feature of NFD`);
+      if (named.element === undefined) return { kind, name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
+      return { kind, name: name.text, ...parseFactTest(tokens) };
+    }
     case 'count':
       return parseCount(name, tokens);
     case 'driver': {
@@ -67,8 +74,7 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Term {
       if (!/^[a-z][a-z0-9-]{0,62}$/.test(name.text)) {
         throw new TermProblem(name, `${quoted(name.text)} is not the name of a fact`);
       }
-      const test = parseAmong(tokens) ?? parseOrder(tokens, version);
-      return { kind, name: name.text, ...(test ? { test } : {}) };
+      return { kind, name: name.text, ...parseFactTest(tokens) };
     }
     case 'module':
     case 'cpu': {
@@ -79,6 +85,11 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Term {
       return { kind, name: name.text };
     }
   }
+}
+
+function parseFactTest(tokens: Tokens): { test?: Among | Order } {
+  const test = parseAmong(tokens) ?? parseOrder(tokens, version);
+  return test ? { test } : {};
 }
 
 function parseLabel(first: Token, tokens: Tokens): Term {

@@ -12,6 +12,7 @@ export type Term =
   | { kind: 'count'; name: string; test: Order }
   | { kind: 'dra'; name: string; test: Order }
   | { kind: 'driver'; name: string; test?: Among }
+  | { kind: 'nfd'; name: string; test?: Among | Order }
   | { kind: 'module' | 'cpu'; name: string };
 
 /** What the machine and its drivers say, labels apart. */
@@ -22,7 +23,13 @@ export type DeviceTerm = Extract<Term, { kind: 'count' | 'driver' }>;
 
 /** What an agent has to be asked to tell of it; nothing where it tells by itself. */
 export function questionOf(term: Term): string | undefined {
-  return term.kind === 'module' || term.kind === 'cpu' ? `${term.kind}:${term.name}` : undefined;
+  const isAsked = term.kind === 'module' || term.kind === 'cpu' || (term.kind === 'nfd' && isLocal(term.name));
+  return isAsked ? `${term.kind}:${term.name}` : undefined;
+}
+
+/** What NFD reads from `features.d`, which an agent may read as well. */
+function isLocal(name: string): boolean {
+  return /^local\.(label|feature)\../.test(name);
 }
 
 export function isOrder(test: Among | Order): test is Order {

@@ -93,6 +93,17 @@ export type ResourceSlice = KubeObject & {
   };
 };
 
+/** What NFD found on a node, or somebody else tells it of one (nfd.k8s-sigs.io/v1alpha1). */
+export type NodeFeature = KubeObject & {
+  spec?: {
+    features?: {
+      flags?: Record<string, { elements?: Record<string, unknown> }>;
+      attributes?: Record<string, { elements?: Record<string, string> }>;
+      instances?: Record<string, { elements?: unknown[] }>;
+    };
+  };
+};
+
 /** The Status object that the API server answers errors with. */
 export type KubeStatus = {
   kind?: 'Status';

@@ -1,23 +1,25 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { observeNodeFeature } from '../fleet/node-features.ts';
 import { observePod } from '../fleet/observed-pod.ts';
 import { observeWorkspace } from '../fleet/observed-workspace.ts';
 import { type ObservedWorkspacePod, observeWorkspacePod } from '../fleet/observed-workspace-pod.ts';
 import { observePoolLabelSet } from '../fleet/pool-label-sets.ts';
+import { observeResourceSlice } from '../fleet/resource-slices.ts';
 import type { Holds } from '../holds/holds.ts';
 import type { ObservedNodeHold } from '../holds/node-hold.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
-import type { NodePoolLabelSet, NodeService, Pod, Workspace } from '../kube/objects.ts';
+import type { NodeFeature, NodePoolLabelSet, NodeService, Pod, ResourceSlice, Workspace } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
 import { type ObservedNodeService, observeNodeService } from '../services/node-service.ts';
 import { formatSelector } from '../setup/label-selector.ts';
 import type { Placing } from '../setup/placing.ts';
 import type { Service } from '../setup/services.ts';
+import { AskedWatch } from './asked-watch.ts';
 import { HoldWatches } from './hold-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
-import { SliceWatch } from './slice-watch.ts';
 
 export type WatchOptions = {
   client: KubeClient;
@@ -55,8 +57,8 @@ export type WatchOptions = {
 export type Watches = {
   /** What `wholeNodes` says has changed. */
   relistNodes: () => void;
-  /** Whether a rule asks for ResourceSlices. */
-  wantSlices: (isWanted: boolean) => void;
+  /** What rules ask for: ResourceSlices, and by name what NodeFeatures say. */
+  want: (asked: { usesDra: boolean; nfdNames: readonly string[] }) => void;
   /** The services are others than before. */
   servicesChanged: () => void;
   /** The NodeHolds are others than before. */
@@ -76,6 +78,8 @@ export type Watches = {
 };
 
 const WORKSPACES_RELIST_MS = 300_000;
+/** Each has some hundred kilobytes, as NFD tells the whole configuration of the kernel. */
+const NODE_FEATURES_PAGE = 50;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
@@ -154,11 +158,27 @@ export function createWatches(options: WatchOptions): Watches {
   });
   const ofServices = new ServiceWatches({ ...shared, fleet, services });
   const ofHolds = new HoldWatches({ ...shared, holds });
-  const slices = new SliceWatch({ ...shared, fleet });
+  const slices = new AskedWatch({
+    ...shared,
+    path: '/apis/resource.k8s.io/v1/resourceslices',
+    collection: fleet.asked.slices,
+    observe: (raw) => observeResourceSlice(raw as ResourceSlice),
+  });
+  const nodeFeatures = new AskedWatch({
+    ...shared,
+    path: '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures',
+    absentIsEmpty: true,
+    pageSize: NODE_FEATURES_PAGE,
+    collection: fleet.asked.nodeFeatures,
+    observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
+  });
   const all = [...Object.values(reflectors), poolLabelSets, nodeServices, ...(workspaces ? [workspaces] : [])];
   return {
     relistNodes: () => nodes.relist(),
-    wantSlices: (isWanted) => slices.want(isWanted),
+    want: ({ usesDra, nfdNames }) => {
+      slices.want(usesDra ? [] : undefined);
+      nodeFeatures.want(nfdNames.length > 0 ? nfdNames : undefined);
+    },
     silentMs: () => Math.max(nodes.silentMs(), agentPods.silentMs()),
     servicesChanged: () => ofServices.update(),
     holdsChanged: () => ofHolds.update(),
@@ -167,6 +187,7 @@ export function createWatches(options: WatchOptions): Watches {
     run: async () => {
       ofServices.run();
       slices.run();
+      nodeFeatures.run();
       await Promise.all([...all, ofHolds].map((each) => each.run()));
     },
     current: () => [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()),

@@ -215,6 +215,8 @@ export type NodeServiceDocument = {
   /** What the evidence says, where a guard or its coming and going keeps the state from being that. */
   evidence?: { state: ServiceState; reason: string } | undefined;
   heldBack?: { until: string; falls: number } | undefined;
+  /** Whether it takes a Ready pod on the node, and a probe that succeeds. What else it takes is in its reason. */
+  asks: { pods: boolean; probe: boolean };
   pods: readonly { pod: string; ready: boolean; terminating: boolean }[];
   /** What the agent said last. */
   probe?: { ready: boolean; since: string; evidence: string } | undefined;

@@ -55,6 +55,12 @@ describe('contentDigest', () => {
       { ...content, devices: [device] },
       { ...content, devices: [{ ...device, attributes: { vendor: '18d1' } }] },
       { ...content, facts: {} },
+      { ...content, unread: ['pci' as const] },
+      { ...content, answers: { 'module:apex': true } },
+      { ...content, answers: { 'module:apex': false } },
+      { ...content, values: { x: '1' } },
+      { ...content, version: '1' },
+      { ...content, servicesDigest: 'd' },
     ].map(contentDigest);
     expect(new Set(digests).size).toBe(digests.length);
   });

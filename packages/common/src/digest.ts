@@ -11,8 +11,10 @@ export function canonicalJson(value: unknown): string {
 }
 
 /** SHA-256, in hex, of the canonical JSON of a report's content. */
-export function contentDigest({ services, devices, unread, facts, version, servicesDigest }: ReportContent): string {
-  return digestOf({ services, devices, unread, facts, version, servicesDigest });
+export function contentDigest(content: ReportContent): string {
+  const { services, devices, unread, facts, answers, values, version, servicesDigest } = content;
+  const all = { services, devices, unread, facts, answers, values, version, servicesDigest };
+  return digestOf(all satisfies Record<keyof ReportContent, unknown>);
 }
 
 /** SHA-256, in hex, of the canonical JSON of a value. */

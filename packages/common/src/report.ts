@@ -47,6 +47,8 @@ export type ReportContent = {
   facts: Record<string, string>;
   /** By question, for what the coordinator asked and the agent can tell. */
   answers?: Record<string, boolean>;
+  /** By question, where the answer is that it is there, and it has a value. */
+  values?: Record<string, string>;
   /** Of the agent. */
   version?: string;
   /**
@@ -102,7 +104,7 @@ export type ReportReply = {
   nextReportSeconds: number;
   /** The digest was not known: send the content. */
   full?: boolean;
-  /** What to answer in each report, instead of what was asked before: `module:NAME` and `cpu:FLAG`. */
+  /** What to answer in each report, instead of what was asked before: `module:NAME`, `cpu:FLAG`, `nfd:local.feature.KEY`. */
   questions?: string[];
   /** What the agent is to probe, instead of what it was told before. */
   services?: ServiceToProbe[];

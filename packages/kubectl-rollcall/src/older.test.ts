@@ -112,6 +112,14 @@ test.each([
   await expect(run(args)).rejects.toMatchObject({ message, cure: 'update rollcall: helm upgrade', exitCode: 3 });
 });
 
+test('check refuses the address of a console, which it does not ask', async () => {
+  await expect(run(['check'])).rejects.toMatchObject({
+    message: 'check reads the API server, and asks no console',
+    cure: expect.stringContaining('leave --console-url out'),
+    exitCode: 2,
+  });
+});
+
 test('something else that answers is told from a console', async () => {
   const other = createServer((_request, response) => response.end('<html>'));
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));

@@ -108,11 +108,16 @@ export function createProgram(options: ProgramOptions): Command {
 }
 
 function withCommonFlags(command: Command): Command {
+  const consoleUrl = new Option('--console-url <url>', 'URL of a console to ask without a port-forward').argParser(
+    urlOf,
+  );
+  // It asks no console, and says so.
+  if (command.name() === 'check') consoleUrl.hideHelp();
   return command
     .option('-n, --namespace <namespace>', 'namespace of rollcall', 'rollcall')
     .option('--context <name>', 'context of the kubeconfig')
     .option('--kubeconfig <file>', 'path of the kubeconfig (default: as kubectl finds it)')
-    .option('--console-url <url>', 'URL of a console to ask without a port-forward', urlOf)
+    .addOption(consoleUrl)
     .addOption(new Option('-o, --output <format>', 'output format').choices(['wide', 'json', 'yaml']));
 }
 

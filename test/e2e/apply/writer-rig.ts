@@ -104,7 +104,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     observed: (name) => store.get(name),
     onWritten: (node) => store.written(observe(node)),
     onContested: (_node, keys) => toldContested.push(...keys),
-    onForeign: () => {},
+    onSetAside: () => {},
     writer: new NodeWriter(client),
     setAside,
     contested,

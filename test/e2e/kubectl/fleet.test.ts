@@ -51,7 +51,9 @@ afterAll(async () => {
 });
 
 const admin = () => `--kubeconfig=${lab.cluster.controlPlane.kubeconfig}`;
-const asked = (args: readonly string[]) => [...args, admin(), `--console-url=${lab.coordinator.consoleUrl}`];
+/** `check` asks no console. */
+const asked = (args: readonly string[]) =>
+  args[0] === 'check' ? [...args, admin()] : [...args, admin(), `--console-url=${lab.coordinator.consoleUrl}`];
 
 type Command = { args: () => string[]; exitCode: number; says: RegExp; golden?: string };
 

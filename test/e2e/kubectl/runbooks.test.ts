@@ -128,10 +128,14 @@ test('every command that a runbook names runs as it stands', async () => {
 describe('what the runbook says is seen, of', () => {
   test('RollcallConflicts of a label that was there before, whose fix gives the label its value', async () => {
     const why = commandOf('RollcallConflicts', /rollcall why/);
+    const foreign = async () =>
+      (await rig.leader()).metric('rollcall_coordinator_set_aside_keys', { cause: 'foreign' });
+    expect(await foreign()).toBe(1);
     expect((await sh(why, { NODE: CONFLICTING })).out).toMatch(/tier .*not ours to change/);
     const fix = commandOf('RollcallConflicts', CHANGES);
     expect(await sh(fix, { NODE: CONFLICTING, KEY: 'tier' })).toMatchObject({ code: 0 });
     await rig.history.until(CONFLICTING, 'tier', 'gold');
+    await waitFor('the key to be ours', async () => (await foreign()) === 0);
   });
 
   test('RollcallPoolKeysRefused', async () => {

@@ -123,6 +123,7 @@ test.concurrent('a conflict shows on the page that explains the node', async () 
     onNode: 'mine',
     labeler: 'pool-labels',
     reason: 'is "mine" already, which is not ours to change',
+    setAside: { cause: 'foreign' },
   });
   const reason = 'the pool shown has it by NodePoolLabelSet rollcall/shown';
   expect(keys.find(({ key }) => key === 'free')).toMatchObject({ stance: 'want', onNode: '1', reason });

@@ -14,6 +14,7 @@ import { type Bench, type Measure, median, quantile } from '../../scale/result.t
 import { benchServices } from '../../scale/services.ts';
 import { benchSteady } from '../../scale/steady.ts';
 import { tableOf } from '../../scale/table.ts';
+import { benchWatched } from '../../scale/watched.ts';
 
 const OPTIONS = { nodes: 10, rounds: 1, idleSeconds: 1 };
 
@@ -35,6 +36,7 @@ describe('with ten nodes the bench', () => {
     ['cold', benchCold],
     ['burst', benchBurst],
     ['steady', benchSteady],
+    ['watched', benchWatched],
     ['ingest', benchIngest],
     ['services', benchServices],
   ])(

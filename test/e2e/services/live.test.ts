@@ -186,11 +186,13 @@ describe('a NodeService', () => {
     await api.delete(`${path}/${node.name}`);
     await soon('its end', async () => (await label('service.rollcall.dev/csi')) === undefined);
     await api.post(path, csiNode('0b5b5b5b-0000-4000-8000-000000000000'));
-    const reasonOf = async () => {
+    const explained = async () => {
       const { services } = await (await embedded.rig.leader()).explain(node.name);
-      return services.find(({ name }) => name === 'csi')?.reason;
+      return services.find(({ name }) => name === 'csi');
     };
-    await soon('the reason', async () => (await reasonOf()) === 'the CSINode is that of a Node that was there before');
+    const reason = 'the CSINode is that of a Node that was there before';
+    await soon('the reason', async () => (await explained())?.reason === reason);
+    expect((await explained())?.asks).toEqual({ pods: false, probe: false });
     expect(await label('service.rollcall.dev/csi')).toBeUndefined();
     await remove('csi');
   });

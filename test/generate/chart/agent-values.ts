@@ -34,6 +34,11 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     { type: 'array', items: { type: 'string', pattern: '^(/[^/,]+)+$' } },
     [],
   ),
+  featuresDir: leaf(
+    "Directory of the node with NFD's feature files, such as /etc/kubernetes/node-feature-discovery/features.d, from which agents answer the terms nfd:local.… of rules; empty: none. It is mounted read-only. Not allowed at the Pod Security level restricted.",
+    { type: 'string', pattern: '^((/[^/]+)+)?$' },
+    '',
+  ),
   hostNetwork: flag(
     "Use the node's network, so that agents see hot-plugged devices at once. Not allowed at the Pod Security level restricted.",
     false,

@@ -8,7 +8,10 @@ const OF_GITPOD = ['namespace', 'registryFacadePort', 'wsDaemonPort'];
 
 /** What the chart itself sets, as other objects depend on it. */
 export const SET_BY_CHART = {
-  agent: ['nodeName', 'hostIp', 'coordinatorCaFile', 'tokenFile', 'sysfsRoot', 'procfsRoot', 'probePaths', 'listen'],
+  agent: [
+    ...['nodeName', 'hostIp', 'coordinatorCaFile', 'tokenFile', 'sysfsRoot', 'procfsRoot', 'featuresDir', 'probePaths'],
+    'listen',
+  ],
   coordinator: [
     ...[
       'kubeconfig',

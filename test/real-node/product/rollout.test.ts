@@ -209,6 +209,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
         'nodeservices.rollcall.dev/status: patch',
         'csinodes.storage.k8s.io: list watch',
         'resourceslices.resource.k8s.io: list watch',
+        'nodefeatures.nfd.k8s-sigs.io: list watch',
         'events: create patch',
         'tokenreviews.authentication.k8s.io: create',
         `leases.coordination.k8s.io/rollcall-coordinator: ${own}`,

@@ -7,8 +7,9 @@ import { planDocument } from './node-document.ts';
 
 /** A node in a line. */
 export function nodeSummary(decider: Decider, name: string): NodeSummary | undefined {
-  const judged = decider.judged(name);
-  if (!judged) return undefined;
+  const outlook = decider.outlook(name);
+  if (!outlook) return undefined;
+  const { judged, isPending } = outlook;
   const { pool, freshness, agentVersion } = judged;
   const readiness = [...judged.readiness];
   return {
@@ -21,7 +22,7 @@ export function nodeSummary(decider: Decider, name: string): NodeSummary | undef
     heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
     contested: decider.contested.keysFor(name).map(({ key }) => key),
     setAside: decider.setAside.keysFor(name).map(({ key }) => key),
-    pending: decider.plan(name) !== undefined,
+    pending: isPending,
   };
 }
 

@@ -6,6 +6,12 @@ import { EventStream, type Reader } from './event-stream.ts';
 /** After the last reader has gone, events are still made for so long: it may only have lost the connection. */
 const LINGER_MS = 300_000;
 
+/**
+ * A node is looked at whenever it may be other than it was. What time alone changes is told no later than this; to find it
+ * out for all nodes means to plan each of them.
+ */
+const KNOWN_FOR_MS = 10_000;
+
 export type FleetNewsOptions = {
   clock: Clock;
   /** `undefined` for a node that is not there. */
@@ -13,12 +19,17 @@ export type FleetNewsOptions = {
   replica: () => ReplicaDocument;
 };
 
-/** Tells the readers of the stream what becomes of nodes, of guards and of leadership. While there are none it does nothing. */
+/**
+ * Tells the readers of the stream what becomes of nodes, of guards and of leadership. While there are none it does nothing.
+ * What it found of a node is also what a list of all nodes is made of.
+ */
 export class FleetNews {
   readonly #options: FleetNewsOptions;
   readonly #stream: EventStream;
   /** What was told of each node last. */
   readonly #told = new Map<string, string>();
+  /** Each node as it was found when it was last looked at. */
+  readonly #known = new Map<string, { summary: NodeSummary; atMs: number }>();
   #replica = '';
   #isOn = false;
   #idleSinceMs = 0;
@@ -43,10 +54,24 @@ export class FleetNews {
     return this.#stream.readers;
   }
 
+  /** A node in a line; `undefined` where it is not there. */
+  summary(name: string): NodeSummary | undefined {
+    const known = this.#known.get(name);
+    return known && this.#options.clock.monotonic() - known.atMs < KNOWN_FOR_MS ? known.summary : this.#find(name);
+  }
+
+  #find(name: string): NodeSummary | undefined {
+    const summary = this.#options.summary(name);
+    if (summary) this.#known.set(name, { summary, atMs: this.#options.clock.monotonic() });
+    else this.#known.delete(name);
+    return summary;
+  }
+
   /** The node may be other than it was, or gone. */
   look(name: string): void {
+    this.#known.delete(name);
     if (!this.#isOn) return;
-    const summary = this.#options.summary(name);
+    const summary = this.#find(name);
     const before = this.#told.get(name);
     if (!summary) {
       this.#told.delete(name);
@@ -77,6 +102,7 @@ export class FleetNews {
   /** Another term begins, or this replica leads no more. */
   restart(): void {
     this.#told.clear();
+    this.#known.clear();
     if (this.#isOn) this.#stream.restart();
     this.tick();
   }
@@ -93,6 +119,7 @@ export class FleetNews {
   #sleep(): void {
     this.#isOn = false;
     this.#told.clear();
+    this.#known.clear();
   }
 
   #greeting(): StreamEvent {

@@ -61,6 +61,7 @@ function serviceDocument(service: Service, { readiness, pods, services }: Judged
     reason: shown?.reason,
     evidence: shown?.evidence,
     heldBack: shown?.damping && { until: rfc3339(shown.damping.untilMs), falls: shown.damping.falls },
+    asks: { pods: service.pods !== undefined && service.pods.optional !== true, probe: service.probe !== undefined },
     pods: podsOf(service, pods).map(({ namespace, name: pod, ready, terminating }) => ({
       pod: `${namespace}/${pod}`,
       ready,

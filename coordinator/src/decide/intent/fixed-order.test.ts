@@ -6,7 +6,7 @@ import type { Labelers } from '../labelers/labeler.ts';
 import { poolLabelsLabeler } from '../labelers/pool-labels.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { intentOf } from './intent.ts';
-import { apply, observed } from './plan-node.test-fixtures.ts';
+import { apply, isToWrite, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
 const keys = registryOf({ poolLabels: ['agentpool'] });
@@ -32,7 +32,7 @@ function settle(before: ObservedNode, { rule, set }: World): ObservedNode {
     const seen = snapshot({ ...node, ownedLabels, ownedAnnotations, pool: 'gold', poolLabelSet });
     const judged = { ...seen, readiness: new Map(), ageMs: 0 };
     const plan = planNode(node, intentOf(labelers, judged), () => undefined);
-    if (!plan) return node;
+    if (!isToWrite(plan)) return node;
     node = apply(node, plan);
   }
   throw new Error('It does not settle');

@@ -13,11 +13,17 @@ export function shortenList(list: string, isKept: (key: string) => boolean): str
   return kept.length > 0 ? formatManagedLabels(kept) : undefined;
 }
 
-/** The keys that a Node has a list of, and has. */
+type Listing = { annotations: Readonly<Record<string, string>> };
+
+/** The keys that a Node has in a list. */
+export function listedOn({ annotations }: Listing, list: string): ReadonlySet<string> {
+  return parseManagedLabels(annotations[list]) ?? new Set();
+}
+
+/** Those of them that are there. */
 export function listedThere(
-  node: { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> },
+  node: Listing & { labels: Readonly<Record<string, string>> },
   list: string,
 ): ReadonlySet<string> {
-  const listed = parseManagedLabels(node.annotations[list]) ?? new Set<string>();
-  return new Set([...listed].filter((key) => node.labels[key] !== undefined));
+  return new Set([...listedOn(node, list)].filter((key) => node.labels[key] !== undefined));
 }

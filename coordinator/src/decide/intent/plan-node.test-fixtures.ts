@@ -21,6 +21,13 @@ export function claim(change: Partial<Claim & { labeler: string }> = {}): Claim 
   const base = { kind: 'label', key: 'k', value: 'true', stance: 'want', ownership: 'exclusive', reason: 'r' } as const;
   return { labeler: 'test', ...base, ...change };
 }
+
+/** Whether there is anything to write. What is somebody else's is only set aside. */
+export function isToWrite(plan: NodePlan | undefined): plan is NodePlan {
+  const { node: _node, foreign: _foreign, ...writes } = plan ?? {};
+  return Object.keys(writes).length > 0;
+}
+
 /** What the API server makes of a plan when nobody else applied the same keys. */
 export function apply(node: ObservedNode, { withdrawal, set, taints }: NodePlan): ObservedNode {
   const labels = applied({ values: node.labels, owned: node.owned.labels }, withdrawal?.labels, set?.labels);

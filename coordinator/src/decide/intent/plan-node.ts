@@ -1,7 +1,15 @@
 import { emptyRecord, type ObservedNode } from '../../fleet/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
-import { isList, listedThere, shortenList } from './lists.ts';
-import { type AskSetAside, type KeyRef, keyRefs, type NodePlan, type NodeSet, withdrawalOf } from './plan.ts';
+import { isList, listedOn, shortenList } from './lists.ts';
+import {
+  type AskSetAside,
+  type KeyRef,
+  keyRefs,
+  type NodePlan,
+  type NodeSet,
+  type SetAsideKey,
+  withdrawalOf,
+} from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
 import { withServiceKeys } from './plan-service-keys.ts';
 import { planTaints } from './plan-taints.ts';
@@ -13,7 +21,9 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
   const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSetAside));
   for (const entry of claimed) if (!isList(entry)) put(entry);
-  const entries = claimed.map((entry) => (isList(entry) ? shortened(entry, node, { intent, set }) : entry));
+  const entries = claimed.map((entry) =>
+    isList(entry) ? shortened(entry, node, { intent, set, askSetAside }) : entry,
+  );
   for (const entry of entries) if (isList(entry)) put(entry);
   set.force = entries.some((entry) => entry.ownership !== 'shared' && isOverwritten(entry, node, set));
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
@@ -27,7 +37,8 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
   const differs =
     keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) || owned.some(isReleased);
-  const { change: conditions, foreign } = planConditions(node, intent, askSetAside);
+  const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSetAside);
+  const foreign = [...foreignConditions, ...foreignKeys(claimed, askSetAside)];
   if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
@@ -42,23 +53,37 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
 
 /**
  * The list of what it may name: labels that the set has as they are wanted, and those that it named before and that are
- * there. A label that is left out for now does not become ours by being listed.
+ * there, or that a rival has changed: whose such a label is does not hang on which watch told first. A label that is
+ * left out for now does not become ours by being listed.
  */
 function shortened(
   entry: MetadataEntry,
   node: ObservedNode,
-  { intent, set }: { intent: NodeIntent; set: NodeSet },
+  { intent, set, askSetAside }: { intent: NodeIntent; set: NodeSet; askSetAside: AskSetAside },
 ): MetadataEntry {
   if (entry.stance !== 'want') return entry;
-  const before = listedThere(node, entry.key);
+  const before = listedOn(node, entry.key);
   const isOurs = (key: string) => {
-    if (before.has(key)) return true;
+    if (before.has(key) && node.labels[key] !== undefined) return true;
     const label = intent.get(entryKey({ kind: 'label', key }));
-    return label !== undefined && label.ownership !== 'shared' && set.labels[key] === label.value;
+    if (label === undefined || label.ownership === 'shared') return false;
+    if (set.labels[key] === label.value) return true;
+    return before.has(key) && isRivalled(askSetAside({ kind: 'label', key }, label.value));
   };
   const value = shortenList(entry.value, isOurs);
   if (value !== undefined) return { ...entry, value };
   return { ...entry, stance: 'withhold', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
+}
+
+function isRivalled(cause: ReturnType<AskSetAside>): boolean {
+  return cause === 'foreign' || cause === 'contested';
+}
+
+/** What is left to somebody else, and was not set aside for it yet. */
+function foreignKeys(entries: readonly MetadataEntry[], askSetAside: AskSetAside): SetAsideKey[] {
+  return entries
+    .filter((entry) => entry.isForeign && askSetAside(entry, entry.value) === undefined)
+    .map(({ kind, key, value, reason }) => ({ kind, key, cause: 'foreign', wanted: value, message: reason }));
 }
 
 type MetadataEntry = IntentEntry & KeyRef;
@@ -90,13 +115,19 @@ function isAboutService({ kind, sinceMs }: MetadataEntry): boolean {
  */
 function valueToSet(entry: MetadataEntry, node: ObservedNode, askSetAside: AskSetAside): string | undefined {
   if (entry.stance === 'withhold') return undefined;
-  if (entry.stance === 'hold') return asItIs(entry, node);
+  if (entry.stance === 'hold') return heldValue(entry, node, askSetAside);
   const cause = askSetAside(entry, entry.value);
   if (cause === undefined) return entry.value;
   if (cause !== 'foreign') return asItIs(entry, node);
   const observed = valuesOf(node, entry)[entry.key];
   const isTaken = entry.ownership !== 'shared' && observed !== undefined && observed !== entry.value;
   return isTaken ? entry.value : undefined;
+}
+
+/** What somebody else has taken meanwhile is theirs, although the watch still shows it as ours. */
+function heldValue(ref: KeyRef, node: ObservedNode, askSetAside: AskSetAside): string | undefined {
+  const value = asItIs(ref, node);
+  return value !== undefined && askSetAside(ref, value) === 'foreign' ? undefined : value;
 }
 
 /** What keeps the key as it is, if it is ours. */

@@ -35,6 +35,15 @@ describe('a key that is set aside', () => {
     expect(planNode(observed({ k: 'old' }, ['k']), mergeClaims([shared]), () => 'foreign')?.set?.labels).toEqual({});
   });
 
+  test('is let go of where it is held and somebody else has taken it, as the watch will show', () => {
+    const held = mergeClaims([claim({ stance: 'hold' }), claim({ key: 'other' })]);
+    const node = observed({ k: 'true' }, ['k']);
+    expect(planNode(node, held, () => undefined)?.set?.labels).toEqual({ k: 'true', other: 'true' });
+    const theirs: AskSetAside = ({ key }) => (key === 'k' ? 'foreign' : undefined);
+    expect(planNode(node, held, theirs)?.set?.labels).toEqual({ other: 'true' });
+    expect(planNode(node, held, denying('k'))?.set?.labels).toEqual({ k: 'true', other: 'true' });
+  });
+
   test('is left out of the list, also where the list with it is set aside', () => {
     const node = listed({ a: 'true' }, '["a"]');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
@@ -48,12 +57,33 @@ describe('a key that is set aside', () => {
     });
   });
 
+  test('stays in the list that named it where a rival deleted it, and not where it is refused', () => {
+    const node = listed({ a: 'true' }, '["a","b"]');
+    const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
+    const planned = (cause: ReturnType<AskSetAside>) =>
+      planNode(node, intent, ({ key }) => (key === 'b' ? cause : undefined));
+    expect(planned('foreign')).toBeUndefined();
+    expect(planned('contested')).toBeUndefined();
+    expect(planned('denied')?.set?.annotations).toEqual({ [LIST]: '["a"]' });
+  });
+
   test('that is the list leaves the one that is there', () => {
     const node = listed({ a: 'true' }, '["a"]');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
     const { set, withdrawal } = planNode(node, intent, denying(LIST)) ?? {};
     expect(set).toEqual({ labels: { a: 'true', b: 'true' }, annotations: { [LIST]: '["a"]' }, force: false });
     expect(withdrawal).toBeUndefined();
+  });
+
+  test('is set aside without a request where somebody else gave it another value', () => {
+    const node = observed({ k: 'mine' });
+    const left = claim({ stance: 'withhold', ownership: 'shared', reason: 'is theirs', isForeign: true });
+    const made = planNode(node, mergeClaims([left]), () => undefined);
+    const foreign = [{ kind: 'label', key: 'k', cause: 'foreign', wanted: 'true', message: 'is theirs' }];
+    expect(made).toEqual({ node: expect.anything(), foreign });
+    expect(planNode(node, mergeClaims([left]), () => 'foreign')).toBeUndefined();
+    // Another labeler wants it with more force.
+    expect(planNode(node, mergeClaims([left, claim()]), () => undefined)?.foreign).toBeUndefined();
   });
 
   test('is in no list where it is shared with others, set aside or not', () => {

@@ -85,7 +85,7 @@ export type NodePlan = {
   taints?: TaintChange;
   /** As well; before the set where it keeps pods away. */
   conditions?: ConditionChange;
-  /** Conditions that are not written as they are seen to be somebody else's, of which nobody was told yet. */
+  /** Keys that are not written as they are seen to be somebody else's, and that are not set aside yet. */
   foreign?: readonly SetAsideKey[];
 };
 

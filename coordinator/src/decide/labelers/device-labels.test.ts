@@ -14,7 +14,9 @@ const labeler = deviceLabelsLabeler({
 
 function stances(change: Partial<JudgedNode>): string[] {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  return labeler.claims(node).map(({ key, stance, ownership }) => `${stance} ${ownership} ${key}`);
+  return labeler
+    .claims(node)
+    .map(({ key, stance, ownership, isForeign }) => `${stance} ${ownership} ${key}${isForeign ? ' foreign' : ''}`);
 }
 
 const ours = { labels: { [KEY]: 'true' }, ownedLabels: new Set([KEY]) };
@@ -44,7 +46,7 @@ test('the label of an accelerator stays while any bus that it may be on cannot b
 });
 
 test('another value that somebody has set is left to them', () => {
-  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`withhold shared ${KEY}`]);
+  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`withhold shared ${KEY} foreign`]);
 });
 
 test('of far too many, those of known accelerators and the first others are set, and the rest is named', () => {

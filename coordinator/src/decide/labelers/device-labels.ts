@@ -2,6 +2,7 @@ import type { DeviceReport } from '@rollcall/common/report.ts';
 import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
 import { busesOf, type DeviceGrammar, type DeviceLabel, deviceLabels, tallyLabels } from './device-grammar.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import { theirLabel } from './their-label.ts';
 
 /** More than any machine has; what is made up by a hostile one must not fill the Node. */
 const LABELS_MAX = 128;
@@ -70,7 +71,7 @@ function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason 
   const there = labels[key];
   const label = { kind: 'label', key, value, ownership: 'shared' } as const;
   if (there === undefined || there === value || ownedLabels.has(key)) return { ...label, stance: 'want', reason };
-  return { ...label, stance: 'withhold', reason: `is ${JSON.stringify(there)} already, which is not ours to change` };
+  return theirLabel(key, value, there);
 }
 
 function farewell({ machine, inventory }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {

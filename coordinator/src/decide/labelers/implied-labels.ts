@@ -5,6 +5,7 @@ import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelsAfter } from './labels-after.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { ownNote } from './own-note.ts';
+import { theirLabel } from './their-label.ts';
 
 /** What the rules say, given the labels of a node and what else it has. */
 export type Rules = {
@@ -52,7 +53,7 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry): Consequenc
         const there = node.labels[key];
         const isFree = there === undefined || isOurs(key);
         if (isFree) keep.push(key);
-        claims.push(isFree ? wish(key, value, reason) : leave(key, value, there));
+        claims.push(isFree ? wish(key, value, reason) : theirLabel(key, value, there));
       }
       const left = known ?? [...unknown.keys()].filter((key) => node.ownedLabels.has(key) && !wishes.has(key));
       for (const key of left) {
@@ -88,11 +89,6 @@ function groundsOf(
 /** With force, as it may have been changed by hand; released rather than removed, as others may have applied it too. */
 function wish(key: string, value: string, reason: string): Claim {
   return { kind: 'label', key, value, stance: 'want', ownership: 'forced', reason };
-}
-
-function leave(key: string, value: string, there: string): Claim {
-  const reason = `is ${JSON.stringify(there)} already, which is not ours to change`;
-  return { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason };
 }
 
 function hold(key: string, reason: string, { labels }: JudgedNode): Claim {

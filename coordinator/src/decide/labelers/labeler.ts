@@ -22,6 +22,8 @@ export type Claim = {
   sinceMs?: number;
   /** What was configured, or no longer is, for the stance to be so, where it does not go by what the node is. */
   configuredBy?: string;
+  /** It would be wanted, had somebody else not given it another value. */
+  isForeign?: true;
 };
 
 /** What a condition says besides its status, as it becomes so. */

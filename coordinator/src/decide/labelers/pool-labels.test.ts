@@ -24,7 +24,7 @@ type Given = {
   implied?: string;
 };
 
-/** Claims as `key stance ownership value`. */
+/** Claims as `key stance ownership value`, with `foreign` where somebody else's value is left. */
 function claims({ labels = {}, list, wanted, owned = [], shared = [], known = true, implied }: Given): string[] {
   const annotations: Record<string, string> = {
     ...(list === undefined ? {} : { [LIST]: list }),
@@ -41,7 +41,9 @@ function claims({ labels = {}, list, wanted, owned = [], shared = [], known = tr
     sharedLabels: new Set(shared),
   });
   const node = { ...seen, readiness: new Map(), ageMs: 0 };
-  return labeler.claims(node).map(({ key, stance, ownership, value }) => `${key} ${stance} ${ownership} ${value}`);
+  return labeler.claims(node).map(({ key, stance, ownership, value, isForeign }) => {
+    return `${key} ${stance} ${ownership} ${value}${isForeign ? ' foreign' : ''}`;
+  });
 }
 
 const NO_LIST = `${LIST} withhold exclusive `;
@@ -61,7 +63,7 @@ describe('a label that the pool asks for', () => {
 
   test('is left alone where it has another value and is not listed', () => {
     expect(claims({ labels: { tier: 'theirs' }, wanted: { tier: 'gold' } })).toEqual([
-      'tier withhold shared gold',
+      'tier withhold shared gold foreign',
       NO_LIST,
     ]);
   });

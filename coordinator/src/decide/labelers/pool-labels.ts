@@ -4,6 +4,7 @@ import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
 import { serviceKeysOn } from './service-keys.ts';
+import { theirLabel } from './their-label.ts';
 
 /**
  * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whoever
@@ -40,10 +41,8 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         }
         if (there === value && node.ownedLabels.has(key))
           return { ...label, stance: 'want', ownership: 'shared', reason: source };
-        const reason =
-          there === value
-            ? 'is so already, because of somebody else'
-            : `is ${JSON.stringify(there)} already, which is not ours to change`;
+        if (there !== value) return theirLabel(key, value, there);
+        const reason = 'is so already, because of somebody else';
         return { ...label, stance: 'withhold', ownership: 'shared', reason };
       });
       const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));

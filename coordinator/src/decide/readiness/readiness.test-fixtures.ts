@@ -44,7 +44,10 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     allocatable: undefined,
     machine: undefined,
     inventory: inventoryOf(
-      { shown: change.machine && shown(change.machine), allocatable: change.allocatable, dra: undefined },
+      {
+        ...{ shown: change.machine && shown(change.machine), allocatable: change.allocatable },
+        ...{ slices: undefined, nodeFeatures: undefined },
+      },
       0,
     ),
     agentVersion: '',

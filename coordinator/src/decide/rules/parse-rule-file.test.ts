@@ -122,6 +122,12 @@ describe('a rule file', () => {
     ['fact:cpu-vendor in (Intel, AMD)', { kind: 'fact', name: 'cpu-vendor', test: { values: ['Intel', 'AMD'] } }],
     ['resource:nvidia.com/gpu >= 4', { kind: 'resource', name: 'nvidia.com/gpu', test: { op: '>=', bound: [4] } }],
     ['resource:memory > 64Gi', { kind: 'resource', name: 'memory', test: { op: '>', bound: [68_719_476_736] } }],
+    ['nfd:cpu.model.vendor_id = Intel', { kind: 'nfd', name: 'cpu.model.vendor_id', test: { values: ['Intel'] } }],
+    ['nfd:cpu.model.family >= 6.1', { kind: 'nfd', name: 'cpu.model.family', test: { op: '>=', bound: [6, 1] } }],
+    ['nfd: kernel.loadedmodule.dummy', { kind: 'nfd', name: 'kernel.loadedmodule.dummy' }],
+    ['nfd:local.feature.example.com/a.b', { kind: 'nfd', name: 'local.feature.example.com/a.b' }],
+    ['nfd:pci.device', { kind: 'nfd', name: 'pci.device', test: SOME }],
+    ['nfd:pci.device = 2', { kind: 'nfd', name: 'pci.device', test: { op: '=', bound: [2] } }],
     ['dra:gpu.nvidia.com >= 1', { kind: 'dra', name: 'gpu.nvidia.com', test: { op: '>=', bound: [1] } }],
   ])('may ask %s', (line, term) => {
     expect(termsOf(line)).toEqual([term]);
@@ -140,6 +146,12 @@ describe('a rule file', () => {
     ['count:edgetpu >= two', 18, '"two" is not a number that fits here'],
     ['count:edgetpu >= 1Gi', 18, '"1Gi" is not a number that fits here'],
     ['module:../etc', 8, '"../etc" is not the name of a kernel module'],
+    ['nfd:cpu', 5, '"cpu" is not the name of a feature of NFD'],
+    ['nfd:cpu.model.', 5, '"cpu.model." is not the name of a feature of NFD'],
+    ['nfd:cpu.model.*', 5, '"cpu.model.*" is not the name of a feature of NFD'],
+    ['a && nfd:', 10, '"" is not the name of a feature of NFD'],
+    ['nfd:pci.device >= two', 19, '"two" is not a number that fits here'],
+    ['nfd:cpu.model.id = a b', 22, '"b" is not "&&", "=>" or the end of the line'],
     ['a => b c', 8, '"c" is not "&&", "=>" or the end of the line'],
     ['a =>', 5, '"" is not a label value'],
     ['a => b*', 6, '"b*" is not a label value'],
@@ -184,6 +196,12 @@ describe('a rule file', () => {
     ]);
   });
 
+  test('may name features of NFD as long as a question may be', () => {
+    const name = (length: number) => `cpu.model.${'a'.repeat(length - 10)}`;
+    expect(termsOf(`nfd:${name(120)}`)).toEqual([{ kind: 'nfd', name: name(120) }]);
+    expect(parseRuleFile(`nfd:${name(121)}`).conditions).toEqual([]);
+  });
+
   test('of another kind does not fill the log', () => {
     const { problems } = parseRuleFile(`${'no label\n'.repeat(50)}${'x'.repeat(2000)}`);
     expect(problems).toHaveLength(21);
@@ -216,6 +234,7 @@ describe('a rule file', () => {
       '\r',
       'resource:',
       'count:edgetpu',
+      'nfd:',
       '&&',
       '!',
       '>',

@@ -108,9 +108,11 @@ type World = {
   module: boolean | undefined;
   kernel: string | undefined;
   dra: number | undefined;
+  nfd: number | undefined;
+  flag: boolean | undefined;
 };
 
-function inventoryIn({ gpus: drivers, isUnread, resource, module, kernel, dra }: World): Inventory {
+function inventoryIn({ gpus: drivers, isUnread, resource, module, kernel, dra, nfd, flag }: World): Inventory {
   return inventory({
     ...seen(...gpus(...drivers)),
     unread: [...(isUnread ? (['pci'] as const) : []), ...(kernel === undefined ? (['facts'] as const) : [])],
@@ -118,6 +120,10 @@ function inventoryIn({ gpus: drivers, isUnread, resource, module, kernel, dra }:
     answers: module === undefined ? {} : { 'module:m': module },
     facts: kernel === undefined ? {} : { kernel },
     dra: dra === undefined ? undefined : new Map([['d', { count: dra, isComplete: true }]]),
+    nfd: {
+      ...(nfd === undefined ? {} : { 'pci.device': nfd, 'cpu.model.id': `${nfd}` }),
+      ...(flag === undefined ? {} : { 'cpu.cpuid.X': flag || null }),
+    },
   });
 }
 
@@ -162,6 +168,9 @@ const machineTerms: fc.Arbitrary<Sample> = fc.oneof(
   ordered('count:gpu', ({ gpus: all }) => all.length),
   ordered('resource:r', ({ resource }) => Number(resource)),
   ordered('dra:d', ({ dra = 0 }) => dra),
+  ordered('nfd:pci.device', ({ nfd = 0 }) => nfd),
+  ordered('nfd:cpu.model.id', ({ nfd = 0 }) => nfd),
+  fc.constant<Sample>({ text: 'nfd:cpu.cpuid.X', isSo: ({ flag }) => flag === true }),
   fc.constant<Sample>({ text: 'module:m', isSo: ({ module }) => module === true }),
   fc.constant<Sample>({ text: 'fact:kernel >= 6.8', isSo: ({ kernel }) => kernel === '6.12.1' }),
   fc.constantFrom('nvidia', 'mixed').map(
@@ -211,6 +220,8 @@ const worlds: fc.Arbitrary<World> = fc.record({
   module: fc.option(fc.boolean(), { nil: undefined }),
   kernel: fc.option(fc.constantFrom('6.1.0', '6.12.1'), { nil: undefined }),
   dra: fc.option(numbers, { nil: undefined }),
+  nfd: fc.option(numbers, { nil: undefined }),
+  flag: fc.option(fc.boolean(), { nil: undefined }),
 });
 
 /** A world in which what was unknown of another is known. */
@@ -223,6 +234,8 @@ function completed(world: World, pick: World): World {
     module: world.module ?? pick.module ?? false,
     kernel: world.kernel ?? pick.kernel ?? '6.1.0',
     dra: world.dra ?? pick.dra ?? 0,
+    nfd: world.nfd ?? pick.nfd ?? 0,
+    flag: world.flag ?? pick.flag ?? false,
   };
 }
 

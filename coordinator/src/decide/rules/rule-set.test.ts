@@ -224,3 +224,25 @@ describe('the reason', () => {
     expect(forth.implied.get('x/a')?.reason).toContain('line 3');
   });
 });
+
+describe('what rules ask for', () => {
+  test('is known by name', () => {
+    const files = {
+      a: 'nfd:pci.device >= 2\nnfd:local.feature.x',
+      b: '!nfd:local.feature.x && nfd:cpu.model.id\ncpu:avx2',
+    };
+    const set = ruleSet(files);
+    expect(set.nfdNames).toEqual(['cpu.model.id', 'local.feature.x', 'pci.device']);
+    expect(set.questions).toEqual(['cpu:avx2', 'nfd:local.feature.x']);
+    expect(ruleSet({ a: 'x' }).nfdNames).toEqual([]);
+  });
+
+  test('of agents has an end', () => {
+    const lines = Array.from({ length: 65 }, (_, n) => `nfd:local.label.x${n + 10}`).join('\n');
+    const { questions, problems } = ruleSet({ a: lines });
+    expect(questions).toHaveLength(64);
+    const problem =
+      'asks for nfd:local.label.x74: no more than 64 modules, flags and features in all rules are answered';
+    expect(problems).toEqual([{ file: 'a', problem }]);
+  });
+});

@@ -34,6 +34,8 @@ export class RuleSet {
   readonly usesResources: boolean;
   /** Whether any line asks for what drivers offer in ResourceSlices. */
   readonly usesDra: boolean;
+  /** What lines ask of NFD, by name; sorted. */
+  readonly nfdNames: readonly string[];
   /** What agents have to be asked, as they do not tell it by themselves; sorted. */
   readonly questions: readonly string[];
   /** Rules that build on each other in a circle, and more questions than agents answer. */
@@ -49,6 +51,7 @@ export class RuleSet {
     this.#globs = [...new Set(terms.flatMap((term) => (term.kind === 'label' && isGlob(term.key) ? [term.key] : [])))];
     this.usesResources = terms.some(({ kind }) => kind === 'resource');
     this.usesDra = terms.some(({ kind }) => kind === 'dra');
+    this.nfdNames = [...new Set(terms.flatMap((term) => (term.kind === 'nfd' ? [term.name] : [])))].sort();
     const questions = [...new Set(terms.flatMap((term) => questionOf(term) ?? []))].sort();
     this.questions = questions.slice(0, QUESTIONS_MAX);
     const problems = [...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];
@@ -156,7 +159,7 @@ export class RuleSet {
   #unasked(questions: readonly string[]): RuleProblem[] {
     if (questions.length === 0) return [];
     const rule = this.rules.find((each) => termsOf(each).some((term) => questionOf(term) === questions[0]));
-    const problem = `asks for ${questions[0]}: no more than ${QUESTIONS_MAX} modules and flags in all rules are answered`;
+    const problem = `asks for ${questions[0]}: no more than ${QUESTIONS_MAX} modules, flags and features in all rules are answered`;
     return [{ file: rule?.file ?? '', problem }];
   }
 }

@@ -1,5 +1,5 @@
 import { describeError } from '@rollcall/common/coded-error.ts';
-import { type KubeClient, KubeStatusError } from '../../kube/client.ts';
+import { type KubeClient, KubeStatusError, mayBeGone } from '../../kube/client.ts';
 import type { KubeStatus, Pod } from '../../kube/objects.ts';
 
 /**
@@ -41,7 +41,7 @@ export async function evictPod(client: KubeClient, { metadata }: Pod, timeoutMs:
 function outcomeOf(error: unknown): EvictionOutcome {
   if (!(error instanceof KubeStatusError)) return { kind: 'failed', error, ofPod: false, retryAfterMs: 0 };
   const { status, details, retryAfterMs = 0 } = error;
-  if (status === 404 || status === 409) return { kind: 'gone' };
+  if (mayBeGone(error)) return { kind: 'gone' };
   const budget = budgetCause(details);
   if (status === 429 && budget) {
     return { kind: 'blocked', message: budget.message ?? describeError(error), retryAfterMs };

@@ -1,3 +1,9 @@
+import {
+  keyDocument,
+  nodeDocument,
+  nodeServiceDocument,
+  replicaDocument,
+} from '@rollcall/common/console.test-fixtures.ts';
 import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
 import { expect, test } from 'vitest';
 import { agreement, chainOf } from './chain.ts';
@@ -6,48 +12,24 @@ const NOW = '2026-01-01T00:01:00Z';
 const SINCE = '2026-01-01T00:00:00Z';
 const NOW_MS = Date.parse(NOW);
 
-const KEY: KeyDocument = {
-  kind: 'label',
-  key: 'k',
-  service: 's',
-  stance: 'want',
-  value: 'true',
-  onNode: 'true',
-  reason: 'r',
-  labeler: 'readiness',
-  ownership: 'exclusive',
-};
+const KEY = keyDocument({ key: 'k', service: 's' });
 
-const SERVICE: NodeServiceDocument = {
+const SERVICE = nodeServiceDocument({
   name: 's',
-  state: 'ready',
   since: SINCE,
   reason: 'all agree',
   pods: [{ pod: 'ns/p', ready: true, terminating: false }],
   probe: { ready: true, since: SINCE, evidence: 'tcp accepted' },
-};
+});
 
 function nodeWith(change: Partial<NodeDocument> = {}): NodeDocument {
-  return {
-    replica: {
-      name: 'c',
-      version: '1',
-      leading: true,
-      guards: [],
-      heldWithdrawals: [],
-      dryRun: false,
-      readinessGate: 'label',
-      staleAfterSeconds: 30,
-      now: NOW,
-    },
-    name: 'n',
-    uid: 'u',
+  return nodeDocument({
+    replica: replicaDocument({ now: NOW }),
     agent: { state: 'fresh', lastReportSecondsAgo: 2 },
     services: [SERVICE],
     keys: [KEY],
-    changes: [],
     ...change,
-  };
+  });
 }
 
 const steps = (service: Partial<NodeServiceDocument> = {}, node: Partial<NodeDocument> = {}) =>
@@ -70,12 +52,20 @@ test('a key that nobody looks at is no step', () => {
   expect(steps({}, { keys: [KEY, taint] })).toHaveLength(5);
 });
 
+test('what the service does not ask for is no step', () => {
+  const probed = { asks: { pods: false, probe: true }, pods: [] };
+  expect(steps(probed)[0]).toBe('Probe good: tcp accepted, 1 min ago.');
+  const neither = { asks: { pods: false, probe: false }, pods: [], probe: undefined, reason: 'the CSINode lists d' };
+  expect(steps(neither).map((step) => step.split(':')[0])).toEqual(['Agent good', 'Verdict good', 'Label good']);
+});
+
 test('each step shows what speaks against it', () => {
   expect(steps({ pods: [{ pod: 'ns/p', ready: true, terminating: true }] })[0]).toBe('Pod bad: ns/p is terminating.');
   expect(steps({ pods: [], probe: undefined }).slice(0, 2)).toEqual([
     'Pod bad: There is no pod of it on this node.',
     'Probe open: The agent has said nothing of it.',
   ]);
+  expect(steps({ pods: [] })[0]).toBe('Pod bad: There is no pod of it on this node.');
   expect(steps({}, { agent: { state: 'silent', lastReportSecondsAgo: 45 } })[2]).toBe(
     'Agent bad: The agent is silent, last report 45 s ago. It counts as silent after 30 s.',
   );
@@ -101,6 +91,10 @@ test.each<[Partial<KeyDocument>, string]>([
   [
     { onNode: 'x', setAside: { cause: 'foreign', message: 'kubectl owns it' } },
     'bad wanted as “true”, but on the Node as “x” (kubectl owns it).',
+  ],
+  [
+    { stance: 'withhold', onNode: 'x', setAside: { cause: 'foreign', message: 'is not ours' } },
+    'bad wanted as “true”, but on the Node as “x” (is not ours).',
   ],
 ])('what holds of a key: %o', (change, words) => {
   const { ok, text } = agreement({ ...KEY, ...change }, false);

@@ -27,10 +27,10 @@ export function stateOfDocument({ state, heldBack }: NodeServiceDocument): State
   return state === 'not-ready' && heldBack ? 'held-back' : (state ?? 'none');
 }
 
-function podSteps({ pods, probe }: NodeServiceDocument): Step[] {
-  // A service may have no pods at all. Where nothing else speaks for it, that there is none is the news.
-  if (pods.length === 0)
-    return probe ? [] : [{ title: 'Pod', verdict: 'bad', text: 'There is no pod of it on this node.' }];
+function podSteps({ asks, pods }: NodeServiceDocument): Step[] {
+  if (pods.length === 0 && asks.pods) {
+    return [{ title: 'Pod', verdict: 'bad', text: 'There is no pod of it on this node.' }];
+  }
   return pods.map(({ pod, ready, terminating }) => ({
     title: 'Pod',
     verdict: ready && !terminating ? 'good' : 'bad',
@@ -38,7 +38,8 @@ function podSteps({ pods, probe }: NodeServiceDocument): Step[] {
   }));
 }
 
-function probeSteps({ probe }: NodeServiceDocument, nowMs: number): Step[] {
+function probeSteps({ asks, probe }: NodeServiceDocument, nowMs: number): Step[] {
+  if (!probe && !asks.probe) return [];
   if (!probe) return [{ title: 'Probe', verdict: 'open', text: 'The agent has said nothing of it.' }];
   return [
     { title: 'Probe', verdict: probe.ready ? 'good' : 'bad', text: `${probe.evidence}, ${ago(probe.since, nowMs)}.` },
@@ -99,9 +100,11 @@ export function agreement(key: KeyDocument, dryRun: boolean): { ok: Verdict; tex
   const why = [rival, trouble].filter((each) => each !== undefined).join('; ');
   const because = why === '' ? '' : ` (${why})`;
   if (stance === 'hold') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
-  const wants = stance === 'want' ? `wanted as ${quoted(value)}` : 'is to be absent';
+  // What is left to somebody else would be wanted.
+  const isWanted = stance === 'want' || setAside !== undefined;
+  const wants = isWanted ? `wanted as ${quoted(value)}` : 'is to be absent';
   if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };
-  const agrees = stance === 'want' ? onNode === value : onNode === null;
+  const agrees = isWanted ? onNode === value : onNode === null;
   if (agrees) return { ok: 'good', text: `${wants}, and it is${because}.` };
   const pending = dryRun ? 'a dry run writes nothing' : 'to be written';
   return { ok: 'bad', text: `${wants}, but ${is} (${why === '' ? pending : why}).` };

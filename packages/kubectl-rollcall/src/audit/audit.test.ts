@@ -1,5 +1,6 @@
+import { replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import { expect, test } from 'vitest';
-import { ledger, replica, TERMINALS } from '../testing/documents.test-fixtures.ts';
+import { ledger, TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { auditText } from './audit-text.ts';
 
 test.each(Object.keys(TERMINALS))('the ledger, %s', async (width) => {
@@ -9,7 +10,7 @@ test.each(Object.keys(TERMINALS))('the ledger, %s', async (width) => {
 });
 
 test('nothing wrong at the moment is well, whatever was', () => {
-  const document = ledger({ replica: replica() });
+  const document = ledger({ replica: replicaDocument() });
   const keys = document.keys.map((key) => ({ ...key, nodesNow: 0 }));
   const { isTrue, text } = auditText({ ...document, keys, entries: [] }, { columns: undefined, colors: false }, false);
   expect(isTrue).toBe(true);

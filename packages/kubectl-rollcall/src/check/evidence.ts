@@ -92,7 +92,7 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     admission: read(async () =>
       (await kube.get<{ resources: { name: string }[] }>(ADMISSION)).resources.map(({ name }) => name),
     ),
-    nodes: list<NodeObject>('/api/v1/nodes'),
+    nodes: read(() => kube.list<NodeObject>('/api/v1/nodes', trimmedNode)),
     deployments: list<Workload>('/apis/apps/v1/deployments'),
     daemonSets: list<Workload>('/apis/apps/v1/daemonsets'),
     pods: list<PodObject>(`/api/v1/${inNamespace}/pods`),
@@ -132,6 +132,11 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     may: (right, user) => read(() => review(kube, right, user)),
     podsWith: (selector) => list<PodObject>(`/api/v1/pods?labelSelector=${encodeURIComponent(selector)}`),
   };
+}
+
+/** A Node is large, and there may be thousands. */
+function trimmedNode({ metadata: { name, labels = {} }, spec: { taints = [] } = {} }: NodeObject): NodeObject {
+  return { metadata: { name, labels }, spec: { taints } };
 }
 
 /** Pods of `agent` or `coordinator` that nobody deletes. */

@@ -11,8 +11,8 @@ export type Taint = { key: string; value?: string; effect: string };
 export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
 
 export type NodeObject = {
-  metadata: Metadata & { managedFields?: { manager?: string; fieldsV1?: object }[] };
-  spec?: { taints?: Taint[]; providerID?: string };
+  metadata: Metadata;
+  spec?: { taints?: Taint[] };
 };
 
 type PodSpec = {

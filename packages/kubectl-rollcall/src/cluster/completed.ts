@@ -38,11 +38,14 @@ export function completedNode({
     ...rest,
     replica: completedReplica(replica),
     agent: rest.agent ?? { state: 'absent' },
-    services: services.map((service) => ({ ...service, pods: service.pods ?? [] })),
+    services: services.map((service) => ({ ...service, asks: service.asks ?? ASKS, pods: service.pods ?? [] })),
     keys,
     changes,
   };
 }
+
+/** As nearly every service does. */
+const ASKS = { pods: true, probe: true };
 
 /** `GET /v1/audit` */
 export function completedAudit({ replica, keys = [], entries = [], ...rest }: AuditDocument): AuditDocument {

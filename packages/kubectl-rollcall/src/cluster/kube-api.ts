@@ -33,14 +33,14 @@ export class KubeApi {
     return this.#request<T>('POST', path, body);
   }
 
-  /** All of a list, in pages. */
-  async list<T>(path: string): Promise<T[]> {
+  /** All of a list, in pages. `trim`: what is kept of an object, where that is less. */
+  async list<T>(path: string, trim: (item: T) => T = (item) => item): Promise<T[]> {
     const items: T[] = [];
     let next = '';
     do {
       const more = `${path.includes('?') ? '&' : '?'}limit=500${next === '' ? '' : `&continue=${encodeURIComponent(next)}`}`;
       const page = await this.get<KubeList<T>>(`${path}${more}`);
-      for (const item of page.items) items.push(item);
+      for (const item of page.items) items.push(trim(item));
       next = page.metadata.continue ?? '';
     } while (next !== '');
     return items;

@@ -1,8 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { replica, TERMINALS } from '../testing/documents.test-fixtures.ts';
+import { TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { diffText } from './diff-text.ts';
 import { labelOf, readFiles } from './read-files.ts';
 
@@ -46,7 +47,7 @@ describe('files', () => {
 });
 
 const document = {
-  replica: replica(),
+  replica: replicaDocument(),
   looked: 50,
   problems: ['NodeService ebs would not be in force (KeyNotAllowed): no'],
   notes: [],

@@ -1,7 +1,8 @@
+import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import type { NodesDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
 import { completedNodes } from '../cluster/completed.ts';
-import { fleet, replica, summary, TERMINALS } from '../testing/documents.test-fixtures.ts';
+import { fleet, TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { widthOf } from '../text/width.ts';
 import { statusOf } from './status-of.ts';
 import { statusText } from './status-text.ts';
@@ -21,7 +22,7 @@ describe('status', () => {
   });
 
   test('of a dry run says what would be done, and is no failure', () => {
-    const found = statusOf({ replica: replica({ dryRun: true }), nodes: [summary({ pending: true })] });
+    const found = statusOf({ replica: replicaDocument({ dryRun: true }), nodes: [nodeSummary({ pending: true })] });
     expect(found).toMatchObject({ holds: true, answer: expect.stringContaining('dry run') });
     expect(found.findings).toMatchObject([
       { severity: 'warn', text: expect.stringContaining('1 node would be changed') },
@@ -29,12 +30,15 @@ describe('status', () => {
   });
 
   test('of a standby is no answer', () => {
-    const found = statusOf({ replica: replica({ leading: false, leader: 'the-other' }), nodes: [summary()] });
+    const found = statusOf({
+      replica: replicaDocument({ leading: false, leader: 'the-other' }),
+      nodes: [nodeSummary()],
+    });
     expect(found).toMatchObject({ holds: false, answer: expect.stringContaining('cannot be told') });
     expect(found.findings[0]?.text).toContain('the-other does');
   });
 
-  test.each<[string, Parameters<typeof summary>[0], boolean]>([
+  test.each<[string, Parameters<typeof nodeSummary>[0], boolean]>([
     ['a service that is not ready', { services: { a: 'not-ready' } }, true],
     ['a service that is held back', { services: { a: 'not-ready' }, heldBack: ['a'] }, true],
     ['a silent agent', { agent: 'silent' }, false],
@@ -44,14 +48,14 @@ describe('status', () => {
     ['a key that cannot be written', { setAside: ['k'] }, false],
     ['a write that is under way', { pending: true }, false],
   ])('%s', (_what, node, holds) => {
-    const found = statusOf({ replica: replica(), nodes: [summary(node), summary({ name: 'node-2' })] });
+    const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary(node), nodeSummary({ name: 'node-2' })] });
     expect(found.holds).toBe(holds);
     for (const { cure } of found.findings) expect(cure).not.toBe('');
   });
 
   test('reads what an older coordinator says', () => {
-    const { contested: _contested, setAside: _setAside, agentVersion: _version, ...node } = summary();
-    const { name: _name, version: _v, readinessGate: _gate, ...old } = replica();
+    const { contested: _contested, setAside: _setAside, agentVersion: _version, ...node } = nodeSummary();
+    const { name: _name, version: _v, readinessGate: _gate, ...old } = replicaDocument();
     const { heldWithdrawals: _held, ...oldest } = old;
     const found = statusOf(completedNodes({ replica: oldest, nodes: [node] } as unknown as NodesDocument));
     expect(found.holds).toBe(true);

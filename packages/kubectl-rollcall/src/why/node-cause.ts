@@ -119,7 +119,7 @@ function obstacleOf(key: KeyDocument, { replica }: NodeDocument): { because: str
   }
   if (setAside?.cause === 'foreign') {
     return {
-      because: `somebody else owns it: ${setAside.message}`,
+      because: key.stance === 'withhold' ? key.reason : `somebody else owns it: ${setAside.message}`,
       next: 'It is left alone until the other lets go of it.',
     };
   }

@@ -35,17 +35,17 @@ export function whyNodeText(
 }
 
 function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica }: NodeDocument): void {
-  const { pods, probe, state, since, reason, evidence } = service;
+  const { asks, pods, probe, state, since, reason, evidence } = service;
   const indent = 2;
   for (const { pod, ready, terminating } of pods) {
     const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
     page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
   }
-  if (pods.length === 0) page.field('pod', 'none of it is on the node', { indent });
+  if (pods.length === 0 && asks.pods) page.field('pod', 'none of it is on the node', { indent });
   if (probe) {
     const text = `${probe.ready ? 'succeeds' : 'fails'}, since ${ago(probe.since, replica.now)}: ${probe.evidence}`;
     page.field('probe', text, { indent, tone: probe.ready ? 'good' : 'bad' });
-  } else page.field('probe', 'the agent has said nothing of it', { indent });
+  } else if (asks.probe) page.field('probe', 'the agent has said nothing of it', { indent });
   const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
   const version = agent.version === undefined ? '' : `, version ${agent.version}`;
   page.field('report', `${agent.state}${heard}${version}`, {

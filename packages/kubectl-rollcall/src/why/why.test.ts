@@ -1,48 +1,59 @@
+import {
+  keyDocument,
+  nodeDocument,
+  nodeServiceDocument,
+  READY_LABEL,
+  replicaDocument,
+} from '@rollcall/common/console.test-fixtures.ts';
 import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
 import { failureText } from '../failure.ts';
-import { keyOf, nodePage, READY_LABEL, replica, service, TERMINALS } from '../testing/documents.test-fixtures.ts';
+import { TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { whyNodeText } from './node-text.ts';
 import type { NodeObject } from './owners.ts';
 import { whyPodText } from './pod-text.ts';
 import { unknownKey } from './unknown-key.ts';
 
 const REFUSED = 'tcp 10.0.0.7:8080 refused the connection twice (ECONNREFUSED)';
-const withheld = (reason: string) => keyOf({ stance: 'withhold', onNode: null, reason });
-const held = (reason: string) => keyOf({ stance: 'hold', reason });
+const withheld = (reason: string) => keyDocument({ stance: 'withhold', onNode: null, reason });
+const held = (reason: string) => keyDocument({ stance: 'hold', reason });
 const failing = { ready: false, since: '2026-03-01T11:57:00Z', evidence: REFUSED };
 
 /** Each with what has to be in its first two lines. */
 const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }>> = {
   'killed-service': {
-    page: nodePage({
-      services: [service({ state: 'not-ready', since: '2026-03-01T11:57:00Z', reason: REFUSED, probe: failing })],
+    page: nodeDocument({
+      services: [
+        nodeServiceDocument({ state: 'not-ready', since: '2026-03-01T11:57:00Z', reason: REFUSED, probe: failing }),
+      ],
       keys: [withheld(REFUSED)],
       changes: [{ at: '2026-03-01T11:57:00Z', kind: 'label', key: READY_LABEL, from: 'true', reason: REFUSED }],
     }),
     says: ['refused the connection twice', 'The probe has to succeed'],
   },
   'silent-agent': {
-    page: nodePage({
+    page: nodeDocument({
       agent: { state: 'silent', version: '0.1.0', lastReportSecondsAgo: 95 },
-      services: [service({ state: 'not-ready', reason: 'the agent has been silent for too long' })],
+      services: [nodeServiceDocument({ state: 'not-ready', reason: 'the agent has been silent for too long' })],
       keys: [withheld('the agent has been silent for too long')],
     }),
     says: ['silent for too long', 'has to be heard again'],
   },
   guard: {
-    page: nodePage({
-      replica: replica({ guards: ['fleet'] }),
+    page: nodeDocument({
+      replica: replicaDocument({ guards: ['fleet'] }),
       agent: { state: 'silent', guard: 'fleet', lastReportSecondsAgo: 95 },
-      services: [service({ state: 'unknown', reason: 'the agent is silent, and so are most others (guard: fleet)' })],
+      services: [
+        nodeServiceDocument({ state: 'unknown', reason: 'the agent is silent, and so are most others (guard: fleet)' }),
+      ],
       keys: [held('the agent is silent, and so are most others (guard: fleet)')],
     }),
     says: ['guard: fleet', 'look at the network first'],
   },
   'held-back': {
-    page: nodePage({
+    page: nodeDocument({
       services: [
-        service({
+        nodeServiceDocument({
           state: 'not-ready',
           reason: 'held back until 2026-03-01T12:00:40Z',
           evidence: { state: 'ready', reason: 'pod default/ws-daemon-abc is Ready' },
@@ -54,13 +65,15 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
     says: ['held back for 40s', '5 times in 5 minutes'],
   },
   contested: {
-    page: nodePage({ keys: [keyOf({ onNode: null, contested: { rival: 'node-labeler', nextTrySeconds: 8 } })] }),
+    page: nodeDocument({
+      keys: [keyDocument({ onNode: null, contested: { rival: 'node-labeler', nextTrySeconds: 8 } })],
+    }),
     says: ['node-labeler goes on changing it', 'remove the other writer'],
   },
   'foreign-owner': {
-    page: nodePage({
+    page: nodeDocument({
       keys: [
-        keyOf({
+        keyDocument({
           key: 'example.com/tier',
           service: undefined,
           value: 'gold',
@@ -72,23 +85,65 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
     }),
     says: ['somebody else owns it: kubectl-label', 'left alone'],
   },
+  'was-there-before': {
+    page: nodeDocument({
+      keys: [
+        keyDocument({
+          key: 'example.com/tier',
+          service: undefined,
+          stance: 'withhold',
+          ownership: 'shared',
+          value: 'gold',
+          onNode: 'silver',
+          labeler: 'pool-labels',
+          reason: 'is "silver" already, which is not ours to change',
+          setAside: { cause: 'foreign', message: 'is "silver" already, which is not ours to change' },
+        }),
+      ],
+    }),
+    says: ['is "silver" already, which is not ours to change', 'left alone'],
+  },
   'refused-by-policy': {
-    page: nodePage({
-      keys: [keyOf({ onNode: null, setAside: { cause: 'denied', message: "policy 'guard' says no" } })],
+    page: nodeDocument({
+      keys: [keyDocument({ onNode: null, setAside: { cause: 'denied', message: "policy 'guard' says no" } })],
     }),
     says: ["policy 'guard' says no", 'has to let the coordinator write'],
   },
   'no-pod': {
-    page: nodePage({
-      services: [service({ state: 'not-ready', reason: 'no pod of ws-daemon is on the node', pods: [] })],
+    page: nodeDocument({
+      services: [nodeServiceDocument({ state: 'not-ready', reason: 'no pod of ws-daemon is on the node', pods: [] })],
       keys: [withheld('no pod of ws-daemon is on the node')],
     }),
     says: ['no pod of ws-daemon', 'see its DaemonSet'],
   },
-  'terminating-pod': {
-    page: nodePage({
+  'no-csi-driver': {
+    page: nodeDocument({
       services: [
-        service({
+        nodeServiceDocument({
+          name: 'ebs',
+          state: 'not-ready',
+          reason: 'the CSINode does not list ebs.csi.aws.com',
+          asks: { pods: false, probe: false },
+          pods: [],
+          probe: undefined,
+        }),
+      ],
+      keys: [
+        keyDocument({
+          key: 'service.rollcall.dev/ebs',
+          service: 'ebs',
+          stance: 'withhold',
+          onNode: null,
+          reason: 'the CSINode does not list ebs.csi.aws.com',
+        }),
+      ],
+    }),
+    says: ['the CSINode does not list ebs.csi.aws.com', 'All evidence'],
+  },
+  'terminating-pod': {
+    page: nodeDocument({
+      services: [
+        nodeServiceDocument({
           state: 'not-ready',
           reason: 'pod default/ws-daemon-abc is terminating',
           pods: [{ pod: 'default/ws-daemon-abc', ready: true, terminating: true }],
@@ -99,10 +154,10 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
     says: ['is terminating', 'A new pod has to take its place'],
   },
   startup: {
-    page: nodePage({
+    page: nodeDocument({
       keys: [
-        keyOf(),
-        keyOf({
+        keyDocument(),
+        keyDocument({
           kind: 'taint',
           key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall',
           service: undefined,
@@ -117,14 +172,14 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
     says: ['waits at the startup gate', 'waits for example.com/tier'],
   },
   'dry-run': {
-    page: nodePage({ replica: replica({ dryRun: true }), keys: [keyOf({ onNode: null })] }),
+    page: nodeDocument({ replica: replicaDocument({ dryRun: true }), keys: [keyDocument({ onNode: null })] }),
     says: ['this is a dry run', 'Nothing is written until'],
   },
   'not-heard-yet': {
-    page: nodePage({
+    page: nodeDocument({
       agent: { state: 'unheard' },
       services: [
-        service({
+        nodeServiceDocument({
           state: 'unknown',
           reason: 'the agent has not been heard yet since this coordinator began to lead',
           probe: undefined,
@@ -148,7 +203,7 @@ const node: NodeObject = {
 
 describe('why', () => {
   test.each(Object.keys(SITUATIONS))('%s: the cause is in the first two lines', async (name) => {
-    const { page, says } = SITUATIONS[name] ?? { page: nodePage(), says: [] };
+    const { page, says } = SITUATIONS[name] ?? { page: nodeDocument(), says: [] };
     for (const [width, terminal] of Object.entries(TERMINALS)) {
       const { isWell, text } = whyNodeText(page, { node, terminal });
       expect(isWell).toBe(false);
@@ -160,7 +215,7 @@ describe('why', () => {
   });
 
   test.each(Object.keys(SITUATIONS))('%s: the same is said of the key', (name) => {
-    const { page, says } = SITUATIONS[name] ?? { page: nodePage(), says: [] };
+    const { page, says } = SITUATIONS[name] ?? { page: nodeDocument(), says: [] };
     const key = page.keys.at(-1);
     const { text } = whyNodeText(page, {
       ...(key ? { key } : {}),
@@ -172,14 +227,21 @@ describe('why', () => {
     expect(`${first}\n${second}`).toContain(says[0]);
   });
 
+  test('says nothing of pods and probes that the service does not ask for', () => {
+    const { text } = whyNodeText(SITUATIONS['no-csi-driver']?.page ?? nodeDocument(), {
+      terminal: { columns: undefined, colors: false },
+    });
+    expect(text).not.toMatch(/^ *(pod|probe) /m);
+  });
+
   test('says that all is well where it is', async () => {
-    const { isWell, text } = whyNodeText(nodePage(), { node, terminal: { columns: 80, colors: false } });
+    const { isWell, text } = whyNodeText(nodeDocument(), { node, terminal: { columns: 80, colors: false } });
     expect(isWell).toBe(true);
     await expect(text).toMatchFileSnapshot('golden/well-80.txt');
   });
 
   test.each(Object.keys(TERMINALS))('unknown-crd, %s: that it is not installed is in the first line', async (width) => {
-    const failure = unknownKey(nodePage(), 'example.com/tier', ['nodepoollabelsets']);
+    const failure = unknownKey(nodeDocument(), 'example.com/tier', ['nodepoollabelsets']);
     const text = failureText(failure, TERMINALS[width] ?? { columns: undefined, colors: false });
     await expect(text).toMatchFileSnapshot(`golden/unknown-crd-${width}.txt`);
     expect(failure.message).toContain('the CRD of nodepoollabelsets is not installed');
@@ -187,15 +249,15 @@ describe('why', () => {
   });
 
   test('of a key that nobody decides about names one that is like it, else where to look', () => {
-    const near = unknownKey(nodePage(), 'ws-daemon_ready_ns_default', ['nodeservices']);
+    const near = unknownKey(nodeDocument(), 'ws-daemon_ready_ns_default', ['nodeservices']);
     expect(near).toMatchObject({ cure: `did you mean ${READY_LABEL}?`, exitCode: 1 });
-    const none = unknownKey(nodePage(), 'example.com/tier', []);
+    const none = unknownKey(nodeDocument(), 'example.com/tier', []);
     expect(none.message).toBe('Nobody in rollcall decides about example.com/tier on node/node-7');
     expect(none.cure).toContain('kubectl get nodeservices,nodepoollabelsets -A -o wide');
   });
 
   test('names who owns a key', () => {
-    const { page } = SITUATIONS['foreign-owner'] ?? { page: nodePage() };
+    const { page } = SITUATIONS['foreign-owner'] ?? { page: nodeDocument() };
     const { text } = whyNodeText(page, {
       ...(page.keys[0] ? { key: page.keys[0] } : {}),
       node,
@@ -205,9 +267,12 @@ describe('why', () => {
   });
 
   test('of a standby says who to ask', () => {
-    const { isWell, text } = whyNodeText(nodePage({ replica: replica({ leading: false, leader: 'other' }) }), {
-      terminal: { columns: undefined, colors: false },
-    });
+    const { isWell, text } = whyNodeText(
+      nodeDocument({ replica: replicaDocument({ leading: false, leader: 'other' }) }),
+      {
+        terminal: { columns: undefined, colors: false },
+      },
+    );
     expect(isWell).toBe(false);
     expect(text).toMatch(/^It cannot be told.*\nother leads/);
   });
@@ -224,7 +289,7 @@ describe('why a pod may go where', () => {
     terms: [{}],
   });
   const of = (nodes: ScheduleDocument['nodes']) =>
-    whyPodText({ replica: replica(), pod, nodes }, { columns: 80, colors: false }, false);
+    whyPodText({ replica: replicaDocument(), pod, nodes }, { columns: 80, colors: false }, false);
 
   test('names the best node, and what most of the others are refused for', async () => {
     const { isWell, text } = of([

@@ -1,0 +1,159 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Answers } from './answers.ts';
+import { openFeatureFiles } from './feature-files.ts';
+import { openKernelFiles } from './kernel-files.ts';
+
+let root: string;
+let clock: FakeClock;
+let life: AbortController;
+let answers: Answers;
+const onChange = vi.fn();
+
+beforeEach(() => {
+  root = mkdtempSync(path.join(tmpdir(), 'rollcall-kernel-'));
+  mkdirSync(path.join(root, 'sys/module/apex'), { recursive: true });
+  mkdirSync(path.join(root, 'proc'));
+  clock = new FakeClock();
+  life = new AbortController();
+  onChange.mockClear();
+  const kernel = openKernelFiles({ sysfsRoot: path.join(root, 'sys'), procfsRoot: path.join(root, 'proc') });
+  const features = openFeatureFiles(path.join(root, 'features.d'), clock);
+  answers = new Answers({ kernel, features, clock, signal: life.signal, onChange });
+  void answers.run();
+});
+
+afterEach(() => {
+  life.abort();
+  rmSync(root, { recursive: true });
+});
+
+function cpuinfo(text: string): void {
+  writeFileSync(path.join(root, 'proc/cpuinfo'), text);
+}
+
+describe('answers about modules', () => {
+  test('say which of those asked for are there, in whichever spelling', () => {
+    mkdirSync(path.join(root, 'sys/module/vfio_pci'));
+    answers.ask(['module:apex', 'module:vfio-pci', 'module:nvidia']);
+    expect(answers.answered().answers).toEqual({
+      'module:apex': true,
+      'module:vfio-pci': true,
+      'module:nvidia': false,
+    });
+    expect(onChange).toHaveBeenCalledTimes(1);
+  });
+
+  test('follow the kernel within a second, and tell of it', async () => {
+    answers.ask(['module:apex']);
+    onChange.mockClear();
+    await clock.advance(10_000);
+    expect(onChange).not.toHaveBeenCalled();
+    rmSync(path.join(root, 'sys/module/apex'), { recursive: true });
+    await clock.advance(1000);
+    expect(answers.answered().answers).toEqual({ 'module:apex': false });
+    expect(onChange).toHaveBeenCalledTimes(1);
+  });
+
+  test('are missing where nobody can tell', () => {
+    rmSync(path.join(root, 'sys/module'), { recursive: true });
+    answers.ask(['module:apex']);
+    expect(answers.answered().answers).toEqual({});
+  });
+
+  test('end with the question', () => {
+    answers.ask(['module:apex']);
+    answers.ask([]);
+    expect(answers.answered().answers).toEqual({});
+    expect(onChange).toHaveBeenCalledTimes(2);
+  });
+
+  test.each(['module:..', 'module:.', 'module:a/b', 'module:', 'other:x', 'module:a\0', `module:${'a'.repeat(64)}`])(
+    'do not go out of the way for %j',
+    (question) => {
+      answers.ask([question, 'module:apex']);
+      expect(answers.answered().answers).toEqual({ 'module:apex': true });
+    },
+  );
+});
+
+describe('answers about the flags of the processors', () => {
+  test.each([
+    ['x86', 'processor\t: 0\nflags\t\t: fpu avx2 avx512f\nbugs\t\t:\n'],
+    ['Arm', 'processor\t: 0\nFeatures\t: fp asimd avx2\nCPU part\t: 0xd0b\n'],
+  ])('go by the first of them, as the kernel of %s writes it', (_what, text) => {
+    cpuinfo(text);
+    answers.ask(['cpu:avx2', 'cpu:sve']);
+    expect(answers.answered().answers).toEqual({ 'cpu:avx2': true, 'cpu:sve': false });
+  });
+
+  test.each([
+    ['there is no list', 'processor : 0\n'],
+    ['it is cut off', `flags\t\t: fpu ${'x'.repeat(20_000)} avx2\n`],
+  ])('are missing where %s', (_what, text) => {
+    cpuinfo(text);
+    answers.ask(['cpu:avx2']);
+    expect(answers.answered().answers).toEqual({});
+  });
+
+  test('are missing without a procfs', () => {
+    answers.ask(['cpu:avx2']);
+    expect(answers.answered().answers).toEqual({});
+  });
+});
+
+describe('answers about feature files', () => {
+  const ASKED = ['nfd:local.feature.example.com/slots', 'nfd:local.feature.gone', 'nfd:local.label.slots'];
+
+  function features(text: string): void {
+    mkdirSync(path.join(root, 'features.d'), { recursive: true });
+    writeFileSync(path.join(root, 'features.d/vendor'), text);
+  }
+
+  test('are there or not, with their values', () => {
+    features('# +no-label\nexample.com/slots=4\nslots=5\n');
+    answers.ask(ASKED);
+    const [slots = '', gone = '', label = ''] = ASKED;
+    expect(answers.answered()).toEqual({
+      answers: { [slots]: true, [gone]: false, [label]: true },
+      values: { [slots]: '4', [label]: '5' },
+    });
+    expect(onChange).toHaveBeenCalledTimes(1);
+  });
+
+  test('follow the files within a second, their expiry included', async () => {
+    const at = (ms: number) => new Date(clock.now() + ms).toISOString();
+    features(`# +expiry-time=${at(5000)}\ngone\n`);
+    answers.ask(['nfd:local.feature.gone']);
+    await clock.advance(4000);
+    expect(answers.answered().values).toEqual({ 'nfd:local.feature.gone': 'true' });
+    await clock.advance(2000);
+    expect(answers.answered()).toEqual({ answers: { 'nfd:local.feature.gone': false }, values: {} });
+    features('gone=back\n');
+    await clock.advance(1000);
+    expect(answers.answered().values).toEqual({ 'nfd:local.feature.gone': 'back' });
+  });
+
+  test('have no value that is longer than a report is to be', () => {
+    features(`gone=${'x'.repeat(50_000)}\n`);
+    answers.ask(['nfd:local.feature.gone']);
+    expect(answers.answered().values['nfd:local.feature.gone']).toBe('x'.repeat(128));
+  });
+
+  test.each(['nfd:local.other.gone', 'nfd:cpu.model.id', 'nfd:local.feature.', `nfd:local.feature.${'a'.repeat(121)}`])(
+    'are none to %j',
+    (question) => {
+      features('gone\n');
+      answers.ask([question]);
+      expect(answers.answered().answers).toEqual({});
+    },
+  );
+
+  test('are missing without the directory', () => {
+    answers.ask(ASKED);
+    expect(answers.answered()).toEqual({ answers: {}, values: {} });
+  });
+});

@@ -1,0 +1,96 @@
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import type { FeatureFiles } from './feature-files.ts';
+import type { KernelFiles } from './kernel-files.ts';
+import type { FeatureSets } from './parse-features.ts';
+
+/** Modules and feature files come and go while the machine runs; the flags of its processors stay as they are. */
+const PERIOD_MS = 1000;
+/** So that no file makes a report too large; no value of a label is as long. */
+const VALUE_LENGTH_MAX = 128;
+
+export type AnswersOptions = {
+  kernel: KernelFiles;
+  /** Where the agent reads feature files. */
+  features: FeatureFiles | undefined;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Called when there is another answer. */
+  onChange: () => void;
+};
+
+type Question = { kind: 'module' | 'cpu' | keyof FeatureSets; name: string };
+
+/** By question. What cannot be told is left out of `answers`; `values` has what is there and has one. */
+export type Answered = {
+  answers: Readonly<Record<string, boolean>>;
+  values: Readonly<Record<string, string>>;
+};
+
+/**
+ * What the coordinator asks about the kernel, the processors and feature files, answered: it asks for what its rules name,
+ * so that no list of hundreds of modules, which changes by itself, is in any report.
+ */
+export class Answers {
+  readonly #options: AnswersOptions;
+  #questions: ReadonlyMap<string, Question> = new Map();
+  #asked = '';
+  #answered: Answered = { answers: {}, values: {} };
+
+  constructor(options: AnswersOptions) {
+    this.#options = options;
+  }
+
+  /** Looks again every second, until the signal aborts. */
+  async run(): Promise<void> {
+    const { clock, signal } = this.#options;
+    while (!signal.aborted) {
+      if (this.#questions.size > 0) this.#look();
+      await sleep(clock, PERIOD_MS, signal);
+    }
+  }
+
+  /** Takes the place of what was asked before. What cannot be understood stays without an answer. */
+  ask(questions: readonly string[]): void {
+    const asked = JSON.stringify(questions);
+    if (asked === this.#asked) return;
+    this.#asked = asked;
+    this.#questions = new Map(questions.map(toQuestion).filter((each) => each !== undefined));
+    this.#look();
+  }
+
+  answered(): Answered {
+    return this.#answered;
+  }
+
+  #look(): void {
+    const answers: Record<string, boolean> = {};
+    const values: Record<string, string> = {};
+    const asksFiles = this.#questions.values().some(({ kind }) => kind === 'label' || kind === 'feature');
+    const sets = asksFiles ? this.#options.features?.read() : undefined;
+    for (const [text, question] of this.#questions) {
+      const found = this.#answer(question, sets);
+      if (found !== undefined) answers[text] = found !== false;
+      if (typeof found === 'string') values[text] = found.slice(0, VALUE_LENGTH_MAX);
+    }
+    const answered = { answers, values };
+    if (JSON.stringify(answered) === JSON.stringify(this.#answered)) return;
+    this.#answered = answered;
+    this.#options.onChange();
+  }
+
+  #answer({ kind, name }: Question, sets: FeatureSets | undefined): string | boolean | undefined {
+    const { kernel } = this.#options;
+    if (kind === 'module') return kernel.hasModule(name);
+    if (kind === 'cpu') return kernel.hasCpuFlag(name);
+    return sets && (sets[kind].get(name) ?? false);
+  }
+}
+
+function toQuestion(text: string): [string, Question] | undefined {
+  const [, set, key] = /^nfd:local\.(label|feature)\.(\S{1,120})$/.exec(text) ?? [];
+  if (key !== undefined) return [text, { kind: set as keyof FeatureSets, name: key }];
+  const [, kind, name] = /^(module|cpu):([A-Za-z0-9_.-]{1,63})$/.exec(text) ?? [];
+  // These two would lead elsewhere than to a module.
+  if (kind === undefined || name === undefined || /^\.+$/.test(name)) return undefined;
+  return [text, { kind: kind as Question['kind'], name }];
+}
