@@ -240,10 +240,10 @@ export function readClientCas({
     throw configInvalid(flag, `cannot read ${file}`, cause);
   }
   const blocks = text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '));
-  if (blocks.length === 0) throw configInvalid(flag, `${file} holds no certificate in PEM`);
+  if (blocks.length === 0) throw configInvalid(flag, `${file} contains no PEM certificate`);
   try {
     return blocks.map((block) => parseCertificate(block).pem);
   } catch (cause) {
-    throw configInvalid(flag, `${file} holds something that is not a certificate in PEM`, cause);
+    throw configInvalid(flag, `${file} contains something other than PEM certificates`, cause);
   }
 }

@@ -139,7 +139,7 @@ describe('access to the API server', () => {
       'no CA is mounted',
     ],
     ['the file is missing', { kubeconfig: '/k' }, {}, '--kubeconfig: cannot read /k'],
-    ['all of several files are missing', { kubeconfig: '/k:/l' }, {}, 'there is no such file: /k:/l'],
+    ['all of several files are missing', { kubeconfig: '/k:/l' }, {}, 'file not found: /k:/l'],
     ['the file is not YAML', { kubeconfig: '/k' }, { '/k': 'a: [' }, '/k is not YAML'],
     ['the file is empty', { kubeconfig: '/k' }, { '/k': '' }, '/k is not YAML'],
     ['the file is a list', { kubeconfig: '/k' }, { '/k': '[]' }, '/k is not a kubeconfig'],
@@ -150,13 +150,13 @@ describe('access to the API server', () => {
       'the cluster is missing',
       { kubeconfig: '/k' },
       { '/k': 'contexts: [{name: a, context: {cluster: c}}]\ncurrent-context: a' },
-      'has no cluster "c", which the context "a" names',
+      'has no cluster "c", but the context "a" names it',
     ],
     [
       'the user is missing',
       { kubeconfig: '/k' },
       { '/k': JSON.stringify({ ...JSON.parse(kubeconfig('k')), users: [] }) },
-      'has no user "k", which the context "k" names',
+      'has no user "k", but the context "k" names it',
     ],
     ['an entry has no name', { kubeconfig: '/k' }, { '/k': 'clusters: [{}]' }, '--kubeconfig: is not complete'],
     ['the address is none', { kubeconfig: '/k', master: 'here' }, { '/k': kubeconfig('k') }, '--master: "here" is not'],
@@ -164,7 +164,7 @@ describe('access to the API server', () => {
       'a file that it names is missing',
       { kubeconfig: '/k' },
       { '/k': kubeconfig('k', { user: { tokenFile: '/t' } }) },
-      'cannot read /t, which it names',
+      'cannot read /t, to which the kubeconfig refers',
     ],
   ])('refuses when %s', async (_case, given, files, message) => {
     expect(await problem(given, files)).toContain(message);

@@ -61,7 +61,7 @@ function fileDocument(kubeconfig: string, readFile: (path: string) => string): K
     }
     documents.push(parseKubeconfig(path, text));
   }
-  if (documents.length === 0) throw configInvalid('--kubeconfig', `there is no such file: ${kubeconfig}`, failure);
+  if (documents.length === 0) throw configInvalid('--kubeconfig', `file not found: ${kubeconfig}`, failure);
   return mergeKubeconfigs(documents);
 }
 
@@ -79,8 +79,8 @@ function missingCluster(kubeConfig: KubeConfig, kubeconfig: string): string {
   const current = kubeConfig.getCurrentContext();
   if (!current) return `${kubeconfig} has no current-context`;
   const context = kubeConfig.getContexts().find(({ name }) => name === current);
-  if (!context) return `${kubeconfig} has no context "${current}", which is its current-context`;
-  return `${kubeconfig} has no cluster "${context.cluster}", which the context "${current}" names`;
+  if (!context) return `${kubeconfig} has no context "${current}", but current-context names it`;
+  return `${kubeconfig} has no cluster "${context.cluster}", but the context "${current}" names it`;
 }
 
 /** Without any user, the library would leave out what it knows of the cluster too, its CA among it. */
@@ -89,7 +89,7 @@ function ensureUser(kubeConfig: KubeConfig, kubeconfig: string): void {
   const current = kubeConfig.getCurrentContext();
   const named = kubeConfig.getContextObject(current)?.user;
   if (named) {
-    throw configInvalid('--kubeconfig', `${kubeconfig} has no user "${named}", which the context "${current}" names`);
+    throw configInvalid('--kubeconfig', `${kubeconfig} has no user "${named}", but the context "${current}" names it`);
   }
   const anonymous = { name: 'anonymous' };
   kubeConfig.users = [...kubeConfig.users, anonymous];
@@ -106,7 +106,7 @@ function checkFiles(kubeConfig: KubeConfig, readFile: (path: string) => string):
     try {
       readFile(path);
     } catch (cause) {
-      throw configInvalid('--kubeconfig', `cannot read ${path}, which it names`, cause);
+      throw configInvalid('--kubeconfig', `cannot read ${path}, to which the kubeconfig refers`, cause);
     }
   }
 }

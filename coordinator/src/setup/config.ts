@@ -75,19 +75,22 @@ function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
   const { tls, tlsCertFile, tlsKeyFile, reportsListen, advertiseUrl } = values;
   if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
     const missing = tlsCertFile === undefined ? '--tls-cert-file' : '--tls-key-file';
-    throw configInvalid(missing, 'is missing: certificate and key belong together');
+    throw configInvalid(missing, 'is missing: set both --tls-cert-file and --tls-key-file');
   }
   const scheme = tls === 'on' ? 'https:' : 'http:';
   const advertised = advertiseUrl === undefined ? undefined : new URL(advertiseUrl);
   if (advertised && (advertised.protocol !== scheme || advertised.pathname !== '/')) {
-    throw configInvalid('--advertise-url', `must be ${scheme}//HOST:PORT without a path, as --tls is ${tls}`);
+    throw configInvalid('--advertise-url', `must be ${scheme}//HOST:PORT without a path, since --tls is ${tls}`);
   }
   if (tls === 'on') return;
-  if (tlsCertFile !== undefined) throw configInvalid('--tls', 'is off, but --tls-cert-file is set: choose one');
+  if (tlsCertFile !== undefined) throw configInvalid('--tls', 'must be on if --tls-cert-file is set');
   const address = listenAddress(reportsListen);
   if (address && !isLoopback(address.host)) {
-    const fix = 'listen on 127.0.0.1, or leave TLS on';
-    throw configInvalid('--tls', `off would send tokens in the clear: --reports-listen is ${reportsListen}; ${fix}`);
+    const fix = 'set --reports-listen to a loopback address, or leave TLS on';
+    throw configInvalid(
+      '--tls',
+      `must not be off while --reports-listen is ${reportsListen}, since agents would send their tokens unencrypted: ${fix}`,
+    );
   }
 }
 
@@ -103,7 +106,10 @@ function checkSchedulerTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): vo
     throw configInvalid('--scheduler-client-ca-file', 'needs --scheduler-tls=on');
   }
   if (schedulerTls === 'on' && (tls === 'off' || reportsListen === 'off')) {
-    throw configInvalid('--scheduler-tls', 'has the certificate for reports: they must be taken, and --tls be on');
+    throw configInvalid(
+      '--scheduler-tls',
+      'needs --tls=on and --reports-listen other than off, since it uses the certificate for reports',
+    );
   }
 }
 

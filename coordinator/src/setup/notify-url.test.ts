@@ -58,7 +58,7 @@ describe('the address of a receiver', () => {
   test.each(['http://me:hush@receiver/', 'http://hush@receiver/', 'me:hush@receiver'])(
     'with a user name or password is refused without being repeated: %s',
     (text) => {
-      expect(problemOf(text)).toBe('must not hold a user name or password');
+      expect(problemOf(text)).toBe('must not contain a user name or password');
     },
   );
 });
@@ -66,6 +66,6 @@ describe('the address of a receiver', () => {
 test('of several addresses the first wrong one is told by its number', () => {
   expect(checkNotifyUrls([])).toBeUndefined();
   expect(checkNotifyUrls(['a', 'https://b/c'])).toBeUndefined();
-  expect(checkNotifyUrls(['a@b'])).toBe('must not hold a user name or password');
-  expect(checkNotifyUrls(['a', 'b@c', ''])).toBe('must not hold a user name or password; see number 2');
+  expect(checkNotifyUrls(['a@b'])).toBe('must not contain a user name or password');
+  expect(checkNotifyUrls(['a', 'b@c', ''])).toBe('must not contain a user name or password; see number 2');
 });

@@ -11,7 +11,7 @@ export function notifyUrl(text: string): { url: URL } | { problem: string } {
   const match = ADDRESS.exec(text);
   const url = match && URL.parse(match[1] === undefined ? `http://${text}` : text);
   if (!url) return { problem: PROBLEM };
-  if (url.username !== '' || url.password !== '') return { problem: 'must not hold a user name or password' };
+  if (url.username !== '' || url.password !== '') return { problem: 'must not contain a user name or password' };
   return { url };
 }
 

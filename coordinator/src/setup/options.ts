@@ -10,7 +10,7 @@ import { checkSelector } from './selector-text.ts';
 function checkUrl(text: string): string | undefined {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol)) return 'must be an http:// or https:// URL';
-  return url.username || url.password ? 'must not hold a user name or password' : undefined;
+  return url.username || url.password ? 'must not contain a user name or password' : undefined;
 }
 
 /** A label key may have 63 characters, and `registry-facade_ready_ns_` takes 25 of them. */
@@ -20,13 +20,15 @@ function checkComponentNamespace(text: string): string | undefined {
 
 function checkPrefixes(prefixes: readonly string[]): string | undefined {
   const odd = prefixes.find((prefix) => !/^[A-Za-z0-9][-A-Za-z0-9_.]*(\/[-A-Za-z0-9_.]*)?$/.test(prefix));
-  return odd === undefined ? undefined : `must hold what keys of labels begin with: ${JSON.stringify(odd)} is none`;
+  return odd === undefined
+    ? undefined
+    : `must be prefixes of label keys, such as example.com/; got ${JSON.stringify(odd)}`;
 }
 
 function checkClasses(prefixes: readonly string[]): string | undefined {
   return prefixes.every((prefix) => /^[0-9A-Fa-f]{1,4}$/.test(prefix))
     ? undefined
-    : 'must hold up to four hex digits each';
+    : 'must be up to four hexadecimal digits each';
 }
 
 /** Every setting of the coordinator. README.md and `--help` are made from this table. */
@@ -35,12 +37,12 @@ export const COORDINATOR_OPTIONS = {
     type: 'string',
     env: ['KUBECONFIG'],
     defaultText: 'in-cluster',
-    help: 'Path of a kubeconfig; several, separated by colons, are merged.',
+    help: 'Path of a kubeconfig; several paths, separated by colons, are merged.',
   },
   master: {
     type: 'string',
     check: checkUrl,
-    help: 'Deprecated: address of the API server, which overrides the one in the kubeconfig.',
+    help: 'Deprecated: address of the API server; overrides the one in the kubeconfig.',
   },
   namespace: {
     type: 'string',
@@ -48,8 +50,8 @@ export const COORDINATOR_OPTIONS = {
     check: checkComponentNamespace,
     help: 'Namespace of the Gitpod components; it is also part of the label keys.',
   },
-  registryFacadePort: { ...PORT, default: 31750, help: 'Port of registry-facade on each node, told to the agents.' },
-  wsDaemonPort: { ...PORT, default: 8080, help: 'Port of ws-daemon in its pod, told to the agents.' },
+  registryFacadePort: { ...PORT, default: 31750, help: 'Port of registry-facade on each node, which agents probe.' },
+  wsDaemonPort: { ...PORT, default: 8080, help: 'Port of ws-daemon in its pod, which agents probe.' },
   readinessGate: {
     type: 'string',
     default: 'label',
@@ -59,45 +61,45 @@ export const COORDINATOR_OPTIONS = {
   gitpod: {
     type: 'boolean',
     default: true,
-    help: 'Know the services of Gitpod; false: none of them is probed, written or watched.',
+    help: 'Enable the services of Gitpod; with false, rollcall does not probe, write or watch them.',
   },
   servicesAllowedPrefixes: {
     type: 'list',
     default: [],
     check: checkPrefixes,
     defaultText: 'all',
-    help: 'What the keys and conditions that NodeServices publish have to begin with. The domains of Kubernetes are never allowed for labels, and for taints only where autoscalers know them.',
+    help: 'Prefixes that the keys and conditions of NodeServices must have. The domains of Kubernetes are never allowed for labels, and for taints only with the prefixes of autoscalers.',
   },
   servicesConditions: {
     type: 'boolean',
     default: true,
-    help: 'NodeServices may publish conditions of Nodes, which takes the right to patch nodes/status; false: one that does is not accepted.',
+    help: 'Allow NodeServices to publish conditions of Nodes, which requires the right to patch nodes/status; with false, such a NodeService is not accepted.',
   },
   allowCondition: {
     type: 'list',
     default: [],
     check: (types) => {
       const odd = types.find((type) => !REPAIR_CONDITIONS.includes(type));
-      return odd === undefined ? undefined : `must name some of ${REPAIR_CONDITIONS.join(', ')}: ${odd} is none`;
+      return odd === undefined ? undefined : `must be some of ${REPAIR_CONDITIONS.join(', ')}; got ${odd}`;
     },
-    help: 'Conditions that a NodeService may publish although Karpenter replaces nodes for them.',
+    help: 'Conditions that NodeServices may publish even though Karpenter replaces nodes because of them.',
   },
   allowNoExecute: {
     type: 'boolean',
     default: false,
-    help: 'NodeServices may publish taints with the effect NoExecute, which evict pods; the fence has to allow the same.',
+    help: 'Allow NodeServices to publish taints with the effect NoExecute, which evict pods; the fence must allow the same.',
   },
   requirePod: {
     type: 'boolean',
     default: true,
-    help: 'A service is ready only with a Ready, not terminating pod of it on the node; false goes by the agents alone.',
+    help: 'Require a Ready, not terminating pod of a service on the node; with false, the reports of agents alone decide.',
   },
   poolLabels: {
     type: 'list',
     env: ['NPLSO_CONTROLLER_NODEPOOLNAMELABELS'],
     default: [...DEFAULT_POOL_LABELS],
-    check: (keys) => (keys.length > 0 && keys.every(isLabelKey) ? undefined : 'must name label keys, one at least'),
-    help: 'Node labels that name the pool of a node, the first that has a value counts.',
+    check: (keys) => (keys.length > 0 && keys.every(isLabelKey) ? undefined : 'must be one or more label keys'),
+    help: 'Node labels that name the pool of a node; the first that has a value counts.',
   },
   poolNamespace: {
     type: 'string',
@@ -112,89 +114,91 @@ export const COORDINATOR_OPTIONS = {
     default: [],
     check: (domains) => {
       const odd = domains.find((domain) => !isSubdomain(domain.toLowerCase()));
-      return odd === undefined ? undefined : `must hold domains, such as example.com: ${JSON.stringify(odd)} is none`;
+      return odd === undefined ? undefined : `must be domains, such as example.com; got ${JSON.stringify(odd)}`;
     },
-    help: 'Domains that a NodePoolLabelSet may set no labels in, besides k8s.io and kubernetes.io; what is below them counts.',
+    help: 'Domains in which NodePoolLabelSets may not set labels, in addition to k8s.io and kubernetes.io; subdomains are included.',
   },
   poolsAllowedPrefixes: {
     type: 'list',
     default: [],
     defaultText: 'any',
     check: checkPrefixes,
-    help: 'What the keys of labels that a NodePoolLabelSet asks for have to begin with; the fence has to allow the same.',
+    help: 'Prefixes that the label keys of NodePoolLabelSets must have; the fence must allow the same.',
   },
   startupGateRequires: {
     type: 'list',
     default: [],
-    check: (keys) => (keys.every(isLabelKey) ? undefined : 'must name label keys, or services'),
-    help: 'Labels that a new node waits for behind the startup taint, and services by their names, which have to be ready where they are for the node; without any, that taint is removed.',
+    check: (keys) => (keys.every(isLabelKey) ? undefined : 'must be label keys or names of services'),
+    help: 'Labels and names of services that a new node waits for behind the startup taint; a service must be ready if it belongs on the node. Without any, the coordinator removes the taint.',
   },
   startupGateMaxWaitSeconds: {
     type: 'number',
     default: 600,
     min: 1,
     max: 86_400,
-    help: 'How long a node waits behind the startup taint at most, from its creation.',
+    help: 'Maximum time that a node waits behind the startup taint, from its creation.',
   },
   labelDir: {
     type: 'string',
     check: (text) => (text === '' ? 'must be the path of a directory' : undefined),
     defaultText: 'none, no rules',
-    help: 'Directory of rule files, NAMESPACE/LABEL each, watched: which labels imply which.',
+    help: 'Directory of rule files, each at NAMESPACE/LABEL, which define the labels that imply this label; watched for changes.',
   },
   rulesAllowedPrefixes: {
     type: 'list',
     default: [],
     defaultText: "all but Kubernetes' own domains",
     check: checkPrefixes,
-    help: 'What the keys of labels that rules create have to begin with; the fence has to allow the same.',
+    help: 'Prefixes that the label keys of rules must have; the fence must allow the same.',
   },
   massWithdrawalDelaySeconds: {
     type: 'number',
     default: 60,
     min: 0,
     max: 86_400,
-    help: 'How long labels stay that more than 10 nodes would lose because sets of pools or rules are gone, so that somebody can notice; 0 for not at all.',
+    help: 'Delay before more than 10 nodes lose a label because NodePoolLabelSets or rules were removed, so that you can notice; 0 for no delay.',
   },
   pciDeviceClassWhitelist: {
     type: 'list',
     // NFD's, and the class of an Edge TPU on PCIe.
     default: ['03', '0b40', '12', '0880'],
     check: checkClasses,
-    help: 'What the class of a PCI device begins with that is labelled, in hex.',
+    help: 'Classes of PCI devices to label, as hexadecimal prefixes.',
   },
   pciDeviceLabelFields: {
     type: 'list',
     default: ['class', 'vendor'],
-    help: 'What labels of PCI devices are made of: class, vendor, device, subsystem_vendor, subsystem_device.',
+    help: 'Fields in the labels of PCI devices: class, vendor, device, subsystem_vendor, subsystem_device.',
   },
   usbDeviceClassWhitelist: {
     type: 'list',
     default: ['0e', 'ef', 'fe', 'ff'],
     check: checkClasses,
-    help: 'What the class of a USB device begins with that is labelled, in hex.',
+    help: 'Classes of USB devices to label, as hexadecimal prefixes.',
   },
   usbDeviceLabelFields: {
     type: 'list',
     default: ['class', 'vendor', 'device'],
-    help: 'What labels of USB devices are made of: class, vendor, device, serial.',
+    help: 'Fields in the labels of USB devices: class, vendor, device, serial.',
   },
   factLabels: {
     type: 'list',
     default: [],
     check: (names) =>
-      names.every((name) => isLabelKey(`${FACT_PREFIX}${name}`)) ? undefined : 'must name facts, such as cpu-vendor',
-    help: 'Facts about the machine to label nodes with, as fact.rollcall.dev/NAME.',
+      names.every((name) => isLabelKey(`${FACT_PREFIX}${name}`))
+        ? undefined
+        : 'must be names of facts, such as cpu-vendor',
+    help: 'Facts about the machine to publish as labels fact.rollcall.dev/NAME.',
   },
   evict: {
     type: 'boolean',
     default: false,
-    help: 'Evict pods whose required node affinity or nodeSelector is no longer met, as rollcall took a label away.',
+    help: 'Evict pods whose required node affinity or nodeSelector no longer matches because rollcall removed a label.',
   },
   evictReadiness: {
     type: 'boolean',
     default: false,
-    help: 'With --evict: the labels of services that are not ready evict, too.',
+    help: 'With --evict: also evict pods because of the readiness labels of services.',
   },
   evictionDelaySeconds: {
     type: 'number',
@@ -202,14 +206,14 @@ export const COORDINATOR_OPTIONS = {
     min: 0,
     max: 3600,
     integer: false,
-    help: 'How long a label has to be away before pods are evicted for it.',
+    help: 'Time for which a label must be absent before pods are evicted because of it.',
   },
   evictionsPerMinute: {
     type: 'number',
     default: 60,
     min: 1,
     max: 6000,
-    help: 'How many pods of the cluster are evicted in a minute at most.',
+    help: 'Maximum number of pods evicted in a minute, in the whole cluster.',
   },
   notifyUrl: {
     type: 'list',
@@ -217,50 +221,50 @@ export const COORDINATOR_OPTIONS = {
     check: checkNotifyUrls,
     // Its path or query may hold one.
     secret: true,
-    help: 'Where changes of the labels and annotations of nodes are posted to, as JSON; http:// unless told.',
+    help: 'URLs to which changes of the labels and annotations of nodes are posted as JSON; http:// is the default scheme.',
   },
   notifyNodes: {
     type: 'list',
     default: [],
     defaultText: 'all',
-    check: (names) => (names.every(isSubdomain) ? undefined : 'must name nodes'),
-    help: 'The only nodes whose changes are posted to --notify-url.',
+    check: (names) => (names.every(isSubdomain) ? undefined : 'must be names of Nodes'),
+    help: 'Nodes whose changes are posted to --notify-url.',
   },
   reportsListen: {
     type: 'string',
     default: '[::]:8443',
     check: checkListen,
-    help: 'Address for the reports of agents.',
+    help: 'Listen address for the reports of agents.',
   },
   tls: {
     type: 'string',
     default: 'on',
     choices: ['on', 'off'],
-    help: 'TLS for reports; off only where --reports-listen is a loopback address.',
+    help: 'TLS for reports; off is allowed only if --reports-listen is a loopback address.',
   },
   tlsCertFile: {
     type: 'string',
     defaultText: 'a certificate of its own',
-    help: 'Certificate chain (PEM) for reports, re-read when it changes. Without it the coordinator makes and rotates its own.',
+    help: 'Certificate chain (PEM) for reports, reloaded when the file changes. Without it, the coordinator creates and rotates its own.',
   },
   tlsKeyFile: { type: 'string', defaultText: 'a key of its own', help: 'Private key (PEM) of --tls-cert-file.' },
   advertiseUrl: {
     type: 'string',
     check: checkUrl,
     defaultText: 'host from `POD_IP`, else the listen address; port as bound',
-    help: 'Where this replica takes reports while it leads; standbys redirect agents there.',
+    help: 'URL to which standbys redirect agents while this replica leads.',
   },
   listen: {
     type: 'string',
     default: '[::]:8086',
     check: checkListen,
-    help: 'Address of /healthz, /readyz and /metrics, or off.',
+    help: 'Listen address of /healthz, /readyz and /metrics, or off.',
   },
   schedulerListen: {
     type: 'string',
     default: '[::]:8888',
     check: checkListen,
-    help: 'Address of the scheduler extender, or off.',
+    help: 'Listen address of the scheduler extender, or off.',
   },
   schedulerTls: {
     type: 'string',
@@ -271,69 +275,69 @@ export const COORDINATOR_OPTIONS = {
   schedulerClientCaFile: {
     type: 'string',
     defaultText: 'no certificate is asked for',
-    help: 'CA certificates (PEM): only schedulers with a certificate by one of them are answered; needs --scheduler-tls.',
+    help: 'CA certificates (PEM) that must have signed the client certificates of schedulers; requires --scheduler-tls.',
   },
   schedulerPodSelector: {
     type: 'string',
     check: checkSelector,
     defaultText: '`component=workspace`, or none with `--gitpod=false`',
-    help: 'The pods that the scheduler extender places, by their labels; others pass everywhere.',
+    help: 'Label selector of the pods that the scheduler extender places; all others pass on every node.',
   },
   schedulerNamespace: {
     type: 'string',
     check: checkLabel,
     defaultText: '`--namespace`',
-    help: 'Where the pods are that the scheduler extender places, and counts.',
+    help: 'Namespace of the pods that the scheduler extender places and counts.',
   },
   schedulerServices: {
     type: 'list',
     defaultText: 'those of Gitpod',
-    check: (names) => (names.every(isSubdomain) ? undefined : 'must name NodeServices'),
-    help: 'Services that have to be ready on a node for such a pod, by their names.',
+    check: (names) => (names.every(isSubdomain) ? undefined : 'must be names of NodeServices'),
+    help: 'Names of the services that must be ready on the node of such a pod.',
   },
   schedulerNodeSelector: {
     type: 'string',
     check: checkSelector,
     defaultText: 'by the labels for workspaces of their kind',
-    help: 'The nodes that such pods may go to, by their labels.',
+    help: 'Label selector of the nodes on which such pods may run.',
   },
   maxWorkspacesPerNode: {
     type: 'number',
     default: 110,
     min: 1,
     max: 10_000,
-    help: 'How many of the pods that it places the scheduler extender lets onto a node.',
+    help: 'Maximum number of such pods on a node.',
   },
   maxStartingPerNode: {
     type: 'number',
     default: 10,
     min: 1,
     max: 10_000,
-    help: 'How many of them may be starting on a node at a time.',
+    help: 'Maximum number of such pods that are starting on a node at the same time.',
   },
   scoreWeights: {
     type: 'list',
     default: [],
     defaultText: 'density=4, occupied=2, image=2, spread=1, scale-down=1, fresh=2, steady=1',
     check: (entries) => parseScoreWeights(entries).problem,
-    help: 'What counts how much when the scheduler extender compares nodes, as TERM=WEIGHT; the others stay.',
+    help: 'Weights with which the scheduler extender compares nodes, as TERM=WEIGHT; other terms keep their defaults.',
   },
   consoleListen: {
     type: 'string',
     default: '127.0.0.1:8090',
     check: checkListen,
-    help: 'Address of the console, which explains every node as JSON (/v1/nodes, /v1/nodes/NAME, /v1/plan), or off.',
+    help: 'Listen address of the console, which explains every node as JSON (/v1/nodes, /v1/nodes/NAME, /v1/plan), or off.',
   },
   leaderElect: {
     type: 'boolean',
     default: true,
-    help: 'Elect one leader among the replicas; false is for a single replica that is never replaced while it runs.',
+    help: 'Elect one leader among the replicas; set false only for a single replica that is never replaced while it runs.',
   },
   leaseName: {
     type: 'string',
     default: 'rollcall-coordinator',
     check: checkSubdomain,
-    help: 'Name of the Lease of the election.',
+    help: 'Name of the Lease for the election.',
   },
   leaseNamespace: { type: 'string', defaultText: 'own namespace', check: checkLabel, help: 'Namespace of the Lease.' },
   agentServiceAccount: {
@@ -341,12 +345,12 @@ export const COORDINATOR_OPTIONS = {
     defaultText: '`system:serviceaccount:<own namespace>:rollcall-agent`',
     check: (text) =>
       /^system:serviceaccount:[^:]+:[^:]+$/.test(text) ? undefined : 'must be system:serviceaccount:NAMESPACE:NAME',
-    help: 'The only account whose reports are taken.',
+    help: 'Service account of the agents; reports of other accounts are refused.',
   },
   localTokenVerification: {
     type: 'boolean',
     default: true,
-    help: 'Check the signatures of tokens by the keys of the API server, so that it is asked only about those that these do not decide.',
+    help: 'Check the signatures of tokens with the keys of the API server; a TokenReview is sent only for tokens that these keys cannot verify.',
   },
   staleAfterSeconds: {
     type: 'number',
@@ -354,7 +358,7 @@ export const COORDINATOR_OPTIONS = {
     min: 1,
     max: 3600,
     integer: false,
-    help: 'A node whose agent was not heard for so long is silent, and loses its readiness labels.',
+    help: 'Time without an accepted report after which a node is silent and loses its readiness labels.',
   },
   fleetGuardPercent: {
     type: 'number',
@@ -362,20 +366,20 @@ export const COORDINATOR_OPTIONS = {
     min: 1,
     max: 100,
     integer: false,
-    help: 'While this share of all nodes, or of a pool, is silent, silence withdraws nothing.',
+    help: 'Share of all nodes, or of a pool, in percent; while that many are silent, silence removes no labels.',
   },
   dryRun: {
     type: 'boolean',
     default: false,
-    help: 'Take reports, decide and log what would be written, but write to no Node.',
+    help: 'Accept reports, decide and log what would be written, but write to no Node.',
   },
   prune: {
     type: 'boolean',
     default: false,
     flagOnly: true,
-    help: 'Remove everything that rollcall owns from every node, wait until it holds, and exit.',
+    help: 'Remove everything that rollcall owns from every node, wait until it is gone, and exit.',
   },
-  jsonLog: { type: 'boolean', default: true, short: 'j', help: 'Log JSON lines; false logs lines for people.' },
-  verbose: { type: 'boolean', default: false, short: 'v', help: 'Log more.' },
+  jsonLog: { type: 'boolean', default: true, short: 'j', help: 'Log in JSON; false logs plain text.' },
+  verbose: { type: 'boolean', default: false, short: 'v', help: 'Log more details.' },
   config: { type: 'string', flagOnly: true, help: 'Configuration file (YAML, kind CoordinatorConfiguration).' },
 } as const satisfies OptionTable;

@@ -22,6 +22,6 @@ test.each([
 ])('%s is no weight', (entry) => {
   expect(parseScoreWeights([entry])).toEqual({
     weights: DEFAULT_SCORE_WEIGHTS,
-    problem: expect.stringContaining('must hold TERM=WEIGHT'),
+    problem: expect.stringContaining('must be TERM=WEIGHT'),
   });
 });

@@ -30,7 +30,7 @@ export function parseScoreWeights(entries: readonly string[]): { weights: ScoreW
     const weight = Number(text);
     if (!Object.hasOwn(DEFAULT_SCORE_WEIGHTS, term) || !(weight <= WEIGHT_MAX)) {
       const terms = Object.keys(DEFAULT_SCORE_WEIGHTS).join(', ');
-      const problem = `must hold TERM=WEIGHT, a number from 0 to ${WEIGHT_MAX} for one of ${terms}`;
+      const problem = `must be TERM=WEIGHT, with a number from 0 to ${WEIGHT_MAX} for one of ${terms}`;
       return { weights: DEFAULT_SCORE_WEIGHTS, problem };
     }
     weights[term] = weight;

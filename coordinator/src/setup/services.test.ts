@@ -53,7 +53,7 @@ test('a list of services in the file is refused, with what is there instead', as
     loadConfig({ argv: ['--config=/c'], env: {}, readFile: () => file(text) }, ENVIRONMENT);
   await expect(load('[{name: cache, port: 1}]')).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
-    message: expect.stringMatching(/^\/c: services: is no list any more: write a NodeService/),
+    message: expect.stringMatching(/^\/c: services: is no longer a list: create a NodeService/),
   });
   const loaded = await load('{allowedPrefixes: [example.com/]}');
   expect(loaded.action === 'run' && loaded.values.servicesAllowedPrefixes).toEqual(['example.com/']);

@@ -14,7 +14,7 @@ import type { Terminal } from './text/page.ts';
 const WAIT_DEFAULT = '5m';
 
 const EXIT_CODES = `
-Exit codes: ${EXIT.ok} all is as it should be; ${EXIT.notSo} it is not; ${EXIT.usage} the command line is wrong; ${EXIT.unknown} it cannot be told.`;
+Exit codes: ${EXIT.ok} everything is as it should be; ${EXIT.notSo} something is not; ${EXIT.usage} the command line is wrong; ${EXIT.unknown} the state is unknown.`;
 
 export type ProgramOptions = {
   terminal: Terminal;
@@ -29,7 +29,7 @@ export type ProgramOptions = {
 export function createProgram(options: ProgramOptions): Command {
   const { terminal, streams, name, signal, onExit } = options;
   const program = new Command(name)
-    .description('Asks rollcall what it knows of the nodes of a cluster, and why.')
+    .description('Shows what rollcall knows about the nodes of a cluster, and why.')
     .version(VERSION, '--version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand(false)
@@ -40,7 +40,7 @@ export function createProgram(options: ProgramOptions): Command {
       getOutHelpWidth: () => terminal.columns ?? 100,
       getErrHelpWidth: () => terminal.columns ?? 100,
     })
-    .showHelpAfterError(`(${name} --help says how)`)
+    .showHelpAfterError(`(see ${name} --help)`)
     .addHelpText('after', EXIT_CODES);
 
   const run = (work: (surroundings: Surroundings) => Promise<number>) => async (flags: CommonFlags) =>
@@ -49,20 +49,23 @@ export function createProgram(options: ProgramOptions): Command {
   const add = (command: string, summary: string, examples: readonly string[]) =>
     withCommonFlags(program.command(command).description(summary)).addHelpText('after', exampleText(name, examples));
 
-  add('status', 'Says whether all that rollcall wants holds, by pool and service.', [
+  add('status', 'Shows whether all nodes are as rollcall wants them, by pool and service.', [
     'status',
-    'status --wait        # until it holds, for 5 minutes at most',
+    'status --wait        # until they are, for 5 minutes at most',
     'status --wait=90s',
     'status -o json | jq .pools',
   ])
     .addOption(
-      new Option('--wait [timeout]', `wait until it holds, for at most so long (${WAIT_DEFAULT})`)
+      new Option(
+        '--wait [timeout]',
+        `wait until all nodes are as rollcall wants them, up to this time (${WAIT_DEFAULT})`,
+      )
         .preset(WAIT_DEFAULT)
         .argParser(waitOf),
     )
     .action((flags: CommonFlags & { wait?: number }) => run((surroundings) => status(surroundings, flags.wait))(flags));
 
-  add('why', 'Says why a key is on a node or is not, or where a pod may go.', [
+  add('why', 'Explains why a key is on a node or not, or on which nodes a pod may run.', [
     'why node/node-1',
     'why node/node-1 gitpod.io/ws-daemon_ready_ns_default',
     'why pod/default/ws-1234',
@@ -73,19 +76,19 @@ export function createProgram(options: ProgramOptions): Command {
       run((surroundings) => why(surroundings, subject, key))(flags),
     );
 
-  add('audit', 'Prints the truth ledger: how long nodes said what the evidence contradicts.', [
+  add('audit', 'Prints the truth ledger: for how long nodes contradicted the evidence.', [
     'audit',
     'audit -o wide',
   ]).action(run(audit));
 
-  add('check', 'Looks for what keeps rollcall from working, each with its cure.', [
+  add('check', 'Finds problems that prevent rollcall from working, each with its fix.', [
     'check --pre          # before it is installed',
     'check -n rollcall',
   ])
     .option('--pre', 'check a cluster that has no rollcall yet', false)
     .action((flags: CommonFlags & { pre: boolean }) => run((surroundings) => check(surroundings, flags.pre))(flags));
 
-  add('diff', 'Says what changed objects or rule files would do to the fleet, before they are applied.', [
+  add('diff', 'Shows how objects or rule files would change the fleet, before you apply them.', [
     'diff -f nodeservice.yaml',
     'diff -f pools.yaml -f rules/accelerators/edgetpu',
     'diff -f -            # objects on standard input',
@@ -96,7 +99,7 @@ export function createProgram(options: ProgramOptions): Command {
     );
 
   add('console', 'Opens the page of the console in the browser.', ['console', 'console --port 8090 --no-browser'])
-    .option('--port <port>', 'on this port of this machine; any free one unless told', portOf)
+    .option('--port <port>', 'local port (default: any free port)', portOf)
     .option('--no-browser', 'only print the address')
     .action((flags: CommonFlags & { port?: number; browser: boolean }) =>
       run((surroundings) => openPage(surroundings, { ...flags, signal }))(flags),
@@ -105,15 +108,17 @@ export function createProgram(options: ProgramOptions): Command {
 }
 
 function withCommonFlags(command: Command): Command {
-  const consoleUrl = new Option('--console-url <url>', 'ask this console, without a port-forward').argParser(urlOf);
+  const consoleUrl = new Option('--console-url <url>', 'URL of a console to ask without a port-forward').argParser(
+    urlOf,
+  );
   // It asks no console, and says so.
   if (command.name() === 'check') consoleUrl.hideHelp();
   return command
-    .option('-n, --namespace <namespace>', 'the namespace that rollcall is in', 'rollcall')
-    .option('--context <name>', 'the context of the kubeconfig')
-    .option('--kubeconfig <file>', 'the kubeconfig, else as kubectl finds it')
+    .option('-n, --namespace <namespace>', 'namespace of rollcall', 'rollcall')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--kubeconfig <file>', 'path of the kubeconfig (default: as kubectl finds it)')
     .addOption(consoleUrl)
-    .addOption(new Option('-o, --output <format>', 'what to print').choices(['wide', 'json', 'yaml']));
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['wide', 'json', 'yaml']));
 }
 
 function exampleText(name: string, examples: readonly string[]): string {
@@ -122,18 +127,18 @@ function exampleText(name: string, examples: readonly string[]): string {
 
 function waitOf(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('Write a time span such as 90s, 5m or 1h.');
+  if (ms === undefined) throw new InvalidArgumentError('Use a duration such as 90s, 5m or 1h.');
   return ms;
 }
 
 function portOf(text: string): number {
   const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('Write a number from 0 to 65535.');
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('Use a number from 0 to 65535.');
   return port;
 }
 
 function urlOf(text: string): string {
   const url = URL.parse(text);
-  if (url?.protocol !== 'http:') throw new InvalidArgumentError('Write http://HOST:PORT.');
+  if (url?.protocol !== 'http:') throw new InvalidArgumentError('Use http://HOST:PORT.');
   return text;
 }

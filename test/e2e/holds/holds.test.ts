@@ -127,7 +127,7 @@ describe('a NodeHold', () => {
   });
 
   test('without a selector is refused', async () => {
-    await expect(stage.hold('all', {})).rejects.toThrow(/it would select every pod/);
+    await expect(stage.hold('all', {})).rejects.toThrow(/an empty selector would select every pod/);
   });
 });
 

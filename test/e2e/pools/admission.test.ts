@@ -168,7 +168,7 @@ describe('B-18: a NodePoolLabelSet with keys and values that cannot be', () => {
     const path = `${poolsPath()}/broken`;
     await api.patch(path, { metadata: { annotations: { seen: '1' } }, spec: { pool: 'broken' } });
     await expect(api.patch(path, { spec: { labels: { other: 'a b' } } })).rejects.toThrow('spec.labels.other');
-    await expect(api.patch(path, { spec: { labels: { other: '1' } } })).rejects.toThrow('is no key of a label');
+    await expect(api.patch(path, { spec: { labels: { other: '1' } } })).rejects.toThrow('is not a valid label key');
     const mended = { 'bad key!': null, 'NODE-ROLE.Kubernetes.IO/control-plane': null };
     await api.patch(path, { spec: { labels: { ...mended, other: '1' } } });
   });

@@ -67,7 +67,7 @@ describe('PL-4: a key', () => {
     async (key) =>
       // Before 1.35 the API server puts `"object": ` in between.
       expect((await problemOf({ good: '1', [key]: 'value' }))?.replace('"object": ', '')).toContain(
-        `spec.labels: Invalid value: "${key}" is no key of a label: it must be NAME or DOMAIN/NAME`,
+        `spec.labels: Invalid value: "${key}" is not a valid label key: it must be NAME or DOMAIN/NAME`,
       ),
   );
 });
@@ -140,7 +140,7 @@ describe('kubectl explain', () => {
   test('tells what the fields of the spec are for', async () => {
     const text = await cluster.controlPlane.kubectl(['explain', 'nodepoollabelset.spec']);
     expect(text).toMatch(/labels\s+<map\[string\]string> -required-\s+Labels for every node of the pool/);
-    expect(text).toMatch(/pool\s+<string>\s+The pool, as it stands in the label/);
+    expect(text).toMatch(/pool\s+<string>\s+The pool, as the label/);
   });
 
   test('has a description for every field', async () => {

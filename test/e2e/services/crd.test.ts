@@ -90,26 +90,26 @@ describe('a NodeService', () => {
 describe('the API server refuses', () => {
   const published = (publish: object) => ({ probe: tcp, publish });
   test.each<[string, object, RegExp]>([
-    [
-      'a service without evidence',
-      {},
-      /nothing would tell whether it is ready: it needs pods, a probe, a csiDriver or devices/,
-    ],
+    ['a service without evidence', {}, /no evidence of readiness: set pods, probe, csiDriver or devices/],
     ['no device at all', { devices: [] }, /spec\.devices/],
-    ['a device that is none', { devices: ['edgetpu && x'] }, /it has to be like "edgetpu >= 1"/],
-    ['a probe of no kind', { probe: {} }, /exactly one kind of probe is needed: tcp, tls/],
-    [
-      'a probe of two kinds',
-      { probe: { tcp: { port: 1 }, unix: { path: '/a' } } },
-      /exactly one kind of probe is needed/,
-    ],
+    ['a device that is none', { devices: ['edgetpu && x'] }, /a device must have the form "edgetpu >= 1"/],
+    ['a probe of no kind', { probe: {} }, /set exactly one kind of probe: tcp, tls/],
+    ['a probe of two kinds', { probe: { tcp: { port: 1 }, unix: { path: '/a' } } }, /set exactly one kind of probe/],
     ['a port that is none', { probe: { tcp: { port: 0 } } }, /spec\.probe\.tcp\.port/],
-    ['gRPC at a port and a socket', { probe: { grpc: { port: 1, socket: '/a' } } }, /grpc needs a port or a socket/],
-    ['gRPC at neither', { probe: { grpc: {} } }, /grpc needs a port or a socket/],
+    [
+      'gRPC at a port and a socket',
+      { probe: { grpc: { port: 1, socket: '/a' } } },
+      /grpc needs either a port or a socket/,
+    ],
+    ['gRPC at neither', { probe: { grpc: {} } }, /grpc needs either a port or a socket/],
     ['a path that is not absolute', { probe: { unix: { path: 'a.sock' } } }, /spec\.probe\.unix\.path/],
     ['a status that is none', { probe: { http: { port: 1, statuses: ['2xx'] } } }, /spec\.probe\.http\.statuses/],
-    ['the address of pods where there are none', { probe: { ...tcp, host: 'Pod' } }, /there are no pods whose address/],
-    ['an empty selector of pods', { pods: { namespace: 'a', selector: {} } }, /it would select every pod/],
+    ['the address of pods where there are none', { probe: { ...tcp, host: 'Pod' } }, /pods is not set/],
+    [
+      'an empty selector of pods',
+      { pods: { namespace: 'a', selector: {} } },
+      /an empty selector would select every pod/,
+    ],
     [
       'In without values',
       { probe: tcp, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
@@ -118,15 +118,15 @@ describe('the API server refuses', () => {
     [
       'Exists with values',
       { probe: tcp, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
-      /Exists and DoesNotExist take none/,
+      /Exists and DoesNotExist must not have any/,
     ],
     [
       'a selector with a key that is none',
       { probe: tcp, nodeSelector: { matchLabels: { 'a b': 'c' } } },
-      /a key is none of a label/,
+      /a key is not a valid label key/,
     ],
-    ['an empty publication', published({}), /it has to have a label, a taint or a condition/],
-    ['a label that is none', published({ label: 'a/b/c' }), /this is no key/],
+    ['an empty publication', published({}), /publish needs a label, a taint or a condition/],
+    ['a label that is none', published({ label: 'a/b/c' }), /not a valid key/],
     [
       'a label of Kubernetes',
       published({ label: 'node.kubernetes.io/a' }),
@@ -140,13 +140,13 @@ describe('the API server refuses', () => {
     ],
     ['a taint of no effect', published({ taint: { key: 'a', effect: 'NoEntry' } }), /Unsupported value: "NoEntry"/],
     ['a CA that is no base64', { probe: { https: { port: 1, caBundle: '-----' } } }, /spec\.probe\.https\.caBundle/],
-    ['a condition that is none', published({ condition: 'a b' }), /this is no key/],
-    ["a condition of the kubelet's", published({ condition: 'Ready' }), /written by kubelets and networks/],
+    ['a condition that is none', published({ condition: 'a b' }), /not a valid key/],
+    ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
 
   test('a name that is too long for the label that it would be part of', async () => {
     const name = 'a'.repeat(64);
-    expect(await problemOf({ probe: tcp }, name)).toMatch(/name it with at most 63 characters, or set publish/);
+    expect(await problemOf({ probe: tcp }, name)).toMatch(/use at most 63 characters, or set publish/);
     expect(await problemOf(published({ label: 'example.com/a' }), name)).toBeUndefined();
     expect(await problemOf({ probe: tcp }, 'a.b')).toBeUndefined();
   });

@@ -19,55 +19,55 @@ export const AGENT_COMMAND: readonly string[] = [
 ];
 
 export const AGENT_VALUES = section('The agent, on every node.', {
-  command: leaf('How the image starts it. The flags of V8 keep it small.', COMMAND, AGENT_COMMAND),
+  command: leaf('Command of the container. The flags of V8 reduce its memory.', COMMAND, AGENT_COMMAND),
   config: configuration(
-    'AgentConfiguration. An agent without any needs no configuration file, and so no parser in its memory.',
+    'AgentConfiguration. Without any setting, the agent needs no configuration file, and no parser in its memory.',
     AGENT_CHART_OPTIONS,
   ),
   port: count('Port of /healthz, /readyz and /metrics.', 8086, 1, 65_535),
   deviceTree: flag(
-    "Mount the node's /sys, read-only: only so is its device tree seen. Not allowed at the Pod Security level restricted.",
+    "Mount the node's /sys, read-only, which is required to read its device tree. Not allowed at the Pod Security level restricted.",
     false,
   ),
   probePaths: leaf(
-    'Directories of the node below which NodeServices may have Unix sockets and files probed, such as /var/lib/kubelet/plugins. They are mounted, read-only, and agents run as uid 0, without any capability: Pod Security has to be privileged in the namespace, neither restricted nor baseline.',
+    'Directories of the node below which agents may probe Unix sockets and files of NodeServices, such as /var/lib/kubelet/plugins. They are mounted read-only, and agents run as uid 0, without any capability: the namespace needs the Pod Security level privileged, not restricted or baseline.',
     { type: 'array', items: { type: 'string', pattern: '^(/[^/,]+)+$' } },
     [],
   ),
   featuresDir: leaf(
-    "Directory of the node with NFD's feature files, such as /etc/kubernetes/node-feature-discovery/features.d, by which agents answer the terms nfd:local.… of rules; empty: none. It is mounted, read-only. Not allowed at the Pod Security level restricted.",
+    "Directory of the node with NFD's feature files, such as /etc/kubernetes/node-feature-discovery/features.d, from which agents answer the terms nfd:local.… of rules; empty: none. It is mounted read-only. Not allowed at the Pod Security level restricted.",
     { type: 'string', pattern: '^((/[^/]+)+)?$' },
     '',
   ),
   hostNetwork: flag(
-    "Use the node's network: hot-plugged devices are seen at once. Not allowed at the Pod Security level restricted.",
+    "Use the node's network, so that agents see hot-plugged devices at once. Not allowed at the Pod Security level restricted.",
     false,
   ),
-  tokenExpirationSeconds: count('Lifetime of the token that goes with reports.', 3600, 600, 86_400),
+  tokenExpirationSeconds: count('Lifetime of the token for reports, in seconds.', 3600, 600, 86_400),
   rollingUpdate: section(
-    'How many agents are replaced at once; empty: 10%, the new one first; with hostNetwork one by one. One of the two has to be 0, which an empty one is beside the other.',
+    'Number of agents that are replaced at once. Empty: 10 % with maxSurge, or one by one with hostNetwork. One of the two must be 0; an empty one counts as 0 if the other is set.',
     {
-      maxSurge: leaf('How many nodes may have two, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
-      maxUnavailable: leaf('How many nodes may have none, as a number or a share such as 10%.', PODS_OR_SHARE, ''),
+      maxSurge: leaf('Number or percentage of nodes that may have two agents.', PODS_OR_SHARE, ''),
+      maxUnavailable: leaf('Number or percentage of nodes that may have no agent.', PODS_OR_SHARE, ''),
     },
   ),
-  resources: leaf('Resources of its container.', RESOURCES, {
+  resources: leaf('Resources of the container.', RESOURCES, {
     requests: { cpu: '10m', memory: '80Mi' },
     limits: { cpu: '500m', memory: '160Mi' },
   }),
-  priorityClassName: text('A PriorityClass that is there already; empty: the one of priorityClass.', ''),
+  priorityClassName: text('Name of an existing PriorityClass; empty: the one of priorityClass.', ''),
   nodeSelector: leaf('Nodes that get an agent.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
   tolerations: leaf(
-    'Taints that keep no agent off, besides every taint with the effect NoSchedule; by default none does.',
+    'Taints that agents tolerate in addition to every taint with the effect NoSchedule; by default all.',
     TOLERATIONS,
     [{ operator: 'Exists' }],
   ),
-  affinity: leaf('Affinity of the pods; by default none of them is on a virtual node.', ANY_OBJECT, NOT_VIRTUAL),
-  podLabels: leaf('Further labels of the pods.', STRING_MAP, {}),
+  affinity: leaf('Affinity of the pods; by default they avoid virtual nodes.', ANY_OBJECT, NOT_VIRTUAL),
+  podLabels: leaf('Additional labels of the pods.', STRING_MAP, {}),
   podAnnotations: leaf('Annotations of the pods.', STRING_MAP, {}),
   serviceAccountAnnotations: leaf('Annotations of the service account.', STRING_MAP, {}),
-  terminationGracePeriodSeconds: count('Time to say that it leaves.', 15, 1, 300),
-  extraEnv: leaf('Further environment variables, as Kubernetes has them.', OBJECTS, []),
-  extraVolumes: leaf('Further volumes, such as the CA for registryFacadeCaFile.', OBJECTS, []),
-  extraVolumeMounts: leaf('Where they are mounted.', OBJECTS, []),
+  terminationGracePeriodSeconds: count('Time for the last report when the agent stops, in seconds.', 15, 1, 300),
+  extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),
+  extraVolumes: leaf('Additional volumes, such as the CA for registryFacadeCaFile.', OBJECTS, []),
+  extraVolumeMounts: leaf('Additional volume mounts.', OBJECTS, []),
 });

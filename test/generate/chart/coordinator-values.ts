@@ -2,42 +2,46 @@ import { ANY_OBJECT, OBJECTS, PODS_OR_SHARE, RESOURCES, STRING_MAP, TOLERATIONS 
 import { COORDINATOR_CHART_OPTIONS } from './options.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
-export const COORDINATOR_VALUES = section('The coordinator. One replica leads, the others are ready to.', {
-  command: leaf('How the image starts it.', { type: 'array', minItems: 1, items: { type: 'string' } }, [
+export const COORDINATOR_VALUES = section('The coordinator. One replica leads, the others are standbys.', {
+  command: leaf('Command of the container.', { type: 'array', minItems: 1, items: { type: 'string' } }, [
     '/nodejs/bin/node',
     '/app/coordinator/main.js',
   ]),
   config: configuration('CoordinatorConfiguration.', COORDINATOR_CHART_OPTIONS),
-  replicas: count('How many there are.', 2, 0, 9),
-  podDisruptionBudget: section('How many may be drained at once.', {
+  replicas: count('Number of replicas.', 2, 0, 9),
+  podDisruptionBudget: section('Number of replicas that may be drained at once.', {
     enabled: flag('Install a PodDisruptionBudget.', true),
-    maxUnavailable: leaf('How many, as a number or a share.', { ...PODS_OR_SHARE, pattern: '^[0-9]+%$' }, 1),
+    maxUnavailable: leaf('Number or percentage of replicas.', { ...PODS_OR_SHARE, pattern: '^[0-9]+%$' }, 1),
   }),
-  resources: leaf('Resources of its container.', RESOURCES, {
+  resources: leaf('Resources of the container.', RESOURCES, {
     requests: { cpu: '100m', memory: '128Mi' },
     limits: { cpu: '2', memory: '1Gi' },
   }),
-  priorityClassName: text('A PriorityClass that is there already; empty: the one of priorityClass.', ''),
-  nodeSelector: leaf('Nodes that it may run on.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
-  tolerations: leaf('Taints that it tolerates besides every taint with the effect NoSchedule.', TOLERATIONS, []),
-  affinity: leaf('Affinity of the pods; empty: on no virtual node, and away from workspaces.', ANY_OBJECT, {}),
-  awayFromWorkspaces: text('Where affinity is empty, whether it may run beside the workspaces of users.', 'preferred', {
-    enum: ['preferred', 'required'],
-  }),
-  flowControl: section('What the API server does first.', {
-    enabled: flag('Install a FlowSchema and a priority level for its Lease and TokenReviews.', true),
-  }),
-  topologySpreadConstraints: leaf(
-    'How the replicas spread; empty: over nodes and zones, where that is possible.',
-    OBJECTS,
+  priorityClassName: text('Name of an existing PriorityClass; empty: the one of priorityClass.', ''),
+  nodeSelector: leaf('Nodes on which the coordinator may run.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
+  tolerations: leaf(
+    'Taints that the coordinator tolerates in addition to every taint with the effect NoSchedule.',
+    TOLERATIONS,
     [],
   ),
-  podLabels: leaf('Further labels of the pods.', STRING_MAP, {}),
+  affinity: leaf('Affinity of the pods; empty: they avoid virtual nodes, and nodes for workspaces.', ANY_OBJECT, {}),
+  awayFromWorkspaces: text(
+    'If affinity is empty: whether the coordinator should or must avoid nodes for workspaces.',
+    'preferred',
+    {
+      enum: ['preferred', 'required'],
+    },
+  ),
+  flowControl: section('Priority of requests at the API server.', {
+    enabled: flag('Install a FlowSchema and a priority level for its Lease and TokenReviews.', true),
+  }),
+  topologySpreadConstraints: leaf('Spread of the replicas; empty: over nodes and zones if possible.', OBJECTS, []),
+  podLabels: leaf('Additional labels of the pods.', STRING_MAP, {}),
   podAnnotations: leaf('Annotations of the pods.', STRING_MAP, {}),
   serviceAccountAnnotations: leaf('Annotations of the service account.', STRING_MAP, {}),
   serviceAnnotations: leaf('Annotations of the Service.', STRING_MAP, {}),
-  terminationGracePeriodSeconds: count('Time to finish writes and to give the Lease back.', 15, 1, 300),
-  extraEnv: leaf('Further environment variables, as Kubernetes has them.', OBJECTS, []),
-  extraVolumes: leaf('Further volumes.', OBJECTS, []),
-  extraVolumeMounts: leaf('Where they are mounted.', OBJECTS, []),
+  terminationGracePeriodSeconds: count('Time to finish writes and to release the Lease, in seconds.', 15, 1, 300),
+  extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),
+  extraVolumes: leaf('Additional volumes.', OBJECTS, []),
+  extraVolumeMounts: leaf('Additional volume mounts.', OBJECTS, []),
 });

@@ -8,14 +8,14 @@ const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$';
 /** NodeServices of the release. No name of an object has a capital letter, as `allowedPrefixes` has. */
 export const NODE_SERVICES: Entries = {
   pattern: DNS_SUBDOMAIN,
-  help: 'Further keys are NodeServices by their names, each with the spec of one: {registry-mirror: {probe: {http: {port: 5000}}}}.',
+  help: 'All other keys are names of NodeServices, each with its spec: {registry-mirror: {probe: {http: {port: 5000}}}}.',
   schema: fromCrd(NODE_SERVICE_SPEC),
 };
 
 /** NodeHolds of the release. */
 export const NODE_HOLDS: Entries = {
   pattern: DNS_SUBDOMAIN,
-  help: 'Keys are NodeHolds by their names, each with the spec of one: {builds: {pods: {namespace: ci, selector: {matchLabels: {app: runner}}}}}.',
+  help: 'Keys are names of NodeHolds, each with its spec: {builds: {pods: {namespace: ci, selector: {matchLabels: {app: runner}}}}}.',
   schema: fromCrd(NODE_HOLD_SPEC),
 };
 

@@ -33,36 +33,36 @@ const ALERT_THRESHOLDS = Object.fromEntries(
 
 /** Every value of the chart. Its values.yaml, its schema and the table in its README are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
-  image: section('The image, which holds both programs.', {
-    registry: text('Registry that the image is pulled from; empty leaves it to the nodes.', ''),
+  image: section('The image, which contains both programs.', {
+    registry: text('Registry of the image; empty: the default of the nodes.', ''),
     repository: text('Name of the image.', 'rollcall', { minLength: 1 }),
-    tag: text('Tag of the image; empty for the version of the chart.', ''),
-    digest: text('Digest of the image, such as sha256:…; goes before the tag.', '', {
+    tag: text('Tag of the image; empty: the version of the chart.', ''),
+    digest: text('Digest of the image, such as sha256:…; overrides the tag.', '', {
       pattern: '^(sha256:[0-9a-f]{64})?$',
     }),
     pullPolicy: text('When it is pulled.', 'IfNotPresent', { enum: ['Always', 'IfNotPresent', 'Never'] }),
     pullSecrets: leaf('Secrets with the credentials for the registry, as objects with a name.', NAMES, []),
   }),
-  gitpod: section('Gitpod, whose two services and Workspaces are known without being written; for both programs.', {
-    enabled: flag('Know them. Without Gitpod nothing of it is probed, written or watched.', true),
+  gitpod: section('Built-in support for the two node services of Gitpod and its Workspaces, in both programs.', {
+    enabled: flag('Enable the support. With false, rollcall probes, writes and watches nothing of Gitpod.', true),
     ...fromOptions(GITPOD_OPTIONS),
   }),
   agent: AGENT_VALUES,
   coordinator: COORDINATOR_VALUES,
-  tls: section('The certificate by which agents know the coordinator.', {
+  tls: section('The certificate of the coordinator, which agents verify.', {
     secretName: text(
-      'Secret with tls.crt, tls.key and ca.crt, for rollcall-coordinator.NAMESPACE.svc, as cert-manager makes it; empty: the coordinator makes and rotates its own.',
+      'Secret with tls.crt, tls.key and ca.crt, for rollcall-coordinator.NAMESPACE.svc, as cert-manager creates it; empty: the coordinator creates and rotates its own certificate.',
       '',
     ),
     caConfigMapName: text(
-      'ConfigMap with the CA of that Secret (key ca.crt), where the Secret itself is not for the agents to mount.',
+      'ConfigMap with the CA of that Secret (key ca.crt), if the agents must not mount the Secret itself.',
       '',
     ),
   }),
-  rules: section('Which labels of a node follow from others.', {
-    accelerators: flag('Rule files of known accelerators, which give labels accelerators/….', true),
+  rules: section('Rules: labels of a node that imply other labels.', {
+    accelerators: flag('Install the rule files of known accelerators, which create labels accelerators/….', true),
     files: leaf(
-      'Further rule files, by the prefix of the labels and then by their name: {example.com: {camera: "usb-*_046d_*"}}.',
+      'Additional rule files, by the prefix and then by the name of their labels: {example.com: {camera: "usb-*_046d_*"}}.',
       {
         type: 'object',
         additionalProperties: STRING_MAP,
@@ -71,36 +71,36 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       {},
     ),
     configMaps: leaf(
-      'ConfigMaps with further rule files, each by the prefix of the labels: {example.com: my-rules}.',
+      'ConfigMaps with additional rule files, by the prefix of their labels: {example.com: my-rules}.',
       { ...STRING_MAP, propertyNames: { pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' } },
       {},
     ),
     allowedPrefixes: leaf(
-      'What labels of rules may begin with besides the prefixes above, for the coordinator and the fence.',
+      'Prefixes that labels of rules may have in addition to those above, for the coordinator and the fence.',
       { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
       [],
     ),
   }),
   watchNamespaces: leaf(
-    'Namespaces in which the coordinator may watch pods, besides those of Gitpod, of the release, and of the pods of services and holds below: those of NodeServices that are not written here. ["*"] for all of them, which coordinator.config.evict needs anyway.',
+    'Namespaces in which the coordinator may watch pods, in addition to those of Gitpod, of the release, and of the pods of services and holds below: set those of NodeServices that are not in these values. ["*"] for all namespaces, which coordinator.config.evict also needs.',
     { type: 'array', items: { type: 'string', pattern: '^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' } },
     [],
   ),
   services: section(
-    'Services on nodes, and what all NodeServices may publish.',
+    'NodeServices, and the keys that all NodeServices may publish.',
     {
       allowedPrefixes: leaf(
-        'What the keys of every NodeService must begin with, those of conditions included, for the coordinator and the fence.',
+        'Prefixes that the keys and conditions of every NodeService must have, for the coordinator and the fence.',
         { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
         [...DEFAULT_SERVICE_PREFIXES],
       ),
     },
     NODE_SERVICES,
   ),
-  holds: section('Pods that keep the node that they are on from being scaled down or consolidated.', {}, NODE_HOLDS),
+  holds: section('NodeHolds: pods that prevent autoscalers from removing their nodes.', {}, NODE_HOLDS),
   pools: section('Labels of nodes by their pool.', {
     allowedPrefixes: leaf(
-      'What labels of pools must begin with, for the coordinator, the fence and the policy for new nodes; empty: any.',
+      'Prefixes that labels of pools must have, for the coordinator, the fence and the policy for new nodes; empty: any.',
       { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
       [],
     ),
@@ -108,88 +108,88 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   crds: section('The CustomResourceDefinitions: NodeService, NodeHold, NodePoolLabelSet.', {
     install: flag('Install them with the release, and upgrade them with it.', true),
     keep: flag(
-      'Leave them in the cluster when the release is uninstalled. Without them all of their objects go, too.',
+      'Keep them in the cluster when the release is uninstalled. Deleting them deletes all of their objects.',
       true,
     ),
   }),
-  policies: section('What the API server itself does. It needs the CRDs.', {
-    poolLabels: section('Nodes are created with the labels of their pool.', {
+  policies: section('Admission policies. They need the CRDs.', {
+    poolLabels: section('Policy that creates Nodes with the labels of their pool.', {
       enabled: flag('Install it. Needs Kubernetes 1.36.', false),
     }),
-    startupTaint: section('Nodes are created with the startup taint.', {
+    startupTaint: section('Policy that creates Nodes with the startup taint.', {
       enabled: flag('Install it. Needs Kubernetes 1.36, and coordinator.config.startupGateRequires.', false),
       objectSelector: leaf(
-        'Which nodes, as a label selector for the Node as it is created; empty: those with rollcall.dev/startup-gate=true.',
+        'Label selector of the Nodes, as they are when they are created; empty: those with rollcall.dev/startup-gate=true.',
         ANY_OBJECT,
         {},
       ),
     }),
-    fence: section('The API server holds the coordinator to its own keys.', {
+    fence: section('Policy that restricts the coordinator to its own keys.', {
       enabled: flag('Install it.', true),
     }),
   }),
   scheduler: section('The scheduler extender.', {
-    enabled: flag('Listen for questions of a kube-scheduler.', false),
-    port: count('Port of the coordinator and its Service for them.', 8888, 1, 65_535),
+    enabled: flag('Listen for requests of a kube-scheduler.', false),
+    port: count('Port of the coordinator and its Service for these requests.', 8888, 1, 65_535),
     clientCertificates: flag(
-      'Answer only who shows a certificate. Without, whoever reaches the port learns about nodes.',
+      'Require client certificates. With false, every client that reaches the port can read about nodes.',
       true,
     ),
     clientCaConfigMapName: text(
       'ConfigMap with the CAs of those certificates (key ca.crt), in the namespace of the release.',
       '',
     ),
-    configMap: section('A configuration for a kube-scheduler of its own, in the ConfigMap rollcall-scheduler.', {
+    configMap: section('Configuration for a second kube-scheduler, in the ConfigMap rollcall-scheduler.', {
       enabled: flag('Install it. Needs scheduler.enabled.', false),
     }),
   }),
-  networkPolicy: section('Who may reach the pods.', {
+  networkPolicy: section('Network access to the pods.', {
     enabled: flag('Install NetworkPolicies: agents to the coordinator, scrapers to the metrics.', true),
-    scrapers: leaf('Who may read metrics, as a list of NetworkPolicyPeers; empty for everybody.', OBJECTS, []),
+    scrapers: leaf('Clients that may read metrics, as a list of NetworkPolicyPeers; empty: all.', OBJECTS, []),
   }),
-  monitoring: section('What watches the pods.', {
-    podMonitor: section('What Prometheus scrapes, for its operator.', {
+  monitoring: section('Monitoring.', {
+    podMonitor: section('PodMonitors for the operator of Prometheus.', {
       enabled: flag('Install PodMonitors.', false),
-      interval: text('Time between two scrapes; the alerts are for a minute at most.', SCRAPE_INTERVAL, {
+      interval: text('Time between two scrapes; the alerts need a minute or less.', SCRAPE_INTERVAL, {
         pattern: '^[1-9][0-9]*(ms|s|m)$',
       }),
-      labels: leaf('Further labels, such as those that its Prometheus selects by.', STRING_MAP, {}),
+      labels: leaf('Additional labels, such as those that the Prometheus object selects.', STRING_MAP, {}),
     }),
     prometheusRule: section('Alerts, for the operator of Prometheus.', {
       enabled: flag('Install a PrometheusRule.', false),
-      runbookUrl: text('Where the runbooks are; their names are added.', RUNBOOKS_URL),
-      thresholds: section('What the expression of an alert is compared with.', ALERT_THRESHOLDS),
-      labels: leaf('Further labels, such as those that its Prometheus selects by.', STRING_MAP, {}),
+      runbookUrl: text('Base URL of the runbooks; the chart appends their names.', RUNBOOKS_URL),
+      thresholds: section('Thresholds of the alerts.', ALERT_THRESHOLDS),
+      labels: leaf('Additional labels, such as those that the Prometheus object selects.', STRING_MAP, {}),
     }),
     dashboard: section('The dashboard of Grafana.', {
       enabled: flag('Install it in a ConfigMap.', false),
       labels: leaf("Labels by which the sidecar of Grafana's chart finds it.", STRING_MAP, DASHBOARD_LABELS),
     }),
   }),
-  priorityClass: section('How important the pods are.', {
-    create: flag('Make a PriorityClass for the pods that have none of their own.', true),
+  priorityClass: section('Priority of the pods.', {
+    create: flag('Create a PriorityClass for the pods that have none of their own.', true),
     value: count(
-      'Its value; the largest that is not kept for Kubernetes itself. No upgrade changes it: delete the PriorityClass before.',
+      'Value of the PriorityClass; the default is the largest that is not reserved for Kubernetes. An upgrade cannot change it: delete the PriorityClass first.',
       1_000_000_000,
       0,
       1_000_000_000,
     ),
   }),
-  uninstall: section('What helm uninstall does besides.', {
-    prune: flag('Take everything that rollcall has set off the nodes.', true),
+  uninstall: section('Additional steps of helm uninstall.', {
+    prune: flag('Remove everything that rollcall has set from the nodes.', true),
   }),
-  leaseName: text('Name of the Lease by which the coordinators elect their leader.', 'rollcall-coordinator', {
+  leaseName: text('Name of the Lease for the election of the leader.', 'rollcall-coordinator', {
     pattern: '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$',
   }),
-  listenAddress: text('Address that the programs listen on; :: is every address, of IPv4 and IPv6.', '::', {
+  listenAddress: text('Listen address of the programs; :: for all addresses of IPv4 and IPv6.', '::', {
     pattern: '^[0-9a-fA-F.:]+$',
   }),
   runAsUser: leaf(
-    'User and group of the containers; null leaves it to the cluster (OpenShift), and else to the image (65532).',
+    'User and group of the containers; null: chosen by the cluster (OpenShift), otherwise that of the image, 65532.',
     { type: ['integer', 'null'] },
     null,
   ),
-  commonLabels: leaf('Further labels of every object.', STRING_MAP, {}),
-  global: hidden('What a chart that has this one as a dependency shares with it; not used.', 'object'),
-  enabled: hidden('For the condition of a chart that has this one as a dependency; not used.', 'boolean'),
+  commonLabels: leaf('Additional labels of every object.', STRING_MAP, {}),
+  global: hidden('Values that a parent chart shares with this chart; not used.', 'object'),
+  enabled: hidden('For the condition of a parent chart; not used.', 'boolean'),
 });

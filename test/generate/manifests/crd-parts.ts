@@ -13,8 +13,8 @@ export const LABEL_VALUE = {
 export const KEY_LENGTH_MAX = 317;
 
 export const KEY_RULE =
-  'it must be NAME or DOMAIN/NAME, a name of at most 63 letters, digits, "-", "_" and ".", the first and the last no ' +
-  'punctuation, the domain in lower case';
+  'it must be NAME or DOMAIN/NAME, with a name of at most 63 letters, digits, "-", "_" and ".", a letter or digit first and ' +
+  'last, and the domain in lower case';
 
 export const text = (description: string, more: object = {}) => ({ description, type: 'string', ...more });
 
@@ -42,15 +42,15 @@ export const conditions = (description: string, types: string) => ({
     properties: {
       type: text(types, { maxLength: 316 }),
       status: text('True, False or Unknown.', { enum: ['True', 'False', 'Unknown'] }),
-      reason: text('Why, as one word.', {
+      reason: text('Reason, as one word.', {
         maxLength: 1024,
         minLength: 1,
         pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
       }),
-      message: text('Why, as a sentence.', { maxLength: 32768 }),
-      lastTransitionTime: text('Since when the status is what it is.', { format: 'date-time' }),
+      message: text('Reason, as a sentence.', { maxLength: 32768 }),
+      lastTransitionTime: text('Time of the last change of the status.', { format: 'date-time' }),
       observedGeneration: {
-        description: 'The metadata.generation that this is about.',
+        description: 'The metadata.generation that this condition refers to.',
         type: 'integer',
         format: 'int64',
         minimum: 0,
@@ -60,7 +60,7 @@ export const conditions = (description: string, types: string) => ({
 });
 
 export const observedGeneration = {
-  description: 'The metadata.generation that the rest is about.',
+  description: 'The metadata.generation that the status refers to.',
   type: 'integer',
   format: 'int64',
 };

@@ -5,17 +5,20 @@ const REQUIREMENTS_MAX = 16;
 const VALUES_MAX = 64;
 
 const matchLabels = {
-  description: 'Labels that have to be there with these values.',
+  description: 'Labels that must be present with these values.',
   type: 'object',
   maxProperties: REQUIREMENTS_MAX,
   additionalProperties: LABEL_VALUE,
   'x-kubernetes-validations': [
-    validation('self.all(k, !format.qualifiedName().validate(k).hasValue())', `a key is none of a label: ${KEY_RULE}`),
+    validation(
+      'self.all(k, !format.qualifiedName().validate(k).hasValue())',
+      `a key is not a valid label key: ${KEY_RULE}`,
+    ),
   ],
 };
 
 const matchExpressions = {
-  description: 'What else has to be so.',
+  description: 'Requirements that must be met in addition.',
   type: 'array',
   maxItems: REQUIREMENTS_MAX,
   'x-kubernetes-list-type': 'atomic',
@@ -23,15 +26,15 @@ const matchExpressions = {
     type: 'object',
     required: ['key', 'operator'],
     properties: {
-      key: text('The key of a label.', {
+      key: text('Key of a label.', {
         maxLength: KEY_LENGTH_MAX,
         'x-kubernetes-validations': [
-          validation('!format.qualifiedName().validate(self).hasValue()', `this is no key of a label: ${KEY_RULE}`),
+          validation('!format.qualifiedName().validate(self).hasValue()', `not a valid label key: ${KEY_RULE}`),
         ],
       }),
-      operator: text('How the label is compared.', { enum: ['In', 'NotIn', 'Exists', 'DoesNotExist'] }),
+      operator: text('Comparison of the label.', { enum: ['In', 'NotIn', 'Exists', 'DoesNotExist'] }),
       values: {
-        description: 'For In and NotIn, which need at least one.',
+        description: 'Values for In and NotIn, which need at least one.',
         type: 'array',
         maxItems: VALUES_MAX,
         'x-kubernetes-list-type': 'atomic',
@@ -41,7 +44,7 @@ const matchExpressions = {
     'x-kubernetes-validations': [
       validation(
         "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
-        'In and NotIn need values, Exists and DoesNotExist take none',
+        'In and NotIn need values; Exists and DoesNotExist must not have any',
       ),
     ],
   },
@@ -56,7 +59,14 @@ export function labelSelector(description: string, isRequired = false) {
     type: 'object',
     properties: { matchLabels, matchExpressions },
     ...(isRequired
-      ? { 'x-kubernetes-validations': [validation(some, 'it would select every pod of the namespace')] }
+      ? {
+          'x-kubernetes-validations': [
+            validation(
+              some,
+              'an empty selector would select every pod of the namespace; set matchLabels or matchExpressions',
+            ),
+          ],
+        }
       : {}),
   };
 }

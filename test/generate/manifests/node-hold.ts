@@ -3,46 +3,46 @@ import { labelSelector } from './label-selector.ts';
 
 /** What a NodeHold asks for, as its CRD has it. */
 export const NODE_HOLD_SPEC = {
-  description: 'What keeps a node.',
+  description: 'Pods that keep their nodes.',
   type: 'object',
   required: ['pods'],
   properties: {
     pods: {
       description:
-        'While such a pod is on a node and has not ended (phase Succeeded or Failed), autoscalers are told to keep the node.',
+        'While such a pod is on a node and has not ended (phase Succeeded or Failed), the node has annotations that tell autoscalers to keep it.',
       type: 'object',
       required: ['namespace', 'selector'],
       properties: {
-        namespace: text('Where the pods are.', { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
-        selector: labelSelector('Which pods.', true),
+        namespace: text('Namespace of the pods.', { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
+        selector: labelSelector('Label selector of the pods.', true),
       },
     },
   },
 };
 
 const status = {
-  description: 'What became of it. Written by rollcall.',
+  description: 'Observed state. Written by rollcall.',
   type: 'object',
   properties: {
     observedGeneration,
-    nodesHeld: count('Nodes that such a pod is on.'),
-    conditions: conditions('How it stands: Accepted.', 'Accepted: nodes with such pods are kept.'),
+    nodesHeld: count('Number of nodes with such a pod.'),
+    conditions: conditions('Conditions: Accepted.', 'Accepted: rollcall keeps nodes with such pods.'),
   },
 };
 
 const columns = [
-  column('Namespace', 'string', '.spec.pods.namespace', 'Where the pods are.'),
-  column('Nodes', 'integer', '.status.nodesHeld', 'Nodes that such a pod is on.'),
-  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Nodes with such pods are kept.'),
-  column('Message', 'string', ofCondition('Accepted', 'message'), 'Why it is accepted or not.', 1),
-  column('Age', 'date', '.metadata.creationTimestamp', 'Since it was made.'),
+  column('Namespace', 'string', '.spec.pods.namespace', 'Namespace of the pods.'),
+  column('Nodes', 'integer', '.status.nodesHeld', 'Number of nodes with such a pod.'),
+  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Whether rollcall keeps nodes with such pods.'),
+  column('Message', 'string', ofCondition('Accepted', 'message'), 'Why the object is accepted or not.', 1),
+  column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
 /** Pods that keep their nodes from being removed. */
 export const NODE_HOLD_CRD = clusterCrd(
   { kind: 'NodeHold', plural: 'nodeholds', singular: 'nodehold', shortNames: ['nh'] },
   {
-    description: 'Pods that keep autoscalers from removing the nodes that they are on.',
+    description: 'Pods that prevent autoscalers from removing their nodes.',
     columns,
     spec: NODE_HOLD_SPEC,
     status,

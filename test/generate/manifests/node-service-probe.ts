@@ -4,7 +4,7 @@ const KINDS = ['tcp', 'tls', 'http2', 'http', 'https', 'grpc', 'csi', 'unix', 'f
 const PATH = { maxLength: 1024, pattern: '^/' };
 
 const port = {
-  description: 'The port that it listens on.',
+  description: 'Port on which the service listens.',
   type: 'integer',
   format: 'int32',
   minimum: 1,
@@ -26,15 +26,15 @@ const http = (description: string, more: object = {}) => ({
   required: ['port'],
   properties: {
     port,
-    path: text('What is asked for; / unless told.', { maxLength: 1024, pattern: '^/[!-"$-~]*$' }),
+    path: text('Path of the request. Defaults to /.', { maxLength: 1024, pattern: '^/[!-"$-~]*$' }),
     headers: {
-      description: 'Sent with the request.',
+      description: 'Headers of the request.',
       type: 'object',
       maxProperties: 16,
       additionalProperties: { type: 'string', maxLength: 1024 },
     },
     statuses: {
-      description: 'The healthy ones, each a status or a range, such as "401" or "200-399"; 200 unless told.',
+      description: 'Healthy statuses, each a status or a range, such as "401" or "200-399". Defaults to 200.',
       type: 'array',
       minItems: 1,
       maxItems: 16,
@@ -45,57 +45,57 @@ const http = (description: string, more: object = {}) => ({
   },
 });
 
-const socket = text('Path of the socket on the node; the agents need --probe-paths for it.', PATH);
+const socket = text('Path of the socket on the node, which must be below --probe-paths of the agents.', PATH);
 
 /** How the agent of a node asks a service. */
 export const probe = {
-  description: 'Evidence: what the agent of the node sees when it asks the service. Exactly one kind.',
+  description: 'Evidence: the result of a probe by the agent of the node. Set exactly one kind.',
   type: 'object',
   properties: {
-    tcp: portOnly('A connection is taken.'),
-    tls: portOnly('A connection is taken, and TLS begun.'),
-    http2: portOnly('A connection is taken, and HTTP/2 begun.'),
-    http: http('A GET is answered with a healthy status.'),
-    https: http('A GET over TLS is answered with a healthy status.', {
+    tcp: portOnly('Healthy if the service accepts a connection.'),
+    tls: portOnly('Healthy if the service accepts a connection and begins a TLS handshake.'),
+    http2: portOnly('Healthy if the service accepts a connection and sends HTTP/2 SETTINGS.'),
+    http: http('Healthy if the service answers a GET with a healthy status.'),
+    https: http('Healthy if the service answers a GET over TLS with a healthy status.', {
       caBundle: text(
-        'CA certificates (PEM, in base64) by which the certificate is verified, its names aside; it is not verified unless told.',
+        'CA certificates (PEM, in base64) to verify the chain of the certificate, but not its names. Without it, the certificate is not verified.',
         // It goes with replies to agents.
         { format: 'byte', maxLength: 32_768 },
       ),
     }),
     grpc: {
-      description: 'grpc.health.v1 says SERVING.',
+      description: 'Healthy if grpc.health.v1 returns SERVING.',
       type: 'object',
       properties: {
         port,
         socket,
-        service: text('Name of the gRPC service that is asked about; that of the server as a whole unless told.', {
+        service: text('Name of the gRPC service to check. Defaults to the server as a whole.', {
           maxLength: 253,
         }),
       },
       'x-kubernetes-validations': [
-        validation('has(self.port) != has(self.socket)', 'grpc needs a port or a socket, and not both'),
+        validation('has(self.port) != has(self.socket)', 'grpc needs either a port or a socket, not both'),
       ],
     },
     csi: {
-      description: 'csi.v1.Identity says that the driver is ready.',
+      description: 'Healthy if csi.v1.Identity reports the driver as ready.',
       type: 'object',
       required: ['socket'],
       properties: { socket },
     },
     unix: {
-      description: 'A connection to a Unix socket is taken.',
+      description: 'Healthy if a Unix socket accepts a connection.',
       type: 'object',
       required: ['path'],
       properties: { path: socket },
     },
     file: {
-      description: 'A file is there.',
+      description: 'Healthy if the file exists.',
       type: 'object',
       required: ['path'],
       properties: {
-        path: text('Path of the file on the node; the agents need --probe-paths for it.', PATH),
-        maxAgeSeconds: whole('It was written at most so long ago.', 1, 31_536_000),
+        path: text('Path of the file on the node, which must be below --probe-paths of the agents.', PATH),
+        maxAgeSeconds: whole('Maximum time since the last write to the file.', 1, 31_536_000),
       },
     },
     host: text(
@@ -103,22 +103,24 @@ export const probe = {
         'network of the host. Unless told, that of the pod, or of the node where the pod is on its network or there is none.',
       { enum: ['Pod', 'Node', 'Loopback'] },
     ),
-    periodMilliseconds: whole('Between two rounds.', 10, 3_600_000, { default: 1000 }),
-    timeoutMilliseconds: whole('For an answer.', 10, 3_600_000, { default: 1000 }),
+    periodMilliseconds: whole('Time between two probes.', 10, 3_600_000, { default: 1000 }),
+    timeoutMilliseconds: whole('Time-out of a probe.', 10, 3_600_000, { default: 1000 }),
     failureThreshold: whole(
-      'Bad answers in a row before it is not ready; a refused connection counts at once.',
+      'Number of failed probes in a row after which the service is not ready; a refused connection makes it not ready at once.',
       1,
       1000,
       {
         default: 3,
       },
     ),
-    successThreshold: whole('Good answers in a row before it is ready.', 1, 1000, { default: 1 }),
+    successThreshold: whole('Number of successful probes in a row after which the service is ready.', 1, 1000, {
+      default: 1,
+    }),
   },
   'x-kubernetes-validations': [
     validation(
       `[${KINDS.map((kind) => `has(self.${kind})`).join(', ')}].filter(x, x).size() == 1`,
-      `exactly one kind of probe is needed: ${KINDS.join(', ')}`,
+      `set exactly one kind of probe: ${KINDS.join(', ')}`,
     ),
   ],
 };

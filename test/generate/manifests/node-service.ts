@@ -26,23 +26,23 @@ const pods = {
   type: 'object',
   required: ['namespace', 'selector'],
   properties: {
-    namespace: text('Where the pods are.', NAMESPACE),
-    selector: labelSelector('Which pods.', true),
+    namespace: text('Namespace of the pods.', NAMESPACE),
+    selector: labelSelector('Label selector of the pods.', true),
     daemonSet: text('Only pods that this DaemonSet controls count.', SUBDOMAIN),
   },
 };
 
-const isKey = validation('!format.qualifiedName().validate(self).hasValue()', `this is no key: ${KEY_RULE}`);
+const isKey = validation('!format.qualifiedName().validate(self).hasValue()', `not a valid key: ${KEY_RULE}`);
 const RESERVED = "self.matches('^([^/]*[.])?(k8s|kubernetes)[.]io/')";
 const KNOWN_TAINTS =
   "self.startsWith('readiness.k8s.io/') || self.startsWith('startup-taint.cluster-autoscaler.kubernetes.io/') || " +
   "self.startsWith('status-taint.cluster-autoscaler.kubernetes.io/')";
 
 const publish = {
-  description: 'What nodes show of it. Left out: the label service.rollcall.dev/NAME.',
+  description: 'Keys that nodes get for the service. Defaults to the label service.rollcall.dev/NAME.',
   type: 'object',
   properties: {
-    label: text('A label with the value "true", there exactly while the service is ready.', {
+    label: text('Key of a label with the value "true", present exactly while the service is ready.', {
       maxLength: KEY_LENGTH_MAX,
       'x-kubernetes-validations': [
         isKey,
@@ -54,11 +54,11 @@ const publish = {
     }),
     taint: {
       description:
-        'A taint, there exactly while the service is not ready. Its key is taken whatever its value and effect.',
+        'A taint, present exactly while the service is not ready. rollcall owns every taint with this key, whatever its value and effect.',
       type: 'object',
       required: ['key', 'effect'],
       properties: {
-        key: text('The key of the taint.', {
+        key: text('Key of the taint.', {
           maxLength: KEY_LENGTH_MAX,
           'x-kubernetes-validations': [
             isKey,
@@ -69,44 +69,48 @@ const publish = {
             ),
           ],
         }),
-        value: text('The value of the taint.', { ...LABEL_VALUE, default: '' }),
+        value: text('Value of the taint.', { ...LABEL_VALUE, default: '' }),
         effect: text(
-          'What it does to pods that do not tolerate it. NoExecute evicts them, which the coordinator has to be told to allow; it is never put on a node because its agent is silent.',
+          'Effect on pods that do not tolerate the taint. NoExecute evicts them and requires --allow-no-execute of the coordinator; it is never added to a node because its agent is silent.',
           { enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] },
         ),
       },
     },
-    condition: text('Type of a condition of the node: True, False, or Unknown while no agent vouches for either.', {
-      maxLength: 316,
-      'x-kubernetes-validations': [
-        isKey,
-        validation(
-          `!(self in ${celList(KUBELET_CONDITIONS)})`,
-          'this condition is written by kubelets and networks: choose another type, such as example.com/EBSReady',
-        ),
-      ],
-    }),
+    condition: text(
+      'Type of a condition of the node: True while the service is ready, False while it is not, Unknown while the agent is silent.',
+      {
+        maxLength: 316,
+        'x-kubernetes-validations': [
+          isKey,
+          validation(
+            `!(self in ${celList(KUBELET_CONDITIONS)})`,
+            'kubelets and networks write this condition: choose another type, such as example.com/EBSReady',
+          ),
+        ],
+      },
+    ),
   },
   'x-kubernetes-validations': [
     validation(
       'has(self.label) || has(self.taint) || has(self.condition)',
-      'it has to have a label, a taint or a condition; leave publish out for the label service.rollcall.dev/NAME',
+      'publish needs a label, a taint or a condition; omit publish for the label service.rollcall.dev/NAME',
     ),
   ],
 };
 
 /** What a NodeService asks for, as its CRD has it. */
 export const NODE_SERVICE_SPEC = {
-  description: 'What has to be up on a node, what tells whether it is, and what the node shows of it.',
+  description:
+    'Which nodes the service belongs on, the evidence of its readiness, and the keys that nodes get for it. All evidence has to agree.',
   type: 'object',
   properties: {
-    nodeSelector: labelSelector('The nodes that it is for, by their labels; every node unless told.'),
+    nodeSelector: labelSelector('Label selector of the nodes on which the service belongs. Defaults to all nodes.'),
     pods,
     probe,
     csiDriver: text('Evidence: the CSINode of the node lists this driver.', SUBDOMAIN),
     devices: {
       description:
-        'Evidence: what the agent sees of known accelerators on the node, and of their drivers. All of it has to be so.',
+        'Evidence: known accelerators that the agent sees on the node, and their drivers. All entries must be true.',
       type: 'array',
       minItems: 1,
       maxItems: 16,
@@ -120,14 +124,14 @@ export const NODE_SERVICE_SPEC = {
           'x-kubernetes-validations': [
             validation(
               "self.matches('^ *(count:|driver:)?[a-z0-9-]+ *((=|>|>=|<|<=) *[A-Za-z0-9_.*?-]+|in *[(][A-Za-z0-9_.*?, -]+[)])? *$')",
-              'it has to be like "edgetpu >= 1" or "driver:nvidia-gpu = nvidia"',
+              'a device must have the form "edgetpu >= 1" or "driver:nvidia-gpu = nvidia"',
             ),
           ],
         },
       ),
     },
     mode: text(
-      'Continuous: judged all the time. Startup: judged until it is ready on a node for the first time, and then left.',
+      'Continuous: always checked. Startup: checked on a node until the service is ready there for the first time.',
       { enum: ['Continuous', 'Startup'], default: 'Continuous' },
     ),
     publish,
@@ -135,55 +139,60 @@ export const NODE_SERVICE_SPEC = {
   'x-kubernetes-validations': [
     validation(
       'has(self.pods) || has(self.probe) || has(self.csiDriver) || has(self.devices)',
-      'nothing would tell whether it is ready: it needs pods, a probe, a csiDriver or devices',
+      'no evidence of readiness: set pods, probe, csiDriver or devices',
     ),
     validation(
       "has(self.pods) || !has(self.probe) || !has(self.probe.host) || self.probe.host != 'Pod'",
-      'probe.host is Pod, but there are no pods whose address could be asked',
+      'probe.host is Pod, but pods is not set: set pods, or another host',
     ),
   ],
 };
 
 const status = {
-  description: 'What became of it. Written by rollcall.',
+  description: 'Observed state. Written by rollcall.',
   type: 'object',
   properties: {
     observedGeneration,
-    nodesSelected: count('Nodes that it is for.'),
-    nodesReady: count('Nodes on which it is ready.'),
-    nodesNotReady: count('Nodes on which it is not ready.'),
-    nodesUnknown: count('Nodes of which nobody can tell.'),
+    nodesSelected: count('Number of nodes on which the service belongs.'),
+    nodesReady: count('Number of nodes on which the service is ready.'),
+    nodesNotReady: count('Number of nodes on which the service is not ready.'),
+    nodesUnknown: count('Number of nodes on which the readiness is unknown.'),
     provenTaint: text(
-      'The taint that was seen to go from a node when the service was ready, so that it is put on any node.',
+      'The taint that was removed from a node because the service became ready there, and may therefore be added to any node.',
     ),
     conditions: conditions(
-      'How it stands: Accepted and Ready.',
-      'Accepted: it is published. Ready: it is ready on every node that it is for.',
+      'Conditions: Accepted and Ready.',
+      'Accepted: rollcall publishes the service. Ready: the service is ready on every node on which it belongs.',
     ),
   },
 };
 
 const columns = [
-  column('Nodes', 'integer', '.status.nodesSelected', 'Nodes that it is for.'),
-  column('Ready-Nodes', 'integer', '.status.nodesReady', 'Those on which it is ready.'),
-  column('Not-Ready', 'integer', '.status.nodesNotReady', 'Those on which it is not.'),
-  column('Unknown', 'integer', '.status.nodesUnknown', 'Those of which nobody can tell.', 1),
-  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'It is published.'),
-  column('Ready', 'string', ofCondition('Ready', 'status'), 'It is ready on every node that it is for.'),
-  column('Message', 'string', ofCondition('Accepted', 'message'), 'Why it is accepted or not.', 1),
-  column('Age', 'date', '.metadata.creationTimestamp', 'Since it was made.'),
+  column('Nodes', 'integer', '.status.nodesSelected', 'Number of nodes on which the service belongs.'),
+  column('Ready-Nodes', 'integer', '.status.nodesReady', 'Number of nodes on which the service is ready.'),
+  column('Not-Ready', 'integer', '.status.nodesNotReady', 'Number of nodes on which the service is not ready.'),
+  column('Unknown', 'integer', '.status.nodesUnknown', 'Number of nodes on which the readiness is unknown.', 1),
+  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Whether rollcall publishes the service.'),
+  column(
+    'Ready',
+    'string',
+    ofCondition('Ready', 'status'),
+    'Whether the service is ready on every node on which it belongs.',
+  ),
+  column('Message', 'string', ofCondition('Accepted', 'message'), 'Why the object is accepted or not.', 1),
+  column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
 /** Any service on a node. */
 export const NODE_SERVICE_CRD = clusterCrd(
   { kind: 'NodeService', plural: 'nodeservices', singular: 'nodeservice', shortNames: ['nsvc'] },
   {
-    description: 'Something that has to be up on a node for the node to do its job. Nodes show whether it is.',
+    description: 'A service that must be up on a node for the node to do its job. Nodes show whether it is ready.',
     columns,
     validations: [
       validation(
         'size(self.metadata.name) <= 63 || has(self.spec.publish)',
-        'the name would be part of the label service.rollcall.dev/NAME, and is too long: name it with at most 63 characters, or set publish',
+        'metadata.name is too long for the label service.rollcall.dev/NAME: use at most 63 characters, or set publish',
       ),
     ],
     spec: NODE_SERVICE_SPEC,

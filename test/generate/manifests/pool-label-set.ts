@@ -18,18 +18,18 @@ export const POOL_LABEL_SET_PARAMS = { apiVersion: `${GROUP}/v1alpha1`, kind: 'N
 
 const REFUSED_KEYS_MAX = 20;
 const spec = {
-  description: 'What the nodes of the pool should have.',
+  description: 'Labels of the nodes of a pool.',
   type: 'object',
   required: ['labels'],
   properties: {
     labels: {
       description:
-        'Labels for every node of the pool. Keys in the domains k8s.io and kubernetes.io, keys that say which pool a ' +
-        'node is in, and labels that rollcall sets for other reasons are left out, and listed in status.refusedKeys. ' +
-        'A label that somebody else gave another value stays as it is.',
+        'Labels for every node of the pool. Keys in the domains k8s.io and kubernetes.io, keys that name the pool of a ' +
+        'node, and labels that rollcall sets for other reasons are not set, and are listed in status.refusedKeys. ' +
+        'A label that somebody else set to another value stays as it is.',
       type: 'object',
       additionalProperties: {
-        description: 'Empty, or at most 63 letters, digits, "-", "_" and ".", the first and the last no punctuation.',
+        description: 'Empty, or at most 63 letters, digits, "-", "_" and ".", with a letter or digit first and last.',
         ...LABEL_VALUE,
       },
       'x-kubernetes-validations': [
@@ -37,28 +37,30 @@ const spec = {
           rule: 'self.all(k, !format.qualifiedName().validate(k).hasValue())',
           // Naming all of them would be over the budget for the cost of an expression.
           messageExpression: cel(`
-            '"' + self.filter(k, format.qualifiedName().validate(k).hasValue())[0] + '" is no key of a label: '
+            '"' + self.filter(k, format.qualifiedName().validate(k).hasValue())[0] + '" is not a valid label key: '
             + '${KEY_RULE}'`),
         },
       ],
     },
     pool: {
       description:
-        'The pool, as it stands in the label of its nodes that names it, where that cannot be the name of an object, ' +
-        'as with upper case or underscores. The name of this object unless set.',
+        'The pool, as the label of its nodes names it. Set it if that cannot be the name of an object, ' +
+        'as with upper case or underscores. Defaults to the name of this object.',
       ...LABEL_VALUE,
     },
   },
 };
 
 const status = {
-  description: 'What became of it. Written by rollcall.',
+  description: 'Observed state. Written by rollcall.',
   type: 'object',
   properties: {
     observedGeneration,
-    nodesMatched: count('Nodes of the pool.'),
-    nodesLabelled: count('Nodes of the pool that have all labels that can be set.'),
-    nodesInConflict: count('Nodes on which somebody else gave one of the labels another value, which stays.'),
+    nodesMatched: count('Number of nodes of the pool.'),
+    nodesLabelled: count('Number of nodes of the pool that have all labels that can be set.'),
+    nodesInConflict: count(
+      'Number of nodes on which somebody else set one of the labels to another value, which stays.',
+    ),
     refusedKeys: {
       description: `Labels that are not set, the first ${REFUSED_KEYS_MAX} of them.`,
       type: 'array',
@@ -67,25 +69,25 @@ const status = {
       items: {
         type: 'object',
         required: ['key', 'reason'],
-        properties: { key: text('The key of the label.'), reason: text('Why it is not set.') },
+        properties: { key: text('Key of the label.'), reason: text('Why the label is not set.') },
       },
     },
     conditions: conditions(
-      'How it stands: Accepted and Ready.',
+      'Conditions: Accepted and Ready.',
       'Accepted: every label can be set. Ready: every node of the pool has the labels.',
     ),
   },
 };
 
 const columns = [
-  column('Pool', 'string', '.spec.pool', 'The pool, where it is not the name.'),
-  column('Nodes', 'integer', '.status.nodesMatched', 'Nodes of the pool.'),
-  column('Labelled', 'integer', '.status.nodesLabelled', 'Those that have all labels.'),
-  column('Conflicts', 'integer', '.status.nodesInConflict', 'Those on which a label has another value.', 1),
-  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Every label can be set.'),
-  column('Ready', 'string', ofCondition('Ready', 'status'), 'Every node has the labels.'),
-  column('Message', 'string', ofCondition('Ready', 'message'), 'Why it is ready or not.', 1),
-  column('Age', 'date', '.metadata.creationTimestamp', 'Since it was made.'),
+  column('Pool', 'string', '.spec.pool', 'The pool, if it is not the name of the object.'),
+  column('Nodes', 'integer', '.status.nodesMatched', 'Number of nodes of the pool.'),
+  column('Labelled', 'integer', '.status.nodesLabelled', 'Number of nodes that have all labels.'),
+  column('Conflicts', 'integer', '.status.nodesInConflict', 'Number of nodes on which a label has another value.', 1),
+  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Whether every label can be set.'),
+  column('Ready', 'string', ofCondition('Ready', 'status'), 'Whether every node has the labels.'),
+  column('Message', 'string', ofCondition('Ready', 'message'), 'Why the object is ready or not.', 1),
+  column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
 /** Group, version and names are those of Banzai Cloud's operator, so that what was made for it goes on to be valid. */
@@ -113,8 +115,8 @@ export const POOL_LABEL_SET_CRD: ManifestObject = {
         schema: {
           openAPIV3Schema: {
             description:
-              'Labels for the nodes of one pool. Nodes get them when they are created, and follow every change. ' +
-              'Only those in the namespace of rollcall count; of several for one pool, the oldest.',
+              'Labels for the nodes of one pool. Nodes get them when they are created, and when the labels change. ' +
+              'Only objects in the namespace of rollcall count; of several for one pool, only the oldest.',
             type: 'object',
             required: ['spec'],
             properties: {

@@ -4,7 +4,7 @@ import { parseListenAddress } from '../http-server.ts';
 
 /** Of the list that the files of both programs had, as `gone` of a program. */
 export const SERVICES_GONE =
-  'is no list any more: write a NodeService (rollcall.dev/v1alpha1) for each, see "kubectl explain nodeservice.spec"';
+  'is no longer a list: create a NodeService (rollcall.dev/v1alpha1) for each entry, see "kubectl explain nodeservice.spec"';
 
 export const PORT = { type: 'number', min: 1, max: 65_535 } as const;
 

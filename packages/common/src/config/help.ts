@@ -9,7 +9,7 @@ export function helpText(program: { name: string; summary: string; options: Opti
     lines.push(`  ${short}${flagName(key)}${placeholder(option)}`, `      ${option.help}${notes(option)}`);
   }
   lines.push('  --print-config', '      Print the effective configuration and exit.');
-  lines.push('  -h, --help', '      Print this and exit.', '  --version', '      Print the version and exit.');
+  lines.push('  -h, --help', '      Print this help and exit.', '  --version', '      Print the version and exit.');
   return `${lines.join('\n')}\n`;
 }
 

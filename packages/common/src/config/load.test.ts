@@ -98,8 +98,8 @@ describe('a configuration file', () => {
     ['a value out of range', `${HEAD}port: 70`, /^\/c: port: .*from 1 to 9/],
     ['another version', 'apiVersion: rollcall.dev/v9\nkind: TesterConfiguration', /^\/c: apiVersion: must be/],
     ['another kind', 'apiVersion: rollcall.dev/v1alpha1\nkind: Pod', /^\/c: kind: must be TesterConfiguration/],
-    ['a list', '- a', /^--config: \/c must hold a YAML mapping/],
-    ['nothing', '', /^--config: \/c must hold a YAML mapping/],
+    ['a list', '- a', /^--config: \/c must contain a YAML mapping/],
+    ['nothing', '', /^--config: \/c must contain a YAML mapping/],
     ['what is no YAML', '{a: [', /^--config: cannot read \/c: [^\n]+$/],
   ])('with %s is refused', async (_what, file, message) => {
     await expect(load({ file })).rejects.toThrow(invalid(message));

@@ -92,7 +92,7 @@ async function readConfigFile<T extends OptionTable>(
     throw configInvalid('--config', `cannot read ${path}: ${describeError(cause).split('\n')[0]}`, cause);
   }
   if (content === null || typeof content !== 'object' || Array.isArray(content)) {
-    throw configInvalid('--config', `${path} must hold a YAML mapping with apiVersion and kind`);
+    throw configInvalid('--config', `${path} must contain a YAML mapping with apiVersion and kind`);
   }
   const { apiVersion, kind, ...given } = content as Record<string, unknown>;
   const fields = ungrouped(given, program.options);

@@ -24,8 +24,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: '15m',
     severity: 'warning',
     summary: 'Nodes have no agent',
-    description:
-      '{{ $value }} nodes have no agent of {{ $labels.namespace }}, so that none of their services is ready.',
+    description: '{{ $value }} nodes have no agent of {{ $labels.namespace }}; none of their services counts as ready.',
     cases: [
       {
         name: 'two of ten nodes',
@@ -34,7 +33,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: ROLLCALL,
-            says: '2 nodes have no agent of rollcall, so that none of their services is ready.',
+            says: '2 nodes have no agent of rollcall; none of their services counts as ready.',
           },
         ],
       },
@@ -55,14 +54,14 @@ export const AGENT_ALERTS: readonly Alert[] = [
     expr: `sum by (namespace) (rollcall_coordinator_nodes{state="silent"})\n  > ${FEW}`,
     for: '5m',
     severity: 'warning',
-    summary: 'Agents have stopped to report',
-    description: 'The agents of {{ $value }} nodes of {{ $labels.namespace }} are not heard any more.',
+    summary: 'Agents have stopped reporting',
+    description: 'The agents of {{ $value }} nodes of {{ $labels.namespace }} have stopped reporting.',
     cases: [
       {
         name: 'one of three nodes',
         series: { [nodes('fresh')]: '2+0x30', [nodes('silent')]: '1+0x30' },
         after: '6m',
-        fires: [{ labels: ROLLCALL, says: 'The agents of 1 nodes of rollcall are not heard any more.' }],
+        fires: [{ labels: ROLLCALL, says: 'The agents of 1 nodes of rollcall have stopped reporting.' }],
       },
       {
         name: 'all are heard',
@@ -76,9 +75,9 @@ export const AGENT_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace, scope) (rollcall_coordinator_guard_active) > 0',
     for: '1m',
     severity: 'critical',
-    summary: 'So many agents are silent that silence withdraws nothing',
+    summary: 'So many agents are silent that silence removes no labels',
     description:
-      'A guard holds in {{ $labels.namespace }} (scope {{ $labels.scope }}): nodes keep their labels though their agents are silent.',
+      'A guard is active in {{ $labels.namespace }} (scope {{ $labels.scope }}): nodes keep their labels although their agents are silent.',
     cases: [
       {
         name: 'the guard of the fleet',
@@ -90,7 +89,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, scope: 'fleet' },
-            says: 'A guard holds in rollcall (scope fleet): nodes keep their labels though their agents are silent.',
+            says: 'A guard is active in rollcall (scope fleet): nodes keep their labels although their agents are silent.',
           },
         ],
       },
@@ -109,7 +108,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: '5m',
     severity: 'warning',
     summary: 'An agent cannot deliver its reports',
-    description: '{{ $labels.pod }} on node {{ $labels.node }} finds no coordinator that takes its reports.',
+    description: '{{ $labels.pod }} on node {{ $labels.node }} finds no coordinator that accepts its reports.',
     cases: [
       {
         name: 'one is cut off',
@@ -118,7 +117,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
           'rollcall_agent_coordinator_connected{namespace="rollcall",pod="agent-b",node="node-b"}': '1+0x10',
         },
         after: '7m',
-        fires: [{ labels: OF_AGENT, says: 'agent-a on node node-a finds no coordinator that takes its reports.' }],
+        fires: [{ labels: OF_AGENT, says: 'agent-a on node node-a finds no coordinator that accepts its reports.' }],
       },
       {
         name: 'a failover',
@@ -194,9 +193,9 @@ export const AGENT_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace) (max_over_time(rollcall_coordinator_held_back_services[5m])) > 0',
     for: '10m',
     severity: 'warning',
-    summary: 'Services come and go so often that they are held back',
+    summary: 'Services become not ready so often that they are held back',
     description:
-      '{{ $value }} services of nodes in {{ $labels.namespace }} are held as not ready for becoming so too often.',
+      '{{ $value }} services of nodes in {{ $labels.namespace }} are held back, since they became not ready too often.',
     cases: [
       {
         name: 'a service that crashes every few minutes',
@@ -208,7 +207,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: ROLLCALL,
-            says: '1 services of nodes in rollcall are held as not ready for becoming so too often.',
+            says: '1 services of nodes in rollcall are held back, since they became not ready too often.',
           },
         ],
       },

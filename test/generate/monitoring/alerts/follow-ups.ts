@@ -29,9 +29,9 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
     name: 'RollcallStartupGateExpired',
     expr: 'sum by (namespace) (increase(rollcall_coordinator_startup_gates_opened_total{outcome="expired"}[1h])) > 0',
     severity: 'warning',
-    summary: 'Nodes were opened to pods before they had all labels',
+    summary: 'The startup taint was removed from nodes before they were ready',
     description:
-      'Within an hour, {{ $value | humanize }} startup gates in {{ $labels.namespace }} were opened for having waited too long.',
+      'Within an hour, {{ $value | humanize }} startup gates in {{ $labels.namespace }} were opened because their time was over.',
     cases: [
       {
         name: 'one node',
@@ -40,7 +40,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: ROLLCALL,
-            says: 'Within an hour, 1 startup gates in rollcall were opened for having waited too long.',
+            says: 'Within an hour, 1 startup gates in rollcall were opened because their time was over.',
           },
         ],
       },
@@ -54,8 +54,8 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
       'and on (namespace) max by (namespace) (rollcall_coordinator_evictions_pending) > 0',
     for: '15m',
     severity: 'warning',
-    summary: 'Pods stay on nodes that lost a label that they require',
-    description: 'Pods in the care of {{ $labels.namespace }} cannot be evicted: {{ $labels.outcome }}.',
+    summary: 'Pods cannot be evicted from nodes that lost a label that they require',
+    description: 'rollcall in {{ $labels.namespace }} cannot evict pods: {{ $labels.outcome }}.',
     cases: [
       {
         name: 'a disruption budget',
@@ -67,7 +67,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, outcome: 'blocked' },
-            says: 'Pods in the care of rollcall cannot be evicted: blocked.',
+            says: 'rollcall in rollcall cannot evict pods: blocked.',
           },
         ],
       },
@@ -97,9 +97,9 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
       'and on (namespace, notifier) max by (namespace, notifier) (rollcall_coordinator_notifications_pending) > 0',
     for: '15m',
     severity: 'warning',
-    summary: 'A receiver does not take what it is told of nodes',
+    summary: 'A receiver does not accept notifications',
     description:
-      'The URL {{ $labels.notifier }} of --notify-url in {{ $labels.namespace }}, counted from 0, takes no news.',
+      'The URL {{ $labels.notifier }} of --notify-url in {{ $labels.namespace }}, counted from 0, does not accept notifications.',
     cases: [
       {
         name: 'a receiver that is away',
@@ -111,7 +111,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, notifier: '0' },
-            says: 'The URL 0 of --notify-url in rollcall, counted from 0, takes no news.',
+            says: 'The URL 0 of --notify-url in rollcall, counted from 0, does not accept notifications.',
           },
         ],
       },
@@ -137,15 +137,15 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallExtenderFailing',
-    threshold: { value: 0.01, help: 'Share of the questions that may fail.' },
+    threshold: { value: 0.01, help: 'Share of requests that may fail.' },
     expr:
       `sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS},code!="200"}[5m]))\n` +
       `  / sum by (namespace, verb) (rate(rollcall_coordinator_extender_requests_total{${QUESTIONS}}[5m])) > 0.01`,
     for: '5m',
     severity: 'critical',
-    summary: 'Questions of kube-scheduler are not answered',
+    summary: 'Requests of kube-scheduler fail',
     description:
-      '{{ $value | humanizePercentage }} of the questions ({{ $labels.verb }}) of kube-scheduler to {{ $labels.namespace }} fail.',
+      '{{ $value | humanizePercentage }} of the requests ({{ $labels.verb }}) of kube-scheduler to {{ $labels.namespace }} fail.',
     cases: [
       {
         name: 'nobody leads',
@@ -154,7 +154,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, verb: 'filter' },
-            says: '100% of the questions (filter) of kube-scheduler to rollcall fail.',
+            says: '100% of the requests (filter) of kube-scheduler to rollcall fail.',
           },
         ],
       },
@@ -171,15 +171,15 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallExtenderSlow',
-    threshold: { value: 0.5, help: 'Seconds, of the slowest percent.' },
+    threshold: { value: 0.5, help: 'Duration of the slowest percent, in seconds.' },
     expr:
       'histogram_quantile(0.99, sum by (namespace, verb, le)' +
       ` (rate(rollcall_coordinator_extender_duration_seconds_bucket{${QUESTIONS}}[5m]))) > 0.5`,
     for: '10m',
     severity: 'warning',
-    summary: 'Questions of kube-scheduler are answered slowly',
+    summary: 'Requests of kube-scheduler are slow',
     description:
-      'One in a hundred questions ({{ $labels.verb }}) to {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }}.',
+      'One in a hundred requests ({{ $labels.verb }}) to {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }}.',
     cases: [
       {
         name: 'between one and two seconds',
@@ -192,7 +192,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { ...ROLLCALL, verb: 'filter' },
-            says: 'One in a hundred questions (filter) to rollcall takes more than 1.99s.',
+            says: 'One in a hundred requests (filter) to rollcall takes more than 1.99s.',
           },
         ],
       },

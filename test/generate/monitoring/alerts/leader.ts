@@ -17,7 +17,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
     for: '5m',
     severity: 'critical',
     summary: 'Prometheus gets no metrics of a program of rollcall',
-    description: 'There are no metrics of any {{ $labels.program }}: none runs, or none is scraped.',
+    description: 'There are no metrics of any {{ $labels.program }}: it does not run, or is not scraped.',
     cases: [
       {
         name: 'agents without a coordinator',
@@ -26,7 +26,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { program: 'coordinator' },
-            says: 'There are no metrics of any coordinator: none runs, or none is scraped.',
+            says: 'There are no metrics of any coordinator: it does not run, or is not scraped.',
           },
         ],
       },
@@ -43,7 +43,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
     for: '1m',
     severity: 'critical',
     summary: 'No coordinator leads',
-    description: 'No coordinator in {{ $labels.namespace }} leads: no report is taken and no Node is written.',
+    description: 'No coordinator in {{ $labels.namespace }} leads: no replica accepts reports or writes to Nodes.',
     cases: [
       {
         name: 'two standbys',
@@ -55,7 +55,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { namespace: 'rollcall' },
-            says: 'No coordinator in rollcall leads: no report is taken and no Node is written.',
+            says: 'No coordinator in rollcall leads: no replica accepts reports or writes to Nodes.',
           },
         ],
       },
@@ -75,7 +75,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
     for: '1m',
     severity: 'critical',
     summary: 'Several coordinators lead at once',
-    description: '{{ $value }} coordinators in {{ $labels.namespace }} say that they lead.',
+    description: '{{ $value }} coordinators in {{ $labels.namespace }} report that they lead.',
     cases: [
       {
         name: 'both lead',
@@ -84,7 +84,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
           [`rollcall_coordinator_leader${REPLICA_1}`]: '0 1+0x10',
         },
         after: '3m',
-        fires: [{ labels: { namespace: 'rollcall' }, says: '2 coordinators in rollcall say that they lead.' }],
+        fires: [{ labels: { namespace: 'rollcall' }, says: '2 coordinators in rollcall report that they lead.' }],
       },
       {
         name: 'one each of two installations',
@@ -101,7 +101,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
     threshold: { value: 4, help: 'Changes of the leader within an hour.' },
     expr: 'max by (namespace) (increase(rollcall_coordinator_leader_transitions_total[1h])) > 4',
     severity: 'warning',
-    summary: 'The leader changes again and again',
+    summary: 'The leader changes often',
     description: 'The leader in {{ $labels.namespace }} changed {{ $value | humanize }} times within an hour.',
     cases: [
       {
@@ -124,7 +124,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
       'changes(process_start_time_seconds[30m]) > 2\n' +
       'and on (job, instance) {__name__=~"rollcall_(agent|coordinator)_build_info"}',
     severity: 'warning',
-    summary: 'A program of rollcall restarts again and again',
+    summary: 'A program of rollcall restarts often',
     description: '{{ $labels.pod }} on {{ $labels.instance }} was restarted {{ $value }} times within half an hour.',
     cases: [
       {
@@ -154,7 +154,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallCertificateExpiring',
-    threshold: { value: 14, help: 'Days before a certificate expires.' },
+    threshold: { value: 14, help: 'Days until a certificate expires.' },
     expr: `rollcall_coordinator_certificate_expiry_timestamp_seconds - time() < 14 * ${DAY}`,
     for: '1h',
     severity: 'warning',

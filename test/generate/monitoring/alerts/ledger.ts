@@ -10,13 +10,12 @@ function lies(key: string, direction: string): string {
 export const LEDGER_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallNodesLie',
-    threshold: { value: 0.5, help: 'Nodes that show a key wrongly at once.' },
+    threshold: { value: 0.5, help: 'Number of nodes with a wrong key at the same time.' },
     expr: 'sum by (namespace, key) (rate(rollcall_coordinator_lie_seconds_total{direction="said-ready"}[10m])) > 0.5',
     for: '5m',
     severity: 'warning',
-    summary: 'Nodes say that something is ready that is not',
-    description:
-      '{{ $value | printf "%.1f" }} nodes in {{ $labels.namespace }} go on showing {{ $labels.key }} wrongly.',
+    summary: 'Nodes show a service as ready that is not',
+    description: '{{ $value | printf "%.1f" }} nodes in {{ $labels.namespace }} show {{ $labels.key }} wrongly.',
     cases: [
       {
         name: 'two nodes, for a quarter of an hour',
@@ -25,7 +24,7 @@ export const LEDGER_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: { namespace: 'rollcall', key: READY },
-            says: `2.0 nodes in rollcall go on showing ${READY} wrongly.`,
+            says: `2.0 nodes in rollcall show ${READY} wrongly.`,
           },
         ],
       },

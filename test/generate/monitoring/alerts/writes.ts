@@ -26,13 +26,13 @@ export const WRITE_ALERTS: readonly Alert[] = [
     severity: 'critical',
     summary: 'Writes to Nodes fail',
     description:
-      '{{ $value | humanizePercentage }} of the writes to Nodes fail in {{ $labels.namespace }}, and are tried again.',
+      '{{ $value | humanizePercentage }} of the writes to Nodes fail in {{ $labels.namespace }}, and are retried.',
     cases: [
       {
         name: 'the API server is in trouble',
         series: { [patches('set', 'applied')]: '0+90x30', [patches('set', 'failed')]: '0+30x30' },
         after: '20m',
-        fires: [{ labels: ROLLCALL, says: '25% of the writes to Nodes fail in rollcall, and are tried again.' }],
+        fires: [{ labels: ROLLCALL, says: '25% of the writes to Nodes fail in rollcall, and are retried.' }],
       },
       {
         name: 'conflicts, and nothing to do later on',
@@ -111,14 +111,17 @@ export const WRITE_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace) (rollcall_coordinator_set_aside_keys{cause="foreign"}) > 0',
     for: '10m',
     severity: 'warning',
-    summary: 'Others hold labels or annotations that rollcall should set',
-    description: '{{ $value }} keys of Nodes in {{ $labels.namespace }} have another value, which is left alone.',
+    summary: 'Others own labels or annotations that rollcall should set',
+    description:
+      '{{ $value }} keys of Nodes in {{ $labels.namespace }} have another value, which rollcall does not change.',
     cases: [
       {
         name: 'a label that a person has set',
         series: { [setAside('foreign')]: '1+0x20' },
         after: '12m',
-        fires: [{ labels: ROLLCALL, says: '1 keys of Nodes in rollcall have another value, which is left alone.' }],
+        fires: [
+          { labels: ROLLCALL, says: '1 keys of Nodes in rollcall have another value, which rollcall does not change.' },
+        ],
       },
       {
         name: 'gone after a moment, and another cause',
@@ -129,13 +132,13 @@ export const WRITE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallSlowToApply',
-    threshold: { value: 5, help: 'Seconds, of the slowest percent.' },
+    threshold: { value: 5, help: 'Duration of the slowest percent, in seconds.' },
     expr: 'histogram_quantile(0.99, sum by (namespace, le) (rate(rollcall_coordinator_evidence_to_applied_seconds_bucket[10m]))) > 5',
     for: '10m',
     severity: 'warning',
-    summary: 'What agents see is on the Nodes late',
+    summary: 'Nodes are updated late',
     description:
-      'One in a hundred changes of {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }} to be on the Node.',
+      'One in a hundred changes of {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }} to reach the Node.',
     cases: [
       {
         name: 'half a minute',
@@ -149,7 +152,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: ROLLCALL,
-            says: 'One in a hundred changes of rollcall takes more than 29.6s to be on the Node.',
+            says: 'One in a hundred changes of rollcall takes more than 29.6s to reach the Node.',
           },
         ],
       },
@@ -169,14 +172,14 @@ export const WRITE_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace) (rollcall_coordinator_rule_problems) > 0',
     for: '5m',
     severity: 'warning',
-    summary: 'Rule files have lines that do not count',
-    description: 'There are {{ $value }} problems in the files of --label-dir in {{ $labels.namespace }}.',
+    summary: 'Rule files contain errors',
+    description: 'There are {{ $value }} errors in the files of --label-dir in {{ $labels.namespace }}.',
     cases: [
       {
         name: 'two lines',
         series: { 'rollcall_coordinator_rule_problems{namespace="rollcall",pod="coordinator-0"}': '2+0x10' },
         after: '6m',
-        fires: [{ labels: ROLLCALL, says: 'There are 2 problems in the files of --label-dir in rollcall.' }],
+        fires: [{ labels: ROLLCALL, says: 'There are 2 errors in the files of --label-dir in rollcall.' }],
       },
       {
         name: 'all is well',
@@ -190,14 +193,14 @@ export const WRITE_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace) (rollcall_coordinator_refused_pool_keys) > 0',
     for: '5m',
     severity: 'warning',
-    summary: 'NodePoolLabelSets ask for labels that may not be set',
-    description: '{{ $value }} labels in NodePoolLabelSets may not be set by {{ $labels.namespace }}.',
+    summary: 'NodePoolLabelSets request labels that they may not set',
+    description: '{{ $value }} labels in NodePoolLabelSets are refused by {{ $labels.namespace }}.',
     cases: [
       {
         name: 'a reserved label',
         series: { 'rollcall_coordinator_refused_pool_keys{namespace="rollcall",pod="coordinator-0"}': '1+0x10' },
         after: '6m',
-        fires: [{ labels: ROLLCALL, says: '1 labels in NodePoolLabelSets may not be set by rollcall.' }],
+        fires: [{ labels: ROLLCALL, says: '1 labels in NodePoolLabelSets are refused by rollcall.' }],
       },
       {
         name: 'corrected at once',
