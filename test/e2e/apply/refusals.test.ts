@@ -253,6 +253,28 @@ describe('a key that an admission policy refuses', () => {
     expect(rig.reconciler.refusedWithdrawals('kept')).toMatchObject([{ kind: 'label', key: 'stubborn' }]);
     await policy.remove();
   });
+
+  test('to let go of does not keep the others from being let go of, nor the rest from being set', async () => {
+    await newNode(cluster, 'tied');
+    const shared = (key: string) => label(key, 'true', { ownership: 'shared' });
+    rig.want('tied', [shared('tie'), shared('loose')]);
+    await waitFor('the labels', async () => 'tie' in (await labelsOf('tied')));
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      expression: `object.metadata.name != 'tied' || 'tie' in object.metadata.labels`,
+      message: 'not the tie',
+      refused: { labels: { tie: null } },
+      on: 'tied',
+    });
+    rig.want('tied', [label('mine', '1')]);
+    await waitFor('the rest', async () => {
+      const labels = await labelsOf('tied');
+      return labels['mine'] === '1' && !('loose' in labels);
+    });
+    expect(await labelsOf('tied')).toHaveProperty('tie', 'true');
+    expect(rig.reconciler.refusedWithdrawals('tied')).toMatchObject([{ kind: 'label', key: 'tie' }]);
+    await policy.remove();
+  });
 });
 
 describe('a withdrawal of which so much is refused that one search does not find it all', () => {
