@@ -85,7 +85,11 @@ export async function withRealNodes(): Promise<SoakCluster> {
       async startPods(coordinatorUrls) {
         const config = { coordinatorUrl: coordinatorUrls };
         const agent = { config, tokenExpirationSeconds: TOKEN_SECONDS, nodeSelector: labels };
-        const rendered = await renderObjects(helm, { image: { registry, tag: TAG }, agent });
+        const rendered = await renderObjects(helm, {
+          image: { registry, tag: TAG },
+          agent,
+          priorityClass: { create: false },
+        });
         for (const kind of ['ConfigMap', 'DaemonSet']) {
           const stdin = JSON.stringify(find(rendered, kind, 'rollcall-agent'));
           await cluster.kubectl(['apply', '-f', '-'], { stdin });

@@ -65,6 +65,8 @@ class Run {
   readonly #startedMs = performance.now();
   readonly #failed = new Set<SoakNode>();
   #now = 'preparing';
+  /** What is not true yet. */
+  #open: readonly Lie[] = [];
   #isStopped = false;
   readonly #progress: NodeJS.Timeout;
   readonly #onTrouble = (error: unknown) =>
@@ -220,6 +222,7 @@ class Run {
     let isLate = false;
     for (;;) {
       const lies = await this.#look();
+      this.#open = lies;
       const seconds = (performance.now() - fromMs) / 1000;
       if (lies.length > 0 && seconds > withinSeconds && !isLate) {
         isLate = true;
@@ -262,6 +265,8 @@ class Run {
     const minute = Math.round((performance.now() - this.#startedMs) / 60_000);
     const total = [...this.#deeds.values()].reduce((sum, { seconds }) => sum + seconds.length, 0);
     const time = new Date().toISOString().slice(11, 19);
-    return `${time} minute ${minute}, ${total} deeds, now ${this.#now}; ${this.#lies.length} lies; ${this.#samples.last()}`;
+    const [first] = this.#open;
+    const open = first ? ` (${this.#open.length} not true yet: ${first.node} ${first.what})` : '';
+    return `${time} minute ${minute}, ${total} deeds, now ${this.#now}${open}; ${this.#lies.length} lies; ${this.#samples.last()}`;
   }
 }

@@ -198,7 +198,10 @@ function replicaOptions(
 
 /** How a program is started that can be asked and whose clock can be stepped. */
 function inside(dir: string, name: string, flags: readonly string[] = []) {
-  return { nodeArgs: [...flags, `--import=${path.join(dir, INSIDE)}`], env: { SOAK_SOCKET: path.join(dir, `${name}.sock`) } };
+  return {
+    nodeArgs: [...flags, `--import=${path.join(dir, INSIDE)}`],
+    env: { SOAK_SOCKET: path.join(dir, `${name}.sock`) },
+  };
 }
 
 async function publishedCa(api: ApiClient): Promise<string> {

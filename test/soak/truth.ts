@@ -150,7 +150,8 @@ function lieOf(node: string, what: string, wanted: object, found: object): Lie {
 
 function countsOf(counts: ReadonlyMap<State, number>): object {
   const of = (state: State) => counts.get(state) ?? 0;
-  return { ready: of('ready'), notReady: of('not ready'), unknown: of('silent') };
+  // Where nobody speaks, the condition of the Node is Unknown, but the status counts what the label says.
+  return { ready: of('ready'), notReady: of('not ready') + of('silent'), unknown: 0 };
 }
 
 function statusCounts({ nodesReady = 0, nodesNotReady = 0, nodesUnknown = 0 }: ServiceStatus): object {
