@@ -167,7 +167,7 @@ class Run {
         await undo();
         await this.#converge({ ...deed, name: `${deed.name}: taken back` });
       }
-      await this.#stays(deed);
+      if (!this.#isStopped) await this.#stays(deed);
     } catch (error) {
       this.#lie([
         {
@@ -228,7 +228,7 @@ class Run {
         isLate = true;
         this.#lie(lies);
       }
-      if (this.#isStopped && lies.length > 0 && !isLate) return;
+      if (this.#isStopped && lies.length > 0) return;
       if (lies.length === 0 || seconds * 1000 > withinSeconds * 1000 + LATE_MS) {
         account.seconds.push(seconds);
         if (isLate) account.lateSeconds.push(seconds - withinSeconds);
