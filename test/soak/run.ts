@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { generator } from '../model/random.ts';
 import { eachOf } from '../scale/each-of.ts';
-import { type SoakCluster, withoutRealNodes, withRealNodes } from './cluster.ts';
+import { withoutRealNodes, withRealNodes } from './cluster.ts';
 import { DEEDS, type Deed, putForeign, type Scene, someOf } from './deeds.ts';
 import type { Service, SoakNode } from './nodes.ts';
 import { Samples } from './samples.ts';
@@ -22,7 +22,7 @@ export type SoakOptions = {
   /** Simulated nodes. */
   fleet: number;
   realNodes: boolean;
-  /** In this order, once; all of them in random order until the time is over, unless told. */
+  /** In this order, without much of a pause; all of them in random order until the time is over, unless told. */
   deeds?: readonly string[];
   minutes?: number;
   /** Of lines of progress, and accounts of lies. */
@@ -39,7 +39,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const cluster = await (options.realNodes ? withRealNodes() : withoutRealNodes());
   try {
     const stage = await Stage.open(cluster, options.fleet);
-    const run = new Run(stage, cluster, options);
+    const run = new Run(stage, options);
     try {
       await run.prepare();
       await run.play();
@@ -72,7 +72,7 @@ class Run {
   readonly #onTrouble = (error: unknown) =>
     this.#lie([{ node: '', what: 'the harness', wanted: '', found: String(error) }]);
 
-  constructor(stage: Stage, _cluster: SoakCluster, options: SoakOptions) {
+  constructor(stage: Stage, options: SoakOptions) {
     this.#stage = stage;
     this.#options = options;
     this.#random = generator(options.seed);
@@ -160,7 +160,7 @@ class Run {
     };
     try {
       await this.#churn();
-      const pauseMs = this.#random() * 4000;
+      const pauseMs = this.#random() * this.#pauseMs;
       const [undo] = await Promise.all([deed.act(scene), sleep(pauseMs).then(() => this.#churn())]);
       await this.#converge(deed);
       if (undo) {
@@ -240,11 +240,15 @@ class Run {
 
   /** What came to be true is true a while later, and nothing changed where nothing was done. */
   async #stays({ name }: Deed): Promise<void> {
-    await sleep(1000 + this.#random() * 4000);
+    await sleep(1000 + this.#random() * this.#pauseMs);
     const lies = await this.#look();
     this.#lie(
       [...lies, ...this.#truth.flaps.splice(0)].map((lie) => ({ ...lie, what: `${lie.what}, after "${name}"` })),
     );
+  }
+
+  get #pauseMs(): number {
+    return this.#options.deeds ? 500 : 4000;
   }
 
   async #look(): Promise<Lie[]> {

@@ -172,7 +172,7 @@ export class Stage {
     this.fleet.trust(ca);
   }
 
-  /** Ends everything; `keepLogs`: but what was logged stays in `dir`. */
+  /** Ends every process, and removes every file. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.fleet.stop();
