@@ -30,6 +30,8 @@ export type Scene = {
   stage: Stage;
   truth: Truth;
   random: () => number;
+  /** By which pauses are multiplied. */
+  pace: number;
   /** Names of those of whom something may change now. */
   touch: (nodes: readonly SoakNode[]) => void;
 };
@@ -64,17 +66,25 @@ async function silent(nodes: readonly SoakNode[], { touch }: Scene, again: () =>
   };
 }
 
-async function endSecond({ stage, random }: Scene, signal: 'SIGKILL' | 'SIGTERM', logFile?: string): Promise<void> {
+async function endSecond(
+  { stage, random, pace }: Scene,
+  signal: 'SIGKILL' | 'SIGTERM',
+  logFile?: string,
+): Promise<void> {
   const replica = stage.replicas[1];
   await replica.program.kill(signal);
-  await sleep(between(random, 0, 3000));
+  await sleep(between(random, 0, 3000) * pace);
   replica.start(logFile);
 }
 
 /** Of a part of the control plane. */
-async function ended({ stage, random }: Scene, part: 'etcd' | 'apiServer', signal: NodeJS.Signals): Promise<void> {
+async function ended(
+  { stage, random, pace }: Scene,
+  part: 'etcd' | 'apiServer',
+  signal: NodeJS.Signals,
+): Promise<void> {
   await stage.cluster[part].kill(signal);
-  await sleep(between(random, 0, 5000));
+  await sleep(between(random, 0, 5000) * pace);
   await stage.cluster[part].restart();
 }
 
@@ -154,14 +164,14 @@ const DEEDS_OF_AGENTS: readonly Deed[] = [
   {
     name: 'agents frozen',
     withinSeconds: 60,
-    async act({ stage, random }) {
+    async act({ stage, random, pace }) {
       const pods = await Promise.all(
         stage.kubeletNodes.map(async (real) => ({ real, pod: (await real.agentPods())[0] })),
       );
       await Promise.all(pods.map(({ real, pod }) => real.signal(pod, 'SIGSTOP')));
       await frozen(
         stage.processNodes.map(({ node }) => node.agent?.pid),
-        between(random, 2, 10),
+        between(random, 2, 10) * pace,
       );
       await Promise.all(pods.map(({ real, pod }) => real.signal(pod, 'SIGCONT')));
     },
@@ -248,7 +258,11 @@ const DEEDS_OF_TRUST: readonly Deed[] = [
 ];
 
 const DEEDS_OF_MACHINES: readonly Deed[] = [
-  { name: 'services alone', withinSeconds: 30, act: async ({ random }) => sleep(between(random, 0, 3000)) },
+  {
+    name: 'services alone',
+    withinSeconds: 30,
+    act: async ({ random, pace }) => sleep(between(random, 0, 3000) * pace),
+  },
   {
     name: 'nowhere to log to',
     withinSeconds: 60,
@@ -260,7 +274,7 @@ const DEEDS_OF_MACHINES: readonly Deed[] = [
       node.startAgent([], undefined, '/dev/full');
       await endSecond(scene, 'SIGTERM', '/dev/full');
       // Both are to lead like this.
-      await sleep(5000);
+      await sleep(5000 * scene.pace);
       return async () => {
         for (const pipe of stage.pipes) pipe.drain();
       };

@@ -11,7 +11,7 @@ import { type Lie, Truth } from './truth.ts';
 /** More falls of one service on one node in five minutes, and it would be held back. */
 const FALLS = 2;
 const FALLS_MS = 330_000;
-const LOOK_MS = 1000;
+const LOOK_MS = 500;
 /** A lie that lasts longer is not waited for. */
 const LATE_MS = 180_000;
 const START_MS = 120_000;
@@ -150,7 +150,7 @@ class Run {
     this.#now = deed.name;
     this.#truth.touched.clear();
     const scene: Scene = {
-      ...{ stage: this.#stage, truth: this.#truth, random: this.#random },
+      ...{ stage: this.#stage, truth: this.#truth, random: this.#random, pace: this.#pace },
       touch: (nodes) => {
         for (const node of nodes) {
           this.#truth.touched.add(node.name);
@@ -160,7 +160,7 @@ class Run {
     };
     try {
       await this.#churn();
-      const pauseMs = this.#random() * this.#pauseMs;
+      const pauseMs = this.#random() * 4000 * this.#pace;
       const [undo] = await Promise.all([deed.act(scene), sleep(pauseMs).then(() => this.#churn())]);
       await this.#converge(deed);
       if (undo) {
@@ -240,15 +240,15 @@ class Run {
 
   /** What came to be true is true a while later, and nothing changed where nothing was done. */
   async #stays({ name }: Deed): Promise<void> {
-    await sleep(1000 + this.#random() * this.#pauseMs);
+    await sleep((1000 + this.#random() * 4000) * this.#pace);
     const lies = await this.#look();
     this.#lie(
       [...lies, ...this.#truth.flaps.splice(0)].map((lie) => ({ ...lie, what: `${lie.what}, after "${name}"` })),
     );
   }
 
-  get #pauseMs(): number {
-    return this.#options.deeds ? 500 : 4000;
+  get #pace(): number {
+    return this.#options.deeds ? 0.2 : 1;
   }
 
   async #look(): Promise<Lie[]> {

@@ -20,7 +20,7 @@ const DEEDS = [
 test('whatever is done to services, agents, coordinators and the control plane, all that is said becomes true', async () => {
   const said: string[] = [];
   const { deeds, lies, table } = await soak({
-    ...{ seed: 1, fleet: 24, realNodes: false, deeds: DEEDS },
+    ...{ seed: 1, fleet: 16, realNodes: false, deeds: DEEDS },
     say: (line) => void said.push(line),
     stopped: new Promise(() => {}),
   });
