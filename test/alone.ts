@@ -17,4 +17,5 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/scale/bench.test.ts': 'measures',
   'test/e2e/services/live.test.ts': 'a withdrawal within a second',
   'test/e2e/scheduler/burst.test.ts': 'as many pods as the scheduler can place',
+  'test/soak/soak.test.ts': 'as much as a machine bears at once',
 };

@@ -210,7 +210,7 @@ export async function requestToken(client: ApiClient, request: TokenRequest): Pr
 }
 
 /** Applies a manifest (YAML or JSON, any number of documents) with kubectl, server-side, and returns what it says. */
-export function applyManifest(controlPlane: ControlPlane, yaml: string): Promise<string> {
+export function applyManifest(controlPlane: Pick<ControlPlane, 'kubectl'>, yaml: string): Promise<string> {
   const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
   return controlPlane.kubectl(args, { stdin: yaml });
 }

@@ -114,12 +114,17 @@ export async function removeAccess(client: ApiClient): Promise<void> {
 }
 
 /** A token as the kubelet projects it into the agent's pod: bound to the pod, and so to its node. */
-export function requestAgentToken(client: ApiClient, pod: { name: string; uid: string }): Promise<string> {
+export function requestAgentToken(
+  client: ApiClient,
+  pod: { name: string; uid: string },
+  expirationSeconds = 3600,
+): Promise<string> {
   return requestToken(client, {
     namespace: ownNamespace,
     serviceAccount: agentServiceAccount,
     audiences: [reportAudience],
     boundPod: pod,
+    expirationSeconds,
   });
 }
 

@@ -47,6 +47,10 @@ export interface Control {
   readonly adminToken: string;
   /** Kubeconfig of an identity, at a path below the run's directory. */
   kubeconfigFor(name: string, user: string, groups?: readonly string[]): Promise<string>;
+  readonly etcd: Component;
+  readonly apiServer: Component;
+  /** With which the API server signs the tokens of service accounts. */
+  readonly signingKeyFile: string;
   stop(): Promise<void>;
 }
 
@@ -57,6 +61,7 @@ export interface Control {
 export async function startControl(
   place: Place,
   binaries: Binaries & { readonly 'kube-controller-manager': string },
+  without: readonly string[] = [],
 ): Promise<Control> {
   const dir = join(place.dir, 'control');
   await mkdir(dir);
@@ -92,7 +97,7 @@ export async function startControl(
     () => isReady(api, '/api/v1/namespaces/default'),
   );
   const managerConfig = await kubeconfigFor('controller-manager', 'system:kube-controller-manager');
-  const manager = component('kube-controller-manager', managerArgs(place, files, managerConfig), () =>
+  const manager = component('kube-controller-manager', managerArgs(place, files, managerConfig, without), () =>
     isReady(api, '/api/v1/namespaces/default/serviceaccounts/default'),
   );
   const schedulerConfig = await kubeconfigFor('scheduler', 'system:kube-scheduler');
@@ -111,7 +116,9 @@ export async function startControl(
     await stop();
     throw error;
   }
-  return { url, authority, caFile: files.ca, api, kubeconfig, adminToken, kubeconfigFor, stop };
+  const signingKeyFile = files.signingKey;
+  const shown = { url, authority, caFile: files.ca, api, kubeconfig, adminToken, signingKeyFile };
+  return { ...shown, etcd, apiServer, kubeconfigFor, stop };
 }
 
 function apiServerArgs(
@@ -145,7 +152,7 @@ function apiServerArgs(
   ];
 }
 
-function managerArgs(place: Place, files: ServerFiles, kubeconfig: string): string[] {
+function managerArgs(place: Place, files: ServerFiles, kubeconfig: string, without: readonly string[]): string[] {
   return [
     `--kubeconfig=${kubeconfig}`,
     '--secure-port=0',
@@ -155,7 +162,7 @@ function managerArgs(place: Place, files: ServerFiles, kubeconfig: string): stri
     `--root-ca-file=${files.ca}`,
     `--cluster-cidr=${place.podCidr}`,
     '--allocate-node-cidrs=false',
-    `--controllers=${controllers.join(',')}`,
+    `--controllers=${controllers.filter((name) => !without.includes(name)).join(',')}`,
     // With those that it has by default it takes five seconds more to be useful.
     '--kube-api-qps=500',
     '--kube-api-burst=1000',

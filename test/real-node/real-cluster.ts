@@ -15,6 +15,8 @@ import { closePlace, nodesMax, openPlace } from './place.ts';
 export interface RealClusterOptions {
   /** How many, or how each registers; at most 4. */
   readonly nodes: number | readonly NodeOptions[];
+  /** Controllers that do not run, such as `node-lifecycle-controller`. */
+  readonly without?: readonly string[];
   /** Where the progress of obtaining binaries is shown; standard error unless told. */
   readonly log?: ProgressStream;
 }
@@ -27,8 +29,12 @@ export interface RealCluster {
   /** A client that may do everything. */
   readonly api: ApiClient;
   readonly adminToken: string;
+  /** Its processes, and the key that tokens are signed with. */
+  readonly control: Pick<Control, 'etcd' | 'apiServer' | 'signingKeyFile'>;
   /** Path of a kubeconfig that may do everything. */
   readonly kubeconfig: string;
+  /** Of the host on the bridge, where nodes and pods reach what listens there. */
+  readonly hostIp: string;
   /** Logs and files of everything that runs; it goes with `stop`. */
   readonly dir: string;
   /** `node-1`, `node-2` and so on; those that were killed, too. */
@@ -65,7 +71,7 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
   const place = await openPlace();
   const nodes: RealNode[] = [];
   const images = [join(place.dir, 'pause.tar')];
-  const starting = startControl(place, { ...controlBinaries, ...binaries });
+  const starting = startControl(place, { ...controlBinaries, ...binaries }, options.without);
 
   const addNode = async (nodeOptions: NodeOptions = {}) => {
     const index = nodes.length;
@@ -106,7 +112,9 @@ export async function startRealCluster(options: RealClusterOptions): Promise<Rea
     ca: control.authority.cert,
     api,
     adminToken,
+    control,
     kubeconfig,
+    hostIp: place.hostIp,
     dir: place.dir,
     nodes,
     binaries,

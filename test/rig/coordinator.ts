@@ -17,6 +17,7 @@ export type CoordinatorOptions = {
   root?: string | undefined;
   nodeArgs?: readonly string[];
   env?: Record<string, string>;
+  logFile?: string | undefined;
   onLog?: (line: LogLine) => void;
 };
 
@@ -42,6 +43,7 @@ export class Coordinator extends Program {
       ],
       env: { POD_NAMESPACE: 'rollcall', POD_NAME: options.name, ...options.env },
       root: options.root,
+      logFile: options.logFile,
       ...(options.nodeArgs ? { nodeArgs: options.nodeArgs } : {}),
       ...(options.onLog ? { onLog: options.onLog } : {}),
     });

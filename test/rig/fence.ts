@@ -14,6 +14,9 @@ export function fenceForServices(change: Parameters<typeof keysOfServices>[0]): 
  * Installs the fence that is shipped, so that everything a test lets the coordinator do is also what the fence lets
  * through.
  */
-export async function installFence(controlPlane: ControlPlane, settings: FenceSettings = {}): Promise<void> {
+export async function installFence(
+  controlPlane: Pick<ControlPlane, 'kubectl'>,
+  settings: FenceSettings = {},
+): Promise<void> {
   await applyManifest(controlPlane, fencePolicies({ ...DEFAULT_SETTINGS, ...settings }));
 }

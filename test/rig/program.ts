@@ -16,6 +16,8 @@ export type ProgramOptions = {
   env?: Record<string, string>;
   /** Root of the tree whose bundle runs; this repository unless told. */
   root?: string | undefined;
+  /** Its standard output and error go there, and are not read. */
+  logFile?: string | undefined;
   onLog?: (line: LogLine) => void;
 };
 
@@ -26,11 +28,12 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #closed: Promise<unknown>;
 
-  constructor(name: 'agent' | 'coordinator', { args, nodeArgs = [], env = {}, root = ROOT, onLog }: ProgramOptions) {
+  constructor(name: 'agent' | 'coordinator', options: ProgramOptions) {
+    const { args, nodeArgs = [], env = {}, root = ROOT, logFile, onLog } = options;
     const file = path.join(root, name, 'dist/main.js');
     this.#child = spawnChild(process.execPath, {
       args: [...nodeArgs, file, ...args],
-      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(logFile === undefined ? { stdio: ['ignore', 'pipe', 'pipe'] } : { logFile }),
       env: { PATH: process.env['PATH'], ...env },
     });
     this.pid = this.#child.pid ?? 0;

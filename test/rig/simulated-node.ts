@@ -7,7 +7,7 @@ import { agentServiceAccount, ownNamespace, requestAgentToken } from '../control
 import { waitFor } from '../control-plane/wait-for.ts';
 import { type StandIn, type StandInKind, startStandIn } from '../stand-ins/stand-in.ts';
 import { httpGet } from './http-get.ts';
-import { type LogLine, Program } from './program.ts';
+import { type LogLine, Program, type ProgramOptions } from './program.ts';
 
 export type SimulatedNodeOptions = {
   api: ApiClient;
@@ -28,6 +28,8 @@ export type SimulatedNodeOptions = {
   agentArgs?: readonly string[];
   /** Namespace of the services' pods; `default` unless told. */
   namespace?: string;
+  /** How its agent's process is started, besides its flags. */
+  agentProcess?: Pick<ProgramOptions, 'nodeArgs' | 'env' | 'logFile'>;
   onAgentLog?: (line: LogLine) => void;
 };
 
@@ -103,8 +105,8 @@ export class SimulatedNode {
     return `http://${hostOf(this.address)}:${this.listenPort}`;
   }
 
-  startAgent(args: readonly string[] = [], root?: string): Program {
-    this.agent = this.#runAgent(this.tokenFile, this.listenPort, args, root);
+  startAgent(args: readonly string[] = [], root?: string, logFile?: string): Program {
+    this.agent = this.#runAgent(this.tokenFile, this.listenPort, args, root, logFile);
     return this.agent;
   }
 
@@ -135,8 +137,20 @@ export class SimulatedNode {
     return { agent: this.#secondAgent, podName };
   }
 
-  #runAgent(tokenFile: string, listenPort: number, args: readonly string[] = [], root?: string): Program {
-    const { coordinatorUrls, caFile, address, agentArgs = [], onAgentLog } = this.#options;
+  /** A new token, as its kubelet brings one before the old one expires. */
+  async renewToken(): Promise<void> {
+    if (!this.agentPod) throw new Error(`${this.name} has no agent's pod`);
+    await writeFile(this.tokenFile, await requestAgentToken(this.#options.api, this.agentPod));
+  }
+
+  #runAgent(
+    tokenFile: string,
+    listenPort: number,
+    args: readonly string[] = [],
+    root?: string,
+    logFile?: string,
+  ): Program {
+    const { coordinatorUrls, caFile, address, agentArgs = [], agentProcess, onAgentLog } = this.#options;
     return new Program('agent', {
       args: [
         `--node-name=${this.name}`,
@@ -151,7 +165,9 @@ export class SimulatedNode {
         ...agentArgs,
         ...args,
       ],
-      env: { POD_NAMESPACE: ownNamespace },
+      ...agentProcess,
+      ...(logFile === undefined ? {} : { logFile }),
+      env: { POD_NAMESPACE: ownNamespace, ...agentProcess?.env },
       root,
       ...(onAgentLog ? { onLog: onAgentLog } : {}),
     });

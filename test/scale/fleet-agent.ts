@@ -26,8 +26,11 @@ export type AgentOptions = {
 /** What one agent does on the wire, without probes and without a process of its own. */
 export class FleetAgent {
   readonly #options: AgentOptions;
-  readonly #boot = randomUUID();
+  #boot = randomUUID();
   #sequence = 0;
+  #token: string;
+  /** By how much its clock is wrong. */
+  clockOffsetMs = 0;
   /** What the coordinator wants to know of. */
   #services: readonly string[] = [REGISTRY_FACADE, WS_DAEMON];
   #notReady: ReadonlySet<string> = new Set();
@@ -40,6 +43,7 @@ export class FleetAgent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
+    this.#token = options.token;
     this.#content = contentOf(this.#services, this.#notReady);
     this.#digest = contentDigest(this.#content);
   }
@@ -51,9 +55,22 @@ export class FleetAgent {
     this.#look();
   }
 
+  /** The kubelet has brought another token. */
+  renew(token: string): void {
+    this.#token = token;
+  }
+
+  /** Dies, and starts anew: what it reports is of another boot. */
+  restart(): Promise<void> {
+    this.#boot = randomUUID();
+    this.#sequence = 0;
+    return this.report();
+  }
+
   #look(): void {
     const version = this.#version === undefined ? {} : { version: this.#version };
-    this.#content = { ...contentOf(this.#services, this.#notReady), ...version };
+    const since = new Date(Date.now() + this.clockOffsetMs).toISOString();
+    this.#content = { ...contentOf(this.#services, this.#notReady, since), ...version };
     this.#digest = contentDigest(this.#content);
   }
 
@@ -90,9 +107,9 @@ export class FleetAgent {
   }
 
   async #send(full: boolean, era: number): Promise<boolean> {
-    const { token, client, onTaken } = this.#options;
+    const { client, onTaken } = this.#options;
     const sentMs = performance.now();
-    const reply = await client.post(this.message(full), token);
+    const reply = await client.post(this.message(full), this.#token);
     if (!reply) return false;
     onTaken(full, sentMs);
     if (era !== this.#era) return true;
@@ -109,8 +126,11 @@ export class FleetAgent {
   }
 }
 
-export function contentOf(names: readonly string[], notReady: ReadonlySet<string>): ReportContent {
-  const since = new Date().toISOString();
+export function contentOf(
+  names: readonly string[],
+  notReady: ReadonlySet<string>,
+  since = new Date().toISOString(),
+): ReportContent {
   const services = names.map((name) => {
     const ready = !notReady.has(name);
     return { name, ready, since, evidence: ready ? 'The service answered' : 'Connection refused' };

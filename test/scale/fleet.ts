@@ -17,6 +17,12 @@ export type FleetOptions = {
   reportsUrls: readonly string[];
   /** PEM of the coordinators' CA. */
   ca: string;
+  /** What their certificate has to carry; the address that is asked unless told. */
+  serverName?: string;
+  /** Each agent has a connection of its own, instead of a few for all. */
+  ownConnections?: boolean;
+  /** How long tokens are good for; an hour unless told. */
+  tokenSeconds?: number;
 };
 
 /** Nodes with their pods and tokens, all real objects, and the reports of their agents from this one process. */
@@ -27,17 +33,21 @@ export class Fleet {
   /** By node, monotonic milliseconds: when the last full report that was taken was sent. */
   readonly reportedMs = new Map<string, number>();
   readonly reportsUrls: readonly string[];
-  readonly ca: string;
+  ca: string;
+  readonly #options: FleetOptions;
   readonly #api: ApiClient;
-  readonly #client: ReportClient;
+  readonly #clients: ReportClient[] = [];
   readonly #agents = new Map<string, FleetAgent>();
   readonly #tokens = new Map<string, string>();
+  readonly #pods = new Map<string, { name: string; uid: string }>();
 
-  constructor({ api, reportsUrls, ca }: FleetOptions) {
+  constructor(options: FleetOptions) {
+    const { api, reportsUrls, ca } = options;
+    this.#options = options;
     this.#api = api;
     this.reportsUrls = reportsUrls;
     this.ca = ca;
-    this.#client = new ReportClient(reportsUrls, ca);
+    if (!options.ownConnections) this.#connect();
   }
 
   /** Creates nodes, pods and tokens; the agents are silent until they are told to report. */
@@ -49,9 +59,10 @@ export class Fleet {
       for (const service of [WS_DAEMON, REGISTRY_FACADE])
         await createPod(this.#api, servicePod(service, name, address));
       const { metadata } = await createPod(this.#api, agentPod(name, address));
-      const token = await requestAgentToken(this.#api, { name: metadata.name, uid: metadata.uid ?? '' });
-      this.#tokens.set(name, token);
-      this.#agents.set(name, new FleetAgent({ node: name, token, client: this.#client, onTaken: this.#onTaken(name) }));
+      this.#pods.set(name, { name: metadata.name, uid: metadata.uid ?? '' });
+      const token = await this.#requestToken(name);
+      const client = this.#options.ownConnections ? this.#connect(1) : (this.#clients[0] ?? this.#connect());
+      this.#agents.set(name, new FleetAgent({ node: name, token, client, onTaken: this.#onTaken(name) }));
       onCreated(name, ++done);
     });
   }
@@ -80,14 +91,29 @@ export class Fleet {
 
   /** Bytes of the longest reply to a report so far. */
   get replyBytesMax(): number {
-    return this.#client.replyBytesMax;
+    return Math.max(...this.#clients.map(({ replyBytesMax }) => replyBytesMax));
   }
 
   /** The body of the next report of a node, for those who send it themselves. */
   messageOf(name: string, full: boolean): string {
+    return this.agentOf(name).message(full);
+  }
+
+  agentOf(name: string): FleetAgent {
     const agent = this.#agents.get(name);
     if (!agent) throw new Error(`There is no node ${name}`);
-    return agent.message(full);
+    return agent;
+  }
+
+  /** A new token for an agent, as its kubelet brings one before the old one expires. */
+  async renewToken(name: string): Promise<void> {
+    this.agentOf(name).renew(await this.#requestToken(name));
+  }
+
+  /** As kubelets bring a ConfigMap that has changed. */
+  trust(ca: string): void {
+    this.ca = ca;
+    for (const client of this.#clients) client.trust(ca);
   }
 
   tokenOf(name: string): string {
@@ -96,7 +122,7 @@ export class Fleet {
 
   /** Reports that were not taken when they were sent. */
   get refused(): number {
-    return this.#client.refused;
+    return this.#clients.reduce((sum, { refused }) => sum + refused, 0);
   }
 
   /** As a kubelet does it: by the status of a service's pod on this node. */
@@ -112,7 +138,23 @@ export class Fleet {
   /** No agent says anything more; the objects stay. */
   stop(): void {
     this.silence();
-    this.#client.close();
+    for (const client of this.#clients) client.close();
+  }
+
+  #connect(socketsMax?: number): ReportClient {
+    const { serverName } = this.#options;
+    const more = { ...(socketsMax ? { socketsMax } : {}), ...(serverName ? { serverName } : {}) };
+    const client = new ReportClient(this.reportsUrls, this.ca, more);
+    this.#clients.push(client);
+    return client;
+  }
+
+  async #requestToken(name: string): Promise<string> {
+    const pod = this.#pods.get(name);
+    if (!pod) throw new Error(`${name} has no agent's pod`);
+    const token = await requestAgentToken(this.#api, pod, this.#options.tokenSeconds);
+    this.#tokens.set(name, token);
+    return token;
   }
 
   #onTaken(name: string) {

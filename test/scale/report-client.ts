@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:https';
+import { Agent, type AgentOptions, request } from 'node:https';
 import type { ReportReply } from '@rollcall/common/report.ts';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 
@@ -14,7 +14,8 @@ type Answer = { status: number; location: string | undefined; body: string };
  * one fails.
  */
 export class ReportClient {
-  readonly #agent: Agent;
+  readonly #options: AgentOptions;
+  #agent: Agent;
   readonly #urls: readonly string[];
   /** By token, how often it was not taken. */
   readonly notTaken = new Map<string, number>();
@@ -23,9 +24,23 @@ export class ReportClient {
   /** Bytes of the longest reply so far. */
   replyBytesMax = 0;
 
-  constructor(urls: readonly string[], ca: string, { socketsMax = SOCKETS_MAX }: { socketsMax?: number } = {}) {
+  /** `serverName` is what the certificate has to carry; the address that is asked unless told. */
+  constructor(
+    urls: readonly string[],
+    ca: string,
+    { socketsMax = SOCKETS_MAX, serverName }: { socketsMax?: number; serverName?: string } = {},
+  ) {
     this.#urls = urls;
-    this.#agent = new Agent({ keepAlive: true, ca, maxSockets: socketsMax });
+    const named = serverName === undefined ? {} : { servername: serverName };
+    this.#options = { keepAlive: true, maxSockets: socketsMax, ...named };
+    this.#agent = new Agent({ ...this.#options, ca });
+  }
+
+  /** New connections trust these authorities alone; those that are open go on, unless they are idle. */
+  trust(ca: string): void {
+    const before = this.#agent;
+    this.#agent = new Agent({ ...this.#options, ca });
+    before.destroy();
   }
 
   /** Reports that were not taken when they were sent. */

@@ -100,10 +100,10 @@ export class BearerAuth {
       else verdict = verified === 'good' ? { identity } : await this.#review(token, username, identity);
     }
     const nowMs = clock.monotonic();
-    if ('refusal' in verdict) this.#cache.refuse(key, verdict.refusal, nowMs + REFUSED_MS);
+    if ('refusal' in verdict) this.#cache.refuse(key, verdict.refusal, nowMs, nowMs + REFUSED_MS);
     else {
       const lifeMs = Math.min(ACCEPTED_MS * (1 - JITTER * random()), leftSeconds * 1000);
-      this.#cache.accept(key, identity, nowMs + lifeMs);
+      this.#cache.accept(key, identity, nowMs, nowMs + lifeMs);
       // It may have gone while the API server was asked.
       if (agentPodNode(identity.pod) !== identity.node) throw gone();
     }

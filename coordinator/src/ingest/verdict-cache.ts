@@ -10,7 +10,10 @@ export type VerdictCacheOptions = {
   refusedMax: number;
 };
 
-/** Verdicts by a hash of the token. Where there is no room the oldest goes. All times are monotonic milliseconds. */
+/**
+ * Verdicts by a hash of the token. The oldest go when they are over, and where there is no room. All times are monotonic
+ * milliseconds.
+ */
 export class VerdictCache {
   readonly #accepted = new Map<string, Entry<AgentIdentity>>();
   readonly #refused = new Map<string, Entry<ReportRefusal>>();
@@ -27,13 +30,18 @@ export class VerdictCache {
     return refused && { refusal: refused };
   }
 
-  accept(key: string, identity: AgentIdentity, untilMs: number): void {
-    put(this.#accepted, key, { value: identity, untilMs }, this.#options.acceptedMax);
+  accept(key: string, identity: AgentIdentity, nowMs: number, untilMs: number): void {
+    put(this.#accepted, key, { value: identity, untilMs }, nowMs, this.#options.acceptedMax);
   }
 
-  refuse(key: string, refusal: ReportRefusal, untilMs: number): void {
+  refuse(key: string, refusal: ReportRefusal, nowMs: number, untilMs: number): void {
     this.#accepted.delete(key);
-    put(this.#refused, key, { value: refusal, untilMs }, this.#options.refusedMax);
+    put(this.#refused, key, { value: refusal, untilMs }, nowMs, this.#options.refusedMax);
+  }
+
+  /** How many are kept. */
+  get size(): number {
+    return this.#accepted.size + this.#refused.size;
   }
 }
 
@@ -44,9 +52,12 @@ function current<T>(entries: Map<string, Entry<T>>, key: string, nowMs: number):
   return undefined;
 }
 
-function put<T>(entries: Map<string, Entry<T>>, key: string, entry: Entry<T>, max: number): void {
+/** Those that came first are over first, give or take some minutes: a token that is replaced is not asked about again. */
+function put<T>(entries: Map<string, Entry<T>>, key: string, entry: Entry<T>, nowMs: number, max: number): void {
   entries.delete(key);
   entries.set(key, entry);
-  const [oldest] = entries.keys();
-  if (oldest !== undefined && entries.size > max) entries.delete(oldest);
+  for (const [oldest, { untilMs }] of entries) {
+    if (untilMs > nowMs && entries.size <= max) break;
+    entries.delete(oldest);
+  }
 }

@@ -1,10 +1,10 @@
-import { sign } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createSigningKeys } from '../../control-plane/certificates.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { withOtherClaims } from '../../rig/other-claims.ts';
 import { AuthStage } from './auth-stage.ts';
 
 /** One that the API server accepts as well, and does not name. */
@@ -28,15 +28,8 @@ async function restartApiServer(): Promise<void> {
   await stage.controlPlane.restartApiServer();
 }
 
-/** The same token with other claims, signed by the API server's key. */
-async function signedAnew(token: string, change: object): Promise<string> {
-  const [head = '', body = ''] = token.split('.');
-  const claims = { ...JSON.parse(Buffer.from(body, 'base64url').toString()), ...change };
-  const content = `${head}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-  const key = await readFile(join(stage.controlPlane.dir, 'service-account.key'), 'utf8');
-  const signature = sign('sha256', Buffer.from(content), { key, dsaEncoding: 'ieee-p1363' });
-  return `${content}.${signature.toString('base64url')}`;
-}
+const signedAnew = (token: string, change: object) =>
+  withOtherClaims(token, change, join(stage.controlPlane.dir, 'service-account.key'));
 
 beforeAll(async () => {
   stage = await AuthStage.start({ local: true }, { apiServerArgs: [`--service-account-issuer=${OTHER_ISSUER}`] });

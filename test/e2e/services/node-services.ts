@@ -6,15 +6,17 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 const CRDS = path.resolve(import.meta.dirname, '../../../deploy/crds');
 export const NODE_SERVICES = '/apis/rollcall.dev/v1alpha1/nodeservices';
 
+type Cluster = Pick<ControlPlane, 'api' | 'kubectl'>;
+
 /** Applies a CRD as it is shipped, and waits until its objects are served. */
-export async function applyCrd(controlPlane: ControlPlane, plural: 'nodeservices' | 'nodeholds'): Promise<void> {
+export async function applyCrd(controlPlane: Cluster, plural: 'nodeservices' | 'nodeholds'): Promise<void> {
   await controlPlane.kubectl(['apply', '-f', path.join(CRDS, `${plural}.yaml`)]);
   const wait = ['wait', '--for=condition=Established', '--timeout=30s', `crd/${plural}.rollcall.dev`];
   await controlPlane.kubectl(wait);
   await waitFor(`${plural} to be served`, () => controlPlane.api.list(`/apis/rollcall.dev/v1alpha1/${plural}`));
 }
 
-export function applyNodeServiceCrd(controlPlane: ControlPlane): Promise<void> {
+export function applyNodeServiceCrd(controlPlane: Cluster): Promise<void> {
   return applyCrd(controlPlane, 'nodeservices');
 }
 

@@ -10,41 +10,58 @@ export const readyLabels = ['ws-daemon', 'registry-facade'].map(
 const root = path.resolve(import.meta.dirname, '../../..');
 const ports = { 'ws-daemon': 8080, 'registry-facade': 31750 } as const;
 
+/** Runs the stand-ins of both components as DaemonSets, see {@link applyStandIn}. */
+export async function applyGitpodPods(cluster: RealCluster, image: string): Promise<void> {
+  for (const [component, port] of Object.entries(ports)) await applyStandIn(cluster, image, { component, port });
+}
+
+interface StandInPods {
+  /** In their labels. */
+  readonly component: string;
+  /** Its file in `test/stand-ins`; the component unless told. */
+  readonly program?: string;
+  readonly port: number;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+}
+
 /**
- * Runs the stand-ins of both components as DaemonSets with host ports, whatever taints nodes have. Their containers are
- * of the product's image, for its Node.js; the stand-ins are those of the source tree, which is mounted.
+ * Runs a stand-in as a DaemonSet with host ports, whatever taints nodes have. Its containers are of the product's image,
+ * for its Node.js; the stand-in is that of the source tree, which is mounted.
  */
-export async function applyGitpodPods({ api }: RealCluster, image: string): Promise<void> {
-  for (const [component, port] of Object.entries(ports)) {
-    const program = path.join(root, `test/stand-ins/${component}.ts`);
-    await api.post(`/apis/apps/v1/namespaces/${gitpodNamespace}/daemonsets`, {
-      apiVersion: 'apps/v1',
-      kind: 'DaemonSet',
-      metadata: { name: component, namespace: gitpodNamespace },
-      spec: {
-        selector: { matchLabels: { component } },
-        template: {
-          metadata: { labels: { component } },
-          spec: {
-            tolerations: [{ operator: 'Exists' }],
-            automountServiceAccountToken: false,
-            terminationGracePeriodSeconds: 1,
-            containers: [
-              {
-                name: component,
-                image,
-                command: ['/nodejs/bin/node', program, '--host=0.0.0.0', `--port=${port}`],
-                ports: [{ containerPort: port, hostPort: port }],
-                readinessProbe: { tcpSocket: { port }, periodSeconds: 1 },
-                // The tree may be for its owner's eyes only.
-                securityContext: { runAsUser: 0 },
-                volumeMounts: [{ name: 'source', mountPath: root, readOnly: true }],
-              },
-            ],
-            volumes: [{ name: 'source', hostPath: { path: root, type: 'Directory' } }],
-          },
+export async function applyStandIn(
+  { api }: Pick<RealCluster, 'api'>,
+  image: string,
+  { component, program = component, port, nodeSelector = {} }: StandInPods,
+): Promise<void> {
+  const file = path.join(root, `test/stand-ins/${program}.ts`);
+  await api.post(`/apis/apps/v1/namespaces/${gitpodNamespace}/daemonsets`, {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { name: component, namespace: gitpodNamespace },
+    spec: {
+      selector: { matchLabels: { component } },
+      template: {
+        metadata: { labels: { component } },
+        spec: {
+          nodeSelector,
+          tolerations: [{ operator: 'Exists' }],
+          automountServiceAccountToken: false,
+          terminationGracePeriodSeconds: 1,
+          containers: [
+            {
+              name: component,
+              image,
+              command: ['/nodejs/bin/node', file, '--host=0.0.0.0', `--port=${port}`],
+              ports: [{ containerPort: port, hostPort: port }],
+              readinessProbe: { tcpSocket: { port }, periodSeconds: 1 },
+              // The tree may be for its owner's eyes only.
+              securityContext: { runAsUser: 0 },
+              volumeMounts: [{ name: 'source', mountPath: root, readOnly: true }],
+            },
+          ],
+          volumes: [{ name: 'source', hostPath: { path: root, type: 'Directory' } }],
         },
       },
-    });
-  }
+    },
+  });
 }
