@@ -109,6 +109,16 @@ export type Bundles = {
   inputs: Set<string>;
 };
 
+/**
+ * In code, esbuild writes every character beyond ASCII as an escape; those that are left are in comments. With one of them
+ * V8 keeps two bytes for each character of the source: 6 MB more for the coordinator.
+ */
+function plain(file: string, contents: Uint8Array): Uint8Array {
+  if (!file.endsWith('.js')) return contents;
+  const text = Buffer.from(contents).toString('utf8');
+  return Buffer.from(text.replace(/[^\p{ASCII}]/gu, '?'));
+}
+
 /** Bundles each program into one file: quicker to start, less memory, and nothing but `node` needed to run it. */
 export async function bundlePrograms(): Promise<Bundles> {
   const { html, inputs } = await bundlePage();
@@ -136,7 +146,7 @@ export async function bundlePrograms(): Promise<Bundles> {
       },
     });
     for (const { path: file, contents } of outputFiles)
-      bundles.files.push({ path: path.relative(import.meta.dirname, file), contents });
+      bundles.files.push({ path: path.relative(import.meta.dirname, file), contents: plain(file, contents) });
     for (const input of Object.keys(metafile.inputs)) bundles.inputs.add(input);
   }
   return bundles;
