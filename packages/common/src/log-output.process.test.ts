@@ -19,12 +19,13 @@ const PROGRAM = `
   import { createRegistry } from ${JSON.stringify(path.join(import.meta.dirname, 'metrics.ts'))};
   const logger = createLogger({ json: true, verbose: false, component: 'test' });
   for (let i = 0; i < ${LINES}; i += 1) logger.info({ padding: 'x'.repeat(100) }, 'Flood');
-  process.stderr.write('alive\\n');
   process.on('SIGUSR2', async () => {
     logger.info('Back');
     const text = await createRegistry('rollcall_agent').metrics();
     process.stderr.write(/^rollcall_agent_log_lines_dropped_total \\d+$/m.exec(text)?.[0] + '\\n');
   });
+  // Not before: the signal would end the program.
+  process.stderr.write('alive\\n');
   setInterval(() => {}, 1000);
 `;
 
