@@ -28,7 +28,7 @@ async function main(args: readonly string[]): Promise<number> {
     const unit = await runProjects(directory, ['unit'], 'inherit');
     const later = await Promise.all([
       runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
-      runProjects(directory, ['real-node', 'browser'], 'at the end'),
+      runProjects(directory, ['real-node', 'browser'], 'pipe'),
     ]);
     const outcome = merged([unit, ...later]);
     const list = environment['ROLLCALL_FAILED_FILES'];
@@ -40,11 +40,11 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** One failure without a test where vitest itself failed. */
-async function runProjects(directory: string, projects: string[], output: 'inherit' | 'at the end'): Promise<Outcome> {
+/** One failure without a test where vitest itself failed. With `pipe`, the output comes at the end. */
+async function runProjects(directory: string, projects: string[], stdio: 'inherit' | 'pipe'): Promise<Outcome> {
   const file = path.join(directory, `${projects[0]}.json`);
   const args = projects.flatMap((project) => ['--project', project]);
-  const child = vitest(args, { ROLLCALL_OUTCOME: file }, output === 'inherit' ? 'inherit' : 'pipe');
+  const child = vitest(args, { ROLLCALL_OUTCOME: file }, stdio);
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
   const code = await exitOf(child);

@@ -49,12 +49,12 @@ export const benchCold: Bench = async (lab, { nodes, rounds }) => {
     },
     ...cpuMeasures(
       'floor of applies',
-      nodes,
+      lab.fleet.names.length,
       all.map(({ floors }) => floors.cpu),
     ),
     ...cpuMeasures(
       'leadership → last label',
-      nodes,
+      lab.fleet.names.length,
       all.map(({ cpu }) => cpu),
     ),
     { what: 'Events written meanwhile', value: middle((round) => round.events), unit: '' },

@@ -19,8 +19,8 @@ export function valueIn(values: Values, { kind, key }: KeyRef): string | undefin
 }
 
 /**
- * The same set with these keys only. Of the others, those that are ours stay as they are on the Node. What lists labels
- * names none that is left out, unless it did before: a label that is not ours is not listed.
+ * The same set with these changes and releases only. Of the other keys, those that are ours stay as they are on the Node.
+ * What lists labels names none that is left out, unless it did before: a label that is not ours is not listed.
  */
 export function restrictSet(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode | undefined): NodeSet {
   const restricted: NodeSet = { labels: {}, annotations: {}, force: set.force };
@@ -36,7 +36,9 @@ export function restrictSet(set: NodeSet, refs: readonly KeyRef[], seen: SeenNod
     if (value === undefined) delete restricted.annotations[ref.key];
     else restricted.annotations[ref.key] = value;
   }
-  return restricted;
+  if (!seen) return restricted;
+  const others = releasedKeys(set, seen).filter((ref) => !picked.has(entryKey(ref)));
+  return keepingIn(restricted, others, seen);
 }
 
 /** What a set lets go of. */
@@ -48,11 +50,11 @@ export function releasedKeys(set: NodeSet, { owned }: SeenNode): KeyRef[] {
 export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode): NodeSet {
   const kept: NodeSet = { ...set, labels: { ...set.labels }, annotations: { ...set.annotations } };
   const labels = new Set<string>();
-  for (const { kind, key } of releasedKeys(set, seen).filter((ref) => !isList(ref))) {
-    const value = ownValue(seen, { kind, key });
-    if (value === undefined || !refs.some((ref) => ref.kind === kind && ref.key === key)) continue;
-    kept[kind === 'label' ? 'labels' : 'annotations'][key] = value;
-    if (kind === 'label') labels.add(key);
+  for (const ref of refs) {
+    const value = ownValue(seen, ref);
+    if (value === undefined || isList(ref) || valueIn(set, ref) !== undefined) continue;
+    kept[ref.kind === 'label' ? 'labels' : 'annotations'][ref.key] = value;
+    if (ref.kind === 'label') labels.add(ref.key);
   }
   for (const list of Object.keys(seen.annotations).filter((key) => isList({ kind: 'annotation', key }))) {
     const named = listedOn(seen, list).intersection(labels);
@@ -63,8 +65,7 @@ export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode)
 
 /** Whether a set would change nothing on the Node. */
 export function isAsSeen(set: NodeSet, seen: SeenNode): boolean {
-  const isSo = ({ kind, key }: KeyRef) => (kind === 'label' ? seen.owned.labels : seen.owned.annotations).has(key);
-  const isKept = (ref: KeyRef) => isSo(ref) && valueIn(seen, ref) === valueIn(set, ref);
+  const isKept = (ref: KeyRef) => ownValue(seen, ref) === valueIn(set, ref);
   return releasedKeys(set, seen).length === 0 && keysOfSet(set).every(isKept);
 }
 

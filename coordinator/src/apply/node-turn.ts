@@ -16,10 +16,10 @@ import {
 import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
 import type { ContestedKey, ContestedKeys } from './contested-keys.ts';
-import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, releasedKeys, valueIn } from './key-sets.ts';
+import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
-import { partOf, type RefusedKeys, refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import { type RefusedKeys, refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
 import type { RefusedWithdrawals } from './refused-withdrawals.ts';
 import type { SeenNode, SetAside } from './set-aside.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
@@ -32,7 +32,7 @@ export type TurnDependencies = {
   observed: (nodeName: string) => SeenNode | undefined;
   onWritten: (node: Node, plan: NodePlan) => void;
   onContested: (nodeName: string, keys: readonly ContestedKey[]) => void;
-  /** Conditions are left to somebody else who owns them, as it says. */
+  /** Keys are left out for now, each once. */
   onSetAside: (nodeName: string, keys: readonly SetAsideKey[]) => void;
   writer: NodeWriter;
   gate: WriteGate;
@@ -340,7 +340,7 @@ export class NodeTurn {
   }
 
   #setOf(set: NodeSet, refs: readonly KeyRef[]): SetStep {
-    return { write: 'set', urgent: false, set: partOf(set, refs, this.#deps.observed(this.#name)) };
+    return { write: 'set', urgent: false, set: restrictSet(set, refs, this.#deps.observed(this.#name)) };
   }
 
   /**

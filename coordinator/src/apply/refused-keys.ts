@@ -1,4 +1,3 @@
-import { entryKey } from '../decide/intent/intent.ts';
 import { isList } from '../decide/intent/lists.ts';
 import {
   type ConditionChange,
@@ -10,7 +9,7 @@ import {
 } from '../decide/intent/plan.ts';
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type Isolation, isolate, type Probe } from './isolate.ts';
-import { keepingIn, keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
+import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
 import type { NodeWriter } from './node-writer.ts';
 import type { SeenNode } from './set-aside.ts';
 import type { Priority } from './work-queue.ts';
@@ -36,9 +35,9 @@ type Dependencies = {
 
 /**
  * Finds the keys that a refused set is refused for. Only keys that the set would change or let go of are suspects; the
- * others are in every probe, and a suspect that is left out stays as it is. Annotations
- * that list labels are in every probe as well, with the labels of that probe: a label may be refused because it is not
- * listed. Probes are rehearsals: none of them writes.
+ * others are in every probe, and a suspect that is left out stays as it is. Annotations that list labels are in every
+ * probe as well, with the labels of that probe: a label may be refused because it is not listed. Probes are rehearsals:
+ * none of them writes.
  */
 export async function refusedInSet(
   node: NodeRef,
@@ -51,25 +50,13 @@ export async function refusedInSet(
   const released = observed ? releasedKeys(set, observed).filter((ref) => !isList(ref)) : [];
   const found = await isolate<KeyRef, Stop>([...keysOfSet(set).filter(isChange), ...released], async (part) => {
     if (mustYield()) return YIELD;
-    const probe = partOf(set, [...unchanged, ...part], observed);
+    const probe = restrictSet(set, [...unchanged, ...part], observed);
     const outcome = await limiter.run('normal', (slot) =>
       gate.pass('probe', slot, (timeoutMs) => writer.set(node, probe, { timeoutMs, rehearsal: true })),
     );
     return verdictOf(outcome);
   });
   return describe(found, unchanged);
-}
-
-/** The set with these changes and releases only. */
-export function partOf(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode | undefined): NodeSet {
-  const part = restrictSet(set, refs, seen);
-  if (!seen) return part;
-  const picked = new Set(refs.map(entryKey));
-  return keepingIn(
-    part,
-    releasedKeys(set, seen).filter((ref) => !picked.has(entryKey(ref))),
-    seen,
-  );
 }
 
 /** Finds the keys that a refused withdrawal is refused for, by rehearsals as well. */
