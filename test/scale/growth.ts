@@ -17,8 +17,11 @@ type Kind = {
   isQuiet?: boolean;
   /** Until what it leads to begins, in milliseconds. */
   gatheredMs?: number;
-  /** The same nodes each time, which become one thing and the other in turn. */
-  isToggle?: boolean;
+  /**
+   * The same nodes each time: which become one thing and the other in turn, or of which everything is in the processor's
+   * caches by then. Else each turn has others, and in a large fleet comes to each of them for the first time in a while.
+   */
+  isSame?: boolean;
   /** One turn; `turn` grows. Returns on how many nodes it has to show. */
   act: (fleet: GrowthFleet, names: readonly string[], turn: number) => number;
 };
@@ -32,17 +35,29 @@ const each = (act: (fleet: GrowthFleet, name: string, turn: number) => void): Ki
 
 const KINDS: readonly Kind[] = [
   { name: 'a heartbeat', isQuiet: true, act: each((fleet, name) => fleet.heartbeat(name)) },
+  {
+    name: 'a heartbeat, of the same nodes each time',
+    isQuiet: true,
+    isSame: true,
+    act: each((fleet, name) => fleet.heartbeat(name)),
+  },
   { name: 'a full report that says the same', isQuiet: true, act: each((fleet, name) => fleet.report(name, true)) },
   {
+    name: 'a full report that says the same, of the same nodes each time',
+    isQuiet: true,
+    isSame: true,
+    act: each((fleet, name) => fleet.report(name, true)),
+  },
+  {
     name: 'a report that changes a verdict',
-    isToggle: true,
+    isSame: true,
     act: each((fleet, name, turn) => fleet.report(name, turn % 2 === 1)),
   },
   { name: 'a Node event that changes nothing', isQuiet: true, act: each((fleet, name) => fleet.nodeEvent(name)) },
   { name: 'a Node event with another label', act: each((fleet, name, turn) => fleet.nodeEvent(name, `v${turn}`)) },
   {
     name: 'a pod that is ready, or not',
-    isToggle: true,
+    isSame: true,
     act: each((fleet, name, turn) => fleet.podEvent(name, turn % 2 === 1)),
   },
   {
@@ -96,7 +111,7 @@ export async function benchGrowth(_options?: BenchOptions, sizes: readonly numbe
 }
 
 /** Microseconds of CPU a node; the median of several turns, after some that are not counted. */
-async function costOf(fleet: GrowthFleet, { act, isToggle = false, gatheredMs = 0 }: Kind): Promise<number> {
+async function costOf(fleet: GrowthFleet, { act, isSame = false, gatheredMs = 0 }: Kind): Promise<number> {
   const step = Math.max(1, Math.floor(fleet.names.length / CHANGED));
   const first = fleet.names.slice(0, CHANGED);
   const spread = (turn: number) =>
@@ -104,7 +119,7 @@ async function costOf(fleet: GrowthFleet, { act, isToggle = false, gatheredMs = 
   const turns: number[] = [];
   await fleet.idle();
   for (let turn = 0; turn < WARM_UP + TURNS; turn += 1) {
-    const names = isToggle ? first : spread(turn);
+    const names = isSame ? first : spread(turn);
     const before = process.cpuUsage();
     const changed = act(fleet, names, turn);
     if (gatheredMs > 0) await sleep(gatheredMs);

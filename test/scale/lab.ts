@@ -19,7 +19,7 @@ const QUIET_MS = 1000;
 const RELEASE_CONCURRENCY = 16;
 
 /** As the chart starts it. */
-const V8_FLAGS: readonly string[] = [];
+const V8_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
 
 export type CpuMs = { coordinator: number; apiServer: number; etcd: number };
 

@@ -137,4 +137,9 @@ test('what was written is forgotten after a while, and only so much is remembere
   contested.wrote({ name: 'other', uid: 'other' }, []);
   for (let count = 0; count < 3; count += 1) write();
   expect(mustWait()).toBe(false);
+  expect(contested.remembered).toBe(1);
+  // Where all is well, nothing is written any more.
+  await clock.advance(60_000);
+  contested.tick();
+  expect(contested.remembered).toBe(0);
 });

@@ -54,10 +54,21 @@ export class ContestedKeys {
     return size;
   }
 
-  /** The API server took a write of keys that were other than wanted. */
-  wrote(node: { name: string; uid: string }, keys: readonly WrittenKey[]): void {
+  /** How many keys are remembered, over all Nodes. */
+  get remembered(): number {
+    return this.#entries;
+  }
+
+  /** Forgets what was written longer ago. To be called about once a second: where all is well, no write follows for days. */
+  tick(): void {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#sweptMs >= WINDOW_MS) this.#sweep(nowMs);
+  }
+
+  /** The API server took a write of keys that were other than wanted. */
+  wrote(node: { name: string; uid: string }, keys: readonly WrittenKey[]): void {
+    this.tick();
+    const nowMs = this.#clock.monotonic();
     const memory = this.#memoryOf(node);
     for (const key of keys) {
       const id = idOf(key);

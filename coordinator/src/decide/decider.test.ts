@@ -81,6 +81,16 @@ test('a withdrawal says why, beside what the node has', async () => {
   expect(facts?.plan?.withdrawal?.labels).toEqual(Object.keys(facts?.node.labels ?? {}));
 });
 
+test('keys that were written and stay are forgotten as time passes, without another write', async () => {
+  const { decider, pass } = stage();
+  const key = { kind: 'label', key: 'k', wanted: 'v', held: true, keepsAway: false } as const;
+  decider.contested.wrote({ name: 'n', uid: 'uid-n' }, [key]);
+  await pass(59);
+  expect(decider.contested.remembered).toBe(1);
+  await pass(1);
+  expect(decider.contested.remembered).toBe(0);
+});
+
 test('an agent that has just started takes nothing from its node before it was told what to probe', async () => {
   const service = serviceOf('ws-daemon', {
     probe: { port: 8080, host: 'Loopback' },

@@ -263,6 +263,7 @@ export class Decider {
   /** What time alone changes. Once a second. */
   tick(): void {
     this.fleet.tick();
+    this.contested.tick();
     const { clock } = this.#options;
     for (const node of this.#readiness.released(clock.monotonic())) this.#look(node, false);
     const nowMs = clock.monotonic();

@@ -327,10 +327,9 @@ export class Fleet {
 
   #markPools(pools: ReadonlySet<string>): void {
     this.#options.onPoolsChanged?.(pools);
-    for (const name of this.#nodes.names()) {
-      const pool = this.#poolOf(name);
-      if (pool !== undefined && pools.has(pool)) this.#options.onDirty(name, false);
-    }
+    // By the pool that is noted already: to find it in the labels of all nodes is most of the work for a small pool.
+    for (const { name, presence } of this.#term.records())
+      if (presence.pool !== undefined && pools.has(presence.pool)) this.#options.onDirty(name, false);
   }
 
   #poolOf(name: string): string | undefined {

@@ -1,19 +1,20 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { expect, test } from 'vitest';
-import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
+import { snapshot, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
 import type { Verdict } from '../decide/readiness/verdict.ts';
 import { nodeRecord } from '../fleet/node-record.test-fixtures.ts';
 import { createIntern, observeNode } from '../fleet/observed-node.ts';
 import { Term } from '../fleet/term.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { Announcer } from './announcer.ts';
 import type { EventNews } from './events/event-news.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 
-function announced() {
+function announced(services = [WS_DAEMON_SERVICE]) {
   const news: string[] = [];
   const announcer = new Announcer({
-    services: () => [WS_DAEMON_SERVICE],
+    services: () => services,
     gate: 'label',
     record: ({ reason, message }: EventNews) => news.push(`${reason}: ${message}`),
     gateOpened: () => {},
@@ -24,13 +25,13 @@ function announced() {
   const record = nodeRecord();
   /** The Node as it is shown, and what the evidence says. */
   const shows = (label: string | undefined, state: Verdict['state'], at = record) => {
-    const labels = label === undefined ? {} : { [WS_DAEMON_LABEL]: label };
+    const labels = label === undefined ? {} : Object.fromEntries(services.map(({ publish }) => [publish.label, label]));
     const node = observeNode(
       { metadata: { name: 'n', uid: 'u', resourceVersion: '1', labels } },
       createIntern(),
       new Set(),
     );
-    const readiness = new Map([['ws-daemon', { state, reason: 'because', sinceMs: 0 }]]);
+    const readiness = new Map(services.map(({ name }) => [name, { state, reason: 'because', sinceMs: 0 }]));
     announcer.shows(at, node, { ...snapshot(), readiness, ageMs: 0 });
   };
   return { announcer, news, shows };
@@ -45,6 +46,17 @@ test('each change of readiness is told once, with the evidence', () => {
   expect(news).toEqual([
     'ServiceReady: ws-daemon is ready: because',
     'ServiceNotReady: ws-daemon is not ready: because',
+  ]);
+});
+
+test('services that change together are told in one Event', () => {
+  const { news, shows } = announced([serviceOf('registry-facade'), WS_DAEMON_SERVICE]);
+  shows(undefined, 'not-ready');
+  shows('true', 'ready');
+  shows(undefined, 'not-ready');
+  expect(news).toEqual([
+    'ServiceReady: registry-facade is ready: because; ws-daemon is ready: because',
+    'ServiceNotReady: registry-facade is not ready: because; ws-daemon is not ready: because',
   ]);
 });
 

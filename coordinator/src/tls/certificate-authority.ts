@@ -69,11 +69,7 @@ export async function issueLeaf(authority: KeyPair, request: LeafRequest): Promi
 }
 
 /** Loaded when it is needed: a replica that only serves what it is given does without. */
-async function loadX509(): Promise<typeof import('@peculiar/x509')> {
-  // The decorators of the library need it at load time.
-  await import('reflect-metadata');
-  return import('@peculiar/x509');
-}
+const loadX509 = () => import('./x509.ts');
 
 function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);

@@ -3,10 +3,11 @@ import { COORDINATOR_CHART_OPTIONS } from './options.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
 export const COORDINATOR_VALUES = section('The coordinator. One replica leads, the others are standbys.', {
-  command: leaf('Command of the container.', { type: 'array', minItems: 1, items: { type: 'string' } }, [
-    '/nodejs/bin/node',
-    '/app/coordinator/main.js',
-  ]),
+  command: leaf(
+    'Command of the container. The flag of V8 reduces its memory.',
+    { type: 'array', minItems: 1, items: { type: 'string' } },
+    ['/nodejs/bin/node', '--max-semi-space-size=4', '/app/coordinator/main.js'],
+  ),
   config: configuration('CoordinatorConfiguration.', COORDINATOR_CHART_OPTIONS),
   replicas: count('Number of replicas.', 2, 0, 9),
   podDisruptionBudget: section('Number of replicas that may be drained at once.', {

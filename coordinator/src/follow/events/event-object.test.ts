@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { boundedMessage, eventName, eventObject } from './event-object.ts';
+import { boundedMessage, eventName, eventObject, packMessages } from './event-object.ts';
 
 describe('the name of an Event', () => {
   const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -37,6 +37,15 @@ describe('a message', () => {
       expect(text.startsWith(bounded.slice(0, -1))).toBe(true);
     },
   );
+});
+
+test('messages share an Event as long as each stays whole', () => {
+  const long = 'x'.repeat(600);
+  expect(packMessages([])).toEqual([]);
+  expect(packMessages(['a', 'b', 'c'])).toEqual(['a; b; c']);
+  expect(packMessages(['a', long, long, 'b'])).toEqual([`a; ${long}`, `${long}; b`]);
+  expect(packMessages(['x'.repeat(511), 'ä'.repeat(256)])).toHaveLength(2);
+  expect(packMessages(['x'.repeat(510), 'ä'.repeat(256)])).toHaveLength(1);
 });
 
 test('an Event says what, about whom, since when, how often and by whom', () => {

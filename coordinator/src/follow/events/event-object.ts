@@ -65,3 +65,15 @@ export function boundedMessage(message: string): string {
   const { read } = new TextEncoder().encodeInto(message, MESSAGE_SPACE);
   return `${message.slice(0, read)}${ELLIPSIS}`;
 }
+
+/** Several messages in as few as an API server takes, each of them whole. */
+export function packMessages(messages: readonly string[]): string[] {
+  const packed: string[] = [];
+  for (const message of messages) {
+    const last = packed.at(-1);
+    const together = `${last}; ${message}`;
+    if (last !== undefined && Buffer.byteLength(together) <= MESSAGE_BYTES_MAX) packed[packed.length - 1] = together;
+    else packed.push(message);
+  }
+  return packed;
+}

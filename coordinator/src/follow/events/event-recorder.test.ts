@@ -19,6 +19,18 @@ describe('news', () => {
     expect(sent).toHaveLength(2);
   });
 
+  test('goes out one by one while there still is something more important to send', async () => {
+    const { clock, sent, state, recorder } = started(() => ({ afterMs: 50 }));
+    state.mustYield = true;
+    for (let index = 0; index < 100; index += 1) recorder.record(newsOf(`n${index}`));
+    await clock.advance(31_000);
+    expect(sent.length).toBeGreaterThan(10);
+    expect(state.mostUnderWay).toBe(1);
+    state.mustYield = false;
+    await clock.advance(1000);
+    expect(state.mostUnderWay).toBe(4);
+  });
+
   test('becomes an Event beside its object, and in the namespace default for one that has none', async () => {
     const { clock, sent, recorder, outcomes } = started();
     recorder.record(newsOf('n1'));

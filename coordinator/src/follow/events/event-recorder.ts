@@ -17,7 +17,7 @@ export type EventRecorderOptions = EventSenderOptions & {
 /** Most Events that wait to be sent. */
 const QUEUE_MAX = 3000;
 const YIELD_MS = 100;
-/** They wait no longer than this, however much there is to do. */
+/** They wait no longer than this, however much there is to do; from then on one is sent after the other. */
 const YIELD_MAX_MS = 30_000;
 const CONCURRENCY = 4;
 
@@ -94,7 +94,7 @@ export class EventRecorder {
   }
 
   #fillSeats(): void {
-    while (this.#queue.length > 0 && this.#seatsTaken < CONCURRENCY && !this.#yields()) {
+    while (this.#queue.length > 0 && this.#seatsTaken < this.#seats()) {
       const event = this.#queue.shift();
       if (!event) return;
       this.#seatsTaken += 1;
@@ -103,21 +103,21 @@ export class EventRecorder {
     }
   }
 
-  /** Whether Events are to wait; if so, they are looked at again by themselves. */
-  #yields(): boolean {
+  /** How many requests may be under way. Where that is none, the Events are looked at again by themselves. */
+  #seats(): number {
     const { clock, mustYield } = this.#options;
     if (!mustYield()) {
       this.#yieldedSinceMs = undefined;
-      return false;
+      return CONCURRENCY;
     }
     const nowMs = clock.monotonic();
     this.#yieldedSinceMs ??= nowMs;
-    if (nowMs - this.#yieldedSinceMs >= YIELD_MAX_MS) return false;
+    if (nowMs - this.#yieldedSinceMs >= YIELD_MAX_MS) return 1;
     this.#recheck ??= clock.after(YIELD_MS, () => {
       this.#recheck = undefined;
       this.#fillSeats();
     });
-    return true;
+    return 0;
   }
 
   async #deliver(event: KnownEvent): Promise<void> {
