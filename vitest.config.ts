@@ -26,7 +26,7 @@ export default defineConfig({
           include: [
             '{agent,coordinator,packages/*}/src/**/*.test.ts',
             'deploy/**/*.test.ts',
-            'test/{tidy,claims,generate,fixtures,model,mutants,release,simulate}/**/*.test.ts',
+            'test/{tidy,claims,generate,fixtures,mutants,release}/**/*.test.ts',
           ],
           exclude: [PROCESSES],
           // A worker of its own for each of two hundred files takes longer than what they test.
@@ -40,13 +40,23 @@ export default defineConfig({
       },
       {
         test: {
+          // What a whole system lives through, in one process: as long as all unit tests together.
+          name: 'histories',
+          include: ['test/{model,simulate}/**/*.test.ts'],
+          maxWorkers: 2,
+          testTimeout: 300_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
           ...e2e,
           name: 'e2e',
           include: [PROCESSES, 'test/{control-plane,stand-ins,demo,chart,monitoring,perturb,e2e}/**/*.test.ts'],
           exclude: Object.keys(ALONE),
           // Each waits most of the time.
-          maxWorkers: 3,
-          sequence: { groupOrder: 2 },
+          maxWorkers: 4,
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -55,7 +65,7 @@ export default defineConfig({
           name: 'e2e-alone',
           include: Object.keys(ALONE),
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 4 },
         },
       },
       {
@@ -67,7 +77,7 @@ export default defineConfig({
           hookTimeout: 120_000,
           expect: { poll: { timeout: 10_000 } },
           maxWorkers: 1,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
       {
@@ -78,7 +88,7 @@ export default defineConfig({
           testTimeout: 120_000,
           hookTimeout: 180_000,
           maxWorkers: 1,
-          sequence: { groupOrder: 5 },
+          sequence: { groupOrder: 6 },
         },
       },
     ],

@@ -3,11 +3,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildBundles } from '../build.ts';
 import { failedFiles, merged, type Outcome, summaryOf } from './summary.ts';
 
 /**
- * `npm test`: the unit tests, and then side by side, as both wait most of the time, those from end to end and those on
- * real nodes. With arguments: vitest with them. Ends with 1 where a test failed.
+ * `npm test`: the unit tests, and then side by side, as both wait most of the time, those from end to end and the
+ * others. With arguments: vitest with them. Ends with 1 where a test failed.
  *
  * Where the environment names a file as `ROLLCALL_FAILED_FILES`, the files with failures are written there, one a line.
  */
@@ -26,9 +27,10 @@ async function main(args: readonly string[]): Promise<number> {
   const directory = await mkdtemp(path.join(tmpdir(), 'rollcall-outcome-'));
   try {
     const unit = await runProjects(directory, ['unit'], 'inherit');
+    await buildBundles();
     const later = await Promise.all([
       runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
-      runProjects(directory, ['real-node', 'browser'], 'pipe'),
+      runProjects(directory, ['histories', 'browser', 'real-node'], 'pipe'),
     ]);
     const outcome = merged([unit, ...later]);
     const list = environment['ROLLCALL_FAILED_FILES'];
@@ -44,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
 async function runProjects(directory: string, projects: string[], stdio: 'inherit' | 'pipe'): Promise<Outcome> {
   const file = path.join(directory, `${projects[0]}.json`);
   const args = projects.flatMap((project) => ['--project', project]);
-  const child = vitest(args, { ROLLCALL_OUTCOME: file }, stdio);
+  const child = vitest(args, { ROLLCALL_OUTCOME: file, ROLLCALL_BUNDLES_ARE_BUILT: 'true' }, stdio);
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
   const code = await exitOf(child);

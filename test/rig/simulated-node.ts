@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ApiClient } from '../control-plane/api-client.ts';
+import { createCertificateAuthority } from '../control-plane/certificates.ts';
 import { createNode, createPod } from '../control-plane/cluster.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { agentServiceAccount, ownNamespace, requestAgentToken } from '../control-plane/rbac.ts';
@@ -32,6 +33,9 @@ export type SimulatedNodeOptions = {
   agentProcess?: Pick<ProgramOptions, 'nodeArgs' | 'env' | 'logFile'>;
   onAgentLog?: (line: LogLine) => void;
 };
+
+/** Flags of registry-facade by the directory of the files. */
+const servingArgs = new Map<string, Promise<string[]>>();
 
 /** A Node with the pods of both services and of the agent, the processes that these pods would run, and no kubelet. */
 export class SimulatedNode {
@@ -193,11 +197,19 @@ export class SimulatedNode {
   async revive(kind: StandInKind): Promise<void> {
     if (this.runs(kind)) return;
     const { wsDaemonPort, registryFacadePort } = this.#options;
-    const where =
+    const options =
       kind === 'ws-daemon'
         ? { host: this.podAddress, port: wsDaemonPort }
-        : { host: this.address, port: registryFacadePort };
-    this.#standIns.set(kind, await startStandIn(kind, where));
+        : { host: this.address, port: registryFacadePort, args: await this.#servingArgs() };
+    this.#standIns.set(kind, await startStandIn(kind, options));
+  }
+
+  /** One certificate serves every registry-facade below `dir`: to make its own is half of what the start of one costs. */
+  #servingArgs(): Promise<string[]> {
+    const { dir } = this.#options;
+    const args = servingArgs.get(dir) ?? writeServingFiles(dir);
+    servingArgs.set(dir, args);
+    return args;
   }
 
   async stop(): Promise<void> {
@@ -205,6 +217,14 @@ export class SimulatedNode {
     await this.#secondAgent?.destroy();
     await Promise.all([...this.#standIns.values()].map((standIn) => standIn.stop()));
   }
+}
+
+async function writeServingFiles(dir: string): Promise<string[]> {
+  const authority = await createCertificateAuthority('registry-facade throwaway CA');
+  const { cert, key } = await authority.issue({ commonName: 'registry-facade' });
+  const [certFile, keyFile] = [join(dir, 'registry-facade.crt'), join(dir, 'registry-facade.key')];
+  await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key, { mode: 0o600 })]);
+  return [`--cert-file=${certFile}`, `--key-file=${keyFile}`];
 }
 
 /** An address as it stands before a port. */

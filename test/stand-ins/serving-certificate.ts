@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createCertificateAuthority, type KeyPairPem } from '../control-plane/certificates.ts';
+import type { KeyPairPem } from '../control-plane/certificates.ts';
 
 /** The given certificate, or one made now that nobody has reason to trust. */
 export async function servingCertificate(
@@ -11,6 +11,8 @@ export async function servingCertificate(
     return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
   }
   if (certFile !== undefined || keyFile !== undefined) throw new Error('--cert-file and --key-file go together');
+  // Loading it is half of what the start of a stand-in costs, and most are given a certificate or need none.
+  const { createCertificateAuthority } = await import('../control-plane/certificates.ts');
   const authority = await createCertificateAuthority(`${commonName} throwaway CA`);
   return authority.issue({ commonName, hosts: [commonName, 'localhost', '127.0.0.1'] });
 }
