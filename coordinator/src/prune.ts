@@ -79,6 +79,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     metrics,
     trim: (raw) => observeNode(raw, intern, annotations),
     handlers: {
+      onListing: () => nodes.listing(),
       onReplace: (all) => nodes.replace(all),
       onUpsert: (node) => nodes.upsert(node),
       onDelete: ({ name }) => nodes.remove(name),

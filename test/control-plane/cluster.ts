@@ -89,9 +89,10 @@ export function setNodeReady(
     { type: 'Hostname', address: name },
   ];
   const status = { ...(internalIP === undefined ? {} : { addresses, capacity, allocatable: capacity }) };
-  return client.patch<NodeObject>(`/api/v1/nodes/${name}/status`, {
-    status: { ...status, conditions: [readyCondition(ready, 'KubeletReady')] },
-  });
+  const body = { status: { ...status, conditions: [readyCondition(ready, 'KubeletReady')] } };
+  // As a kubelet does: the conditions of others stay.
+  const contentType = 'application/strategic-merge-patch+json';
+  return client.patch<NodeObject>(`/api/v1/nodes/${name}/status`, body, contentType);
 }
 
 /** Creates a namespace and, as the controller-manager would, its service account `default`. */

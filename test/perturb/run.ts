@@ -17,7 +17,12 @@ import type { Write } from './write.ts';
 export type Plan = { kind: Kind; write: string; nth: number };
 
 /** A write that reached the API server. */
-export type Done = Write & { step: string; status: number };
+export type Done = Write & {
+  step: string;
+  status: number;
+  /** The object was as the write wants it, as the one before had left it. */
+  isRepeated: boolean;
+};
 
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/rollcall/leases/rollcall-coordinator';
 const ARGS = [
@@ -45,6 +50,8 @@ export class Run {
   #step: string | undefined;
   #holder: string | undefined;
   #crashes = 0;
+  /** Of all objects, as writes were answered. A write that changes nothing makes none. */
+  readonly #versions = new Set<string>();
   #stopping = false;
   #lastWriteMs = performance.now();
   /** Whether the plan was carried out. */
@@ -259,7 +266,10 @@ export class Run {
     const through = async () => {
       const answer = await forward();
       if (write.kind === 'lease' && answer.status === 200) this.#holder = holderIn(answer);
-      if (step !== undefined) this.writes.push({ ...write, step, status: answer.status });
+      const version = versionIn(answer);
+      const isRepeated = version !== undefined && this.#versions.has(version);
+      if (version !== undefined) this.#versions.add(version);
+      if (step !== undefined) this.writes.push({ ...write, step, status: answer.status, isRepeated });
       this.#lastWriteMs = performance.now();
       return answer;
     };
@@ -269,6 +279,10 @@ export class Run {
     this.played = true;
     return DISTURB[plan.kind](this, gateway, through);
   }
+}
+
+function versionIn({ status, body }: Answer): string | undefined {
+  return status < 300 ? (JSON.parse(body) as LeaseView).metadata.resourceVersion : undefined;
 }
 
 function holderIn({ body }: Answer): string | undefined {

@@ -39,9 +39,12 @@ export function judge(
  * One that is refused as the Node has changed in between is tried again: how often depends on who is faster.
  * Statuses are looked at every second, and each plan takes some: what was true in between may be written (of what it says,
  * the histories are judged). A coordinator that starts anew takes the Lease, and does not know which Events it told. Nothing
- * else is written for a crash, and nothing because a watch is late, lacks something, or is behind.
+ * else is written for a crash, and nothing because a watch is late, lacks something, or is behind. But for one that starts
+ * anew where pods are told 3 s late: what needs none is shown before them, in a write of its own. It is none that repeats
+ * what is there, and what it shows is judged by the histories.
  */
-function isExplained({ kind, status }: Done, plan: Kind): boolean {
+function isExplained({ kind, status, isRepeated }: Done, plan: Kind): boolean {
+  if (plan === 'crash-behind' && kind === 'node') return isStale(status) || !isRepeated;
   return isStale(status) || kind === 'status' || (plan.startsWith('crash') && (kind === 'lease' || kind === 'event'));
 }
 

@@ -112,11 +112,13 @@ export class Fleet {
 
   /** What a watch of Nodes is to be handed to. */
   get nodeHandlers(): {
+    onListing(): void;
     onReplace(nodes: ObservedNode[]): void;
     onUpsert(node: ObservedNode): void;
     onDelete(node: ObservedNode): void;
   } {
     return {
+      onListing: () => this.#nodes.listing(),
       onReplace: (nodes) => this.#nodes.replace(nodes),
       onUpsert: (node) => this.#nodes.upsert(node),
       onDelete: ({ name }) => this.#nodes.remove(name),

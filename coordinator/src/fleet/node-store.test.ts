@@ -45,6 +45,51 @@ describe('the node store', () => {
     expect(nodes.get('n')?.labels).toEqual({ restored: 'y' });
   });
 
+  test('keeps what a write was answered with while a list was under way that does not have it yet', () => {
+    const { nodes, changes } = store();
+    nodes.upsert(nodeAt('98'));
+    nodes.listing();
+    nodes.written(nodeAt('101', { ready: 'true' }));
+    nodes.replace([nodeAt('100')]);
+    expect(nodes.get('n')?.labels).toEqual({ ready: 'true' });
+    expect(changes).toHaveLength(2);
+    nodes.upsert(nodeAt('102', { ready: 'false' }));
+    expect(nodes.get('n')?.labels).toEqual({ ready: 'false' });
+  });
+
+  test('learns from such a list what the answer does not tell, as the taints where metadata alone was watched', () => {
+    const { nodes } = store();
+    const taints = [{ key: 'k', effect: 'NoSchedule' }];
+    nodes.upsert(nodeAt('98'));
+    nodes.listing();
+    nodes.written(nodeAt('101', { ready: 'true' }));
+    nodes.replace([{ ...nodeAt('100'), taints } as ObservedNode]);
+    expect(nodes.get('n')).toMatchObject({ resourceVersion: '101', labels: { ready: 'true' }, taints });
+  });
+
+  test('goes by the list where what was written is older than what is in it', () => {
+    const { nodes } = store();
+    nodes.upsert(nodeAt('98'));
+    nodes.listing();
+    nodes.written(nodeAt('101', { ready: 'true' }));
+    nodes.replace([nodeAt('102', { ready: 'edited' })]);
+    expect(nodes.get('n')?.labels).toEqual({ ready: 'edited' });
+  });
+
+  test('goes by a list that was asked for after the write, even where its versions are lower', () => {
+    const { nodes } = store();
+    nodes.upsert(nodeAt('98'));
+    nodes.listing();
+    nodes.written(nodeAt('101', { ready: 'true' }));
+    // That list failed.
+    nodes.listing();
+    nodes.replace([nodeAt('50')]);
+    expect(nodes.get('n')?.labels).toEqual({});
+    nodes.written(nodeAt('51', { ready: 'true' }));
+    nodes.replace([nodeAt('40')]);
+    expect(nodes.get('n')?.labels).toEqual({});
+  });
+
   test('tells of Nodes that are missing from a new list', () => {
     const { nodes, changes } = store();
     nodes.upsert(nodeAt('1'));

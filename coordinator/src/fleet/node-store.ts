@@ -11,6 +11,8 @@ export type NodeChange = { name: string; previous?: ObservedNode; next?: Observe
 export class NodeStore {
   readonly #nodes = new Map<string, ObservedNode>();
   readonly #onChange: (change: NodeChange) => void;
+  /** Names of those that were written since the list that is under way was asked for. */
+  #writtenMeanwhile: Set<string> | undefined;
 
   constructor(onChange: (change: NodeChange) => void) {
     this.#onChange = onChange;
@@ -28,11 +30,16 @@ export class NodeStore {
     return this.#nodes.size;
   }
 
+  /** A complete list is asked for, which `replace` brings. */
+  listing(): void {
+    this.#writtenMeanwhile = new Set();
+  }
+
   /**
    * A complete list: what is not in it is gone, and what is in it counts, even where its version is lower. An etcd that
-   * was restored from a backup counts from an older revision. Should an answer to our own write have been newer than
-   * the list, the watch that goes on from the list brings it again. All of it is taken in and told, whatever the listener
-   * throws; AggregateError at the end where it did.
+   * was restored from a backup counts from an older revision. Only what was written while the list was under way stays
+   * as it was answered where that is newer, and the watch that goes on from the list brings it again. All of it is taken
+   * in and told, whatever the listener throws; AggregateError at the end where it did.
    */
   replace(nodes: readonly ObservedNode[]): void {
     const errors: unknown[] = [];
@@ -45,13 +52,22 @@ export class NodeStore {
     };
     const listed = new Set(nodes.map(({ name }) => name));
     for (const name of this.names()) if (!listed.has(name)) guarded(() => this.remove(name));
-    for (const node of nodes) guarded(() => this.#put(node));
+    const written = this.#writtenMeanwhile;
+    this.#writtenMeanwhile = undefined;
+    for (const node of nodes) guarded(() => this.#put(written?.has(node.name) ? this.#newer(node) : node));
     if (errors.length > 0) throw new AggregateError(errors, 'Changes of Nodes met an error', { cause: errors[0] });
   }
 
   upsert(next: ObservedNode): void {
     const previous = this.#nodes.get(next.name);
     if (!previous || !isOlderVersion(next.resourceVersion, previous.resourceVersion)) this.#put(next);
+  }
+
+  /** What was written, where that is newer, with what only the list tells of it. */
+  #newer(listed: ObservedNode): ObservedNode {
+    const known = this.#nodes.get(listed.name);
+    const isNewer = known?.uid === listed.uid && isOlderVersion(listed.resourceVersion, known.resourceVersion);
+    return isNewer ? withKnownSpec(known, listed) : listed;
   }
 
   #put(seen: ObservedNode): void {
@@ -64,7 +80,9 @@ export class NodeStore {
 
   /** What the API server answered to a write. A Node that went in the meantime does not come back by it. */
   written(next: ObservedNode): void {
-    if (this.#nodes.get(next.name)?.uid === next.uid) this.upsert(next);
+    if (this.#nodes.get(next.name)?.uid !== next.uid) return;
+    this.#writtenMeanwhile?.add(next.name);
+    this.upsert(next);
   }
 
   remove(name: string): void {

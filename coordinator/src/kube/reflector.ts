@@ -10,6 +10,8 @@ import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
 import { readWatchEvent } from './watch-event.ts';
 
 export type ReflectorHandlers<T> = {
+  /** A list is asked for: what is written from now on may be missing from it. */
+  onListing?: () => void;
   /** All that there is; what was there before and is not among them has gone. */
   onReplace: (objects: T[]) => void;
   onUpsert: (object: T) => void;
@@ -170,6 +172,7 @@ class ListWatch<T> implements Reflector {
     const uids = new Set<string>();
     let pages = 0;
     const relists = this.#relists;
+    handlers.onListing?.();
     const request = {
       path: this.#options.path,
       selectors: this.#selectors,

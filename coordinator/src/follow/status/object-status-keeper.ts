@@ -30,8 +30,8 @@ export type ObjectStatusOptions<T extends KeptObject, S> = StatusWriteOptions & 
   /** Of the object's status, at the API server. */
   path: (object: T) => string;
   objects: () => readonly T[];
-  /** Begins a look at all objects. What it returns makes the status that one should have. */
-  look: () => (object: T) => S;
+  /** Begins a look at all objects. What it returns makes the status that one should have; none stays as it is. */
+  look: () => (object: T) => S | undefined;
   /** The status that the object has. Others may have written it, in any form. */
   statusNow: (object: T) => unknown;
   tellingOf: (object: T, status: S) => Telling | undefined;
@@ -117,6 +117,7 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
     return objects.flatMap((object) => {
       try {
         const status = statusOf(object);
+        if (!status) return [];
         this.#tell(object, status);
         const isDue = clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
         return isDue && !isDeepStrictEqual(statusNow(object), status) ? [{ object, status }] : [];

@@ -25,16 +25,22 @@ const KIND = 'NodeService';
 /** Keeps the status of every NodeService up to date. */
 export function createServiceStatusKeeper(options: ServiceStatusOptions) {
   const { catalog, decider, problemOf, clock } = options;
-  const statusOf = (object: ObservedNodeService) =>
-    serviceStatus({
+  // Its pods may not tolerate its taint.
+  const isJudged = ({ pods }: Service) => !pods || decider.fleet.servicePods.knows(pods.namespace);
+  const statusOf = (object: ObservedNodeService) => {
+    const refusal = catalog.refusalOf(object);
+    const problem = problemOf(object.service);
+    if (!refusal && problem === undefined && !isJudged(object.service)) return undefined;
+    return serviceStatus({
       object,
-      refusal: catalog.refusalOf(object),
-      problem: problemOf(object.service),
+      refusal,
+      problem,
       count: decider.tally.count(object.name),
       isTakingOver: decider.fleet.term.isYoung(clock.monotonic()),
       provenTaint: decider.firstTaints.provenTaint(object.service),
       now: rfc3339(clock.now()),
     });
+  };
   return new ObjectStatusKeeper({
     ...options,
     kind: KIND,

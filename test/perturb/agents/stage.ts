@@ -1,0 +1,102 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { removeDirOnExit } from '../../control-plane/child.ts';
+import { applyManifest } from '../../control-plane/cluster.ts';
+import { freePort, loopbackNetwork } from '../../control-plane/ports.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { watchNodes } from '../../control-plane/watch.ts';
+import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
+import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
+import { Coordinator } from '../../rig/coordinator.ts';
+import { KeyHistory } from '../key-history.ts';
+import { ALPHA, NODE_SERVICES } from '../objects.ts';
+import type { NodeView } from '../picture.ts';
+import { ReportLine } from './report-line.ts';
+
+const CRD = resolve(import.meta.dirname, '../../../deploy/crds/nodeservices.yaml');
+
+/** A cluster with a coordinator that means well, and the line on which agents speak to it. */
+export class Stage {
+  readonly cluster: EmbeddedCluster;
+  readonly line: ReportLine;
+  readonly histories: KeyHistory;
+  /** As watched, by name. */
+  readonly nodes = new Map<string, NodeView>();
+  /** Where the service of each node listens, at an address of its own. */
+  readonly servicePort: number;
+  /** Where nobody listens. */
+  readonly closedPort: number;
+  readonly dir: string;
+  readonly #network: string;
+  readonly #stops: (() => unknown)[];
+  #addresses = 0;
+
+  private constructor(parts: Parts, stops: (() => unknown)[]) {
+    this.cluster = parts.cluster;
+    this.line = parts.line;
+    this.servicePort = parts.servicePort;
+    this.closedPort = parts.closedPort;
+    this.dir = parts.dir;
+    this.#network = parts.network;
+    this.#stops = stops;
+    const { api } = parts.cluster;
+    this.histories = new KeyHistory(api);
+    stops.push(() => this.histories.stop());
+    stops.push(
+      watchNodes(api, ({ object }) => {
+        this.nodes.set(object.metadata.name, object as NodeView);
+      }),
+    );
+  }
+
+  static async open(): Promise<Stage> {
+    const stops: (() => unknown)[] = [];
+    try {
+      return await open(stops, (parts) => new Stage(parts, stops));
+    } catch (error) {
+      for (const stop of stops.reverse()) await stop();
+      throw error;
+    }
+  }
+
+  /** A loopback address of which nobody else knows. */
+  nextAddress(): string {
+    this.#addresses += 1;
+    return `${this.#network}.${this.#addresses}`;
+  }
+
+  async stop(): Promise<void> {
+    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  }
+}
+
+type Parts = Pick<Stage, 'cluster' | 'line' | 'servicePort' | 'closedPort' | 'dir'> & { network: string };
+
+async function open(stops: (() => unknown)[], make: (parts: Parts) => Stage): Promise<Stage> {
+  const dir = await mkdtemp(join(tmpdir(), 'rollcall-perturb-'));
+  removeDirOnExit(dir);
+  stops.push(() => rm(dir, { recursive: true, force: true }));
+  const cluster = await embeddedCluster();
+  stops.push(() => cluster.stop());
+  const { api, controlPlane, coordinatorKubeconfig } = cluster;
+  await applyManifest(controlPlane, await readFile(CRD, 'utf8'));
+  await waitFor('NodeServices to be served', () => api.list(NODE_SERVICES), { timeoutMs: 60_000 });
+  const servicePort = await freePort();
+  const probe = { tcp: { port: servicePort } };
+  await api.post(NODE_SERVICES, { ...ALPHA, spec: { ...(ALPHA['spec'] as object), probe } });
+  const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+  const coordinator = new Coordinator({
+    ports,
+    kubeconfig: coordinatorKubeconfig,
+    name: 'coordinator-1',
+    args: ['--gitpod=false', '--tls=off', `--services-allowed-prefixes=${DEFAULT_SERVICE_PREFIXES}`],
+  });
+  stops.push(() => coordinator.destroy());
+  await coordinator.ready();
+  await waitFor('a leader', () => coordinator.leads(), { timeoutMs: 30_000 });
+  const line = new ReportLine(`http://127.0.0.1:${ports.reports}`);
+  stops.push(() => line.stop());
+  await line.start();
+  return make({ cluster, line, servicePort, closedPort: await freePort(), dir, network: await loopbackNetwork() });
+}
