@@ -176,6 +176,9 @@ export const OF_ONE: readonly Fault[] = [
     ],
     fix: async (stage) => {
       stage.receiverStatus = 200;
+      const pending = async () => (await stage.rig.leader()).metric('rollcall_coordinator_notifications_pending');
+      // Attempts become rarer than the window is long: that there is none says nothing.
+      await waitFor('what waited to be delivered', async () => (await pending()) === 0, { timeoutMs: 60_000 });
     },
   },
   {

@@ -94,6 +94,9 @@ export class RunbookStage {
     try {
       await stage.#addNodes();
       stage.#prometheus = await Prometheus.start(prometheus, stage.#targets());
+      // What increases or changes needs a sample from before.
+      const running = stage.#targets().filter(({ pod }) => pod !== 'surplus');
+      await Promise.all(running.map(({ pod }) => stage.untilScraped(pod)));
     } catch (error) {
       await stage.stop();
       throw error;
