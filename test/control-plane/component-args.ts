@@ -50,12 +50,15 @@ export async function writeServerFiles(
   return files;
 }
 
-export function etcdArgs(dataDir: string, clientPort: number): string[] {
+/** The address on which a control plane listens, as it stands before a port. With ::1 its Services have IPv6 alone, too. */
+export type LoopbackHost = '127.0.0.1' | '[::1]';
+
+export function etcdArgs(dataDir: string, clientPort: number, host: LoopbackHost = '127.0.0.1'): string[] {
   return [
     `--data-dir=${dataDir}`,
-    `--listen-client-urls=http://127.0.0.1:${clientPort}`,
-    `--advertise-client-urls=http://127.0.0.1:${clientPort}`,
-    '--listen-peer-urls=http://127.0.0.1:0',
+    `--listen-client-urls=http://${host}:${clientPort}`,
+    `--advertise-client-urls=http://${host}:${clientPort}`,
+    `--listen-peer-urls=http://${host}:0`,
     // The data is thrown away: a crash of the machine is no concern.
     '--unsafe-no-fsync',
     // A lone member elects itself after one election time-out.
@@ -65,11 +68,17 @@ export function etcdArgs(dataDir: string, clientPort: number): string[] {
   ];
 }
 
-export function apiServerArgs(files: ServerFiles, etcdPort: number, port: number): string[] {
+export function apiServerArgs(
+  files: ServerFiles,
+  etcdPort: number,
+  port: number,
+  host: LoopbackHost = '127.0.0.1',
+): string[] {
+  const address = host === '[::1]' ? '::1' : host;
   return [
-    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
+    `--etcd-servers=http://${host}:${etcdPort}`,
+    `--bind-address=${address}`,
+    `--advertise-address=${address}`,
     `--secure-port=${port}`,
     `--tls-cert-file=${files.cert}`,
     `--tls-private-key-file=${files.key}`,
@@ -78,7 +87,7 @@ export function apiServerArgs(files: ServerFiles, etcdPort: number, port: number
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-signing-key-file=${files.signingKey}`,
     `--service-account-key-file=${files.verifyKey}`,
-    '--service-cluster-ip-range=10.96.0.0/24',
+    `--service-cluster-ip-range=${address === '::1' ? 'fd00:10:96::/112' : '10.96.0.0/24'}`,
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--allow-privileged=true',

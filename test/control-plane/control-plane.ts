@@ -29,7 +29,7 @@ export interface ControlPlaneOptions extends LaunchOptions {
 type Identity = string | { readonly user: string; readonly groups?: readonly string[] };
 
 export interface ControlPlane {
-  /** `https://127.0.0.1:<port>`; stays the same over restarts. */
+  /** `https://127.0.0.1:<port>`, or another host as told; stays the same over restarts. */
   readonly url: string;
   readonly caFile: string;
   /** PEM. */
@@ -42,7 +42,7 @@ export interface ControlPlane {
   /** A client that may do everything. */
   readonly api: ApiClient;
   readonly auditLogFile: string | undefined;
-  /** Where etcd takes clients, in plain, on 127.0.0.1. */
+  /** Where etcd takes clients, in plain, on the same host. */
   readonly etcdPort: number;
   readonly etcdPid: number | undefined;
   readonly apiServerPid: number | undefined;

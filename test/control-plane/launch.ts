@@ -12,6 +12,7 @@ import {
   completeSchedulerConfig,
   defaultAuditPolicy,
   etcdArgs,
+  type LoopbackHost,
   type ServerFiles,
   schedulerArgs,
   serverFilesIn,
@@ -22,6 +23,8 @@ import { type Credential, writeKubeconfig } from './kubeconfig.ts';
 import { freePort } from './ports.ts';
 
 export interface LaunchOptions {
+  /** Where etcd and the API server listen; `127.0.0.1` unless told. */
+  readonly host?: LoopbackHost;
   readonly scheduler?: boolean | { readonly configYaml: string };
   readonly apiServerArgs?: readonly string[];
   readonly featureGates?: Readonly<Record<string, boolean>>;
@@ -56,7 +59,8 @@ export async function launch(
   const adminToken = randomBytes(24).toString('hex');
   const files = await writeServerFiles(dir, authority, adminToken);
   const [etcdPort, port] = [await freePort(), await freePort()];
-  const url = `https://127.0.0.1:${port}`;
+  const { host = '127.0.0.1' } = options;
+  const url = `https://${host}:${port}`;
   const api = new ApiClient({ url, ca: authority.cert, token: adminToken });
   const auditLogFile = options.auditLog ? join(dir, 'audit.log') : undefined;
 
@@ -69,11 +73,11 @@ export async function launch(
       cwd: dir,
       isReady,
     });
-  const etcd = component('etcd', etcdArgs(join(dir, 'etcd'), etcdPort), () =>
-    isPlainHealthy(`http://127.0.0.1:${etcdPort}/readyz`),
+  const etcd = component('etcd', etcdArgs(join(dir, 'etcd'), etcdPort, host), () =>
+    isPlainHealthy(`http://${host}:${etcdPort}/readyz`),
   );
   const extraArgs = await optionalApiServerArgs(dir, auditLogFile, options);
-  const apiServer = component('kube-apiserver', [...apiServerArgs(files, etcdPort, port), ...extraArgs], () =>
+  const apiServer = component('kube-apiserver', [...apiServerArgs(files, etcdPort, port, host), ...extraArgs], () =>
     isApiServerReady(api),
   );
   const running = [etcd, apiServer];

@@ -1,20 +1,15 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createNode } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
+import { DEPLOY, RunbookPages } from './runbook-pages.ts';
 
 /*
  * The commands of the runbooks, copied out of them and run by a shell: with kubectl, the plugin, and the faults that the
  * runbooks are about. No kubelet runs here, so the plugin is told where the console is, and no pod has a log.
  */
-const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
-const RUNBOOKS = path.join(DEPLOY, 'monitoring/runbooks');
-const PLUGIN = path.resolve(import.meta.dirname, '../../../packages/kubectl-rollcall/dist/main.js');
 const CONFLICTING = 'node-2';
 const WITHOUT_AGENT = 'node-without-agent';
 const POOL = {
@@ -30,8 +25,7 @@ const CHANGES = /^kubectl label /;
 
 let embedded: EmbeddedRig;
 let rig: Rig;
-let dir: string;
-let commands: { runbook: string; command: string }[];
+let pages: RunbookPages;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
@@ -40,9 +34,8 @@ beforeAll(async () => {
     coordinatorArgs: ['--stale-after-seconds=5', '--pool-labels=agentpool'],
   });
   rig = embedded.rig;
-  dir = await mkdtemp(path.join(tmpdir(), 'rollcall-runbooks-'));
-  await writePrograms();
-  commands = await readCommands();
+  pages = await RunbookPages.open(embedded.controlPlane);
+  pages.consoleUrl = (await rig.leader()).consoleUrl;
   const { kubectl } = embedded.controlPlane;
   await kubectl(['apply', '-f', path.join(DEPLOY, 'crds')]);
   await kubectl(['wait', '--for=condition=Established', 'crd/nodepoollabelsets.labels.banzaicloud.io']);
@@ -58,66 +51,15 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await embedded?.stop();
-  if (dir) await rm(dir, { recursive: true, force: true });
+  await pages?.close();
 });
 
-/** kubectl and the plugin, as they are found in PATH. */
-async function writePrograms(): Promise<void> {
-  const bin = path.join(dir, 'bin');
-  await mkdir(bin);
-  await symlink(embedded.controlPlane.binaries.kubectl, path.join(bin, 'kubectl'));
-  const { consoleUrl } = await rig.leader();
-  const script = `#!/bin/sh\nexec "${process.execPath}" "${PLUGIN}" "$@" --console-url=${consoleUrl.replace(/\/$/, '')}\n`;
-  await writeFile(path.join(bin, 'kubectl-rollcall'), script);
-  await chmod(path.join(bin, 'kubectl-rollcall'), 0o755);
-}
-
-/** Every command in code font that begins with kubectl. */
-async function readCommands(): Promise<{ runbook: string; command: string }[]> {
-  const names = (await readdir(RUNBOOKS)).filter((name) => name.endsWith('.md'));
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const text = await readFile(path.join(RUNBOOKS, name), 'utf8');
-      const lines = [...text.matchAll(/`(kubectl [^`]+)`|^(kubectl .*)$/gm)].map(
-        ([, code, line]) => code ?? line ?? '',
-      );
-      return lines.map((command) => ({ runbook: name.replace('.md', ''), command }));
-    }),
-  );
-  return found.flat();
-}
-
-function commandOf(runbook: string, pattern: RegExp): string {
-  const found = commands.find((each) => each.runbook === runbook && pattern.test(each.command));
-  if (!found) throw new Error(`${runbook} has no command like ${pattern}`);
-  return found.command;
-}
-
-type Outcome = { code: number; out: string; err: string };
-
-/** Runs a command as it stands, with the placeholders filled in. */
-function sh(command: string, names: Record<string, string> = {}): Promise<Outcome> {
-  const all = { NODE: 'node-1', POD: 'rollcall-agent-node-1', KEY: WS_DAEMON_READY, ...names };
-  let text = command.replace('npls NAME', 'npls pool1').replace('node/NAME', 'node/NODE');
-  for (const [name, value] of Object.entries(all)) text = text.replace(new RegExp(`\\b${name}\\b`, 'g'), value);
-  const env = {
-    PATH: `${path.join(dir, 'bin')}:/usr/bin:/bin`,
-    HOME: dir,
-    KUBECONFIG: embedded.controlPlane.kubeconfig,
-  };
-  return new Promise((resolve) => {
-    execFile('/bin/sh', ['-c', text], { env }, (error, out, err) =>
-      resolve({ code: error ? Number(error.code) : 0, out, err }),
-    );
-  });
-}
-
 test('every command that a runbook names runs as it stands', async () => {
-  const all = [...new Set(commands.map(({ command }) => command))];
+  const all = [...new Set(pages.commands().map(({ command }) => command))];
   expect(all.length).toBeGreaterThan(15);
   const failed: string[] = [];
   for (const command of all.filter((each) => !WITHOUT_KUBELET.test(each) && !CHANGES.test(each))) {
-    const { code, err } = await sh(command);
+    const { code, err } = await pages.run(command);
     // The plugin ends with 1 where something is wrong, which it is here.
     const isFine = code === 0 || (code === 1 && (command.startsWith('kubectl rollcall') || command.includes('grep')));
     if (!isFine || /unknown|error:/i.test(err)) failed.push(`${command}: ${code} ${err}`);
@@ -127,24 +69,24 @@ test('every command that a runbook names runs as it stands', async () => {
 
 describe('what the runbook says is seen, of', () => {
   test('RollcallConflicts of a label that was there before, whose fix gives the label its value', async () => {
-    const why = commandOf('RollcallConflicts', /rollcall why/);
+    const why = pages.command('RollcallConflicts', /rollcall why/);
     const foreign = async () =>
       (await rig.leader()).metric('rollcall_coordinator_set_aside_keys', { cause: 'foreign' });
     expect(await foreign()).toBe(1);
-    expect((await sh(why, { NODE: CONFLICTING })).out).toMatch(/tier .*not ours to change/);
-    const fix = commandOf('RollcallConflicts', CHANGES);
-    expect(await sh(fix, { NODE: CONFLICTING, KEY: 'tier' })).toMatchObject({ code: 0 });
+    expect((await pages.run(why, { NODE: CONFLICTING })).out).toMatch(/tier .*not ours to change/);
+    const fix = pages.command('RollcallConflicts', CHANGES);
+    expect(await pages.run(fix, { NODE: CONFLICTING, KEY: 'tier' })).toMatchObject({ code: 0 });
     await rig.history.until(CONFLICTING, 'tier', 'gold');
     await waitFor('the key to be ours', async () => (await foreign()) === 0);
   });
 
   test('RollcallPoolKeysRefused', async () => {
-    const { out } = await sh(commandOf('RollcallPoolKeysRefused', /npls NAME/));
+    const { out } = await pages.run(pages.command('RollcallPoolKeysRefused', /npls NAME/));
     expect(out).toMatch(/refusedKeys:\n[\s\S]*node-role\.kubernetes\.io\/control-plane/);
   });
 
   test('RollcallAgentsMissing', async () => {
-    const { out } = await sh(commandOf('RollcallAgentsMissing', /rollcall status/));
+    const { out } = await pages.run(pages.command('RollcallAgentsMissing', /rollcall status/));
     expect(out).toContain(`No agent is on 1 node: ${WITHOUT_AGENT}`);
   });
 
@@ -152,17 +94,17 @@ describe('what the runbook says is seen, of', () => {
     const { name, agent } = rig.node(2);
     await agent?.kill('SIGSTOP');
     await rig.history.until(name, WS_DAEMON_READY, undefined);
-    const { code, out } = await sh(commandOf('RollcallAgentsSilent', /rollcall status/));
+    const { code, out } = await pages.run(pages.command('RollcallAgentsSilent', /rollcall status/));
     expect(out).toContain(`The agent is silent on 1 node: ${name}`);
     expect(code).toBe(1);
   });
 
   test('RollcallNoLeader', async () => {
     for (const coordinator of [...rig.coordinators]) await rig.endCoordinator(coordinator, 'SIGKILL');
-    const { out } = await sh(commandOf('RollcallNoLeader', /get lease/));
+    const { out } = await pages.run(pages.command('RollcallNoLeader', /get lease/));
     expect(out).toMatch(/holderIdentity: coordinator-\d_/);
     expect(out).toMatch(/renewTime: /);
-    const answer = await waitFor('the plugin', () => sh('kubectl rollcall status'));
+    const answer = await waitFor('the plugin', () => pages.run('kubectl rollcall status'));
     expect(answer.code).toBe(3);
   });
 });

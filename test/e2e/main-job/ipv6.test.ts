@@ -1,10 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { isIPv6 } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import path from 'node:path';
 import { CA_CONFIG_MAP_NAME } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
+import { applyManifest } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
@@ -12,14 +13,15 @@ import { Coordinator } from '../../rig/coordinator.ts';
 import { REGISTRY_FACADE_READY, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import { LabelHistory } from '../../rig/label-history.ts';
+import { runPlugin } from '../../rig/run-plugin.ts';
 import { SimulatedNode } from '../../rig/simulated-node.ts';
 
 const HOST = '[::1]';
+const MANIFEST = path.resolve(import.meta.dirname, '../../../deploy/manifests/install.yaml');
 const hasIPv6 = Object.values(networkInterfaces()).some((each) => each?.some(({ address }) => address === '::1'));
 
 describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
   let cluster: EmbeddedCluster;
-  let link: Server;
   let dir: string;
   let history: LabelHistory;
   let node: SimulatedNode;
@@ -27,13 +29,12 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
   const ports = { wsDaemonPort: 0, registryFacadePort: 0 };
 
   beforeAll(async () => {
-    cluster = await embeddedCluster();
+    cluster = await embeddedCluster({}, { host: HOST });
     dir = await mkdtemp(path.join(tmpdir(), 'rollcall-ipv6-'));
     ports.wsDaemonPort = await freePort();
     ports.registryFacadePort = await freePort();
     history = new LabelHistory(cluster.api);
-    const kubeconfig = await kubeconfigOverIPv6();
-    for (const name of ['coordinator-1', 'coordinator-2']) coordinators.push(await startCoordinator(name, kubeconfig));
+    for (const name of ['coordinator-1', 'coordinator-2']) coordinators.push(await startCoordinator(name));
     await waitFor('a leader', async () => (await leader()) !== undefined, { timeoutMs: 60_000 });
     const caFile = path.join(dir, 'ca.crt');
     await writeFile(caFile, await publishedCa());
@@ -56,7 +57,6 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
     await node?.stop();
     for (const coordinator of coordinators) await coordinator.destroy();
     history?.stop();
-    link?.close();
     await cluster?.stop();
     if (dir) await rm(dir, { recursive: true, force: true });
   });
@@ -67,26 +67,17 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
     return first;
   }
 
-  /** The coordinator's kubeconfig, with an address of IPv6 that leads to the API server. */
-  async function kubeconfigOverIPv6(): Promise<string> {
-    const text = await readFile(cluster.coordinatorKubeconfig, 'utf8');
-    const [, port = ''] = /https:\/\/127\.0\.0\.1:(\d+)/.exec(text) ?? [];
-    link = createServer((near) => {
-      const far = connect(Number(port), '127.0.0.1');
-      near.on('error', () => far.destroy()).on('close', () => far.destroy());
-      far.on('error', () => near.destroy()).on('close', () => near.destroy());
-      near.pipe(far).pipe(near);
-    });
-    await new Promise<void>((resolve) => link.listen(0, '::1', resolve));
-    const file = path.join(dir, 'kubeconfig');
-    await writeFile(file, text.replace(/127\.0\.0\.1:\d+/, `${HOST}:${(link.address() as AddressInfo).port}`));
-    return file;
-  }
-
-  async function startCoordinator(name: string, kubeconfig: string): Promise<Coordinator> {
+  async function startCoordinator(name: string): Promise<Coordinator> {
     const listen = { reports: await freePort(), listen: await freePort(), console: await freePort() };
     const args = [`--ws-daemon-port=${ports.wsDaemonPort}`, `--registry-facade-port=${ports.registryFacadePort}`];
-    return new Coordinator({ ports: listen, host: HOST, kubeconfig, name, args });
+    return new Coordinator({
+      ports: listen,
+      host: HOST,
+      kubeconfig: cluster.coordinatorKubeconfig,
+      name,
+      args,
+      env: { POD_IP: '::1' },
+    });
   }
 
   async function publishedCa(): Promise<string> {
@@ -113,5 +104,27 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
     expect(await first?.metric('rollcall_coordinator_nodes', { state: 'fresh' })).toBe(1);
 
     expect((await httpGet(`${node.healthUrl}/readyz`)).status).toBe(200);
+  });
+
+  test('the plugin reads the cluster and the console', async () => {
+    const { kubeconfig } = cluster.controlPlane;
+    const flags = [`--kubeconfig=${kubeconfig}`, `--console-url=${first?.consoleUrl.replace(/\/$/, '')}`];
+    const why = await runPlugin(['why', 'node/node-1', WS_DAEMON_READY, ...flags]);
+    expect(why).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(`${HOST}:${ports.wsDaemonPort}`) });
+    const kubeconfigs = [kubeconfig, cluster.coordinatorKubeconfig].map((file) => readFile(file, 'utf8'));
+    expect(String(await Promise.all(kubeconfigs))).not.toContain('127.0.0.1');
+  });
+
+  test('the Services that are shipped get addresses of IPv6, and the programs listen on them', async () => {
+    const manifest = await readFile(MANIFEST, 'utf8');
+    const services = manifest.split(/^---$/m).filter((each) => /^kind: Service$/m.test(each));
+    await applyManifest(cluster.controlPlane, services.join('\n---\n'));
+    type Service = KubeObject & { spec: { ipFamilies: string[]; clusterIPs: string[] } };
+    const made = await cluster.api.list<Service>('/api/v1/namespaces/rollcall/services');
+    expect(made).toHaveLength(services.length);
+    for (const { spec } of made) expect(spec).toMatchObject({ ipFamilies: ['IPv6'] });
+    expect(made.flatMap(({ spec }) => spec.clusterIPs).filter((ip) => isIPv6(ip)).length).toBeGreaterThan(0);
+    const listen = [...manifest.matchAll(/listen[:=] ?'?([^\s'"]+)/gi)].map(([, address]) => address);
+    expect(listen.filter((address) => address !== 'off')).toEqual(['[::]:8086', '[::]:8443', '[::]:8086']);
   });
 });

@@ -12,7 +12,12 @@ describe('a node that lost a label', () => {
     rig.lose('n', 'a', 'b');
     await rig.clock.advance(0);
     expect(rig.asked()).toEqual([LIST, 'evict a', 'evict b']);
-    expect(await rig.metric('evictions_total')).toEqual(['rollcall_coordinator_evictions_total{outcome="evicted"} 2']);
+    // What has not happened yet is there as well, or its first time would not count as an increase.
+    expect(await rig.metric('evictions_total')).toEqual([
+      'rollcall_coordinator_evictions_total{outcome="evicted"} 2',
+      'rollcall_coordinator_evictions_total{outcome="blocked"} 0',
+      'rollcall_coordinator_evictions_total{outcome="failed"} 0',
+    ]);
   });
 
   test('is not looked at again once no such pod is left', async () => {
@@ -294,7 +299,7 @@ describe('what fails', () => {
     rig.lose('n', 'a');
     await rig.clock.advance(60_000);
     expect(rig.asked()).toEqual([LIST, 'evict a', LIST]);
-    expect(await rig.metric('evictions_total')).toEqual(['rollcall_coordinator_evictions_total{outcome="gone"} 1']);
+    expect(await rig.metric('evictions_total')).toContain('rollcall_coordinator_evictions_total{outcome="gone"} 1');
   });
 });
 

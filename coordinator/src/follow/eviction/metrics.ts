@@ -22,5 +22,7 @@ export function createEvictionMetrics(registry: Registry, pending: () => number)
       this.set(pending());
     },
   });
+  // From the start, or the first one would not count as an increase.
+  for (const outcome of ['evicted', 'blocked', 'failed'] as const) evictions.inc({ outcome }, 0);
   return { countEviction: (outcome) => evictions.inc({ outcome }) };
 }
