@@ -57,12 +57,12 @@ export function createAgent(options: AgentOptions): Agent {
   readiness.add(
     'first-probe-round',
     latched(() => {
-      if (!services.told) return 'no coordinator has said yet what to probe';
+      if (!services.told) return 'no coordinator has sent the list of services yet';
       const unseen = services.unseen();
       return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
     }),
   );
-  readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has taken a report yet'));
+  readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has accepted a report yet'));
   const machine = options.machine(onChange);
   const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
   health.add('reporter', watchdog.check);

@@ -14,19 +14,19 @@ export function registerCollectorMetrics(registry: Registry): CollectorMetrics {
   const labelNames = ['collector'] as const;
   const success = new Gauge({
     name: 'rollcall_agent_collector_success',
-    help: '1 when the last reading of the collector worked, also where there is nothing to read, else 0.',
+    help: '1 if the last run of the collector succeeded, also if there was nothing to read; otherwise 0.',
     labelNames,
     registers,
   });
   const available = new Gauge({
     name: 'rollcall_agent_collector_available',
-    help: '1 when the machine has what the collector reads, 0 where it has no such bus.',
+    help: '1 if the machine has the bus that the collector reads, otherwise 0.',
     labelNames,
     registers,
   });
   const duration = new Gauge({
     name: 'rollcall_agent_collector_duration_seconds',
-    help: 'How long the last reading of the collector took, in seconds.',
+    help: 'Duration of the last run of the collector, in seconds.',
     labelNames,
     registers,
   });

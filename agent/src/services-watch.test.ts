@@ -112,9 +112,9 @@ describe('what is known of a service', () => {
   });
 
   test('is that it is not ready where it may not be probed, with the reason', async () => {
-    await begin([{ name: 'a', how: '', refusal: 'it was not said where' }]);
+    await begin([{ name: 'a', how: '', refusal: 'no target is known' }]);
     expect(watch.unseen()).toEqual([]);
-    expect(watch.states()).toMatchObject([{ ready: false, evidence: 'not probed: it was not said where' }]);
+    expect(watch.states()).toMatchObject([{ ready: false, evidence: 'not probed: no target is known' }]);
     expect(watch.states()[0]).not.toHaveProperty('unknown');
     expect(logged.map(({ msg }) => msg)).toEqual(['Refused to probe a service']);
   });

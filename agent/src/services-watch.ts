@@ -151,7 +151,7 @@ export class ServicesWatch {
 
 function stateOf({ service, told, monitor, sinceMs }: Watched): ServiceState {
   const { name } = service;
-  if (!told) return unknown(name, sinceMs, 'the coordinator has not said yet where it is to be probed');
+  if (!told) return unknown(name, sinceMs, 'the coordinator has not sent its target yet');
   if ('refusal' in service) return { name, ready: false, sinceMs, evidence: `not probed: ${service.refusal}` };
   const state = monitor?.state();
   if (state) return state;

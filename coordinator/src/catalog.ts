@@ -56,7 +56,7 @@ export function firstTaintsOf(
     onWaiting: (service) => {
       const object = objectOf(service);
       const message =
-        'The taint is new: it is on the first nodes, and waits for the service to become ready on one of them';
+        'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
       if (object) record({ subject: serviceSubject(object), type: 'Normal', reason: 'TaintWaits', message });
     },
   };

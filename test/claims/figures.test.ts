@@ -3,11 +3,12 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../tidy/sources.ts';
 import { OVERVIEW } from './overview.ts';
+import { PROOFS } from './proofs.ts';
 import { ROOMS } from './rooms.ts';
 
 const flowing = (text: string) => text.replace(/\s+/g, ' ');
 
-test.each([...Object.entries(OVERVIEW), ...Object.entries(ROOMS)])(
+test.each([OVERVIEW, ROOMS, PROOFS].flatMap(Object.entries<readonly string[]>))(
   '%s has the figures of the source',
   (page, claims) => {
     const text = flowing(readFileSync(path.join(ROOT, page), 'utf8'));

@@ -107,7 +107,7 @@ test('scripts of npm', () => {
 
 test('Events, all of which are listed', () => {
   const page = files.find(({ path: name }) => name === 'coordinator/src/follow/events/README.md')?.text ?? '';
-  const listed = page.slice(page.indexOf('## Which there are'));
+  const listed = page.slice(page.indexOf('## List of Events'));
   const recorded = source
     .filter(({ path: name }) =>
       /follow\/(announcer|eviction|follow-ups|status\/pool-status-keeper)|src\/catalog\.ts$/.test(name),

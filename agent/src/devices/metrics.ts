@@ -10,13 +10,13 @@ export function registerDeviceMetrics(registry: Registry): DeviceMetrics {
   const labelNames = ['bus'] as const;
   const reported = new Gauge({
     name: 'rollcall_agent_devices',
-    help: 'Entries for devices in the report. Those that are alike are one, with their number.',
+    help: 'Entries for devices in the report; equal devices share one entry, which contains their number.',
     labelNames,
     registers,
   });
   const leftOut = new Gauge({
     name: 'rollcall_agent_devices_left_out',
-    help: 'Devices that are there and not in the report: attributes cannot be read, or the report is full.',
+    help: 'Devices that are missing from the report, because their attributes cannot be read or the report is full.',
     labelNames,
     registers,
   });

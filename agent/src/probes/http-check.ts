@@ -18,7 +18,7 @@ const HEADER_VALUE = /^[ -~\t]*$/;
 
 /** Reads `path` (`/` unless told), `headers` (none) and `statuses` (200); a string says what is wrong. */
 export function readHttpCheck({ path = '/', headers = {}, statuses = ['200'] }: ProbeSpec): HttpCheck | string {
-  if (typeof path !== 'string' || !PATH.test(path)) return 'its path is not one that can be asked for';
+  if (typeof path !== 'string' || !PATH.test(path)) return 'its path is not valid';
   if (!isHeaders(headers)) return 'its headers are not names with values';
   if (!isStatuses(statuses)) return 'its statuses are not a list of statuses and ranges';
   return { path, headers, statuses };

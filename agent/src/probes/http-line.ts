@@ -66,7 +66,7 @@ class HttpLine implements Line {
 
   async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
     const agent = this.#currentAgent();
-    if (!agent) return { healthy: false, says: 'was not asked: there is no CA certificate to verify it with' };
+    if (!agent) return { healthy: false, says: 'was not probed: there is no CA certificate to verify it' };
     const { current } = this.#kept;
     const reused = current?.isFree === true && current.agent === agent;
     // One whose last answer has not ended, or that was verified by another CA, does not serve again.

@@ -217,7 +217,7 @@ describe('the probe of registry-facade with a CA', () => {
     const result = await registryFacadeProbe(() => undefined)(server, within(5000));
     expect(result).toMatchObject({
       verdict: 'soft',
-      evidence: `https 127.0.0.1:${server.port} was not asked: there is no CA certificate to verify it with`,
+      evidence: `https 127.0.0.1:${server.port} was not probed: there is no CA certificate to verify it`,
     });
     expect(server.accepted()).toBe(0);
   });

@@ -29,6 +29,6 @@ function readCaBundle({ caBundle }: ProbeSpec): CaProvider | string | undefined 
     new (process.getBuiltinModule('node:crypto').X509Certificate)(pem);
     return () => pem;
   } catch {
-    return 'its caBundle holds no certificate';
+    return 'its caBundle contains no certificate';
   }
 }

@@ -20,26 +20,26 @@ export function registerProbeMetrics(registry: Registry): ProbeMetrics {
   const registers = [registry];
   const probes = new Counter({
     name: 'rollcall_agent_probes_total',
-    help: 'Probes by what they found: healthy, soft (no proof either way) or hard (nobody serves there).',
+    help: 'Probes, by verdict: healthy, soft (failed, but the service may still run) or hard (nothing serves there).',
     labelNames: ['service', 'verdict'],
     registers,
   });
   const duration = new Histogram({
     name: 'rollcall_agent_probe_duration_seconds',
-    help: 'Duration of probes in seconds, second attempts included.',
+    help: 'Duration of probes, including second attempts, in seconds.',
     labelNames: ['service'],
     buckets: DURATION_BUCKETS_SECONDS,
     registers,
   });
   const ready = new Gauge({
     name: 'rollcall_agent_service_ready',
-    help: '1 while the probes say that the service is ready, else 0.',
+    help: '1 if the service is ready according to its probes, otherwise 0.',
     labelNames: ['service'],
     registers,
   });
   const sentinelCloses = new Counter({
     name: 'rollcall_agent_sentinel_closes_total',
-    help: 'How often a service closed, or did not take, the idle connection that is held to notice its end.',
+    help: 'Number of times that a service closed or refused the idle connection by which the agent notices its end.',
     labelNames: ['service'],
     registers,
   });

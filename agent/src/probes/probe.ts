@@ -80,5 +80,5 @@ function explainFailure(error: unknown, signal: AbortSignal, isLocal: boolean): 
 }
 
 function explainAbort(reason: unknown): string {
-  return reason instanceof ProbeTimeout ? `did not answer within ${reason.timeoutMs} ms` : 'was not waited for';
+  return reason instanceof ProbeTimeout ? `did not answer within ${reason.timeoutMs} ms` : 'was not probed to the end';
 }

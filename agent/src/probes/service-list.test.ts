@@ -77,12 +77,16 @@ describe('what an agent watches', () => {
       /^version \S+ of the agent has no .* icmp$/,
     ],
     ['of a kind that is no kind', { name: 'x', probe: { kind: 'toString' } }, /no probe of the kind toString$/],
-    ['that nobody says how to ask', { name: 'x' }, /^it was not said how/],
-    ['that nobody says where to ask', { name: 'x', probe: { kind: 'tcp' } }, /where$/],
-    ['elsewhere', { name: 'ws-daemon', target: { host: '10.9.9.9', port: 1 } }, /^not at 10\.9\.9\.9:1: it is neither/],
+    ['that nobody says how to ask', { name: 'x' }, /^neither the coordinator nor the flags/],
+    ['that nobody says where to ask', { name: 'x', probe: { kind: 'tcp' } }, /^no target is known$/],
+    [
+      'elsewhere',
+      { name: 'ws-daemon', target: { host: '10.9.9.9', port: 1 } },
+      /^not at 10\.9\.9\.9:1: it belongs neither/,
+    ],
     ['with a path that is none', { name: 'ws-daemon', probe: { kind: 'http', path: 'x y' } }, /path/],
     ['with statuses that are none', { name: 'ws-daemon', probe: { kind: 'http', statuses: ['9'] } }, /statuses/],
-    ['at a port that is none', { name: 'x', probe: { kind: 'tcp', port: 0 } }, /^its port is not one$/],
+    ['at a port that is none', { name: 'x', probe: { kind: 'tcp', port: 0 } }, /^its port is not valid$/],
     [
       'at a socket elsewhere',
       { name: 'x', probe: { kind: 'csi', socket: '/etc/x' } },
@@ -91,7 +95,11 @@ describe('what an agent watches', () => {
     ['at a file by way of ..', { name: 'x', probe: { kind: 'file', path: '/run/../etc/x' } }, /^its path is not/],
     ['at no socket', { name: 'x', probe: { kind: 'csi' }, target: { host: HERE, port: 1 } }, /^its path is not/],
     ['at no path', { name: 'x', probe: { kind: 'unix' } }, /^its path is not/],
-    ['with a CA that is none', { name: 'x', probe: { kind: 'https', port: 1, caBundle: 'LS0t' } }, /caBundle holds no/],
+    [
+      'with a CA that is none',
+      { name: 'x', probe: { kind: 'https', port: 1, caBundle: 'LS0t' } },
+      /caBundle contains no/,
+    ],
     ['with headers that are none', { name: 'ws-daemon', probe: { kind: 'http', headers: { 'a\n': 'b' } } }, /headers/],
     ['that cannot be read', { name: 'ws-daemon', problem: 'no' }, /^no$/],
   ])('is refused, and costs the others nothing: a service %s', (_, told, reason) => {

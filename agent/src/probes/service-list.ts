@@ -65,7 +65,7 @@ function watchedService(
   const caFile = told.probe ? undefined : own?.caFile;
   const watched = { name, how: digestOf({ spec, caFile, ...timing }) };
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
-  if (!spec) return { ...watched, refusal: 'it was not said how, neither by the coordinator nor to this agent' };
+  if (!spec) return { ...watched, refusal: 'neither the coordinator nor the flags of the agent define a probe' };
   const kind = PROBE_KINDS.find((each) => each.kind === spec.kind);
   if (!kind) return { ...watched, refusal: `version ${VERSION} of the agent has no probe of the kind ${spec.kind}` };
   const ca = caFile === undefined ? undefined : caFrom(caFile, name);
@@ -86,9 +86,9 @@ function addressOf(
   const path = kind.pathOf?.(spec);
   if (path !== undefined) return paths.refusalOf(path) ?? { path: String(path) };
   const { port = own?.port } = spec;
-  if (port !== undefined && !isPort(port)) return 'its port is not one';
+  if (port !== undefined && !isPort(port)) return 'its port is not valid';
   const target = told.target ?? (port === undefined ? undefined : { host: place.hostIp, port });
-  if (!target) return 'it was not said where';
+  if (!target) return 'no target is known';
   const refusal = refusalOf(target, told.podAddresses ?? [], place);
   return refusal === undefined ? target : `not at ${formatTarget(target)}: ${refusal}`;
 }

@@ -43,7 +43,7 @@ export function refusalOf(
   const sharesNetwork = isIP(hostIp) === 0 || holds(LOOPBACK, hostIp) || isOneOf(ownAddresses, hostIp);
   if (isLoopback && !sharesNetwork) return 'it is loopback, and the agent is not on the network of the host';
   if (isLoopback || isOneOf([hostIp, ...podAddresses], host)) return undefined;
-  return 'it is neither of this node nor of a pod of the service there';
+  return 'it belongs neither to this node nor to a pod of the service on it';
 }
 
 function rangesOf(ranges: readonly (readonly [network: string, bits: number])[]): BlockList {

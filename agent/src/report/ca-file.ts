@@ -64,7 +64,7 @@ export class CaFile {
  */
 function readCertificates(text: string): string[] {
   const certificates = text.match(CERTIFICATE) ?? [];
-  if (certificates.length === 0) throw new Error('it holds no certificate');
+  if (certificates.length === 0) throw new Error('it contains no certificate');
   for (const pem of certificates) new X509Certificate(pem);
   return certificates;
 }

@@ -78,8 +78,11 @@ export class CoordinatorClient {
       if (answer.status === 200) return { origin, reply: this.#accept(origin, answer) };
       if (answer.status !== 307) throw this.#refusal(origin, answer, problemDetail(answer.body));
       const next = redirectOrigin(answer.headers.location, origin);
-      if (next === undefined) throw this.#refusal(origin, answer, { detail: 'It redirected to where no token may go' });
-      if (redirects === REDIRECTS_MAX) throw this.#refusal(origin, answer, { detail: 'It redirected too often' });
+      if (next === undefined)
+        throw this.#refusal(origin, answer, {
+          detail: 'It redirected to an address to which the agent may not send its token',
+        });
+      if (redirects === REDIRECTS_MAX) throw this.#refusal(origin, answer, { detail: 'It redirected too many times' });
       this.#count('redirected');
       origin = next;
     }

@@ -21,7 +21,7 @@ function withoutUserInfo(text: string): string {
 function problemOf(text: string): string | undefined {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return 'must be https://HOST:PORT';
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password';
+  if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password';
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '') return 'must end after the port';
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     return 'must be https://, since http:// would send the token in the clear (it is for loopback addresses only)';

@@ -16,7 +16,7 @@ export function registerReportMetrics(registry: Registry): ReportMetrics {
   const registers = [registry];
   const reports = new Counter({
     name: 'rollcall_agent_reports_total',
-    help: 'Reports sent, by what became of them: accepted, refused, failed (no answer), redirected (sent on to the leader).',
+    help: 'Reports sent, by result: accepted, refused, failed (no answer), redirected (to the leader).',
     labelNames: ['result'],
     registers,
   });
@@ -25,18 +25,18 @@ export function registerReportMetrics(registry: Registry): ReportMetrics {
     reports,
     durationSeconds: new Histogram({
       name: 'rollcall_agent_report_duration_seconds',
-      help: 'Time from sending a report to its acceptance, redirects included, in seconds.',
+      help: 'Time from sending a report to its acceptance, including redirects, in seconds.',
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     }),
     lastAccepted: new Gauge({
       name: 'rollcall_agent_last_report_accepted_timestamp_seconds',
-      help: 'When the coordinator last accepted a report, in seconds since the epoch; 0 before the first.',
+      help: 'Time at which the coordinator last accepted a report, in seconds since the epoch; 0 before the first one.',
       registers,
     }),
     connected: new Gauge({
       name: 'rollcall_agent_coordinator_connected',
-      help: '1 when the last report was accepted, else 0.',
+      help: '1 if the last report was accepted, otherwise 0.',
       registers,
     }),
   };

@@ -38,7 +38,7 @@ describe('the services of a reply', () => {
     ['periodMilliseconds', { periodMilliseconds: '1s' }],
     ['failureThreshold', { failureThreshold: 1.5 }],
   ])('of which %s cannot be read are told apart, and cost the others nothing', (field, change) => {
-    const problem = `what it was told of ${field} cannot be read`;
+    const problem = `the coordinator sent a ${field} that cannot be read`;
     expect(read([{ ...FULL, ...change }, { name: 'b' }])).toEqual([{ name: 'cache', problem }, { name: 'b' }]);
   });
 

@@ -26,7 +26,10 @@ export function readServices(entries: readonly unknown[]): ToldService[] {
 
 function readService(name: string, entry: JsonObject): ToldService {
   const told: ToldService = { name };
-  const problem = (field: string): ToldService => ({ name, problem: `what it was told of ${field} cannot be read` });
+  const problem = (field: string): ToldService => ({
+    name,
+    problem: `the coordinator sent a ${field} that cannot be read`,
+  });
   const { probe, target, podAddresses } = entry;
   if (probe !== undefined) {
     if (!isProbe(probe)) return problem('probe');

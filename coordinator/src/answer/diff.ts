@@ -41,10 +41,10 @@ export async function diff(
   const { services, sets, problems } = sort(objects, config, nowMs);
   const proposed = catalog.propose(services);
   for (const [name, { reason, message }] of proposed.refusals) {
-    problems.push(`NodeService ${name} would not be in force (${reason}): ${message}`);
+    problems.push(`NodeService ${name} would not be accepted (${reason}): ${message}`);
   }
   const ruled = Object.keys(files).length > 0 ? rules?.propose(files) : undefined;
-  if (Object.keys(files).length > 0 && !rules) problems.push('Rule files do not count: there is no --label-dir');
+  if (Object.keys(files).length > 0 && !rules) problems.push('Rule files are ignored: --label-dir is not set');
   problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
   const keys = new KeyRegistry(config);
   for (const service of proposed.services) keys.setService(service);
@@ -97,10 +97,12 @@ function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, 
     if (kind === 'NodeService') sorted.services.push(observeNodeService(written));
     else if (kind === 'NodePoolLabelSet' && namespace === poolNamespace) sorted.sets.push(observePoolLabelSet(written));
     else if (kind === 'NodePoolLabelSet') {
-      sorted.problems.push(`NodePoolLabelSet ${namespace}/${name} does not count: only those in ${poolNamespace} do`);
+      sorted.problems.push(
+        `NodePoolLabelSet ${namespace}/${name} is ignored: rollcall reads only those in ${poolNamespace}`,
+      );
     } else
       sorted.problems.push(
-        `${String(kind)} ${name} is left out: only NodeServices, NodePoolLabelSets and rule files are looked at`,
+        `${String(kind)} ${name} is ignored: diff reads only NodeServices, NodePoolLabelSets and rule files`,
       );
   }
   return sorted;
@@ -119,7 +121,9 @@ function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap
 async function addEvictions(nodes: DiffedNode[], { decider, client }: DiffOptions, notes: string[]): Promise<void> {
   const losing = nodes.filter(({ changes }) => changes.some(({ kind, to }) => kind === 'label' && to === undefined));
   if (losing.length > NODES_ASKED_MAX) {
-    notes.push(`Pods were looked at on ${NODES_ASKED_MAX} of ${losing.length} nodes that would lose a label`);
+    notes.push(
+      `The pods of only ${NODES_ASKED_MAX} of the ${losing.length} nodes that would lose a label were checked`,
+    );
   }
   for (const node of losing.slice(0, NODES_ASKED_MAX)) {
     const labels: Record<string, string> = { ...decider.fleet.node(node.name)?.labels };

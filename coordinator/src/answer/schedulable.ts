@@ -29,7 +29,7 @@ export function schedulableNode(
     taints: node.taints,
     services: (required ?? builtIn).map((name) => {
       const service = services.find((each) => each.name === name);
-      return service ? stateOf(service, node, judged, gate) : missing(name, 'no NodeService of this name is in force');
+      return service ? stateOf(service, node, judged, gate) : missing(name, 'no NodeService of this name is accepted');
     }),
     fresh: judged.freshness.state === 'fresh' || judged.freshness.state === 'leaving',
     workspaces,
@@ -41,7 +41,7 @@ export function schedulableNode(
 
 function stateOf(service: Service, node: ObservedNode, judged: JudgedNode, gate: ReadinessGate): RequiredService {
   const verdict = judged.readiness.get(service.name);
-  if (!verdict) return missing(service.name, 'it is not for this node');
+  if (!verdict) return missing(service.name, 'it does not apply to this node');
   const { state, reason, damping } = verdict;
   return { name: service.name, state, shown: shownReady(node, service, gate), reason, falls: damping?.falls ?? 0 };
 }

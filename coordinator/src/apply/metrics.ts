@@ -27,26 +27,26 @@ export function createApplyMetrics(registry: Registry, sources: ApplySources): A
   const registers = [registry];
   const patches = new Counter({
     name: 'rollcall_coordinator_patches_total',
-    help: 'Writes to Nodes, by kind and by what came of them.',
+    help: 'Writes to Nodes, by kind and outcome.',
     labelNames: ['kind', 'outcome'],
     registers,
   });
   const patchDuration = new Histogram({
     name: 'rollcall_coordinator_patch_duration_seconds',
-    help: 'Time from sending a write to a Node to its answer.',
+    help: 'Time from sending a write to a Node to its answer, in seconds.',
     labelNames: ['kind'],
     buckets: PATCH_SECONDS,
     registers,
   });
   const queueLatency = new Histogram({
     name: 'rollcall_coordinator_queue_latency_seconds',
-    help: 'Time that a Node waited in the work queue.',
+    help: 'Time that a Node waited in the work queue, in seconds.',
     buckets: WAITING_SECONDS,
     registers,
   });
   const evidenceToApplied = new Histogram({
     name: 'rollcall_coordinator_evidence_to_applied_seconds',
-    help: 'Time from the arrival of evidence to the answer that what follows from it is on the Node.',
+    help: 'Time from the arrival of evidence until the resulting keys are on the Node, in seconds.',
     buckets: WAITING_SECONDS,
     registers,
   });
@@ -62,7 +62,7 @@ export function createApplyMetrics(registry: Registry, sources: ApplySources): A
 function registerGauges(registers: Registry[], sources: ApplySources): void {
   new Gauge({
     name: 'rollcall_coordinator_queue_depth',
-    help: 'Nodes that wait in the work queue.',
+    help: 'Nodes in the work queue.',
     registers,
     collect() {
       this.set(sources.queueDepth());
@@ -70,7 +70,7 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
   });
   new Gauge({
     name: 'rollcall_coordinator_write_concurrency',
-    help: 'How many writes may be under way at once.',
+    help: 'Maximum number of concurrent writes.',
     registers,
     collect() {
       this.set(sources.writeConcurrency());
@@ -87,7 +87,7 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
   });
   new Gauge({
     name: 'rollcall_coordinator_contested_keys',
-    help: 'Keys of Nodes that somebody else changes back, and that are written less and less often.',
+    help: 'Keys of Nodes that another writer changes back; rollcall writes them less and less often.',
     registers,
     collect() {
       this.set(sources.contestedKeys());

@@ -99,7 +99,7 @@ function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): Pro
     const from = outcome(node, { kind, key }, nowEntry);
     const to = outcome(node, { kind, key }, thenEntry);
     if (from === to) continue;
-    changes.push({ kind, key, from, to, reason: thenEntry?.reason ?? 'nothing asks for it any more' });
+    changes.push({ kind, key, from, to, reason: thenEntry?.reason ?? 'nothing requests it any more' });
   }
   return changes;
 }

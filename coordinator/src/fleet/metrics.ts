@@ -17,7 +17,7 @@ export type FleetSources = {
 export function registerGateMetric(registry: Registry): (outcome: 'complete' | 'expired') => void {
   const opened = new Counter({
     name: 'rollcall_coordinator_startup_gates_opened_total',
-    help: 'Startup gates of nodes that were opened: complete, with every label that they required, or expired.',
+    help: 'Nodes whose startup gate opened, by outcome: complete (nothing was missing) or expired (after the maximum wait time).',
     labelNames: ['outcome'],
     registers: [registry],
   });
@@ -31,7 +31,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   const registers = [registry];
   new Gauge({
     name: 'rollcall_coordinator_nodes',
-    help: 'On the leader: nodes by how well their agent is heard: fresh, leaving, unheard (since this replica leads), silent, absent.',
+    help: 'Nodes by the state of their agent, on the leader: fresh, leaving, unheard (no report to this leader yet), silent, absent.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -41,7 +41,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_held_back_services',
-    help: 'Services that became not ready too often on their node, and are held back for a while.',
+    help: 'Services on nodes that became not ready too often, and count as not ready for a while (held back).',
     registers,
     collect() {
       this.set(sources.heldBack());
@@ -49,7 +49,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_held_withdrawals',
-    help: 'Labels that should go from nodes and stay for now: because agents that were replaced are doubted (observer), or because many nodes would lose them for what was configured (blast-radius).',
+    help: 'Labels that stay on nodes for a while because of a guard: most new agents see less (observer), or many nodes would lose a label after a change of configuration (blast-radius).',
     labelNames: ['guard'],
     registers,
     collect() {
@@ -60,7 +60,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_refused_pool_keys',
-    help: 'Labels in NodePoolLabelSets that may not be set; each set says which, and why, in its status.',
+    help: 'Labels in NodePoolLabelSets that are refused; the status of each set lists them with the reason.',
     registers,
     collect() {
       this.set(sources.refusedPoolKeys());
@@ -68,7 +68,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_rule_problems',
-    help: 'What is wrong in the files of --label-dir: lines and files that do not count, and rules in a circle; the log and /v1/rules tell.',
+    help: 'Errors in the files of --label-dir: ignored lines and files, and rules in a cycle; see the log and /v1/rules.',
     registers,
     collect() {
       this.set(sources.ruleProblems());
@@ -76,7 +76,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_guard_active',
-    help: 'Guards that hold, so that silence withdraws nothing: 1 for the fleet, and the number of pools.',
+    help: 'Active guards against silence, while which silence removes no labels: 1 for the fleet, and the number of pools.',
     labelNames: ['scope'],
     registers,
     collect() {

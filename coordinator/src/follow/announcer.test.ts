@@ -89,5 +89,5 @@ test('a new term begins with what it finds', () => {
   shows('true', 'ready');
   announcer.guards(newTerm(), []);
   shows(undefined, 'not-ready', nodeRecord());
-  expect(news).toEqual(['SilenceGuardActive: So many agents are overdue (fleet) that silence withdraws nothing']);
+  expect(news).toEqual(['SilenceGuardActive: So many agents are silent (fleet) that silence removes no labels']);
 });

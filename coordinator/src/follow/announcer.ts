@@ -73,14 +73,14 @@ export class Announcer {
   /** A service comes and goes, and is held back. */
   heldBack(node: NodeSnapshot, service: Service): void {
     // Without count and time, so that it is the same Event each time; the console has them.
-    const message = `${service.name} became not ready too often in 5 minutes, and is held back for a while`;
+    const message = `${service.name} became not ready too often in 5 minutes and is held back: it counts as not ready for a while`;
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
   }
 
   /** Keys of a node that somebody changes back. */
   contested(node: ObservedNode, keys: readonly ContestedNews[]): void {
     for (const { kind, key, rival } of keys) {
-      const message = `The ${kind} ${key} does not stay as it is written: ${rival} changes it. It is written less and less often`;
+      const message = `${rival} keeps changing the ${kind} ${key}: rollcall writes it less and less often`;
       this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
     }
   }
@@ -88,7 +88,7 @@ export class Announcer {
   /** Keys that are not written, as somebody else has them. */
   leftAlone(node: ObservedNode, keys: Parameters<Announcing['leftAlone']>[1]): void {
     for (const { kind, key, message: why } of keys) {
-      const message = `The ${kind} ${key} is left alone: it is ${why}`;
+      const message = `rollcall does not write the ${kind} ${key}: it is ${why}`;
       this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
     }
   }
@@ -98,7 +98,7 @@ export class Announcer {
     const { record, gateOpened } = this.#options;
     gateOpened(missing.length > 0 ? 'expired' : 'complete');
     if (missing.length === 0) return;
-    const message = `The startup gate was opened without ${missing.join(', ')}: the node had waited long enough`;
+    const message = `Removed the startup taint after the maximum wait time, without ${missing.join(', ')}`;
     record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
   }
 
@@ -108,11 +108,11 @@ export class Announcer {
     const subject = leaseSubject(this.#options.lease);
     const now = new Set(active);
     for (const guard of now.difference(before)) {
-      const message = `So many agents are overdue (${guard}) that silence withdraws nothing`;
+      const message = `So many agents are silent (${guard}) that silence removes no labels`;
       this.#options.record({ subject, type: 'Warning', reason: 'SilenceGuardActive', message });
     }
     for (const guard of before.difference(now)) {
-      const message = `Agents are heard again (${guard}): silence counts as before`;
+      const message = `Agents report again (${guard}): silence removes labels as before`;
       this.#options.record({ subject, type: 'Normal', reason: 'SilenceGuardCleared', message });
     }
     this.#guards.set(term, now);
@@ -128,7 +128,7 @@ export class Announcer {
       this.#options.record({ subject, type: 'Warning', ...HELD[guard](of) });
     }
     for (const name of before.difference(now)) {
-      const message = `Nothing is held any more (${name})`;
+      const message = `The guard has ended (${name})`;
       this.#options.record({ subject, type: 'Normal', reason: 'WithdrawalsResumed', message });
     }
     this.#held.set(term, now);
@@ -138,11 +138,11 @@ export class Announcer {
 const HELD = {
   observer: (service: string) => ({
     reason: 'ReplacedAgentsDoubted',
-    message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, whose pods are Ready: on further nodes it is held as it is`,
+    message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, although its pods are Ready: on further nodes, its keys stay as they are`,
   }),
   'blast-radius': (label: string) => ({
     reason: 'MassWithdrawalDelayed',
-    message: `The label ${label} would leave many nodes at once, because what asks for it was changed or is gone: it stays on most of them for a while`,
+    message: `Many nodes would lose the label ${label} at once, because the configuration that requests it was changed or removed: it stays on most of them for a while`,
   }),
 };
 

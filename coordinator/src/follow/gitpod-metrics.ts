@@ -8,13 +8,13 @@ export class GitpodMetrics {
   constructor(registry: Registry) {
     this.#reconciles = new Counter({
       name: 'gitpod_node_labeler_reconcile_total',
-      help: 'Services that were shown as ready on a node.',
+      help: 'Number of times that a service was shown as ready on a node.',
       labelNames: ['component'],
       registers: [registry],
     });
     this.#readySeconds = new Histogram({
       name: 'gitpod_node_labeler_ready_seconds',
-      help: 'Time from the start of the pod of a service until the node showed the service as ready.',
+      help: 'Time from the start of the pod of a service until the node showed the service as ready, in seconds.',
       labelNames: ['component'],
       buckets: [5, 10, 15, 20, 25, 30, 45, 60, 75],
       registers: [registry],

@@ -63,8 +63,8 @@ export class Holds {
     );
     const unseen = inForce.find(({ pods: wanted }) => wanted && !this.pods.knows(wanted.namespace));
     const unknown = this.#known
-      ? unseen && `the pods of the NodeHold ${unseen.name} are not known yet`
-      : 'the NodeHolds are not known yet';
+      ? unseen && `the pods of the NodeHold ${unseen.name} have not been listed yet`
+      : 'the NodeHolds have not been listed yet';
     return { pods, unknown };
   }
 

@@ -36,7 +36,7 @@ export function claimedIdentity(
 ): Verdict {
   if (!audiences.includes(REPORT_AUDIENCE)) return refused(`The token is not for the audience ${REPORT_AUDIENCE}`);
   if (subject !== username) return { refusal: otherAccount(subject, username) };
-  if (!pod) return refused('The token is bound to no pod: mount a projected token of the pod');
+  if (!pod) return refused('The token is not bound to a pod: mount a projected token of the pod');
   const node = agentPodNode(pod);
   if (node === undefined) return refused(`No pod ${pod.name} with uid ${pod.uid} is among the agents' pods`);
   if (nodeName !== undefined && nodeName !== node) return refused(`The pod of the token is not on node ${nodeName}`);
@@ -56,7 +56,7 @@ export function reviewedRefusal(
   if (review.username !== username) return otherAccount(review.username, username);
   const extra = (key: string) => review.extra?.[`authentication.kubernetes.io/${key}`]?.[0];
   if (extra('pod-uid') !== pod.uid || (extra('node-name') ?? node) !== node) {
-    return unauthenticated('The API server knows another pod or node for this token', 'invalid_token');
+    return unauthenticated('According to the API server, the token belongs to another pod or node', 'invalid_token');
   }
   return undefined;
 }

@@ -63,7 +63,7 @@ describe('what a token claims', () => {
     ['another audience', tokenOf({ aud: ['https://kubernetes.default.svc'] }), 401, 'audience'],
     ['an audience that begins like ours', tokenOf({ aud: 'rollcall-coordinator-2' }), 401, 'audience'],
     ['another account', tokenOf({ sub: 'system:serviceaccount:default:default' }), 403, 'default:default'],
-    ['no pod', tokenOf({ 'kubernetes.io': { node: { name: 'n1', uid: 'node-uid-1' } } }), 401, 'bound to no pod'],
+    ['no pod', tokenOf({ 'kubernetes.io': { node: { name: 'n1', uid: 'node-uid-1' } } }), 401, 'not bound to a pod'],
     ['a pod that is not there', tokenOf(podOf('pod-uid-9')), 401, 'No pod agent-pod-uid-9'],
     [
       'another node than its pod’s',

@@ -82,7 +82,7 @@ export class BearerAuth {
     const identity = settle(claimedIdentity(claims, username, agentPodNode));
     const underWay = this.#underWay.get(key);
     if (underWay) return underWay;
-    if (isStale()) throw unavailable('What is known of pods and Nodes may be old');
+    if (isStale()) throw unavailable('The caches of pods and Nodes may be outdated');
     const judging = this.#judge(key, token, claims, identity).finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, judging);
     return judging;
@@ -115,14 +115,14 @@ export class BearerAuth {
     const { uid } = identity.pod;
     if (!this.#limit.begin(uid, clock.monotonic())) {
       onReview?.('limited');
-      throw unavailable('Too many tokens wait for the API server');
+      throw unavailable('Too many tokens wait for a TokenReview');
     }
     let result: TokenReviewResult;
     try {
       result = await review(token);
     } catch (cause) {
       onReview?.('failed');
-      throw unavailable('The API server could not be asked about the token', 1, cause);
+      throw unavailable('The API server could not review the token', 1, cause);
     } finally {
       this.#limit.end(uid);
     }
@@ -145,7 +145,7 @@ function invalid(detail: string): Verdict {
 }
 
 function gone() {
-  return unauthenticated('The pod that the token is bound to is gone', 'invalid_token');
+  return unauthenticated('The pod that the token is bound to no longer exists', 'invalid_token');
 }
 
 function settle(verdict: Verdict): AgentIdentity {

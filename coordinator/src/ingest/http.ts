@@ -21,16 +21,16 @@ export class ClientGoneError extends Error {
 export function checkBodyHead(request: IncomingMessage, bytesMax: number): void {
   const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
   if (type === undefined || !JSON_TYPE.test(type)) {
-    throw new ReportRefusal(415, 'The content type of a report is application/json, in UTF-8');
+    throw new ReportRefusal(415, 'A report must be application/json in UTF-8');
   }
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new ReportRefusal(415, 'A report is sent without content encoding');
+    throw new ReportRefusal(415, 'A report must not have a content encoding');
   }
   if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax);
 }
 
 function tooLarge(bytesMax: number): ReportRefusal {
-  return new ReportRefusal(413, `A report has at most ${bytesMax} bytes`, { close: true });
+  return new ReportRefusal(413, `A report must have at most ${bytesMax} bytes`, { close: true });
 }
 
 /** The whole body. Throws ReportRefusal (413), and ClientGoneError when the client left before its end. */

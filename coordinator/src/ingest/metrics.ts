@@ -18,36 +18,36 @@ export class IngestMetrics {
     const registers = [registry];
     this.#reports = new Counter({
       name: 'rollcall_coordinator_reports_total',
-      help: 'Requests to the endpoint that takes reports, by how the report was taken or by the status of the refusal.',
+      help: 'Requests to the endpoint for reports, by the kind of the accepted report or the status code of the refusal.',
       labelNames: ['result'],
       registers,
     });
     this.#duration = new Histogram({
       name: 'rollcall_coordinator_report_duration_seconds',
-      help: 'Time from the head of a request to its answer, in seconds.',
+      help: 'Time from the headers of a request to its answer, in seconds.',
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     });
     this.#reviews = new Counter({
       name: 'rollcall_coordinator_token_reviews_total',
-      help: 'TokenReviews that were needed to authenticate reports, by their result.',
+      help: 'TokenReviews to authenticate reports, by result.',
       labelNames: ['result'],
       registers,
     });
     this.#verifications = new Counter({
       name: 'rollcall_coordinator_token_verifications_total',
-      help: 'Tokens whose signature was checked by the keys of the API server; of an unknown one the API server is asked.',
+      help: 'Tokens whose signature was checked with the keys of the API server, by result; a token with an unknown key needs a TokenReview.',
       labelNames: ['result'],
       registers,
     });
     this.#connections = new Gauge({
       name: 'rollcall_coordinator_report_connections',
-      help: 'Open connections to the listener that takes reports.',
+      help: 'Open connections to the listener for reports.',
       registers,
     });
     this.#shut = new Counter({
       name: 'rollcall_coordinator_report_connections_closed_total',
-      help: 'Connections for reports that were closed for want of a request, a token or a place, by reason.',
+      help: 'Connections to the listener for reports that the coordinator closed, by reason: no request, no token, or no free place.',
       labelNames: ['reason'],
       registers,
     });

@@ -151,7 +151,9 @@ export class ReportHandler {
     const nowMs = this.#options.clock.monotonic();
     const waitMs = this.#rateLimit.take(node, nowMs) || this.#byteLimit.take(node, nowMs, bytes);
     if (waitMs === 0) return;
-    throw new ReportRefusal(429, `Node ${node} reports too much`, { retryAfterSeconds: Math.ceil(waitMs / 1000) });
+    throw new ReportRefusal(429, `Node ${node} sends too many or too large reports`, {
+      retryAfterSeconds: Math.ceil(waitMs / 1000),
+    });
   }
 
   /**
@@ -165,10 +167,10 @@ export class ReportHandler {
       throw new ReportRefusal(422, 'node must be the name of the Node', { field: 'node' });
     }
     if (body.node !== identity.node) {
-      throw new ReportRefusal(403, `The token is for reports of node ${identity.node} only`, { field: 'node' });
+      throw new ReportRefusal(403, `The token is valid only for reports of node ${identity.node}`, { field: 'node' });
     }
     const watchedUid = this.#options.nodeUid(identity.node);
-    if (watchedUid === undefined) throw unavailable(`Node ${identity.node} is not known here yet`);
+    if (watchedUid === undefined) throw unavailable(`This replica does not know node ${identity.node} yet`);
     return { ...identity, nodeUid: watchedUid };
   }
 
@@ -192,8 +194,9 @@ function declaredBytes({ headers }: IncomingMessage): number {
 
 function checkTarget(request: IncomingMessage): void {
   const path = request.url?.split('?', 1)[0];
-  if (path !== REPORTS_PATH) throw new ReportRefusal(404, `Reports go to ${REPORTS_PATH}`);
-  if (request.method !== 'POST') throw new ReportRefusal(405, 'Reports are posted', { headers: { allow: 'POST' } });
+  if (path !== REPORTS_PATH) throw new ReportRefusal(404, `Send reports to ${REPORTS_PATH}`);
+  if (request.method !== 'POST')
+    throw new ReportRefusal(405, 'The method must be POST', { headers: { allow: 'POST' } });
 }
 
 function requireToken(request: IncomingMessage): string {

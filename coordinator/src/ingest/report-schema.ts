@@ -154,7 +154,7 @@ function isUnread(name: string): name is Unread {
 function duplicateName(services: FullReport['services']): ReportProblem | undefined {
   const names = new Set<string>();
   for (const [index, { name }] of services.entries()) {
-    if (names.has(name)) return { field: `services[${index}].name`, detail: `"${name}" is there twice` };
+    if (names.has(name)) return { field: `services[${index}].name`, detail: `"${name}" occurs twice` };
     names.add(name);
   }
   return undefined;

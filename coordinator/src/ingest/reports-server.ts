@@ -128,7 +128,7 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex, metrics:
   }
   const refusal = new ReportRefusal(
     UNREADABLE[error.code ?? ''] ?? 400,
-    'The request is not readable HTTP, or was too slow',
+    'The request is not valid HTTP, or was too slow',
   );
   metrics.unreadable(refusal.status);
   const body = refusal.toProblemJson();

@@ -58,7 +58,7 @@ describe('how many there are', () => {
   test('is unknown while no agent has spoken', () => {
     expect(ask('count:edgetpu', { devices: undefined })).toEqual({
       truth: 'unknown',
-      found: 'no agent has told yet what hardware is there',
+      found: 'no agent has reported the hardware yet',
     });
   });
 
@@ -162,13 +162,13 @@ describe('features of NFD', () => {
   };
 
   test.each([
-    ['nfd:cpu.model.vendor_id', 'yes', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
-    ['nfd:cpu.model.vendor_id = Intel', 'yes', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
-    ['nfd:cpu.model.vendor_id in (AMD, Arm*)', 'no', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
-    ['nfd:cpu.model.family >= 6', 'yes', 'NFD of the node says that cpu.model.family is "6"'],
-    ['nfd:cpu.model.family > 6', 'no', 'NFD of the node says that cpu.model.family is "6"'],
-    ['nfd:kernel.version.full >= 6.8', 'yes', 'NFD of the node says that kernel.version.full is "6.12.1-arch1"'],
-    ['nfd:cpu.model.vendor_id > 1', 'no', 'NFD of the node says that cpu.model.vendor_id is "Intel"'],
+    ['nfd:cpu.model.vendor_id', 'yes', 'NFD of the node reports cpu.model.vendor_id as "Intel"'],
+    ['nfd:cpu.model.vendor_id = Intel', 'yes', 'NFD of the node reports cpu.model.vendor_id as "Intel"'],
+    ['nfd:cpu.model.vendor_id in (AMD, Arm*)', 'no', 'NFD of the node reports cpu.model.vendor_id as "Intel"'],
+    ['nfd:cpu.model.family >= 6', 'yes', 'NFD of the node reports cpu.model.family as "6"'],
+    ['nfd:cpu.model.family > 6', 'no', 'NFD of the node reports cpu.model.family as "6"'],
+    ['nfd:kernel.version.full >= 6.8', 'yes', 'NFD of the node reports kernel.version.full as "6.12.1-arch1"'],
+    ['nfd:cpu.model.vendor_id > 1', 'no', 'NFD of the node reports cpu.model.vendor_id as "Intel"'],
     ['nfd:kernel.loadedmodule.dummy', 'yes', 'NFD of the node has kernel.loadedmodule.dummy'],
     ['nfd:kernel.loadedmodule.dummy = true', 'no', 'NFD of the node has kernel.loadedmodule.dummy'],
     ['nfd:kernel.loadedmodule.apex', 'no', 'NFD of the node has no kernel.loadedmodule.apex'],
@@ -188,7 +188,7 @@ describe('features of NFD', () => {
   test('from features.d are what an agent answers that reads it, else what NFD repeats', () => {
     const [question, other] = ['nfd:local.feature.slots', 'nfd:local.label.slots'];
     const here = { answers: { [question]: true, [other]: false }, values: { [question]: '4' }, nfd: undefined };
-    const found = 'features.d of the node says that local.feature.slots is "4"';
+    const found = 'features.d of the node reports local.feature.slots as "4"';
     expect(ask(`${question} = 4`, here)).toEqual({ truth: 'yes', found });
     expect(truth(`${question} >= 5`, here)).toBe('no');
     expect(ask(other, here)).toEqual({ truth: 'no', found: 'features.d of the node has no local.label.slots' });

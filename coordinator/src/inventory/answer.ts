@@ -11,7 +11,7 @@ export type Truth = 'yes' | 'no' | 'unknown';
 /** Whether it is so, with what was found, as a clause for people. */
 export type Answer = { truth: Truth; found: string };
 
-const NO_AGENT = 'no agent has told yet what hardware is there';
+const NO_AGENT = 'no agent has reported the hardware yet';
 
 /** Whether what a term says is so. */
 export function answer(term: MachineTerm, inventory: Inventory): Answer {
@@ -33,7 +33,7 @@ export function answer(term: MachineTerm, inventory: Inventory): Answer {
       const what =
         term.kind === 'module' ? `the kernel module ${term.name}` : `the flag ${term.name} of its processors`;
       const told = own(inventory.answers, questionOf(term) ?? '');
-      if (told === undefined) return { truth: 'unknown', found: `the agent has not told of ${what}` };
+      if (told === undefined) return { truth: 'unknown', found: `the agent has not reported ${what}` };
       return { truth: truthOf(told), found: `the node ${told ? 'has' : 'does not have'} ${what}` };
     }
   }
@@ -53,10 +53,10 @@ export function isAmong({ values }: Among, value: string): boolean {
 }
 
 function resource({ name, test }: { name: string; test: Order }, { allocatable }: Inventory): Answer {
-  if (!allocatable) return { truth: 'unknown', found: `nobody knows how much the node has of ${name}` };
+  if (!allocatable) return { truth: 'unknown', found: `how much of ${name} the node has is unknown` };
   const quantity = own(allocatable, name) ?? '0';
   const amount = quantityOf(quantity) ?? 0;
-  return { truth: truthOf(comparesNumber(test, amount)), found: `the node has ${quantity} of ${name} to allocate` };
+  return { truth: truthOf(comparesNumber(test, amount)), found: `the node has ${quantity} of ${name} allocatable` };
 }
 
 function count({ name, test }: { name: string; test: Order }, inventory: Inventory): Answer {
@@ -65,7 +65,7 @@ function count({ name, test }: { name: string; test: Order }, inventory: Invento
   const tallied = combined(devices, name);
   const away = identitiesIn(name).flatMap((identity) => gone.get(identity) ?? []);
   const found = `the agent sees ${tallied.count} of ${name}${away.length > 0 ? `, and no longer ${away.join(', ')}` : ''}`;
-  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to count them');
+  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to report their number');
   return ofAtLeast(test, tallied.count, { found, doubt: doubt && `the agent ${doubt}` });
 }
 
@@ -87,19 +87,19 @@ function doubtOf(name: string, { unread }: Inventory): string | undefined {
   const bus = identitiesIn(name)
     .flatMap(busesOfIdentity)
     .find((each) => unread.includes(each));
-  return bus && `cannot read the bus ${bus}, or not yet`;
+  return bus && `cannot read the bus ${bus} (yet)`;
 }
 
 function driver({ name, test }: { name: string; test?: Among }, inventory: Inventory): Answer {
   const { devices, heldDrivers } = inventory;
   if (!devices) return { truth: 'unknown', found: NO_AGENT };
   const tallied = combined(devices, name);
-  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to tell drivers');
+  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to report drivers');
   if (doubt !== undefined) return { truth: 'unknown', found: `the agent ${doubt}` };
   if (tallied.count === 0) return { truth: 'no', found: `the agent sees no ${name}` };
   const held = identitiesIn(name).find((identity) => heldDrivers.has(identity));
   if (held !== undefined) {
-    return { truth: 'no', found: `the driver of ${held} comes and goes, and is held back` };
+    return { truth: 'no', found: `the driver of ${held} changed too often, and is held back` };
   }
   const bound = driverOf(tallied);
   const is = bound !== undefined && (test === undefined || isAmong(test, bound));
@@ -122,17 +122,17 @@ function dra({ name, test }: { name: string; test: Order }, inventory: Inventory
   if (!inventory.dra) return { truth: 'unknown', found: 'the ResourceSlices have not been listed yet' };
   const { count: offered, isComplete } = inventory.dra.get(name) ?? { count: 0, isComplete: true };
   const found = `${offered} devices of ${name} are in ResourceSlices of the node`;
-  return ofAtLeast(test, offered, { found, doubt: isComplete ? undefined : 'not all slices of the pool are there' });
+  return ofAtLeast(test, offered, { found, doubt: isComplete ? undefined : 'the pool is not complete' });
 }
 
 function fact({ name, test }: { name: string; test?: Among | Order }, { facts, unread, devices }: Inventory): Answer {
   const told = own(facts, name);
   const isKnown = devices !== undefined && !unread.includes('facts');
   if (told === undefined) {
-    if (!isKnown) return { truth: 'unknown', found: 'the agent has not read its facts yet' };
-    return { truth: 'no', found: `the agent knows no ${name} of its machine` };
+    if (!isKnown) return { truth: 'unknown', found: 'the agent has not read the facts yet' };
+    return { truth: 'no', found: `the agent found no ${name} on its machine` };
   }
-  const found = `the agent says that ${name} is ${JSON.stringify(told)}`;
+  const found = `the agent reports ${name} as ${JSON.stringify(told)}`;
   return { truth: truthOf(fulfils(test, told)), found };
 }
 
@@ -157,7 +157,7 @@ function ofFeature({ name, test }: NfdTerm, source: 'NFD' | 'features.d', value:
   if (value === null) return { truth: 'no', found: `${source} of the node has no ${name}` };
   if (value === true) return { truth: truthOf(test === undefined), found: `${source} of the node has ${name}` };
   if (typeof value === 'string') {
-    const found = `${source} of the node says that ${name} is ${JSON.stringify(value)}`;
+    const found = `${source} of the node reports ${name} as ${JSON.stringify(value)}`;
     return { truth: truthOf(fulfils(test, value)), found };
   }
   const is = test !== undefined && isOrder(test) && comparesNumber(test, value);

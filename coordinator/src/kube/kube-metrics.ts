@@ -16,30 +16,30 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
   const registers = [registry];
   const requests = new Counter({
     name: 'rollcall_coordinator_kube_requests_total',
-    help: 'Requests to the API server that ended, by verb and status code; the code is "error" when there was no answer.',
+    help: 'Completed requests to the API server, by verb and status code; the code is "error" if there was no answer.',
     labelNames: ['verb', 'code'],
     registers,
   });
   const events = new Counter({
     name: 'rollcall_coordinator_watch_events_total',
-    help: 'Events that watches delivered, bookmarks included.',
+    help: 'Events received from watches, including bookmarks.',
     labelNames: ['resource'],
     registers,
   });
   const restarts = new Counter({
     name: 'rollcall_coordinator_watch_restarts_total',
-    help: 'Watches that ended and were taken up again, by what ended them.',
+    help: 'Watches that ended and were started again, by reason.',
     labelNames: ['resource', 'reason'],
     registers,
   });
   const leader = new Gauge({
     name: 'rollcall_coordinator_leader',
-    help: '1 on the replica that leads, 0 on a standby.',
+    help: '1 on the leader, 0 on a standby.',
     registers,
   });
   const transitions = new Counter({
     name: 'rollcall_coordinator_leader_transitions_total',
-    help: 'Changes of the leader that this replica has seen.',
+    help: 'Changes of the leader that this replica has observed.',
     registers,
   });
   return {

@@ -88,7 +88,7 @@ function wrongDevices({ devicesProblem: message }: ObservedNodeService): Refusal
 }
 
 function nameTaken({ name }: Service): Refusal {
-  return { reason: 'NameTaken', message: `${name} is the name of a service of Gitpod: choose another` };
+  return { reason: 'NameTaken', message: `${name} is the name of a service of Gitpod: choose another name` };
 }
 
 /** The name makes the label, unless that is told. */
@@ -100,15 +100,15 @@ function nameTooLong({ name, publish }: Service): Refusal | undefined {
 
 function noExecute({ publish: { taint } }: Service, { allowNoExecute }: AcceptanceOptions): Refusal | undefined {
   if (allowNoExecute || taint?.effect !== 'NoExecute') return undefined;
-  const cure = 'set --allow-no-execute, which is coordinator.config.allowNoExecute of the chart, or take NoSchedule';
+  const cure = 'set --allow-no-execute (coordinator.config.allowNoExecute in the chart), or use NoSchedule';
   return { reason: 'NoExecuteNotAllowed', message: `The taint ${taint.key} would evict pods: ${cure}` };
 }
 
 function withoutConditions({ publish }: Service, { conditions }: AcceptanceOptions): Refusal | undefined {
   if (publish.condition === undefined || conditions) return undefined;
   const cure =
-    'set --services-conditions, which is coordinator.config.servicesConditions of the chart, or leave publish.condition out';
-  return { reason: 'ConditionsOff', message: `No conditions are published here: ${cure}` };
+    'set --services-conditions (coordinator.config.servicesConditions in the chart), or remove publish.condition';
+  return { reason: 'ConditionsOff', message: `Publishing conditions is disabled: ${cure}` };
 }
 
 function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal | undefined {
@@ -120,8 +120,8 @@ function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal |
   const isAllowed = allowedPrefixes.some((prefix) => isFor(prefix) && key.startsWith(prefix));
   if (allowedPrefixes.length === 0 || isAllowed) return undefined;
   const prefix = key.includes('/') ? key.slice(0, key.indexOf('/') + 1) : key;
-  const cure = `add ${prefix} to --services-allowed-prefixes, which is services.allowedPrefixes of the chart`;
-  return { reason: 'PrefixNotAllowed', message: `The ${kind} ${key} begins with no allowed prefix: ${cure}` };
+  const cure = `add ${prefix} to --services-allowed-prefixes (services.allowedPrefixes in the chart)`;
+  return { reason: 'PrefixNotAllowed', message: `The ${kind} ${key} does not begin with an allowed prefix: ${cure}` };
 }
 
 function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: AcceptanceOptions): string | undefined {
@@ -131,10 +131,10 @@ function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: Acceptance
 }
 
 function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptions): string | undefined {
-  if (!isLabelKey(type)) return 'has a type that is no qualified name';
-  if (KUBELET_CONDITIONS.includes(type)) return 'is written by kubelets and networks';
+  if (!isLabelKey(type)) return 'has a type that is not a qualified name';
+  if (KUBELET_CONDITIONS.includes(type)) return 'is reserved for kubelets and network plugins';
   if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
-  return 'is one for which Karpenter replaces nodes, and --allow-condition does not name it';
+  return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
 }
 
 function keyTaken(key: Key, owners: ReadonlyMap<string, string>): Refusal | undefined {
@@ -142,7 +142,7 @@ function keyTaken(key: Key, owners: ReadonlyMap<string, string>): Refusal | unde
   if (owner === undefined) return undefined;
   return {
     reason: 'KeyTaken',
-    message: `The ${key.kind} ${key.key} is that of the NodeService ${owner}, which is older`,
+    message: `The ${key.kind} ${key.key} already belongs to the NodeService ${owner}, which is older`,
   };
 }
 
@@ -161,7 +161,7 @@ function circleFinder(
       const reason = 'SelectsByService';
       if (owner !== undefined) return { reason, message: `nodeSelector names ${key}, which is the label of ${owner}` };
       if (!implied.has(key)) return undefined;
-      return { reason, message: `nodeSelector names ${key}, which a rule gives because of the label of a service` };
+      return { reason, message: `nodeSelector names ${key}, which a rule derives from the label of a service` };
     });
 }
 
@@ -169,7 +169,7 @@ function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Ref
   const { taint } = service.publish;
   const pod = taint && taint.effect !== 'PreferNoSchedule' ? intolerantPod(service) : undefined;
   if (!taint || pod === undefined) return undefined;
-  const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, and could never make a node ready: add the toleration`;
+  const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, so it could never make a node ready: add the toleration`;
   return { reason: NOT_TOLERATED, message };
 }
 

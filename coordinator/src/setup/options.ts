@@ -274,7 +274,7 @@ export const COORDINATOR_OPTIONS = {
   },
   schedulerClientCaFile: {
     type: 'string',
-    defaultText: 'no certificate is asked for',
+    defaultText: 'no client certificate',
     help: 'CA certificates (PEM) that must have signed the client certificates of schedulers; requires --scheduler-tls.',
   },
   schedulerPodSelector: {

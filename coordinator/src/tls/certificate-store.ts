@@ -235,7 +235,7 @@ export class CertificateStore {
   /** Throws LEADERSHIP_LOST when a write may not begin. */
   #writeLimits(): { timeoutMs: number; signal: AbortSignal } {
     const remainingMs = this.#options.fence.remainingMs();
-    if (remainingMs <= 0) throw new CodedError('LEADERSHIP_LOST', 'Certificates are written by the leader only');
+    if (remainingMs <= 0) throw new CodedError('LEADERSHIP_LOST', 'Only the leader may write certificates');
     return { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, remainingMs), signal: this.#options.signal };
   }
 }

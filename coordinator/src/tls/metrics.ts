@@ -6,7 +6,7 @@ export class CertificateMetrics {
   constructor(registry: Registry) {
     this.#expiry = new Gauge({
       name: 'rollcall_coordinator_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate that is served (leaf), and the authority of its own that signs it (ca), expire.',
+      help: 'Time at which the serving certificate (leaf) and the CA of the coordinator (ca) expire, in seconds since the epoch.',
       labelNames: ['certificate'],
       registers: [registry],
     });

@@ -56,7 +56,7 @@ export class ServiceWatches {
   problemOf({ pods, csiDriver }: Service): string | undefined {
     const problem = pods && this.#pods.problemOf(pods.namespace);
     if (problem !== undefined || csiDriver === undefined || !this.#csiNodes?.isRefused()) return problem;
-    return 'The coordinator may not watch CSINodes: let it list and watch csinodes.storage.k8s.io';
+    return 'The coordinator may not watch CSINodes: grant it the verbs list and watch on csinodes.storage.k8s.io';
   }
 
   /** The namespaces of the pods of services that nobody has to write. */

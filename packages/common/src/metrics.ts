@@ -44,7 +44,7 @@ export function createRegistry(prefix: 'rollcall_agent' | 'rollcall_coordinator'
   });
   new Counter({
     name: `${prefix}_log_lines_dropped_total`,
-    help: 'Log lines that were dropped because nobody read them, or because they could not be written.',
+    help: 'Log lines that were dropped because the output was blocked or failed.',
     registers,
     collect() {
       this.reset();

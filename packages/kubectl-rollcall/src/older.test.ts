@@ -90,10 +90,10 @@ test.each<[string, string[], number, RegExp]>([
     'status',
     ['status', '-o', 'wide'],
     1,
-    /^NOT all that rollcall wants holds on 2 nodes: 1 failure; 1 thing to look at\.\n/,
+    /^NOT all nodes are as rollcall wants them \(2 nodes\): 1 failure; 1 warning\.\n/,
   ],
   ['why-node', ['why', 'node/node-2'], 1, /^node\/node-2: ws-daemon is not ready: tcp 10\.0\.0\.7:8080 refused/],
-  ['why-pod', ['why', 'pod/default/ws-1'], 1, /^pod\/default\/ws-1 may go to none of 1 node\.\n/],
+  ['why-pod', ['why', 'pod/default/ws-1'], 1, /^pod\/default\/ws-1 may run on none of 1 node\.\n/],
 ])('%s of an older coordinator is what it can say', async (name, args, code, first) => {
   const { text, exitCode } = await run(args);
   expect(text).toMatch(first);
@@ -102,11 +102,11 @@ test.each<[string, string[], number, RegExp]>([
 });
 
 test.each([
-  ['audit', ['audit'], 'This coordinator keeps no truth ledger'],
+  ['audit', ['audit'], 'This coordinator has no truth ledger'],
   [
     'diff',
     ['diff', '-f', import.meta.filename.replace('src/older.test.ts', 'package.json')],
-    'This coordinator is too old for it',
+    'This coordinator is too old for this command',
   ],
 ])('%s is more than an older coordinator can do', async (_name, args, message) => {
   await expect(run(args)).rejects.toMatchObject({ message, cure: 'update rollcall: helm upgrade', exitCode: 3 });
@@ -114,8 +114,8 @@ test.each([
 
 test('check refuses the address of a console, which it does not ask', async () => {
   await expect(run(['check'])).rejects.toMatchObject({
-    message: 'check reads the API server, and asks no console',
-    cure: expect.stringContaining('leave --console-url out'),
+    message: 'check reads the API server only, and not a console',
+    cure: expect.stringContaining('leave out --console-url'),
     exitCode: 2,
   });
 });
@@ -124,6 +124,6 @@ test('something else that answers is told from a console', async () => {
   const other = createServer((_request, response) => response.end('<html>'));
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const asked = run(['status'], `http://127.0.0.1:${(other.address() as AddressInfo).port}`);
-  await expect(asked).rejects.toMatchObject({ message: 'What answers is no console of rollcall' });
+  await expect(asked).rejects.toMatchObject({ message: 'The answer does not come from a console of rollcall' });
   other.close();
 });

@@ -51,7 +51,7 @@ export function createProgram(options: ProgramOptions): Command {
 
   add('status', 'Shows whether all nodes are as rollcall wants them, by pool and service.', [
     'status',
-    'status --wait        # until they are, for 5 minutes at most',
+    'status --wait        # wait until they are, at most 5 minutes',
     'status --wait=90s',
     'status -o json | jq .pools',
   ])

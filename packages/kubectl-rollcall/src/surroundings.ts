@@ -67,6 +67,6 @@ export function printedFor({ flags, print }: Surroundings, document: unknown): b
 export function mustLead({ flags }: Surroundings, { leading, leader }: ReplicaDocument): void {
   if (leading) return;
   const logs = `kubectl -n ${flags.namespace} logs -l app.kubernetes.io/component=coordinator --tail=20`;
-  const cure = leader === undefined ? `nobody is known to lead; see why: ${logs}` : `ask ${leader}, which leads`;
-  throw new CommandFailure('It cannot be told: the replica that answered does not lead', cure);
+  const cure = leader === undefined ? `no leader is known; see why: ${logs}` : `ask the leader, ${leader}`;
+  throw new CommandFailure('The state is unknown: the replica that answered does not lead', cure);
 }

@@ -87,7 +87,11 @@ describe.concurrent('a service that comes and goes', () => {
     expect(withdrawals(WS_DAEMON_READY, node)).toBe(FALLS_FREE + 1);
     expect(withdrawals(REGISTRY_FACADE_READY, node)).toBe(0);
     expect(await heldBackEvents(node)).toMatchObject([
-      { count: 1, message: 'ws-daemon became not ready too often in 5 minutes, and is held back for a while' },
+      {
+        count: 1,
+        message:
+          'ws-daemon became not ready too often in 5 minutes and is held back: it counts as not ready for a while',
+      },
     ]);
   });
 

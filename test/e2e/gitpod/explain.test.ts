@@ -180,7 +180,7 @@ describe('the page of a node', () => {
     const unheard = await untilExplained(rig, name, ({ agent }) => agent.state === 'unheard');
     expect(keyIn(unheard, WS_DAEMON_READY)).toMatchObject({
       ...held,
-      reason: 'the agent has not been heard yet since this coordinator began to lead',
+      reason: 'the agent has not reported to this leader yet',
     });
     expect(serviceIn(unheard, 'ws-daemon').probe).toBeUndefined();
     await Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGCONT')));

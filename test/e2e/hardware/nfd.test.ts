@@ -78,7 +78,7 @@ async function publish(next: ReturnType<typeof worker>): Promise<void> {
 
 const RULE = 'nfd:cpu.model.vendor_id = Intel && nfd:kernel.loadedmodule.dummy && nfd:cpu.model.family >= 6\n';
 
-const UNKNOWN = `by line 1 of ${CPU}, as no NodeFeature of the node lists cpu.model`;
+const UNKNOWN = `line 1 of ${CPU}: no NodeFeature of the node lists cpu.model`;
 
 test('while nobody has installed NFD, what rules ask of it is unknown, and labels are held', async () => {
   await rule(CPU, '!no-such-label\n');
@@ -109,7 +109,7 @@ test('kubectl rollcall why names NFD as the source', async () => {
   const { consoleUrl } = await embedded.rig.leader();
   const { stdout } = await runPlugin(['why', `node/${node.name}`, CPU, `--console-url=${consoleUrl}`]);
   expect(stdout).toContain(
-    `by line 1 of ${CPU}, as NFD of the node says that cpu.model.vendor_id is "Intel" and NFD of the node has kernel.loadedmodule.dummy`,
+    `line 1 of ${CPU}: NFD of the node reports cpu.model.vendor_id as "Intel" and NFD of the node has kernel.loadedmodule.dummy`,
   );
 });
 
@@ -148,7 +148,7 @@ test('files in features.d are read by the agent, and held while they cannot be',
   const fromMs = performance.now();
   execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', path.join(dir, 'features.d/fifo')]);
   await writeFile(featureFile, `example.com/slots=4\n${'#'.repeat(100_000)}`);
-  await untilHeld(SLOTS, `by line 1 of ${SLOTS}, as no NodeFeature of the node lists local.feature`);
+  await untilHeld(SLOTS, `line 1 of ${SLOTS}: no NodeFeature of the node lists local.feature`);
   expect(since(fromMs, SLOTS)).toEqual([]);
   await writeFile(featureFile, '');
   await until(SLOTS, undefined);

@@ -77,7 +77,7 @@ test('eight GPUs of which one has no driver are eight that are not usable, until
   expect(embedded.rig.history.labels(node.name)).not.toHaveProperty([TRAINING]);
   expect(embedded.rig.history.labels(node.name)).not.toHaveProperty([SERVICE]);
   expect(await reasonOfService()).toBe(
-    `driver:nvidia-gpu = nvidia is asked for, but the drivers of nvidia-gpu differ: pci ${IDLE} has none`,
+    `driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci ${IDLE} has none`,
   );
   await bindPci(host, IDLE, 'nvidia');
   await allUsable();
@@ -91,7 +91,7 @@ test('one of eight that falls off the bus is not counted any more, and what asks
   await until(TRAINING, undefined);
   await until(SERVICE, undefined);
   expect(await reasonOfService()).toBe(
-    `nvidia-gpu >= 8 is asked for, but the agent sees 7 of nvidia-gpu, and no longer pci ${SLOTS[3]}`,
+    `nvidia-gpu >= 8 is required, but the agent sees 7 of nvidia-gpu, and no longer pci ${SLOTS[3]}`,
   );
   await putBack();
   await allUsable();
@@ -190,7 +190,7 @@ describe('dynamic resource allocation', () => {
 test('a driver that comes and goes is held back for a while', async () => {
   await allUsable();
   const driver = () => embedded.rig.history.labels(node.name)[DRIVER];
-  const isHeldBack = async () => (await reasonOfService()).includes('comes and goes, and is held back');
+  const isHeldBack = async () => (await reasonOfService()).includes('changed too often, and is held back');
   for (let time = 0; time < 6 && !(await isHeldBack()); time += 1) {
     await bindPci(host, IDLE, undefined);
     await waitFor('the driver to go', () => driver() !== 'nvidia', { timeoutMs: 30_000 });

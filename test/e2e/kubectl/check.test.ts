@@ -81,8 +81,8 @@ type Fault = {
 const FAULTS: Readonly<Record<string, Fault>> = {
   'a missing toleration': {
     plant: () => changed(AGENT, '/spec/template/spec/tolerations', () => [{ key: 'other', operator: 'Exists' }]),
-    finds: /^fail +The agent does not tolerate dedicated=build:NoExecute, which keeps it off 1 node: node-1$/,
-    cure: /^leave agent\.tolerations at its default, {operator: Exists}$/,
+    finds: /^fail +The agent does not tolerate dedicated=build:NoExecute, so it cannot run on 1 node: node-1$/,
+    cure: /^set agent\.tolerations to its default, \[{operator: Exists}\]$/,
   },
   'an undeclared taint': {
     plant: async () => {
@@ -106,7 +106,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       await api.delete(`${BINDINGS}/rollcall-fence`);
       return () => created(BINDINGS, { metadata: { name: 'rollcall-fence' }, spec });
     },
-    finds: /^fail +The policy rollcall-fence has no binding, so that it does nothing$/,
+    finds: /^fail +The policy rollcall-fence has no binding, so it has no effect$/,
     cure: /^install both again: helm upgrade/,
   },
   'a predecessor that still runs': {
@@ -138,7 +138,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   'agents of an older version': {
     plant: () => changed(`${CORE}/pods/rollcall-agent-${NODES[1]}`, '/spec/containers/0/image', () => 'rollcall:0.0.9'),
-    finds: /^warn +1 agent is of another version than the DaemonSet asks for: on node-2$/,
+    finds: /^warn +1 agent runs another version than the DaemonSet specifies: on node-2$/,
     cure: /^kubectl -n rollcall rollout status daemonset\/rollcall-agent$/,
   },
   'the wrong namespace': {
@@ -150,8 +150,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         await installation.gitpodPod('default');
       };
     },
-    finds: /^fail +Gitpod's services are looked for in default, and are in gitpod$/,
-    cure: /^set gitpod\.namespace=gitpod, and helm upgrade$/,
+    finds: /^fail +Gitpod's services are configured for default, but run in gitpod$/,
+    cure: /^set gitpod\.namespace=gitpod and run helm upgrade$/,
   },
   'no right to a subresource': {
     plant: () =>
@@ -168,9 +168,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         metadata: { name: 'only-dns' },
         spec: { podSelector: {}, policyTypes: ['Egress'], egress: [{ ports: [{ port: 53, protocol: 'UDP' }] }] },
       }),
-    finds:
-      /^fail +NetworkPolicies let no reports through \(TCP 8443\), so that the agents cannot reach them: only-dns$/,
-    cure: /^set networkPolicy\.enabled=true, or admit TCP 8443 from the agents in a policy of your own$/,
+    finds: /^fail +NetworkPolicies block the reports from the agents \(TCP 8443\): only-dns$/,
+    cure: /^set networkPolicy\.enabled=true, or allow TCP 8443 from the agents in your own policy$/,
   },
   'two coordinators of different configuration': {
     plant: () => changed(`${CORE}/pods/${COORDINATORS[1]}`, '/metadata/annotations/checksum~1config', () => 'another'),
@@ -186,7 +185,7 @@ function check(): Promise<PluginResult> {
 
 /** Its findings, each with its cure. */
 function findingsOf({ stdout }: PluginResult): { finding: string; cure: string }[] {
-  return [...stdout.matchAll(/^((?:fail|warn) .*)\n +cure: (.*)$/gm)].map(([, finding = '', cure = '']) => ({
+  return [...stdout.matchAll(/^((?:fail|warn) .*)\n +fix: (.*)$/gm)].map(([, finding = '', cure = '']) => ({
     finding,
     cure,
   }));
@@ -198,7 +197,7 @@ test('of a healthy installation finds nothing', async () => {
   await changed(`/api/v1/nodes/${NODES[0]}`, '/spec/taints', () => taints);
   const result = await check();
   expect(findingsOf(result)).toEqual([]);
-  expect(result.stdout).toMatch(/^Rollcall is installed as it should be\.\n\nok {4}2 of 2 coordinators are ready\n/);
+  expect(result.stdout).toMatch(/^Rollcall is installed correctly\.\n\nok {4}2 of 2 coordinators are ready\n/);
   expect(result).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
@@ -216,7 +215,7 @@ test.each(Object.keys(FAULTS))('finds %s, with its cure, and nothing else', asyn
     const isWarning = found.stdout.includes('\nwarn');
     expect(found.exitCode).toBe(isWarning ? 0 : 1);
     expect(found.stdout).toMatch(
-      isWarning ? /^Rollcall is .*; 1 thing to look at\.\n/ : /^1 thing has to be put right\.\n/,
+      isWarning ? /^Rollcall is installed correctly; 1 warning\.\n/ : /^1 problem to fix\.\n/,
     );
   } finally {
     await takeBack();

@@ -157,8 +157,8 @@ test('says what would not be in force, and what it does not look at', async () =
   const { exitCode, document } = await diff([refused, other]);
   expect(exitCode).toBe(1);
   expect(document.problems).toEqual([
-    expect.stringContaining('ConfigMap x is left out'),
-    expect.stringMatching(/NodeService refused would not be in force \(\w+\): /),
+    expect.stringContaining('ConfigMap x is ignored'),
+    expect.stringMatching(/NodeService refused would not be accepted \(\w+\): /),
   ]);
   expect((await diff([path.join(dir, 'none')])).exitCode).toBe(2);
 });

@@ -61,7 +61,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   status: {
     args: () => ['status'],
     exitCode: 0,
-    says: new RegExp(`^All that rollcall wants holds on ${COUNT} nodes; 2 things to look at\\.\n`),
+    says: new RegExp(`^All nodes are as rollcall wants them \\(${COUNT} nodes\\); 2 warnings\\.\n`),
     golden: 'status',
   },
   'status -o wide': {
@@ -78,20 +78,22 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     args: () => ['why', 'node/fleet-1', LABEL],
     exitCode: 0,
     says: new RegExp(
-      `^node/fleet-1 has the label ${LABEL}:[\\s\\S]*\nIt is wanted, and it is there\\.\n[\\s\\S]* owned by rollcall\n`,
+      `^node/fleet-1 has the label ${LABEL}:[\\s\\S]*\nrollcall wants it, and it is present\\.\n[\\s\\S]* owned by rollcall\n`,
     ),
   },
   'why pod': {
     args: () => ['why', 'pod/default/build'],
     exitCode: 0,
     says: new RegExp(
-      `^pod/default/build may go to ${(NODES - 1).toLocaleString('en-US')} of ${COUNT} nodes, at best to fleet-\\d+[\\s\\S]*\n {4}1 {3}ws-daemon and registry-facade are not ready`,
+      `^pod/default/build may run on ${(NODES - 1).toLocaleString('en-US')} of ${COUNT} nodes, preferably on fleet-\\d+[\\s\\S]*\n {4}1 {3}ws-daemon and registry-facade are not ready`,
     ),
   },
   audit: {
     args: () => ['audit'],
     exitCode: 0,
-    says: new RegExp(`^[\\d,.]+ lie seconds a node a day on ${COUNT} nodes, of`),
+    says: new RegExp(
+      `^Keys that rollcall writes contradicted the evidence for [\\d,.]+ s per node and day, on ${COUNT} nodes; `,
+    ),
   },
   'check --pre': {
     args: () => ['check', '--pre'],
@@ -112,8 +114,8 @@ function withoutVersions(text: string): string {
 }
 
 function expectToFit(text: string, columns: number): void {
-  // A cure may be a command to copy.
-  const wide = text.split('\n').filter((line) => line.length > columns && !/^ *cure: /.test(line));
+  // A fix may be a command to copy.
+  const wide = text.split('\n').filter((line) => line.length > columns && !/^ *fix: /.test(line));
   expect(wide).toEqual([]);
 }
 
@@ -194,7 +196,7 @@ describe('without what it takes, every command says so, and what to do', () => {
     for (const result of Object.values(results)) {
       expect(result).toMatchObject({ exitCode: 3, stdout: '' });
       expect(result.stderr).toMatch(
-        /^You may not read who leads: leases.* is forbidden[\s\S]*\ncure: have somebody grant you "get" on leases in rollcall/,
+        /^You may not read the Lease of the leader: leases.* is forbidden[\s\S]*\nfix: ask for the right to get leases in rollcall/,
       );
     }
   });
@@ -203,7 +205,7 @@ describe('without what it takes, every command says so, and what to do', () => {
     // As long as the leader is no pod, nobody could.
     const leader = await runPlugin(['status', admin()]);
     expect(leader.stderr).toMatch(
-      /^The leader coordinator is no pod in rollcall\.\ncure: another takes over within seconds/,
+      /^The leader coordinator is not a pod in rollcall\.\nfix: try again: another replica takes over/,
     );
     await createServiceAccount(lab.cluster.api, 'rollcall', 'default');
     await createPod(lab.cluster.api, { namespace: 'rollcall', name: 'coordinator', nodeName: 'fleet-1' });
@@ -213,7 +215,7 @@ describe('without what it takes, every command says so, and what to do', () => {
     ];
     const kubeconfig = await kubeconfigOf('reader', rules);
     const cannot =
-      /^The console does not answer: port-forward to pod rollcall\/coordinator: .*\ncure: have somebody grant you "create" on pods\/portforward in its namespace/;
+      /^The console does not answer: port-forward to pod rollcall\/coordinator: .*\nfix: ask for the right to create pods\/portforward in the namespace of rollcall/;
     await waitFor('the rights', async () => cannot.test((await runPlugin(['status', kubeconfig])).stderr), {
       timeoutMs: 30_000,
     });
@@ -242,7 +244,7 @@ describe('without what it takes, every command says so, and what to do', () => {
       const results = await toEach([admin(), `--console-url=${standby.consoleUrl}`]);
       for (const { exitCode, stdout, stderr } of Object.values(results)) {
         expect(exitCode).toBe(3);
-        expect(stdout + stderr).toMatch(/^It cannot be told[\s\S]*does not lead/);
+        expect(stdout + stderr).toMatch(/^The state is unknown[\s\S]*does not lead/);
       }
     } finally {
       await standby.destroy();
@@ -254,7 +256,7 @@ describe('without what it takes, every command says so, and what to do', () => {
     for (const result of Object.values(await toEach([admin()]))) {
       expect(result).toMatchObject({ exitCode: 3, stdout: '' });
       expect(result.stderr).toMatch(
-        /^No coordinator leads in rollcall: the Lease has no holder\.\ncure: see why: kubectl -n rollcall logs /,
+        /^No coordinator leads in rollcall: the Lease has no holder\.\nfix: see why: kubectl -n rollcall logs /,
       );
     }
   });

@@ -32,7 +32,7 @@ const firstLine = ({ stdout }: { stdout: string }) => stdout.split('\n')[0];
 describe('status', () => {
   test('says that all is well, and waits until it is', async () => {
     const { exitCode, stdout } = await ask('status', '--wait=60s');
-    expect(stdout).toMatch(/^All that rollcall wants holds on 3 nodes\.\n/);
+    expect(stdout).toMatch(/^All nodes are as rollcall wants them \(3 nodes\)\.\n/);
     expect(stdout).toMatch(/^- +ws-daemon +3 +3 +- +-$/m);
     expect(exitCode).toBe(0);
   });
@@ -43,7 +43,7 @@ describe('status', () => {
     await rig.history.until(name, WS_DAEMON_READY, undefined);
     const { stdout } = await ask('status', '--wait');
     expect(stdout).toContain(
-      `warn  ws-daemon is not ready on 1 node: ${name}\n      cure: kubectl rollcall why node/${name}`,
+      `warn  ws-daemon is not ready on 1 node: ${name}\n      fix: kubectl rollcall why node/${name}`,
     );
     await rig.node(0).service('ws-daemon').fault('none');
     await rig.history.until(name, WS_DAEMON_READY, 'true');
@@ -54,7 +54,7 @@ describe('status', () => {
     await agent?.kill('SIGSTOP');
     await rig.history.until(name, WS_DAEMON_READY, undefined);
     const { exitCode, stdout, stderr } = await ask('status', '--wait=3s');
-    expect(stdout).toMatch(/^NOT all that rollcall wants holds on 3 nodes/);
+    expect(stdout).toMatch(/^NOT all nodes are as rollcall wants them \(3 nodes\)/);
     expect(stdout).toContain(`fail  The agent is silent on 1 node: ${name}`);
     expect(stderr).toContain('Waiting (');
     expect(exitCode).toBe(1);
@@ -104,7 +104,7 @@ describe('why', () => {
   test('says what it does not know', async () => {
     expect(await ask('why', 'node/nobody')).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('knows no node nobody'),
+      stderr: expect.stringContaining('does not know the node nobody'),
     });
     const key = await ask('why', `node/${rig.node(0).name}`, 'ws-daemon_ready_ns_default');
     expect(key).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(`did you mean ${WS_DAEMON_READY}?`) });
@@ -117,14 +117,14 @@ describe('why', () => {
 
 test('audit prints the ledger', async () => {
   const result = await ask('audit');
-  expect(firstLine(result)).toMatch(/lie seconds a node a day on 3 nodes/);
+  expect(firstLine(result)).toMatch(/contradicted the evidence for .* s per node and day, on 3 nodes/);
   expect(result.exitCode).toBe(0);
 });
 
 describe('without what it takes', () => {
   test('says that it is not installed, and where to look', async () => {
     const { exitCode, stderr } = await runPlugin(['status', ...admin, '-n', 'elsewhere']);
-    expect(stderr).toMatch(/^rollcall is not in the namespace elsewhere: .*\ncure: name the namespace/);
+    expect(stderr).toMatch(/^rollcall is not in the namespace elsewhere: .*\nfix: name the namespace/);
     expect(exitCode).toBe(3);
   });
 
@@ -136,13 +136,13 @@ describe('without what it takes', () => {
     const { url, ca } = embedded.controlPlane;
     await writeKubeconfig(file, url, ca, { token });
     const status = await runPlugin(['status', `--kubeconfig=${file}`]);
-    expect(status.stderr).toMatch(/You may not read who leads: .*\ncure: have somebody grant you "get" on leases/);
+    expect(status.stderr).toMatch(/You may not read the Lease of the leader: .*\nfix: ask for the right to get leases/);
     expect(status.exitCode).toBe(3);
     const check = await runPlugin(['check', '--pre', `--kubeconfig=${file}`]);
     expect(check.stdout).toMatch(/fail +You may not create namespaces/);
-    expect(check.stdout).toContain('Something could not be checked: nodes is forbidden');
+    expect(check.stdout).toContain('Cannot check everything: nodes is forbidden');
     const why = await runPlugin(['why', `node/${rig.node(0).name}`, `--kubeconfig=${file}`, await consoleUrl()]);
-    expect(why.stderr).toMatch(/^Who owns the keys cannot be said: nodes .* is forbidden/);
+    expect(why.stderr).toMatch(/^The owners of the keys are unknown: nodes .* is forbidden/);
     expect(why.exitCode).toBe(0);
     await rm(file);
   });
@@ -151,7 +151,7 @@ describe('without what it takes', () => {
     const closed = await runPlugin(['status', '--console-url=http://127.0.0.1:9']);
     expect(closed).toMatchObject({
       exitCode: 3,
-      stderr: expect.stringMatching(/^The console does not answer: .*\ncure: /),
+      stderr: expect.stringMatching(/^The console does not answer: .*\nfix: /),
     });
     const lease = {
       apiVersion: 'coordination.k8s.io/v1',

@@ -73,7 +73,7 @@ describe('what the runbook says is seen, of', () => {
     const foreign = async () =>
       (await rig.leader()).metric('rollcall_coordinator_set_aside_keys', { cause: 'foreign' });
     expect(await foreign()).toBe(1);
-    expect((await pages.run(why, { NODE: CONFLICTING })).out).toMatch(/tier .*not ours to change/);
+    expect((await pages.run(why, { NODE: CONFLICTING })).out).toMatch(/tier .*set by somebody else/);
     const fix = pages.command('RollcallConflicts', CHANGES);
     expect(await pages.run(fix, { NODE: CONFLICTING, KEY: 'tier' })).toMatchObject({ code: 0 });
     await rig.history.until(CONFLICTING, 'tier', 'gold');

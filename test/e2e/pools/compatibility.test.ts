@@ -177,7 +177,7 @@ test('B-18 an invalid key or value in a set that is there already stops no other
   const { refusedKeys } = await stage.untilStatus('b18', ({ nodesLabelled }) => nodesLabelled === 1);
   expect(refusedKeys).toEqual([
     { key: 'key*', reason: 'is not a valid label key' },
-    { key: 'value', reason: 'has a value that no label may have' },
+    { key: 'value', reason: 'has an invalid label value' },
   ]);
 });
 

@@ -103,7 +103,9 @@ test.concurrent('of two sets for one pool the older counts, and the other says s
     'False PoolTaken',
     'False PoolTaken',
   ]);
-  expect(taken.conditions[0]?.message).toBe('older, which is older, is for the pool Shared_Pool already');
+  expect(taken.conditions[0]?.message).toBe(
+    'The pool Shared_Pool already has the NodePoolLabelSet older, which is older',
+  );
   expect(taken.nodesMatched).toBe(0);
   await stage.removePool('older');
   await stage.until(node, { labels: { tier: 'newer', more: '1' }, managed: ['more', 'tier'] });
@@ -122,7 +124,7 @@ test.concurrent('a conflict shows on the page that explains the node', async () 
     value: 'theirs',
     onNode: 'mine',
     labeler: 'pool-labels',
-    reason: 'is "mine" already, which is not ours to change',
+    reason: 'already has the value "mine", set by somebody else',
     setAside: { cause: 'foreign' },
   });
   const reason = 'the pool shown has it by NodePoolLabelSet rollcall/shown';

@@ -61,7 +61,9 @@ test('its own pods go only to the nodes that are selected, where the service is 
   await build('unready', '100m', { nodeSelector: { 'kubernetes.io/hostname': 'small' } });
   expect(await stage.untilRefused('unready')).toContain('cache is not ready on the node');
   await build('elsewhere', '100m', { nodeSelector: { 'kubernetes.io/hostname': 'other' } });
-  expect(await stage.untilRefused('elsewhere')).toContain('the node is not for such pods (it is not pool=builds)');
+  expect(await stage.untilRefused('elsewhere')).toContain(
+    'the node does not match the selector for such pods (pool=builds)',
+  );
   await stage.pod(
     'workspace',
     { component: 'workspace' },

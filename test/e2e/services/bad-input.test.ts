@@ -109,7 +109,9 @@ describe('a NodeService is not ready, and says why, where', () => {
 test('a selector of nodes that matches none is ready on none of none', async () => {
   await create('elsewhere', { nodeSelector: { matchLabels: { tier: 'none' } }, probe: { tcp: { port: 1 } } });
   await until('the status', async () =>
-    /^True NoNodes: No node is selected$/.test(await conditionOf(embedded.controlPlane.api, 'elsewhere', 'Ready')),
+    /^True NoNodes: The nodeSelector selects no node$/.test(
+      await conditionOf(embedded.controlPlane.api, 'elsewhere', 'Ready'),
+    ),
   );
   await remove('elsewhere');
 });

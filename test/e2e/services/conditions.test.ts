@@ -208,7 +208,9 @@ describe('a condition that somebody else owns', () => {
       const events = await embedded.controlPlane.api.list<KubeObject & { note?: string; message?: string }>(
         '/api/v1/namespaces/default/events',
       );
-      return events.some(({ message }) => message?.includes(`${OTHER} is left alone: it is owned by rival`));
+      return events.some(({ message }) =>
+        message?.includes(`rollcall does not write the condition ${OTHER}: it is owned by rival`),
+      );
     });
     await killMirror(nodeName());
     await history.until(nodeName(), MIRROR, 'False');

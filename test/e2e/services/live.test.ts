@@ -64,10 +64,10 @@ describe('a NodeService', () => {
     await create('mirror', { probe: probe(), publish: { label: MIRROR } });
     await soon('the label', async () => (await label()) === 'true');
     await soon('the status', async () => (await statusOf(embedded.controlPlane.api, 'mirror')).nodesReady === 1);
-    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Accepted')).toBe('True Accepted: It is published');
-    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Ready')).toBe(
-      'True Ready: It is ready on 1 of 1 nodes',
+    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Accepted')).toBe(
+      'True Accepted: Its keys are published',
     );
+    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Ready')).toBe('True Ready: Ready on 1 of 1 nodes');
 
     await embedded.rig.history.until(node.name, MIRROR, 'true');
     const killedMs = performance.now();
@@ -190,7 +190,7 @@ describe('a NodeService', () => {
       const { services } = await (await embedded.rig.leader()).explain(node.name);
       return services.find(({ name }) => name === 'csi');
     };
-    const reason = 'the CSINode is that of a Node that was there before';
+    const reason = 'the CSINode belongs to an earlier Node of this name';
     await soon('the reason', async () => (await explained())?.reason === reason);
     expect((await explained())?.asks).toEqual({ pods: false, probe: false });
     expect(await label('service.rollcall.dev/csi')).toBeUndefined();
@@ -237,7 +237,7 @@ describe('a NodeService that is not accepted says why', () => {
     [
       'pool',
       { publish: { label: 'karpenter.sh/nodepool' } },
-      /KeyRefused: The label karpenter\.sh\/nodepool says what a node is/,
+      /KeyRefused: The label karpenter\.sh\/nodepool names the pool of a node/,
     ],
     [
       'gitpods',

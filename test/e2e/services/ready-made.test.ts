@@ -71,7 +71,7 @@ describe.each(FILES)('%s', (file) => {
       const { name } = applied.metadata;
       const accepted = () => conditionOf(api, name, 'Accepted');
       await waitFor('a status', async () => (await accepted()) !== '', { timeoutMs: 30_000 });
-      expect(await accepted()).toBe('True Accepted: It is published');
+      expect(await accepted()).toBe('True Accepted: Its keys are published');
       expect(applied.spec.publish?.taint?.key ?? `readiness.k8s.io/${name}`).toBe(`readiness.k8s.io/${name}`);
       await api.delete(`${NODE_SERVICES}/${name}`);
       await waitFor('its end', async () =>

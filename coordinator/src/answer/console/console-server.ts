@@ -103,7 +103,7 @@ async function answerTo(url: URL | null, source: ConsoleSource): Promise<Answer>
     case '/v1/rules': {
       const label = url?.searchParams.get('label') ?? undefined;
       const document = await source.rules(label);
-      return document ? { status: 200, document } : problem(404, `No rule gives the label ${label}`);
+      return document ? { status: 200, document } : problem(404, `No rule sets the label ${label}`);
     }
     case '/v1/schedule': {
       const [, namespace, pod] = /^([^/]+)\/([^/]+)$/.exec(url?.searchParams.get('pod') ?? '') ?? [];
@@ -131,7 +131,7 @@ function stream(
     'x-content-type-options': 'nosniff',
   };
   if (source.readers() >= READERS_MAX) {
-    send(response, problem(503, 'Too many follow the stream already'));
+    send(response, problem(503, 'Too many clients read the stream already'));
     return;
   }
   response.writeHead(200, headers);
@@ -141,7 +141,7 @@ function stream(
 
 function sendPage(request: IncomingMessage, response: ServerResponse, page: Page | undefined): void {
   if (!page) {
-    send(response, problem(404, 'The page was not built (npm run build); /v1/nodes is there'));
+    send(response, problem(404, 'The page was not built (npm run build); /v1/nodes is available'));
     return;
   }
   response.writeHead(200, page.headers);

@@ -23,13 +23,14 @@ export async function readDiffRequest(
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) return { status: 413, problem: `Send no more than ${BODY_BYTES_MAX} bytes` };
+    if (bytes > BODY_BYTES_MAX)
+      return { status: 413, problem: `The request must have at most ${BODY_BYTES_MAX} bytes` };
     chunks.push(chunk);
   }
   try {
     return { request: SCHEMA.parse(JSON.parse(Buffer.concat(chunks).toString())) };
   } catch (error) {
-    const reason = error instanceof z.ZodError ? z.prettifyError(error) : 'it is no JSON';
-    return { status: 400, problem: `Cannot read what is proposed: ${reason}` };
+    const reason = error instanceof z.ZodError ? z.prettifyError(error) : 'it is not JSON';
+    return { status: 400, problem: `The proposed change is not valid: ${reason}` };
   }
 }

@@ -73,11 +73,11 @@ function evidenceOf({ pods, probe, csiDriver }: Service): string[] {
   const evidence: string[] = [];
   if (pods) {
     const controller = pods.daemonSet === undefined ? '' : ` of the DaemonSet ${pods.daemonSet}`;
-    const says = pods.optional ? 'says where the service is' : 'is Ready and not terminating';
+    const says = pods.optional ? 'shows where the service is' : 'is Ready and not terminating';
     evidence.push(`a pod${controller} in ${pods.namespace} on the node ${says}`);
   }
   if (probe) {
-    const kind = probe.spec?.kind ?? 'as the agents are told by their flags';
+    const kind = probe.spec?.kind ?? 'as the flags of the agents define it';
     evidence.push(`the agent's probe succeeds: ${kind}${probe.port === undefined ? '' : `, port ${probe.port}`}`);
   }
   if (csiDriver !== undefined) evidence.push(`the CSINode lists ${csiDriver}`);

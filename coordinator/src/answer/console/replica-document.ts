@@ -23,7 +23,7 @@ export function replicaDocument({ config, environment, standing, decider, clock 
     version: VERSION,
     ...role,
     // Agents report to the leader alone: what a standby knows of services is nothing to go by.
-    ...(role.leading ? {} : { note: 'This replica does not lead and hears no agent: ask the leader' }),
+    ...(role.leading ? {} : { note: 'This replica does not lead, and gets no reports: ask the leader' }),
     guards: decider.fleet.freshness.activeGuards(),
     heldWithdrawals: decider.heldWithdrawals(),
     dryRun: config.dryRun,

@@ -12,7 +12,7 @@ const entry = (stance: IntentEntry['stance'], labeler = 'implied-labels'): Inten
   value: 'x',
   stance,
   ownership: 'forced',
-  reason: 'by line 2 of a',
+  reason: 'line 2 of a',
   labeler,
   overruled: [],
 });
@@ -51,7 +51,7 @@ test('a single one is shown with its nodes and the reason on each', async () => 
   const { rules = [] } = (await documentOf('a')) ?? {};
   expect(rules).toHaveLength(1);
   const given = expect.objectContaining({ length: 97 });
-  const held = [{ node: 'n1', value: 'x', reason: 'by line 2 of a' }];
+  const held = [{ node: 'n1', value: 'x', reason: 'line 2 of a' }];
   expect(rules[0]?.nodes).toEqual({ given, held, withheld: [expect.objectContaining({ node: 'n2' })] });
 });
 

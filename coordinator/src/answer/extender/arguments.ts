@@ -83,7 +83,7 @@ function* distinctMembers(cursor: JsonCursor): Generator<string> {
   const seen = new Set<string>();
   for (const key of cursor.members()) {
     const name = key.toLowerCase();
-    if (seen.has(name)) throw new SyntaxError(`${key} is there twice`);
+    if (seen.has(name)) throw new SyntaxError(`${key} occurs twice`);
     if (seen.size >= MEMBERS_MAX) throw new SyntaxError(`An object has more than ${MEMBERS_MAX} members`);
     seen.add(name);
     yield name;
@@ -148,7 +148,7 @@ async function eachElement(cursor: JsonCursor, list: string, breathe: Breathe, r
 }
 
 function readItem(cursor: JsonCursor): NodeItem {
-  if (!cursor.isObject()) throw new SyntaxError('Nodes.items holds something that is not a node');
+  if (!cursor.isObject()) throw new SyntaxError('Nodes.items contains an entry that is not a node');
   const start = cursor.position();
   const { metadata } = cursor.value(OBJECT_BYTES_MAX) as { metadata?: { name?: unknown; labels?: unknown } | null };
   const { name, labels } = metadata ?? {};

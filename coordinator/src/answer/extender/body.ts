@@ -33,9 +33,9 @@ export class BodyBudget {
 export function readBody(question: Question, budget: BodyBudget): Promise<Buffer | Answer> {
   const { request, signal } = question;
   const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
-  if (type === undefined || !JSON_TYPE.test(type)) return refused(415, 'A question is application/json, in UTF-8');
+  if (type === undefined || !JSON_TYPE.test(type)) return refused(415, 'The request must be application/json in UTF-8');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    return refused(415, 'A question is sent without content encoding');
+    return refused(415, 'The request must not have a content encoding');
   }
   const declared = length === undefined ? undefined : Number(length);
   if (declared !== undefined && declared > budget.bytesMax) return refused(413, tooLarge(budget));
@@ -57,7 +57,7 @@ export function readBody(question: Question, budget: BodyBudget): Promise<Buffer
       else if (!take(chunk.length)) finish(refuse(503, BUSY));
       else collected.add(chunk);
     };
-    const giveUp = () => finish(refuse(408, 'The question did not come in time'));
+    const giveUp = () => finish(refuse(408, 'The body of the request did not arrive in time'));
     request.on('data', onData);
     request.once('end', () => finish(collected.whole()));
     request.once('error', giveUp);
@@ -66,10 +66,10 @@ export function readBody(question: Question, budget: BodyBudget): Promise<Buffer
   });
 }
 
-const BUSY = 'Too much is asked at once';
+const BUSY = 'There are too many requests at once';
 
 function tooLarge({ bytesMax }: BodyBudget): string {
-  return `A question has at most ${bytesMax} bytes`;
+  return `The request must have at most ${bytesMax} bytes`;
 }
 
 function refused(status: 413 | 415, detail: string): Promise<Answer> {

@@ -98,11 +98,11 @@ async function serve(
     const code = response.writableFinished ? response.statusCode : 'aborted';
     metrics.answered(requestVerb(path), code, (clock.monotonic() - startMs) / 1000);
   });
-  const late = whenAborted(overdue.signal).then(() => refuse(503, 'There was no answer in time'));
+  const late = whenAborted(overdue.signal).then(() => refuse(503, 'No answer was found in time'));
   const onClosed = (callback: () => void) => closers.push(callback);
   const answer = answerTo({ path, request, signal: overdue.signal, onClosed }, options).catch((err: unknown) => {
     if (!overdue.signal.aborted) logger.error({ err, path }, 'Failed to answer the scheduler');
-    return refuse(500, 'The question could not be answered');
+    return refuse(500, 'The request could not be handled');
   });
   const given = await Promise.race([answer, late]);
   if (given.status !== 200 || path === STATUS_PATH) letGo(request, response);
@@ -125,7 +125,7 @@ async function answerTo(asked: Asked, { respond }: ExtenderServerOptions): Promi
   if (path === STATUS_PATH) return { status: 200, type: 'text/plain; charset=utf-8', body: ['OK'] };
   const verb = VERBS.get(path);
   if (!verb) return refuse(404, `Questions go to ${[...VERBS.keys()].join(', ')}`);
-  if (request.method !== 'POST') return refuse(405, 'Questions are posted', { allow: 'POST' });
+  if (request.method !== 'POST') return refuse(405, 'The method must be POST', { allow: 'POST' });
   return respond({ ...asked, verb });
 }
 
@@ -177,7 +177,7 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex, metrics:
     return;
   }
   const status = UNREADABLE[error.code ?? ''] ?? 400;
-  const { type, body } = refuse(status, 'The request is not readable HTTP, or was too slow');
+  const { type, body } = refuse(status, 'The request is not valid HTTP, or was too slow');
   metrics.answered('other', status, 0);
   const text = String(body);
   const head = `HTTP/1.1 ${status} ${titleOf(status)}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(text)}`;

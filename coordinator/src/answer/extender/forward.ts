@@ -34,7 +34,7 @@ const TIMEOUT_MS = 2_000;
 export function createForward(options: ForwardOptions): Forward {
   return async (question, body) => {
     if (question.request.headers[FORWARDED_HEADER] !== undefined) {
-      return refuse(503, 'The question was passed on to this replica, which does not lead');
+      return refuse(503, 'The request was forwarded to this replica, which does not lead');
     }
     const leader = options.leader();
     const url = leader && URL.parse(question.path, leader.url);

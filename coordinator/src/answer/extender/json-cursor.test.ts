@@ -63,7 +63,7 @@ describe('a walk', () => {
   });
 
   test('refuses what is not UTF-8', () => {
-    expect(() => read(Buffer.from([0x22, 0xff, 0x22]))).toThrow('What begins at byte 0 is not UTF-8');
+    expect(() => read(Buffer.from([0x22, 0xff, 0x22]))).toThrow('The value at byte 0 is not UTF-8');
   });
 
   test.each([
@@ -72,7 +72,7 @@ describe('a walk', () => {
   ])('bears %i spaces in a row: %s', (spaces, isBorne) => {
     const text = `${' '.repeat(spaces)}1`;
     if (isBorne) expect(read(text)).toBe(1);
-    else expect(() => read(text)).toThrow('There is nothing but space after byte 0');
+    else expect(() => read(text)).toThrow('There is too much white space after byte 0');
   });
 
   test.each([
@@ -81,7 +81,7 @@ describe('a walk', () => {
   ])('bears a value that is %i deep: %s', (depth, isBorne) => {
     const json = cursor('['.repeat(depth) + ']'.repeat(depth));
     if (isBorne) expect(json.value()).toHaveLength(1);
-    else expect(() => json.value()).toThrow('more than 1000 deep');
+    else expect(() => json.value()).toThrow('more than 1000 levels deep');
   });
 });
 

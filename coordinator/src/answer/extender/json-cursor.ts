@@ -37,7 +37,7 @@ export class JsonCursor {
     const start = this.#at;
     while (isSpace(this.#bytes[this.#at])) {
       this.#at += 1;
-      if (this.#at - start > SPACES_MAX) throw new SyntaxError(`There is nothing but space after byte ${start}`);
+      if (this.#at - start > SPACES_MAX) throw new SyntaxError(`There is too much white space after byte ${start}`);
     }
     return this.#at;
   }
@@ -57,7 +57,7 @@ export class JsonCursor {
     this.#expect('{');
     if (this.#take('}')) return;
     do {
-      if (this.#bytes[this.position()] !== QUOTE) throw new SyntaxError(`There is no key at byte ${this.#at}`);
+      if (this.#bytes[this.position()] !== QUOTE) throw new SyntaxError(`A key is missing at byte ${this.#at}`);
       const key = String(this.value(KEY_BYTES_MAX));
       this.#expect(':');
       yield key;
@@ -84,10 +84,10 @@ export class JsonCursor {
     }
     // One byte more shows that there is more; what comes then is not looked at.
     const end = endOfValue(this.#bytes, start, Math.min(this.#bytes.length, start + bytesMax + 1));
-    if (end - start > bytesMax) throw new SyntaxError(`What begins at byte ${start} has more than ${bytesMax} bytes`);
+    if (end - start > bytesMax) throw new SyntaxError(`The value at byte ${start} has more than ${bytesMax} bytes`);
     this.#at = end;
     const piece = this.#bytes.subarray(start, end);
-    if (!isUtf8(piece)) throw new SyntaxError(`What begins at byte ${start} is not UTF-8`);
+    if (!isUtf8(piece)) throw new SyntaxError(`The value at byte ${start} is not UTF-8`);
     return JSON.parse(piece.toString('utf8'));
   }
 
@@ -110,7 +110,7 @@ export class JsonCursor {
   /** Nothing may follow. */
   end(): void {
     if (this.position() < this.#bytes.length)
-      throw new SyntaxError(`There is something after the end, at byte ${this.#at}`);
+      throw new SyntaxError(`There is more text after the end, at byte ${this.#at}`);
   }
 
   #take(character: string): boolean {
@@ -120,7 +120,7 @@ export class JsonCursor {
   }
 
   #expect(character: string): void {
-    if (!this.#take(character)) throw new SyntaxError(`There is no ${character} at byte ${this.#at}`);
+    if (!this.#take(character)) throw new SyntaxError(`${character} is missing at byte ${this.#at}`);
   }
 }
 
@@ -150,7 +150,8 @@ function endOfValue(bytes: Buffer, start: number, limit: number): number {
     }
     if (byte === BRACE_OPEN || byte === BRACKET_OPEN) {
       depth += 1;
-      if (depth > DEPTH_MAX) throw new SyntaxError(`What begins at byte ${start} is more than ${DEPTH_MAX} deep`);
+      if (depth > DEPTH_MAX)
+        throw new SyntaxError(`The value at byte ${start} is nested more than ${DEPTH_MAX} levels deep`);
     } else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
       if (depth === 0) return at;
       depth -= 1;

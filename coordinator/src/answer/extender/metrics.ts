@@ -14,20 +14,20 @@ export function createExtenderMetrics(registry: Registry): ExtenderMetrics {
   const registers = [registry];
   const duration = new Histogram({
     name: 'rollcall_coordinator_extender_duration_seconds',
-    help: 'Time from the head of a question of the scheduler to the last of its answer, in seconds, by what was asked.',
+    help: 'Time from the headers of a request of the scheduler to the end of its answer, by verb, in seconds.',
     labelNames: ['verb'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4],
     registers,
   });
   const requests = new Counter({
     name: 'rollcall_coordinator_extender_requests_total',
-    help: 'Requests to the scheduler extender, by what was asked and the status of the answer.',
+    help: 'Requests to the scheduler extender, by verb and status code.',
     labelNames: ['verb', 'code'],
     registers,
   });
   const verdicts = new Counter({
     name: 'rollcall_coordinator_extender_verdicts_total',
-    help: 'Nodes that workspaces were let onto (passed) or kept off, by the rule that did it.',
+    help: 'Nodes that the extender allowed (passed) or refused for workspaces, by the rule that decided.',
     labelNames: ['rule'],
     registers,
   });

@@ -71,7 +71,7 @@ test('where nodes are selected in another way, they are for such pods whatever k
   expect(on({ pool: 'builds' })).toBeUndefined();
   expect(on({ [REGULAR]: 'true' })).toMatchObject({
     rule: 'kind',
-    message: 'the node is not for such pods (it is not pool=builds)',
+    message: 'the node does not match the selector for such pods (pool=builds)',
   });
 });
 

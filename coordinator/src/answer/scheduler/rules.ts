@@ -36,7 +36,7 @@ const LABELS_OF_KIND: Readonly<Record<WorkspaceKind, readonly string[]>> = {
 /** What a node that nobody here knows is refused with; a moment later it may be known. */
 const UNKNOWN_NODE: Refusal = {
   rule: 'unknown-node',
-  message: 'the coordinator does not know this node, or not yet',
+  message: 'the coordinator does not know this node (yet)',
   announced: true,
 };
 
@@ -60,7 +60,8 @@ const FILTER_RULES: readonly Rule[] = [
     announced: true,
     objection(kind, { node }, { nodeSelector }) {
       if (nodeSelector && selects(nodeSelector, node.labels)) return undefined;
-      if (nodeSelector) return { message: `the node is not for such pods (it is not ${formatSelector(nodeSelector)})` };
+      if (nodeSelector)
+        return { message: `the node does not match the selector for such pods (${formatSelector(nodeSelector)})` };
       if (LABELS_OF_KIND[kind].some((label) => Object.hasOwn(node.labels, label))) return undefined;
       const kinds = kind === 'any' ? '' : `${kind} `;
       return {
@@ -87,7 +88,7 @@ const FILTER_RULES: readonly Rule[] = [
     objection(_kind, { starting }, { maxStartingPerNode }) {
       if (starting < maxStartingPerNode) return undefined;
       return {
-        message: `as many workspaces are starting on the node as may at once (${maxStartingPerNode})`,
+        message: `the maximum number of workspaces is already starting on the node (${maxStartingPerNode})`,
         evidence: `${starting} are starting`,
       };
     },
@@ -99,7 +100,7 @@ const FILTER_RULES: readonly Rule[] = [
       if (total < maxWorkspacesPerNode) return undefined;
       return {
         message: `the node has no room for another workspace (at most ${maxWorkspacesPerNode})`,
-        evidence: `${total} are on it or on their way`,
+        evidence: `${total} are on the node or on their way to it`,
       };
     },
   },

@@ -61,7 +61,7 @@ export function* scheduleDocument(
     pod: {
       namespace: pod.namespace,
       name: pod.name,
-      workspace: pod.workspace ?? 'this pod is no workspace: it may go anywhere',
+      workspace: pod.workspace ?? 'it is not a workspace',
       images: pod.images,
     },
     limits,

@@ -52,7 +52,7 @@ describe('where it is known what nodes can allocate', () => {
     const terms = (assumed: number) =>
       explainTerms(pod, placeOn(node(on(16, 64, [3, 3])), load(assumed)), LIMITS, DEFAULT_SCORE_WEIGHTS);
     const density = (assumed: number) => terms(assumed).find(({ term }) => term === 'density');
-    expect(density(0)).toMatchObject({ value: 0.25, message: "25 % of the node's CPU or memory would be asked for" });
+    expect(density(0)).toMatchObject({ value: 0.25, message: "25 % of the node's CPU or memory would be requested" });
     expect(density(4)).toMatchObject({ value: 0.5 });
   });
 });

@@ -23,14 +23,14 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
     says: (pod, place, { maxWorkspacesPerNode }) => {
       const share = shareOf(pod, place);
       if (share === undefined)
-        return `${place.total} of at most ${maxWorkspacesPerNode} pods are on the node or on their way`;
-      return `${Math.round(100 * share)} % of the node's CPU or memory would be asked for`;
+        return `${place.total} of at most ${maxWorkspacesPerNode} pods are on the node or on their way to it`;
+      return `${Math.round(100 * share)} % of the node's CPU or memory would be requested`;
     },
   },
   {
     name: 'occupied',
     value: (_pod, { total }) => (total > 0 ? 1 : 0),
-    says: (_pod, { total }) => (total > 0 ? 'the node is in use' : 'the node is empty, and could be removed'),
+    says: (_pod, { total }) => (total > 0 ? 'the node is in use' : 'the node is empty, so it can be removed'),
   },
   {
     name: 'image',
@@ -46,12 +46,12 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
     name: 'scale-down',
     value: (_pod, { node }) => (isRemovalCandidate(node) ? 0 : 1),
     says: (_pod, { node }) =>
-      isRemovalCandidate(node) ? 'the autoscaler thinks of removing the node' : 'nobody is about to remove the node',
+      isRemovalCandidate(node) ? 'the autoscaler may remove the node soon' : 'no autoscaler plans to remove the node',
   },
   {
     name: 'fresh',
     value: (_pod, { node }) => (node.fresh ? 1 : 0),
-    says: (_pod, { node }) => (node.fresh ? 'the agent was heard lately' : 'the agent was not heard lately'),
+    says: (_pod, { node }) => (node.fresh ? 'the agent reported recently' : 'the agent has not reported recently'),
   },
   {
     name: 'steady',

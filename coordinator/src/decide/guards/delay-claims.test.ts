@@ -45,5 +45,5 @@ test('the reason says until when', () => {
   const guard = new BlastRadius(60_000);
   for (let i = 0; i < AT_ONCE; i += 1) guard.holdsUntilMs(`other-${i}`, 'a', 'set', now.monotonicMs);
   const [claim] = delayClaims([label('a', 'withhold', { configuredBy: 'set' })], node, { list: LIST, guard, now });
-  expect(claim?.reason).toMatch(/^r; stays until 2023-11-14T22:14:20\S*, as many nodes would lose it at once$/);
+  expect(claim?.reason).toMatch(/^r; stays until 2023-11-14T22:14:20\S*, since many nodes would lose it at once$/);
 });

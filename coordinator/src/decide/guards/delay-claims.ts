@@ -28,7 +28,7 @@ export function delayClaims(
     if (untilMs === undefined) return claim;
     kept.push(key);
     const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
-    const reason = `${claim.reason}; stays until ${until}, as many nodes would lose it at once`;
+    const reason = `${claim.reason}; stays until ${until}, since many nodes would lose it at once`;
     return { ...claim, value, stance: 'hold', reason };
   });
   if (kept.length === 0) return delayed;
@@ -37,6 +37,6 @@ export function delayClaims(
 
 function listing(claim: Claim, kept: readonly string[]): Claim {
   const named = claim.stance === 'want' ? (parseManagedLabels(claim.value) ?? []) : [];
-  const reason = 'lists the labels that are ours, with those that stay for a while';
+  const reason = 'lists the labels that rollcall manages, with those that stay for a while';
   return { ...claim, stance: 'want', value: formatManagedLabels(new Set([...named, ...kept])), reason };
 }

@@ -14,7 +14,7 @@ test('what is there already is no change, however much is written', () => {
   const intent = mergeClaims([claim({ key: 'same' }), claim({ key: 'new', reason: 'it came' })]);
   const plan = planNode(node, intent, never);
   expect(plan && plannedChanges(plan, node, intent)).toEqual([
-    { kind: 'label', key: 'old', from: 'x', to: undefined, reason: 'nothing asks for it any more' },
+    { kind: 'label', key: 'old', from: 'x', to: undefined, reason: 'nothing requests it any more' },
     { kind: 'label', key: 'new', from: undefined, to: 'true', reason: 'it came' },
   ]);
 });

@@ -31,6 +31,6 @@ export function plannedChanges(plan: NodePlan, node: ObservedNode, intent: NodeI
     const from = valueOn(node, kind, key);
     return from === to
       ? []
-      : [{ kind, key, from, to, reason: intent.get(id)?.reason ?? 'nothing asks for it any more' }];
+      : [{ kind, key, from, to, reason: intent.get(id)?.reason ?? 'nothing requests it any more' }];
   });
 }

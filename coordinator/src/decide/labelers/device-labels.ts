@@ -63,7 +63,7 @@ function isOfTally(key: string): boolean {
 }
 
 function leaveOut(key: string, value: string): Claim {
-  const reason = `is left out, as the machine has more than ${LABELS_MAX} such labels`;
+  const reason = `is left out, since the machine has more than ${LABELS_MAX} such labels`;
   return { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason };
 }
 
@@ -75,16 +75,16 @@ function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason 
 }
 
 function farewell({ machine, inventory }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
-  if (!machine) return { stance: 'hold', reason: 'no agent has told yet what hardware is there' };
+  if (!machine) return { stance: 'hold', reason: 'no agent has reported the hardware yet' };
   const unread = busesOf(key).find((bus) => machine.unread?.includes(bus));
   if (unread !== undefined) return { stance: 'hold', reason: `the agent cannot read the bus ${unread}` };
   const identity = isOfTally(key) ? key.slice(DEVICE_IDENTITY_PREFIX.length, key.lastIndexOf('.')) : '';
   const tallied = inventory.devices?.get(identity);
   if (!tallied) return { stance: 'withhold', reason: 'the agent sees no such device any more' };
-  if (!tallied.isCounted) return { stance: 'hold', reason: 'the agent is too old to tell' };
+  if (!tallied.isCounted) return { stance: 'hold', reason: 'the agent is too old to report it' };
   const isHeld = inventory.heldDrivers.has(identity);
   return {
     stance: 'withhold',
-    reason: isHeld ? 'its driver comes and goes, and is held back' : 'no driver is bound to it',
+    reason: isHeld ? 'its driver changed too often, and is held back' : 'no driver is bound to it',
   };
 }

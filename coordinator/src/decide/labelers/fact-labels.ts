@@ -16,11 +16,11 @@ export function factLabelsLabeler(names: readonly string[]): Labeler {
         const label = { kind: 'label', key, ownership: 'shared' } as const;
         const value = labelValue(fact);
         if (value !== '' && isLabelKey(key)) {
-          const reason = `the agent says that ${name} is ${JSON.stringify(fact)}`;
+          const reason = `the agent reports ${name} as ${JSON.stringify(fact)}`;
           return [{ ...label, value, stance: 'want', reason }];
         }
         if (isAllKnown || !ownedLabels.has(key)) return [];
-        const reason = machine ? 'the agent has not read its facts yet' : 'no agent has told its facts yet';
+        const reason = machine ? 'the agent has not read the facts yet' : 'no agent has reported the facts yet';
         return [{ ...label, value: labels[key] ?? '', stance: 'hold', reason }];
       });
     },

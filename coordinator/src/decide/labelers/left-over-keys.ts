@@ -20,7 +20,7 @@ export function leftOverKeysLabeler(keys: KeyRegistry): Labeler {
       ];
       if (node.servicesKnown) return claims;
       // Those that somebody asks for are not left over; of the others nobody knows.
-      const reason = 'it may be that of a NodeService, which have not been listed yet';
+      const reason = 'it may belong to a NodeService; these have not been listed yet';
       return claims.map((claim) => ({ ...claim, stance: 'hold', reason }));
     },
   };
@@ -31,5 +31,5 @@ function claimsOf(kind: KeyKind & Claim['kind'], listed: ReadonlySet<string>, ke
   const base = { kind, value: '', stance: 'withhold', ownership, service: 'left-over' } as const;
   return [...listed]
     .filter((key) => !keys.isUntouchable(kind, key))
-    .map((key) => ({ ...base, key, reason: 'the service that had it is none any more' }));
+    .map((key) => ({ ...base, key, reason: 'the service that published it no longer exists' }));
 }

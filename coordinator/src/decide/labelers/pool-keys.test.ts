@@ -20,8 +20,8 @@ describe('a label of a pool is refused', () => {
     ['k8s.io/x', 'is in the reserved domain k8s.io'],
     ['cloud.google.com/x', 'is in the reserved domain Google.com'],
     ['example.org/x', 'is in the reserved domain example.org'],
-    ['agentpool', 'says which pool a node is in'],
-    ['nodepool.banzaicloud.io/name', 'says which pool a node is in'],
+    ['agentpool', 'names the pool of a node'],
+    ['nodepool.banzaicloud.io/name', 'names the pool of a node'],
     ['nodepool.banzaicloud.io/managed-labels', 'is the annotation that lists the labels of pools'],
     [WS_DAEMON_LABEL, 'is set by rollcall for another reason'],
     ['device.rollcall.dev/edgetpu', 'is set by rollcall for another reason'],
@@ -50,7 +50,7 @@ describe('a label of a pool is refused', () => {
   });
 
   test.each(['value.*-/', '-', 'x'.repeat(64), 'with space'])('with the value %j', (value) => {
-    expect(reasonFor('key', value)).toBe('has a value that no label may have');
+    expect(reasonFor('key', value)).toBe('has an invalid label value');
   });
 });
 
@@ -87,7 +87,7 @@ test('a bad key stops no other, and each is told once, in order', () => {
 test('a label that says the pool that it is for is nothing to set, and nothing to refuse; another pool is', () => {
   const sorted = (value: string) => sortPoolLabels({ pool: 'gold', labels: { agentpool: value } }, reserved);
   expect(sorted('gold')).toEqual({ accepted: new Map(), refused: [] });
-  expect(sorted('silver').refused).toEqual([{ key: 'agentpool', reason: 'says which pool a node is in' }]);
+  expect(sorted('silver').refused).toEqual([{ key: 'agentpool', reason: 'names the pool of a node' }]);
 });
 
 test('what identifies a node, what rollcall sets and what is Kubernetes’ own is untouchable, other domains are not', () => {

@@ -48,7 +48,7 @@ export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet) => Sorte
 
 function problemOf(key: string, value: string, { keys, domains, allowedPrefixes }: ReservedKeys): string | undefined {
   if (!isLabelKey(key)) return 'is not a valid label key';
-  if (!isLabelValue(value)) return 'has a value that no label may have';
+  if (!isLabelValue(value)) return 'has an invalid label value';
   if (key === MANAGED_LABELS_ANNOTATION) return 'is the annotation that lists the labels of pools';
   const refusal = keys.refusal('pool', 'label', key);
   if (refusal !== undefined) return refusal;

@@ -112,7 +112,7 @@ describe('a list that cannot be read', () => {
 
   test('is told to people', () => {
     const node = { ...snapshot({ annotations: { [LIST]: 'x' } }), readiness: new Map(), ageMs: 0 };
-    expect(labeler.claims(node).at(-1)?.reason).toContain('no JSON array of keys');
+    expect(labeler.claims(node).at(-1)?.reason).toContain('not a JSON array of keys');
   });
 });
 
@@ -133,7 +133,7 @@ test('each claim says where it comes from', () => {
     labeler.claims({ ...snapshot(given), readiness: new Map(), ageMs: 0 }).map(({ reason }) => reason);
   const annotations = { [LIST]: '["old"]' };
   expect(reasons({ pool: 'gold', poolLabelSet: poolSet({ tier: 'gold' }) })[0]).toBe(
-    'the pool gold has it by NodePoolLabelSet rollcall/gold',
+    'NodePoolLabelSet rollcall/gold of the pool gold',
   );
   expect(reasons({ pool: 'gold', annotations })[0]).toContain('the pool gold has no NodePoolLabelSet');
   expect(reasons({ annotations })[0]).toContain('the node is in no pool');

@@ -42,13 +42,13 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         if (there === value && node.ownedLabels.has(key))
           return { ...label, stance: 'want', ownership: 'shared', reason: source };
         if (there !== value) return theirLabel(key, value, there);
-        const reason = 'is so already, because of somebody else';
+        const reason = 'already has this value, set by somebody else';
         return { ...label, stance: 'withhold', ownership: 'shared', reason };
       });
       const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));
       const configuredBy = setOfPool(node.pool);
       for (const key of gone) {
-        const reason = `${source}, which does not ask for it any more`;
+        const reason = node.poolLabelSet ? `${source} no longer requests it` : source;
         claims.push({
           kind: 'label',
           key,
@@ -90,7 +90,11 @@ function appliedForPools(node: JudgedNode, keys: KeyRegistry): string[] {
 
 /** Until the sets are known everything stays as it is. */
 function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]): Claim[] {
-  const hold = { stance: 'hold', ownership: 'exclusive', reason: 'the NodePoolLabelSets are not known yet' } as const;
+  const hold = {
+    stance: 'hold',
+    ownership: 'exclusive',
+    reason: 'the NodePoolLabelSets have not been listed yet',
+  } as const;
   const list = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const;
   return [
     ...managed.map((key): Claim => ({ kind: 'label', key, value: labels[key] ?? '', ...hold })),
@@ -100,9 +104,11 @@ function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]
 
 function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim {
   const annotation = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION, ownership: 'exclusive' } as const;
-  const more = wasReadable ? '' : '; what it said before is no JSON array of keys, so that no label goes by it';
+  const more = wasReadable
+    ? ''
+    : '; its previous value was not a JSON array of keys, so no label is removed because of it';
   if (listed.length === 0) {
-    return { ...annotation, value: '', stance: 'withhold', reason: `nothing is managed here${more}` };
+    return { ...annotation, value: '', stance: 'withhold', reason: `the node has no managed labels${more}` };
   }
   const reason = `lists the labels that the node has because of its pool${more}`;
   return { ...annotation, value: formatManagedLabels(listed), stance: 'want', reason };
@@ -111,5 +117,5 @@ function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim
 function reasonOf({ pool, poolLabelSet }: JudgedNode): string {
   if (pool === undefined) return 'the node is in no pool';
   if (!poolLabelSet) return `the pool ${pool} has no NodePoolLabelSet`;
-  return `the pool ${pool} has it by NodePoolLabelSet ${poolLabelSet.namespace}/${poolLabelSet.name}`;
+  return `NodePoolLabelSet ${poolLabelSet.namespace}/${poolLabelSet.name} of the pool ${pool}`;
 }

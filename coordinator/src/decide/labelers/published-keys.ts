@@ -8,7 +8,7 @@ import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 const OWN = { ownership: 'exclusive', service: 'published' } as const;
 const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
 const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
-const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'nobody has judged it yet', sinceMs: 0 };
+const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'it has not been checked yet', sinceMs: 0 };
 
 export type PublishedKeysOptions = {
   services: () => readonly Service[];
@@ -52,7 +52,7 @@ function claimsOf(service: Service, node: JudgedNode, options: PublishedKeysOpti
 
 type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs'>;
 
-const NOT_SELECTED: Stand = { stance: 'withhold', reason: 'the service is not for this node' };
+const NOT_SELECTED: Stand = { stance: 'withhold', reason: 'the service does not apply to this node' };
 
 function taintStand(
   service: Service,
@@ -65,18 +65,22 @@ function taintStand(
   if (state === 'not-ready' && !isThere && !mayTaint(service, node)) {
     return {
       stance: 'withhold',
-      reason: 'the taint is new, and waits until it was seen to go from one of the first nodes',
+      reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
     };
   }
   if (effect === 'NoExecute' && bySilence) {
-    return { stance: 'hold', reason: `${reason}, for which no pod is evicted`, sinceMs };
+    return { stance: 'hold', reason: `${reason}; silence alone does not evict pods`, sinceMs };
   }
   // Were it taken first, a coordinator that ends in between would have the service judged again.
   if (state === 'ready' && isThere && service.mode === 'Startup' && !hasStarted(service, startedServices(node))) {
-    return { stance: 'hold', reason: 'waits until the node notes that the service was ready', sinceMs };
+    return { stance: 'hold', reason: 'waits until the Node records that the service was ready', sinceMs };
   }
   if (state === 'ready' && isThere && !mayClear(service, node)) {
-    return { stance: 'hold', reason: 'waits until the status of the NodeService notes that the taint can go', sinceMs };
+    return {
+      stance: 'hold',
+      reason: 'waits until the status of the NodeService records that the taint can be removed',
+      sinceMs,
+    };
   }
   return { stance: TAINT_STANCE[state], reason, sinceMs };
 }

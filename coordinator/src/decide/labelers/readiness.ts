@@ -7,7 +7,7 @@ import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 export type ReadinessGate = 'label' | 'taint' | 'both';
 
 const OWN = { value: 'true', ownership: 'exclusive', service: 'published' } as const;
-const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'nobody has judged it yet', sinceMs: 0 };
+const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'it has not been checked yet', sinceMs: 0 };
 
 /**
  * The services of Gitpod, by the gate. The label of one is on a node while the service is ready there, or its taint while it
@@ -53,7 +53,8 @@ function lastingLabel(
   const key = taint?.key;
   if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
   const guarded = node.labels[label] === 'true' || node.taints?.some((each) => each.key === key) === true;
-  if (guarded || state === 'ready') return { stance: 'want', reason: `set for good: the taint ${key} tells` };
+  if (guarded || state === 'ready')
+    return { stance: 'want', reason: `permanent: the taint ${key} shows whether it is ready` };
   return { stance: 'hold', reason: `waits for the taint ${key}; ${reason}` };
 }
 
@@ -66,7 +67,7 @@ function taintOf(
     // One that was left there may say what the label does not say yet, or still says wrongly.
     const mislabeled = state === 'not-ready' && node.labels[label] === 'true';
     if (state === 'unknown' || mislabeled) return { stance: 'hold', reason, sinceMs };
-    return { stance: 'withhold', reason: 'readiness is shown by labels alone' };
+    return { stance: 'withhold', reason: 'the readiness gate uses labels only' };
   }
   if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
   return { stance: TAINT_STANCE[state], reason, sinceMs };

@@ -58,7 +58,7 @@ test('a pod of a NodeHold keeps the node, whatever else is known', () => {
 });
 
 test('nothing is let go of while NodeHolds or their pods are not known', () => {
-  const holds = { pods: [], unknown: 'the NodeHolds are not known yet' };
+  const holds = { pods: [], unknown: 'the NodeHolds have not been listed yet' };
   expect(claim({ workspaces: [], holds })).toMatchObject({ stance: 'hold', reason: holds.unknown });
 });
 

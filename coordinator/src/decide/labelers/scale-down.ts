@@ -27,7 +27,7 @@ function keysFor({ labels }: JudgedNode): string[] {
 
 function wish({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 'stance' | 'reason'> {
   if (annotations[SCALE_DOWN_HOLD] === 'true')
-    return { stance: 'want', reason: `the annotation ${SCALE_DOWN_HOLD} asks for it` };
+    return { stance: 'want', reason: `the annotation ${SCALE_DOWN_HOLD} requests it` };
   const reasons: string[] = [];
   if (workspaces && workspaces.length > 0) {
     const names = workspaces.map(({ namespace, name }) => `${namespace}/${name}`);
@@ -38,7 +38,7 @@ function wish({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 'stan
     reasons.push(`${names.length === 1 ? 'pod of a NodeHold' : 'pods of NodeHolds'} on the node: ${listOf(names)}`);
   }
   if (reasons.length > 0) return { stance: 'want', reason: reasons.join('; ') };
-  if (!workspaces) return { stance: 'hold', reason: 'the workspaces are not known yet' };
+  if (!workspaces) return { stance: 'hold', reason: 'the Workspaces have not been listed yet' };
   if (holds.unknown !== undefined) return { stance: 'hold', reason: holds.unknown };
   return { stance: 'withhold', reason: 'no workspace and no pod of a NodeHold is on the node' };
 }

@@ -25,7 +25,7 @@ test('a node does not wait longer than it may', () => {
   expect(stance({}, 599_999)).toMatchObject({ stance: 'hold' });
   expect(stance({}, 600_000)).toMatchObject({
     stance: 'withhold',
-    reason: expect.stringMatching(/^a, b did not come within 600 s/),
+    reason: expect.stringMatching(/^the maximum wait time of 600 s is over, without a, b/),
   });
 });
 
@@ -44,6 +44,6 @@ test('a node waits for a service by its name, where the service is for it, and a
   expect(stance({ a: '' }, 0, ['a', 'csi', 'gpu'], { csi: 'ready' })).toMatchObject({ stance: 'withhold' });
   expect(stance({}, 600_000, ['a', 'csi'], { csi: 'not-ready' })).toMatchObject({
     stance: 'withhold',
-    reason: 'a, the service csi did not come within 600 s',
+    reason: 'the maximum wait time of 600 s is over, without a, the service csi',
   });
 });

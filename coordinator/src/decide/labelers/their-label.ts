@@ -2,7 +2,7 @@ import type { Claim } from './labeler.ts';
 
 /** What is said of a label that somebody else set before rollcall could: it stays, whatever its value. */
 export function theirLabel(key: string, value: string, there: string): Claim {
-  const reason = `is ${JSON.stringify(there)} already, which is not ours to change`;
+  const reason = `already has the value ${JSON.stringify(there)}, set by somebody else`;
   const claim = { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason } as const;
   return there === value ? claim : { ...claim, isForeign: true };
 }

@@ -8,7 +8,7 @@ export const unknownServices: Consequence = {
   name: 'left-over-keys',
   claims: (node, wishes): Claim[] => {
     if (node.servicesKnown) return [];
-    const reason = 'it may be that of a NodeService, which have not been listed yet';
+    const reason = 'it may belong to a NodeService; these have not been listed yet';
     const hold = { kind: 'label', stance: 'hold', ownership: 'shared', reason } as const;
     return [...node.ownedLabels]
       .filter((key) => !wishes.has(key))

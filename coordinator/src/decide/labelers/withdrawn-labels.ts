@@ -17,7 +17,9 @@ export function withdrawnLabels(isIgnored: (label: string) => boolean): Conseque
     claims: (node, wishes): Claim[] => {
       const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => !isIgnored(key)).slice(-ENTRIES_MAX);
       const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
-      const reason = value ? 'lists the labels that rollcall took from the node' : 'every label that was taken is back';
+      const reason = value
+        ? 'lists the labels that rollcall removed from the node'
+        : 'every label that was removed is back';
       return ownNote(node, WITHDRAWN_LABELS_ANNOTATION, { value, reason });
     },
   };

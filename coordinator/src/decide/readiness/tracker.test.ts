@@ -59,7 +59,9 @@ describe('a service that an agent no longer sees', () => {
     for (let i = 0; i < 2; i += 1) {
       const shown = judge({}, false);
       expect(shown.state).toBe('unknown');
-      expect(shown.reason).toMatch(/held until 1970-01-01T00:10:00\S*, as most agents that were replaced say so/);
+      expect(shown.reason).toMatch(
+        /held until 1970-01-01T00:10:00\S*, since most agents that were replaced report the same/,
+      );
     }
     observer.untilMs = undefined;
     expect(judge({}, false).state).toBe('not-ready');
@@ -93,7 +95,7 @@ describe('a service that comes and goes', () => {
     const { fall, judge, wait, news, tracker } = tracked();
     fall(4);
     expect(judge({})).toMatchObject({ state: 'not-ready', damping: { falls: 4 } });
-    expect(judge({}).reason).toMatch(/^held back until .* as it became not ready 4 times .* now: pod /);
+    expect(judge({}).reason).toMatch(/^held back until .* since it became not ready 4 times .* now: pod /);
     expect(news).toHaveLength(1);
     expect(tracker.heldCount).toBe(1);
     expect(wait(8 * SECOND)).toEqual([]);

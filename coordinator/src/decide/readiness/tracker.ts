@@ -26,7 +26,10 @@ export type ServiceReadiness = Verdict & {
 
 export type NodeReadiness = ReadonlyMap<string, ServiceReadiness>;
 
-const STARTED: Verdict = { state: 'ready', reason: 'it was ready on the node once, which is all that is asked of it' };
+const STARTED: Verdict = {
+  state: 'ready',
+  reason: 'it was ready on the node once, which is enough for the mode Startup',
+};
 
 type Memory = {
   /** What the evidence said last; `undefined` before it said anything. */
@@ -125,7 +128,7 @@ export class ReadinessTracker {
     const untilMs = wasReady ? observer.holdsUntilMs(snapshot.name, service.name, now.monotonicMs) : undefined;
     if (untilMs === undefined) return evidence;
     const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
-    const why = 'as most agents that were replaced say so, while the pods are Ready';
+    const why = 'since most agents that were replaced report the same, although the pods are Ready';
     return { state: 'unknown', reason: `${evidence.reason}; held until ${until}, ${why}` };
   }
 }
@@ -154,6 +157,6 @@ function show(memory: Memory, verdict: Verdict, now: Moment): ServiceReadiness {
 
 function heldBack(verdict: Verdict, { untilMs, falls }: { untilMs: number; falls: number }): Verdict {
   if (verdict.state !== 'ready') return verdict;
-  const reason = `held back until ${rfc3339(untilMs)}, as it became not ready ${falls} times in 5 minutes; now: ${verdict.reason}`;
+  const reason = `held back until ${rfc3339(untilMs)}, since it became not ready ${falls} times in 5 minutes; now: ${verdict.reason}`;
   return { state: 'not-ready', reason };
 }

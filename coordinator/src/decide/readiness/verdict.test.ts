@@ -128,12 +128,11 @@ describe('a service that needs devices', () => {
   test('says which is missing', () => {
     expect(judged(machine('nvidia'))).toEqual({
       state: 'not-ready',
-      reason: 'nvidia-gpu >= 2 is asked for, but the agent sees 1 of nvidia-gpu',
+      reason: 'nvidia-gpu >= 2 is required, but the agent sees 1 of nvidia-gpu',
     });
     expect(judged(machine('nvidia', '', 'nvidia'))).toEqual({
       state: 'not-ready',
-      reason:
-        'driver:nvidia-gpu = nvidia is asked for, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
+      reason: 'driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
     });
   });
 

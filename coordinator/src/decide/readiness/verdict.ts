@@ -37,7 +37,7 @@ function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
   if (csiNode === 'unknown') return { state: 'unknown', reason: 'the CSINodes have not been listed yet' };
   if (csiNode === 'none') return { state: 'not-ready', reason: 'the node has no CSINode' };
   if (csiNode.nodeUid !== uid)
-    return { state: 'not-ready', reason: 'the CSINode is that of a Node that was there before' };
+    return { state: 'not-ready', reason: 'the CSINode belongs to an earlier Node of this name' };
   if (!csiNode.drivers.includes(driver)) return { state: 'not-ready', reason: `the CSINode does not list ${driver}` };
   return { state: 'ready', reason: `the CSINode lists ${driver}` };
 }
@@ -46,10 +46,10 @@ const STATE = { yes: 'ready', no: 'not-ready', unknown: 'unknown' } as const;
 
 function deviceVerdict({ text, term }: DeviceRequirement, { freshness, inventory }: NodeSnapshot): Verdict {
   if (freshness.state === 'absent' && !inventory.devices) {
-    return { state: 'not-ready', reason: `${text} is asked for, but no agent is on the node, and none has reported` };
+    return { state: 'not-ready', reason: `${text} is required, but no agent is on the node, and none has reported` };
   }
   const { truth, found } = answer(term, inventory);
-  return { state: STATE[truth], reason: truth === 'no' ? `${text} is asked for, but ${found}` : found };
+  return { state: STATE[truth], reason: truth === 'no' ? `${text} is required, but ${found}` : found };
 }
 
 /** Whether a pod of the service on the node is Ready, and not on its way out. */
@@ -78,7 +78,7 @@ function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSna
     case 'absent':
       return { state: 'not-ready', reason: 'no agent is on the node, and none has reported', bySilence: true };
     case 'unheard':
-      return { state: 'unknown', reason: 'the agent has not been heard yet since this coordinator began to lead' };
+      return { state: 'unknown', reason: 'the agent has not reported to this leader yet' };
     case 'silent':
       if (freshness.guard === undefined)
         return { state: 'not-ready', reason: 'the agent has been silent for too long', bySilence: true };
@@ -89,7 +89,7 @@ function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSna
   }
   const report = services.get(name);
   if (!report && origin.kind === 'object' && nowMs - (toldMs.get(service) ?? nowMs) < TOLD_MS) {
-    return { state: 'unknown', reason: `the agent has only just been told of ${name}` };
+    return { state: 'unknown', reason: `the agent has just been told about ${name}` };
   }
   if (!report) return { state: 'not-ready', reason: `the agent does not report on ${name}`, bySilence: true };
   if (report.unknown) return { state: 'unknown', reason: report.evidence };

@@ -31,7 +31,7 @@ export const NOT_IMPLIED: Found = { truth: 'no', values: [], reason: '' };
 
 /** The label is implied when any line holds; the first that does gives the value. */
 export function judgeRule({ label, file, conditions }: Rule, grounds: Grounds): Found {
-  if (!conditions) return { truth: 'unknown', values: 'any', reason: `nobody knows what ${file} says` };
+  if (!conditions) return { truth: 'unknown', values: 'any', reason: `the content of ${file} is unknown` };
   const values = new Set<string>();
   let doubt: string | undefined;
   for (const condition of conditions) {
@@ -47,7 +47,7 @@ export function judgeRule({ label, file, conditions }: Rule, grounds: Grounds): 
 }
 
 function reasonOf(file: string, { line }: Condition, found: string): string {
-  return `by line ${line} of ${file}, as ${found}`;
+  return `line ${line} of ${file}: ${found}`;
 }
 
 /** All of it has to be so: what is not so decides, and after that what nobody knows. */
@@ -73,7 +73,7 @@ function judgeLiteral({ term, isNegated }: Literal, own: string, grounds: Ground
 }
 
 /** What most lines find of most nodes. Its text is made when it matters. */
-const ABSENT: Answer = { truth: 'no', found: 'it is not there' };
+const ABSENT: Answer = { truth: 'no', found: 'it is absent' };
 
 function judgeLabel(term: LabelTerm, own: string, grounds: Grounds): Answer {
   if (!isGlob(term.key)) return judgeKey(term, term.key, grounds);
@@ -100,7 +100,7 @@ function judgeKey({ test }: LabelTerm, key: string, { labels, derived }: Grounds
   if (!rule || rule.truth === 'no') return ABSENT;
   const is = test === undefined ? rule.truth : truthOf(test, rule);
   if (is === 'no') return { truth: is, found: `the node has no such ${key}` };
-  if (is === 'unknown') return { truth: is, found: `${key} may be there or not` };
+  if (is === 'unknown') return { truth: is, found: `whether the node has ${key} is unknown` };
   return { truth: is, found: `${key} is implied as well` };
 }
 

@@ -214,7 +214,7 @@ describe('a rule file', () => {
     expect([conditions.length, problems.length]).toEqual([RULE_LINES_MAX, 0]);
     const longer = parseRuleFile('a\n'.repeat(RULE_LINES_MAX + 1));
     expect(longer.conditions).toHaveLength(RULE_LINES_MAX);
-    expect(longer.problems).toEqual([{ line: 1001, problem: expect.stringContaining('no more than 1000 lines') }]);
+    expect(longer.problems).toEqual([{ line: 1001, problem: expect.stringContaining('at most 1000 lines') }]);
   });
 
   test('of any content gives only conditions that a label or a resource can fulfil', () => {

@@ -38,7 +38,7 @@ export function parseRuleFile(content: string): ParsedRuleFile {
     }
   }
   if (lines.length > RULE_LINES_MAX && lines.slice(RULE_LINES_MAX).some((line) => withoutComment(line) !== '')) {
-    const problem = `this line and what follows is left out: no more than ${RULE_LINES_MAX} lines count`;
+    const problem = `this line and all that follow are ignored: a file can have at most ${RULE_LINES_MAX} lines`;
     problems.push({ line: RULE_LINES_MAX + 1, problem });
   }
   return { conditions, problems: shortened(problems) };
@@ -79,6 +79,6 @@ function shortened(problems: LineProblem[]): LineProblem[] {
   const more = problems.length - LINE_PROBLEMS_MAX;
   return [
     ...problems.slice(0, LINE_PROBLEMS_MAX),
-    { line: rest.line, problem: `here and below, ${more} more lines are left out for what is wrong with them` },
+    { line: rest.line, problem: `from this line on, ${more} more lines are ignored because of errors` },
   ];
 }

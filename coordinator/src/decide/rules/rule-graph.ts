@@ -72,8 +72,8 @@ function withoutContrary(rule: Rule, circle: readonly Rule[]): { kept: Rule; lef
     const contrary = literals.find((literal) => isContrary(literal, rule, circle));
     if (!contrary) return true;
     const problem = contrary.isNegated
-      ? 'asks for the contrary of what builds on it; it never counts'
-      : 'asks for the value of a label that builds on it and has several; it never counts';
+      ? 'requires the opposite of a label that depends on it; the line never applies'
+      : 'requires one value of a label that depends on it and has several; the line never applies';
     left.push({ file: rule.file, line, problem });
     return false;
   });
@@ -101,7 +101,7 @@ function circleProblem(circle: readonly Rule[]): RuleProblem {
   const more = labels.length > NAMED_IN_CYCLE_MAX ? ` and ${labels.length - NAMED_IN_CYCLE_MAX} more` : '';
   const problem =
     labels.length === 1
-      ? `${named} asks for itself; that line never counts`
-      : `${named}${more} build on each other in a circle; they hold only by other lines`;
+      ? `${named} requires itself; that line never applies`
+      : `${named}${more} depend on each other in a cycle; only lines outside of the cycle apply`;
   return { file: circle[0]?.file ?? '', problem };
 }

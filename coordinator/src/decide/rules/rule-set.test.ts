@@ -92,9 +92,9 @@ describe('rules that build on each other', () => {
   test('A-8: in a circle are reported once, and do not keep each other up', () => {
     const set = ruleSet({ a: 'b\nseed', b: 'c', c: 'a', d: 'a', e: 'e', f: 'g', g: 'f' });
     expect(set.problems).toEqual([
-      { file: 'a', problem: 'a, b, c build on each other in a circle; they hold only by other lines' },
-      { file: 'e', problem: 'e asks for itself; that line never counts' },
-      { file: 'f', problem: 'f, g build on each other in a circle; they hold only by other lines' },
+      { file: 'a', problem: 'a, b, c depend on each other in a cycle; only lines outside of the cycle apply' },
+      { file: 'e', problem: 'e requires itself; that line never applies' },
+      { file: 'f', problem: 'f, g depend on each other in a cycle; only lines outside of the cycle apply' },
     ]);
     expect([...set.evaluate({}, inventory()).implied.keys()]).toEqual([]);
     expect([...set.evaluate({ seed: '' }, inventory()).implied.keys()]).toEqual(['a', 'b', 'c', 'd']);
@@ -103,17 +103,19 @@ describe('rules that build on each other', () => {
   test('A-8: in a long circle are not all named', () => {
     const circle = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`l${n}`, `l${(n + 1) % 1000}`]));
     const set = ruleSet(circle);
-    expect(set.problems).toEqual([{ file: 'l0', problem: expect.stringMatching(/^l0, l1, .* and 990 more build on/) }]);
+    expect(set.problems).toEqual([
+      { file: 'l0', problem: expect.stringMatching(/^l0, l1, .* and 990 more depend on/) },
+    ]);
   });
 
   test('in a circle may not ask for the contrary of what builds on them', () => {
     const set = ruleSet({ a: '!b', b: 'a', c: 'x\n!c', 'n/none': '!n/*', d: '!c' });
-    const circle = 'build on each other in a circle; they hold only by other lines';
+    const circle = 'depend on each other in a cycle; only lines outside of the cycle apply';
     expect(set.problems).toEqual([
       { file: 'a', problem: `a, b ${circle}` },
-      { file: 'a', line: 1, problem: 'asks for the contrary of what builds on it; it never counts' },
-      { file: 'c', problem: 'c asks for itself; that line never counts' },
-      { file: 'c', line: 2, problem: 'asks for the contrary of what builds on it; it never counts' },
+      { file: 'a', line: 1, problem: 'requires the opposite of a label that depends on it; the line never applies' },
+      { file: 'c', problem: 'c requires itself; that line never applies' },
+      { file: 'c', line: 2, problem: 'requires the opposite of a label that depends on it; the line never applies' },
     ]);
     expect([...set.evaluate({}, inventory()).implied.keys()]).toEqual(['d', 'n/none']);
     expect([...set.evaluate({ x: '' }, inventory()).implied.keys()]).toEqual(['c', 'n/none']);
@@ -124,7 +126,7 @@ describe('rules that build on each other', () => {
     expect(set.problems).toContainEqual({
       file: 'b',
       line: 1,
-      problem: 'asks for the value of a label that builds on it and has several; it never counts',
+      problem: 'requires one value of a label that depends on it and has several; the line never applies',
     });
     const { implied } = set.evaluate({ seed: '' }, inventory());
     expect([...implied].map(([label, { value }]) => `${label}=${value}`)).toEqual(['a=y', 'c=x', 'd=true']);
@@ -160,7 +162,7 @@ describe('the value of a label', () => {
     const { implied, unknown } = set.evaluate({ any: '' }, inventory({ allocatable: undefined }));
     expect(implied.size).toBe(0);
     expect([...unknown.keys()]).toEqual(['next', 'size']);
-    expect(unknown.get('size')).toBe('by line 2 of size, as nobody knows how much the node has of r');
+    expect(unknown.get('size')).toBe('line 2 of size: how much of r the node has is unknown');
     expect(set.evaluate({ big: '' }, inventory({ allocatable: undefined })).implied.get('size')?.value).toBe('large');
   });
 });
@@ -172,9 +174,9 @@ describe('what nobody knows', () => {
     const { implied, unknown } = set.evaluate({ y: '' }, inventory({ allocatable: undefined }));
     expect([...implied.keys()]).toEqual(['e']);
     expect([...unknown]).toEqual([
-      ['a', 'by line 2 of a, as nobody knows how much the node has of r'],
-      ['b', 'by line 1 of b, as a may be there or not'],
-      ['c', 'by line 1 of c, as b may be there or not'],
+      ['a', 'line 2 of a: how much of r the node has is unknown'],
+      ['b', 'line 1 of b: whether the node has a is unknown'],
+      ['c', 'line 1 of c: whether the node has b is unknown'],
     ]);
   });
 
@@ -198,8 +200,8 @@ describe('what nobody knows', () => {
     const { implied, unknown } = ruleSet({ a: undefined, b: 'a', c: 'x' }).evaluate({ x: '' }, inventory());
     expect([...implied.keys()]).toEqual(['c']);
     expect([...unknown]).toEqual([
-      ['a', 'nobody knows what a says'],
-      ['b', 'by line 1 of b, as a may be there or not'],
+      ['a', 'the content of a is unknown'],
+      ['b', 'line 1 of b: whether the node has a is unknown'],
     ]);
   });
 });
@@ -210,10 +212,10 @@ describe('the reason', () => {
   test('names file, line and what was found', () => {
     const because = (label: string, labels: Record<string, string>, allocatable = {}) =>
       set.evaluate(labels, inventory({ allocatable })).implied.get(label)?.reason;
-    expect(because('x/a', { p: '1' })).toBe('by line 3 of x/a, as the node has p=1');
-    expect(because('x/a', { q1: '' })).toBe('by line 4 of x/a, as the node has q1=');
-    expect(because('x/a', {}, { r: '2' })).toBe('by line 5 of x/a, as the node has 2 of r to allocate');
-    expect(because('b', {}, { r: '2' })).toBe('by line 1 of b, as x/a is implied as well');
+    expect(because('x/a', { p: '1' })).toBe('line 3 of x/a: the node has p=1');
+    expect(because('x/a', { q1: '' })).toBe('line 4 of x/a: the node has q1=');
+    expect(because('x/a', {}, { r: '2' })).toBe('line 5 of x/a: the node has 2 of r allocatable');
+    expect(because('b', {}, { r: '2' })).toBe('line 1 of b: x/a is implied as well');
   });
 
   test('is the same whatever the order of labels', () => {
@@ -241,8 +243,7 @@ describe('what rules ask for', () => {
     const lines = Array.from({ length: 65 }, (_, n) => `nfd:local.label.x${n + 10}`).join('\n');
     const { questions, problems } = ruleSet({ a: lines });
     expect(questions).toHaveLength(64);
-    const problem =
-      'asks for nfd:local.label.x74: no more than 64 modules, flags and features in all rules are answered';
+    const problem = 'requires nfd:local.label.x74: all rules together can use at most 64 modules, flags and features';
     expect(problems).toEqual([{ file: 'a', problem }]);
   });
 });

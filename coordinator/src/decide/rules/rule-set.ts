@@ -159,7 +159,7 @@ export class RuleSet {
   #unasked(questions: readonly string[]): RuleProblem[] {
     if (questions.length === 0) return [];
     const rule = this.rules.find((each) => termsOf(each).some((term) => questionOf(term) === questions[0]));
-    const problem = `asks for ${questions[0]}: no more than ${QUESTIONS_MAX} modules, flags and features in all rules are answered`;
+    const problem = `requires ${questions[0]}: all rules together can use at most ${QUESTIONS_MAX} modules, flags and features`;
     return [{ file: rule?.file ?? '', problem }];
   }
 }

@@ -11,7 +11,7 @@ export type EventMetrics = {
 export function createEventMetrics(registry: Registry): EventMetrics {
   const events = new Counter({
     name: 'rollcall_coordinator_events_total',
-    help: 'News for Kubernetes Events, by whether it made an Event, raised the count of one, or did neither and why.',
+    help: 'Occurrences for Kubernetes Events, by outcome: created, raised (the count of an Event), suppressed, dropped, failed.',
     labelNames: ['outcome'],
     registers: [registry],
   });

@@ -5,7 +5,7 @@ import type { EvictionOutcome } from './evict-pod.ts';
 
 /** Events stand on the pod: it is its owner who has to know, and the pod's own Events outlive it by an hour. */
 export function evictedNews(pod: Pod, node: string, labels: readonly string[]): EventNews {
-  const message = `Evicted, as ${node} no longer has what this pod requires: ${labels.join(', ')}`;
+  const message = `Evicted, because ${node} lost labels that this pod requires: ${labels.join(', ')}`;
   return { subject: subjectOf(pod), type: 'Normal', reason: 'EvictedAfterLabelGone', message };
 }
 
@@ -17,7 +17,7 @@ export function refusedNews(
   outcome: Extract<EvictionOutcome, { kind: 'blocked' | 'failed' }>,
 ): EventNews {
   const why = outcome.kind === 'blocked' ? outcome.message : describeError(outcome.error);
-  const message = `Not evicted yet, though ${node} no longer has what this pod requires: ${labels.join(', ')}; ${why}`;
+  const message = `Not evicted yet, although ${node} lost labels that this pod requires: ${labels.join(', ')}; ${why}`;
   return { subject: subjectOf(pod), type: 'Warning', reason: 'EvictionRefused', message };
 }
 

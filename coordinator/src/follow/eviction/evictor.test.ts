@@ -55,7 +55,7 @@ describe('a node that lost a label', () => {
         subject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'a', uid: 'uid-a' },
         type: 'Normal',
         reason: 'EvictedAfterLabelGone',
-        message: 'Evicted, as n no longer has what this pod requires: gpu=true',
+        message: 'Evicted, because n lost labels that this pod requires: gpu=true',
       },
     ]);
   });
@@ -196,7 +196,7 @@ describe('a pod that a budget holds', () => {
     for (const pauseMs of pauses) expect(pauseMs >= 10_000 && pauseMs <= 30_000).toBe(true);
     expect(rig.news).toMatchObject([{ type: 'Warning', reason: 'EvictionRefused' }]);
     expect(rig.news[0]?.message).toBe(
-      'Not evicted yet, though n no longer has what this pod requires: gpu=true; The disruption budget b says no',
+      'Not evicted yet, although n lost labels that this pod requires: gpu=true; The disruption budget b says no',
     );
     expect(await rig.metric('evictions_pending')).toEqual(['rollcall_coordinator_evictions_pending 1']);
     rig.answer = () => undefined;

@@ -10,13 +10,13 @@ export function createEvictionMetrics(registry: Registry, pending: () => number)
   const registers = [registry];
   const evictions = new Counter({
     name: 'rollcall_coordinator_evictions_total',
-    help: 'Attempts to evict a pod whose node lost a label that the pod requires, by what came of them.',
+    help: 'Attempts to evict a pod whose node lost a label that the pod requires, by outcome.',
     labelNames: ['outcome'],
     registers,
   });
   new Gauge({
     name: 'rollcall_coordinator_evictions_pending',
-    help: 'Pods that are still to be evicted, on nodes that were looked at.',
+    help: 'Pods that wait for their eviction, on the nodes checked so far.',
     registers,
     collect() {
       this.set(pending());

@@ -7,7 +7,7 @@ export function registerLedgerMetric(
 ): void {
   new Counter({
     name: 'rollcall_coordinator_lie_seconds_total',
-    help: 'Seconds for which Nodes said what the evidence contradicts, over all nodes, by key: said-ready, although it was not, or said-not-ready. In a dry run it is about whoever writes the keys.',
+    help: 'Seconds for which Nodes contradicted the evidence, over all nodes, by key and direction: said-ready (it was not ready) or said-not-ready (it was). In a dry run, other programs write the keys.',
     labelNames: ['key', 'direction'],
     registers: [registry],
     collect() {

@@ -11,13 +11,13 @@ export type NotifyMetrics = {
 export function createNotifyMetrics(registry: Registry, pending: () => readonly number[]): NotifyMetrics {
   const notifications = new Counter({
     name: 'rollcall_coordinator_notifications_total',
-    help: 'Attempts to tell a URL of changes of a node, by the place of the URL in the configuration and what came of it.',
+    help: 'Attempts to post the changes of a node to a URL, by the position of the URL in the configuration and by outcome.',
     labelNames: ['notifier', 'outcome'],
     registers: [registry],
   });
   new Gauge({
     name: 'rollcall_coordinator_notifications_pending',
-    help: 'Nodes with changes that a URL has not taken yet, by the place of the URL in the configuration.',
+    help: 'Nodes with changes that a URL has not accepted yet, by the position of the URL in the configuration.',
     labelNames: ['notifier'],
     registers: [registry],
     collect() {

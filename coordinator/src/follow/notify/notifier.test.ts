@@ -203,7 +203,7 @@ describe('a notifier', () => {
     expect(lines[0]?.fields).toMatchObject({ notifier: 0, url: `http://127.0.0.1:${receiver.port}` });
     expect(lines.map(({ fields }) => `${JSON.stringify(fields)} ${fields['err']}`).join()).not.toMatch(SECRET);
     const origin = `http://127.0.0.1:${receiver.port}`;
-    expect(failures).toEqual([`${origin} does not take changes of nodes: The receiver answered 500`]);
+    expect(failures).toEqual([`${origin} does not accept notifications: The receiver answered 500`]);
   });
 });
 

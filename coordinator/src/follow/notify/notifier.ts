@@ -86,7 +86,7 @@ export class Notifier {
     const fields = { notifier: index, url: url.origin };
     if (!isTaken && !this.#failing) {
       logger.warn({ ...fields, err: outcome.error }, 'Failed to deliver a notification');
-      onFailing(`${url.origin} does not take changes of nodes: ${outcome.error.message}`);
+      onFailing(`${url.origin} does not accept notifications: ${outcome.error.message}`);
     }
     if (isTaken && this.#failing && allWell) logger.info(fields, 'Delivered notifications again');
     this.#failing = !isTaken || (this.#failing && !allWell);

@@ -74,7 +74,7 @@ export class Poster {
       let error: NodeJS.ErrnoException = new Error('The connection was closed without an answer');
       let outcome: PostOutcome | undefined;
       const cancel = clock.after(TIMEOUT_MS, () => request.destroy(new Error(`No answer within ${TIMEOUT_MS} ms`)));
-      const abort = () => request.destroy(new Error('The program no longer sends'));
+      const abort = () => request.destroy(new Error('The program is stopping'));
       signal.addEventListener('abort', abort, { once: true });
       request.once('socket', (socket) => {
         connected = !socket.connecting && !('secureConnecting' in socket && socket.secureConnecting);

@@ -41,8 +41,8 @@ function accepted({ unknownFields: [field] }: ObservedNodeHold, problem: string 
     return { status: 'False', reason: 'UnknownField', message };
   }
   if (problem !== undefined) {
-    const message = `${problem}. Until then no node is let go of`;
+    const message = `${problem}. Until then, no node is released`;
     return { status: 'False', reason: 'NotPermitted', message };
   }
-  return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are kept' };
+  return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are protected' };
 }

@@ -60,14 +60,15 @@ export function provenTaintIn(status: unknown): unknown {
 function accepted({ refusal, problem }: ServiceFacts): Verdict {
   if (refusal) return { status: 'False', ...refusal };
   if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
-  return { status: 'True', reason: 'Accepted', message: 'It is published' };
+  return { status: 'True', reason: 'Accepted', message: 'Its keys are published' };
 }
 
 function readiness({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): Verdict {
-  if (refusal) return { status: 'Unknown', reason: 'NotAccepted', message: 'It is not judged' };
+  if (refusal)
+    return { status: 'Unknown', reason: 'NotAccepted', message: 'It is not accepted, so no node is checked' };
   const all = ready + notReady + unknown;
-  const message = `It is ready on ${ready} of ${all} nodes`;
-  if (all === 0) return { status: 'True', reason: 'NoNodes', message: 'No node is selected' };
+  const message = `Ready on ${ready} of ${all} nodes`;
+  if (all === 0) return { status: 'True', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
   if (notReady > 0) return { status: 'False', reason: 'NotReady', message };
   return unknown > 0 ? { status: 'Unknown', reason: 'Unknown', message } : { status: 'True', reason: 'Ready', message };
 }

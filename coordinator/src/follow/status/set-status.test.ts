@@ -118,7 +118,7 @@ describe('the condition Accepted', () => {
 
   test('names the set that counts instead', () => {
     const overruledBy = { ...SET, name: 'silver' };
-    const message = 'silver, which is older, is for the pool gold already';
+    const message = 'The pool gold already has the NodePoolLabelSet silver, which is older';
     expect(condition('Accepted', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken', message });
     expect(condition('Ready', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken' });
   });

@@ -46,7 +46,7 @@ export function setStatus(facts: SetFacts): SetStatus {
 
 function accepted({ set, overruledBy, refused }: SetFacts): Verdict {
   if (overruledBy) {
-    const message = `${overruledBy.name}, which is older, is for the pool ${set.pool} already`;
+    const message = `The pool ${set.pool} already has the NodePoolLabelSet ${overruledBy.name}, which is older`;
     return { status: 'False', reason: 'PoolTaken', message };
   }
   if (refused.length === 0) return { status: 'True', reason: 'Accepted', message: 'Every label can be set' };
@@ -60,7 +60,7 @@ function shortened(key: string): string {
 }
 
 function ready({ overruledBy, tally: { matched, labelled, conflicts } }: SetFacts): Verdict {
-  if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'Nothing is set by it' };
+  if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'It sets no labels' };
   const count = `${labelled} of ${matched} nodes have the labels`;
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
   if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };

@@ -47,7 +47,7 @@ describe('a key that people choose', () => {
     const label = 'gitpod.io/workload_workspace_regular';
     expect(keys.refusal('pool', 'label', label)).toBeUndefined();
     for (const asker of ['service', 'rule'] as const) {
-      expect(keys.refusal(asker, 'label', label)).toBe('says what a node is for');
+      expect(keys.refusal(asker, 'label', label)).toBe('selects the nodes of workspaces');
     }
   });
 

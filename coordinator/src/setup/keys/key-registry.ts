@@ -50,9 +50,10 @@ export class KeyRegistry {
    */
   refusal(asker: Asker, kind: KeyKind, key: string): string | undefined {
     if (kind === 'label' && this.namesPool(key)) {
-      return asker === 'service' ? 'says what a node is' : 'says which pool a node is in';
+      return 'names the pool of a node';
     }
-    if (kind === 'label' && asker !== 'pool' && WORKSPACE_NODE_LABELS.includes(key)) return 'says what a node is for';
+    if (kind === 'label' && asker !== 'pool' && WORKSPACE_NODE_LABELS.includes(key))
+      return 'selects the nodes of workspaces';
     return this.entryOf(kind, key) ? 'is set by rollcall for another reason' : undefined;
   }
 

@@ -28,7 +28,8 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     fence: 'remove',
     prune: 'remove',
     value: '',
-    presentWhile: 'never put there by the coordinator; it goes when the gate opens, or is off',
+    presentWhile:
+      'an admission policy or the kubelet sets it; the coordinator removes it when the startup gate opens or is off',
   },
   {
     kind: 'annotation',
@@ -37,7 +38,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     ownership: 'exclusive',
     value: 'keys',
     presentWhile:
-      'a taint or condition is there because of a service, or was, and nothing changed since; by JSON patch',
+      'a service publishes a taint or condition on the node, or did until the last change; written by JSON patch',
   },
   {
     kind: 'annotation',
@@ -54,7 +55,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'scale-down',
     ownership: 'forced',
     value: '`true`',
-    presentWhile: 'a Workspace or a pod of a NodeHold is on the node, or it has the hold',
+    presentWhile: 'a Workspace or a pod of a NodeHold is on the node, or the node has the hold below',
   },
   {
     kind: 'annotation',
@@ -70,7 +71,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'scale-down',
     ownership: 'theirs',
     value: '`true`',
-    presentWhile: 'a person wants to keep the node',
+    presentWhile: 'somebody sets it to keep the node',
   },
   {
     kind: 'label',
@@ -93,16 +94,16 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     keys: { prefix: DEVICE_TREE_PREFIX },
     labeler: 'device-labels',
     ownership: 'shared',
-    value: 'how often',
-    presentWhile: 'the device tree has it',
+    value: 'their number',
+    presentWhile: 'the device tree contains it',
   },
   {
     kind: 'label',
     keys: { prefix: DEVICE_IDENTITY_PREFIX },
     labeler: 'device-labels',
     ownership: 'shared',
-    value: '`true`; of `NAME.count` how many, of `NAME.driver` the driver of all',
-    presentWhile: 'the agent sees the accelerator; the driver while one is bound',
+    value: '`true`; `NAME.count`: their number; `NAME.driver`: the driver of all',
+    presentWhile: 'the agent sees the accelerator; `NAME.driver` while a driver is bound',
   },
   {
     kind: 'label',
@@ -110,15 +111,15 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'fact-labels',
     ownership: 'shared',
     value: 'the fact',
-    presentWhile: '`--fact-labels` asks for it',
+    presentWhile: '`--fact-labels` lists it',
   },
   {
     kind: 'label',
     keys: { listedIn: MANAGED_LABELS_ANNOTATION },
     labeler: 'pool-labels',
     ownership: 'exclusive',
-    value: 'its own',
-    presentWhile: 'the NodePoolLabelSet of the node’s pool asks for it',
+    value: 'as requested',
+    presentWhile: 'the NodePoolLabelSet of the node’s pool requests it',
   },
   {
     kind: 'annotation',
@@ -127,15 +128,15 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     ownership: 'exclusive',
     prune: 'remove',
     value: 'keys',
-    presentWhile: 'a label is there because of the pool',
+    presentWhile: 'the node has a label because of its pool',
   },
   {
     kind: 'label',
     keys: { listedIn: IMPLIED_LABELS_ANNOTATION },
     labeler: 'implied-labels',
     ownership: 'forced',
-    value: '`true`, or as the rule says',
-    presentWhile: 'a rule implies it, the pool does not ask for the key, and nobody else had set it',
+    value: '`true`, or the value in the rule',
+    presentWhile: 'a rule implies it, the pool does not request the key, and nobody else set it before',
   },
   {
     kind: 'annotation',
@@ -144,7 +145,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     ownership: 'forced',
     prune: 'remove',
     value: 'keys',
-    presentWhile: 'a label is there because of a rule',
+    presentWhile: 'the node has a label because of a rule',
   },
   {
     kind: 'annotation',
@@ -153,7 +154,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     ownership: 'forced',
     prune: 'remove',
     value: 'labels',
-    presentWhile: 'with `--evict`: a label was taken, and is not back',
+    presentWhile: 'with `--evict`: rollcall removed a label that is not back',
   },
   {
     kind: 'annotation',
@@ -161,7 +162,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'scheduling-hint',
     ownership: 'forced',
     value: 'a time',
-    presentWhile: 'kube-scheduler was told to try again',
+    presentWhile: 'the coordinator told kube-scheduler to try again',
   },
 ];
 
@@ -179,7 +180,7 @@ export function serviceKeys({ name, publish: { label, taint, condition }, origin
     entries.push({ ...base, kind: 'label', keys: { name: label }, value: '`true`', presentWhile: `${name} is ready` });
   }
   if (taint) {
-    const where = ', on nodes for workspaces, where `--readiness-gate` asks for taints';
+    const where = ', on nodes for workspaces, if `--readiness-gate` uses taints';
     entries.push({
       ...base,
       kind: 'taint',
@@ -197,7 +198,7 @@ export function serviceKeys({ name, publish: { label, taint, condition }, origin
       keys: { name: condition },
       isKept: () => true,
       value: '`True`, `False` or `Unknown`',
-      presentWhile: `the node is one for ${name}`,
+      presentWhile: `${name} applies to the node`,
     });
   }
   return entries;

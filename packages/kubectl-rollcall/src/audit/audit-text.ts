@@ -28,13 +28,13 @@ export function auditText(
   const { replica, since, nodes, lieSecondsPerNodeDay, keys, entries } = document;
   const page = new Page(terminal);
   const now = keys.reduce((sum, { nodesNow }) => sum + nodesNow, 0);
-  const whose = replica.dryRun ? 'what others write (this is a dry run)' : 'what rollcall writes';
+  const whose = replica.dryRun ? 'Keys that others write (dry run)' : 'Keys that rollcall writes';
   page.line(
-    `${grouped(lieSecondsPerNodeDay)} lie seconds a node a day on ${count(nodes, 'node')}, of ${whose}; ${now === 0 ? 'nothing is wrong' : `${count(now, 'key')} ${isOrAre(now)} wrong`} at this moment.`,
+    `${whose} contradicted the evidence for ${grouped(lieSecondsPerNodeDay)} s per node and day, on ${count(nodes, 'node')}; ${now === 0 ? 'no key is' : `${count(now, 'key')} ${isOrAre(now)}`} wrong now.`,
     { tone: now === 0 ? 'good' : 'bad' },
   );
   page.line(
-    `The book of ${replica.name} began ${ago(since, replica.now)}; rollcall_coordinator_lie_seconds_total has the time before.`,
+    `${replica.name} began to count ${ago(since, replica.now)}; for the time before, see the metric rollcall_coordinator_lie_seconds_total.`,
     { tone: 'quiet' },
   );
   if (keys.length > 0) page.line().table(keys, KEYS);
@@ -44,7 +44,7 @@ export function auditText(
   const shown = isWide ? worst : worst.slice(0, ENTRIES_SHOWN);
   if (shown.length > 0) page.line().table(shown, entryColumns(isWide));
   if (shown.length < worst.length)
-    page.line(`… and ${grouped(worst.length - shown.length)} more; -o wide shows all.`, { tone: 'quiet' });
+    page.line(`… and ${grouped(worst.length - shown.length)} more; -o wide prints all.`, { tone: 'quiet' });
   const [first] = shown;
   if (first?.since !== undefined) page.line().cure(`kubectl rollcall why node/${first.node} ${first.key}`);
   return { isTrue: now === 0, text: page.text };

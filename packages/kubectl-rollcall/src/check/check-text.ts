@@ -11,11 +11,11 @@ export function checkReport(results: readonly Result[], isPre: boolean): CheckRe
   const findings = results.flatMap((result) => ('findings' in result ? result.findings : []));
   const failures = findings.filter(({ severity }) => severity === 'fail').length;
   const warnings = findings.length - failures;
-  const what = isPre ? 'rollcall can be installed here' : 'rollcall is installed as it should be';
-  const also = warnings > 0 ? `; ${count(warnings, 'thing')} to look at` : '';
+  const what = isPre ? 'you can install rollcall' : 'rollcall is installed correctly';
+  const also = warnings > 0 ? `; ${count(warnings, 'warning')}` : '';
   const answer =
     failures > 0
-      ? `${count(failures, 'thing')} ${failures === 1 ? 'has' : 'have'} to be put right${isPre ? ' before rollcall is installed' : ''}${also}.`
+      ? `${count(failures, 'problem')} to fix${isPre ? ' before you install rollcall' : ''}${also}.`
       : `${what}${also}.`;
   return { isWell: failures === 0, answer: answer.charAt(0).toUpperCase() + answer.slice(1), well, findings };
 }

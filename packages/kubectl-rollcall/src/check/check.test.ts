@@ -130,7 +130,7 @@ describe('check', () => {
           }),
         },
       },
-      /fail: The agent does not tolerate dedicated:NoExecute, which keeps it off 1 node: node-1/,
+      /fail: The agent does not tolerate dedicated:NoExecute, so it cannot run on 1 node: node-1/,
     ],
     [
       'an undeclared taint',
@@ -147,12 +147,12 @@ describe('check', () => {
     [
       'agents of an older version',
       { pods: { value: [pod('a-1', 'agent', { image: 'rollcall:0.0.9' })] } },
-      /warn: 1 agent is of another version/,
+      /warn: 1 agent runs another version/,
     ],
     [
       'the wrong namespace',
       { config: { value: { namespace: 'gitpod' } } },
-      /fail: Gitpod's services are looked for in gitpod, and are in default/,
+      /fail: Gitpod's services are configured for gitpod, but run in default/,
     ],
     [
       'no right on a subresource',
@@ -162,7 +162,7 @@ describe('check', () => {
     [
       'a NetworkPolicy in the way',
       { networkPolicies: policyOf('deny', { podSelector: coordinators }) },
-      /fail: NetworkPolicies let no reports through/,
+      /fail: NetworkPolicies block the reports to the coordinators/,
     ],
     [
       'two coordinators of different configuration',
@@ -196,7 +196,7 @@ describe('check', () => {
           ],
         },
       },
-      /fail: The NodeService ebs is not in force \(KeyNotAllowed\): no/,
+      /fail: The NodeService ebs is not accepted \(KeyNotAllowed\): no/,
     ],
     [
       'taints that Karpenter does not know',
@@ -226,9 +226,9 @@ describe('check', () => {
           },
         }),
       },
-      /fail: NetworkPolicies let no reports through/,
+      /fail: NetworkPolicies block the reports to the coordinators/,
     ],
-    ['what may not be read', { nodes: forbidden }, /warn: Something could not be checked: nodes is forbidden/],
+    ['what may not be read', { nodes: forbidden }, /warn: Cannot check everything: nodes is forbidden/],
   ])('finds %s', async (_what, change, expected) => {
     const found = await findings(change);
     expect(found.join('\n')).toMatch(expected);

@@ -20,8 +20,8 @@ async function runCheck(check: Check, evidence: Evidence): Promise<Result> {
     if (!(error instanceof Unread)) throw error;
     // That it is not there is for another check to say.
     if (error.isMissing) return { findings: [] };
-    const cure = 'ask somebody with more rights to run the same check, or have yourself granted this one';
-    return { findings: [{ severity: 'warn', text: `Something could not be checked: ${error.message}`, cure }] };
+    const cure = 'ask for this right, or run the check with an account that has it';
+    return { findings: [{ severity: 'warn', text: `Cannot check everything: ${error.message}`, cure }] };
   }
 }
 

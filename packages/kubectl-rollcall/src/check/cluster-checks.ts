@@ -8,25 +8,25 @@ const TOKENS_NAME_NODES = 32;
 export const apiServerVersion: Check = ({ version }) => {
   const { gitVersion, minor } = known(version);
   const number = Number.parseInt(minor, 10);
-  if (number >= TOKENS_NAME_NODES) return { well: `API server ${gitVersion}: tokens of agents name their node` };
-  const text = `API server ${gitVersion}: tokens of agents do not name their node before 1.32, so the agent's pod is looked up instead`;
-  return { findings: [{ severity: 'warn', text, cure: 'nothing has to be done; 1.32 or newer is better' }] };
+  if (number >= TOKENS_NAME_NODES) return { well: `API server ${gitVersion}: the tokens of agents contain their node` };
+  const text = `API server ${gitVersion}: before 1.32, the tokens of agents do not contain their node; the coordinator looks up the agent's pod instead`;
+  return { findings: [{ severity: 'warn', text, cure: 'no action is required; 1.32 or newer is better' }] };
 };
 
 export const admissionPolicies: Check = ({ admission }) => {
   const kinds = known(admission);
   const findings: Finding[] = [];
   if (!kinds.includes('validatingadmissionpolicies')) {
-    const text = 'The API server has no ValidatingAdmissionPolicy v1: nothing holds the coordinator to its own keys';
+    const text = 'The API server has no ValidatingAdmissionPolicy v1: nothing limits the coordinator to its own keys';
     findings.push({
       severity: 'fail',
       text,
-      cure: 'use Kubernetes 1.30 or newer, or install with --set policies.fence.enabled=false and accept it',
+      cure: 'use Kubernetes 1.30 or newer, or install with --set policies.fence.enabled=false and accept the risk',
     });
   }
   if (!kinds.includes('mutatingadmissionpolicies')) {
     const text =
-      'The API server has no MutatingAdmissionPolicy v1: new nodes get the labels of their pool after they were created, not with it';
+      'The API server has no MutatingAdmissionPolicy v1: new nodes get the labels of their pool only after their creation';
     findings.push({
       severity: 'warn',
       text,
@@ -50,10 +50,10 @@ export const rightsToInstall: Check = async ({ may, namespace }) => {
     { verb: 'create', group: '', resource: 'serviceaccounts', namespace },
   ];
   const missing = await missingRights(rights, may);
-  if (missing.length === 0) return { well: 'you may create everything that is installed' };
+  if (missing.length === 0) return { well: 'you may create everything that the chart installs' };
   const text = `You may not ${listed(missing, 8)}`;
   return {
-    findings: [{ severity: 'fail', text, cure: 'have the chart installed by somebody with the role cluster-admin' }],
+    findings: [{ severity: 'fail', text, cure: 'ask someone with the role cluster-admin to install the chart' }],
   };
 };
 
@@ -104,14 +104,14 @@ export const clusterAutoscaler: Check = (evidence) => {
     return {
       well: `cluster-autoscaler (${metadata.namespace}/${metadata.name}) knows every taint that rollcall writes`,
     };
-  const text = `cluster-autoscaler does not know ${listed(missing)}: while such a taint is on the nodes of a group, it takes new ones for tainted as well`;
+  const text = `cluster-autoscaler does not know ${listed(missing)}: while the nodes of a group have such a taint, it expects that new nodes of the group have it too`;
   const cure = `add to the arguments of ${metadata.namespace}/${metadata.name}: ${missing.map((key) => `--status-taint=${key}`).join(' ')}`;
   return { findings: [{ severity: 'fail', text, cure }] };
 };
 
 export const karpenter: Check = (evidence) => {
   const pools = orWhenMissing(evidence.karpenterPools, []);
-  if (pools.length === 0) return { well: 'Karpenter has no NodePools here' };
+  if (pools.length === 0) return { well: 'this cluster has no NodePools of Karpenter' };
   const taints = taintsOf(evidence).filter((key) => !key.startsWith(KNOWN_TO_KARPENTER));
   const findings = taints.flatMap((key): Finding[] => {
     const without = pools.filter(
@@ -124,7 +124,7 @@ export const karpenter: Check = (evidence) => {
       {
         severity: 'warn',
         text,
-        cure: `list it in spec.template.spec.startupTaints; else it may make a second node for the same pods (this replaces the nodes of the pool)`,
+        cure: 'add it to spec.template.spec.startupTaints (this replaces the nodes of the pool); without it, Karpenter may create a second node for the same pods',
       },
     ];
   });
@@ -144,11 +144,11 @@ export const otherLabelers: Check = ({ workloads }) => {
     const found = LABELERS.find(({ image }) => images.some((each) => image.test(each)));
     if (!found || spec?.replicas === 0) return [];
     const where = `${metadata.namespace}/${metadata.name}`;
-    const text = `${found.name} runs (${where}) and writes the same keys: the two would undo each other's work`;
-    const cure = `install with coordinator.config.dryRun=true beside it, and then: kubectl -n ${metadata.namespace} scale deployment/${metadata.name} --replicas=0`;
+    const text = `${found.name} runs (${where}) and writes the same keys: it and rollcall would undo each other's changes`;
+    const cure = `install rollcall with coordinator.config.dryRun=true first, then stop the other labeler: kubectl -n ${metadata.namespace} scale deployment/${metadata.name} --replicas=0`;
     return [{ severity: 'fail', text, cure }];
   });
-  return result(findings, 'no other labeler runs that is known to write the same keys');
+  return result(findings, 'no other known labeler writes the same keys');
 };
 
 export const nodesThere: Check = ({ nodes }) => {
@@ -159,8 +159,8 @@ export const nodesThere: Check = ({ nodes }) => {
   );
   const windows = all.filter(({ metadata: { labels = {} } }) => labels['kubernetes.io/os'] === 'windows');
   const without = [...virtual, ...windows];
-  const besides = without.length > 0 ? `; ${count(without.length, 'node')} cannot run an agent and are left alone` : '';
+  const besides = without.length > 0 ? `; ${count(without.length, 'node')} cannot (virtual or Windows)` : '';
   if (all.length > without.length)
     return { well: `${count(all.length - without.length, 'node')} can run an agent${besides}` };
-  return { findings: [{ severity: 'fail', text: 'There is no node that can run an agent', cure: 'check --context' }] };
+  return { findings: [{ severity: 'fail', text: 'No node can run an agent', cure: 'check --context' }] };
 };

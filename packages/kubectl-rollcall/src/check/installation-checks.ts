@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { leadershipProblem } from '../cluster/leader.ts';
 import type { Finding } from '../findings.ts';
-import { count, isOrAre, listed } from '../text/count.ts';
+import { count, listed } from '../text/count.ts';
 import { duration } from '../text/duration.ts';
 import { type Check, result } from './check.ts';
 import { COMPONENT, known, orWhenMissing, podsOf } from './evidence.ts';
@@ -10,7 +10,7 @@ import type { PodObject, Taint, Toleration, Workload } from './objects.ts';
 /** Whether rollcall is where it is looked for. */
 export const isInstalled: Check = ({ coordinator, agent, namespace }) => {
   const findings: Finding[] = [];
-  const cure = `name the namespace that it is in with -n, or install it: helm install rollcall deploy/chart -n ${namespace} --create-namespace`;
+  const cure = `use -n to name the namespace of rollcall, or install it: helm install rollcall deploy/chart -n ${namespace} --create-namespace`;
   const there = <T>(read: { value: T } | { missing: boolean; problem: string }) => !('missing' in read && read.missing);
   if (!there(coordinator))
     findings.push({ severity: 'fail', text: `There is no Deployment ${namespace}/rollcall-coordinator`, cure });
@@ -42,7 +42,7 @@ export const someoneLeads: Check = ({ coordinator, lease, namespace, nowMs }) =>
 export const agentsRun: Check = ({ agent, namespace }) => {
   const { desiredNumberScheduled = 0, numberReady = 0 } = known(agent).status ?? {};
   if (numberReady >= desiredNumberScheduled)
-    return { well: `${count(numberReady, 'agent')} of ${desiredNumberScheduled} are ready` };
+    return { well: `${numberReady} of ${count(desiredNumberScheduled, 'agent')} are ready` };
   const text = `${numberReady} of ${count(desiredNumberScheduled, 'agent')} are ready`;
   return {
     findings: [{ severity: 'fail', text, cure: `kubectl -n ${namespace} get pods -l ${COMPONENT}=agent -o wide` }],
@@ -62,8 +62,8 @@ export const agentsTolerate: Check = ({ agent, nodes }) => {
     }
   }
   const findings = [...refused].map(([taint, names]): Finding => {
-    const text = `The agent does not tolerate ${taint}, which keeps it off ${count(names.length, 'node')}: ${listed(names, 3)}`;
-    return { severity: 'fail', text, cure: 'leave agent.tolerations at its default, {operator: Exists}' };
+    const text = `The agent does not tolerate ${taint}, so it cannot run on ${count(names.length, 'node')}: ${listed(names, 3)}`;
+    return { severity: 'fail', text, cure: 'set agent.tolerations to its default, [{operator: Exists}]' };
   });
   return result(findings, 'the agent tolerates every taint of the nodes');
 };
@@ -87,7 +87,7 @@ export const oneConfiguration: Check = (evidence) => {
   }
   if (kinds.size < 2) return { well: 'all coordinators have the same configuration' };
   const text = `Coordinators run with ${kinds.size} different configurations: ${listed([...kinds.values()].map((names) => names.join(', ')))}`;
-  const cure = `kubectl -n ${evidence.namespace} rollout status deployment/rollcall-coordinator; where it does not end, rollout restart`;
+  const cure = `kubectl -n ${evidence.namespace} rollout status deployment/rollcall-coordinator; if it does not finish, use "rollout restart"`;
   return { findings: [{ severity: 'fail', text, cure }] };
 };
 
@@ -101,7 +101,7 @@ export const oneVersion: Check = (evidence) => {
       other.map(({ spec }) => spec?.nodeName ?? '?'),
       3,
     );
-    const text = `${count(other.length, 'agent')} ${isOrAre(other.length)} of another version than the DaemonSet asks for: on ${nodes}`;
+    const text = `${count(other.length, 'agent')} ${other.length === 1 ? 'runs' : 'run'} another version than the DaemonSet specifies: on ${nodes}`;
     findings.push({
       severity: 'warn',
       text,
@@ -110,10 +110,10 @@ export const oneVersion: Check = (evidence) => {
   }
   const coordinator = imageOf(known(evidence.coordinator));
   if (coordinator !== wanted) {
-    const text = `Coordinator and agent are of different images: ${coordinator} and ${wanted}`;
-    findings.push({ severity: 'warn', text, cure: 'finish the upgrade: helm upgrade both together' });
+    const text = `Coordinator and agent run different images: ${coordinator} and ${wanted}`;
+    findings.push({ severity: 'warn', text, cure: 'finish the upgrade: helm upgrade updates both' });
   }
-  return result(findings, `all agents are of ${wanted}`);
+  return result(findings, `all agents run ${wanted}`);
 };
 
 export const policiesBound: Check = (evidence) => {
@@ -126,7 +126,7 @@ export const policiesBound: Check = (evidence) => {
   );
   const findings: Finding[] = [];
   for (const { metadata } of own.filter((each) => !bound.has(each.metadata.name))) {
-    const text = `The policy ${metadata.name} has no binding, so that it does nothing`;
+    const text = `The policy ${metadata.name} has no binding, so it has no effect`;
     findings.push({
       severity: 'fail',
       text,
@@ -135,7 +135,7 @@ export const policiesBound: Check = (evidence) => {
   }
   const fence = own.find(({ metadata }) => metadata.name === 'rollcall-fence');
   if (!fence) {
-    const text = 'There is no fence: a stolen token of the coordinator may change everything on Nodes';
+    const text = 'There is no fence: whoever steals a token of the coordinator can change everything on Nodes';
     findings.push({
       severity: 'warn',
       text,
@@ -144,17 +144,14 @@ export const policiesBound: Check = (evidence) => {
   } else if (
     !fence.spec?.matchConditions?.some(({ expression }) => expression.includes(`system:serviceaccount:${namespace}:`))
   ) {
-    const text = `The fence is about the coordinator of another namespace than ${namespace}, so that it does nothing here`;
+    const text = `The fence applies to the coordinator of another namespace, so it has no effect in ${namespace}`;
     findings.push({
       severity: 'fail',
       text,
-      cure: 'install it with the chart, which makes it for the namespace of the release',
+      cure: 'install the fence with the chart, which renders it for the namespace of the release',
     });
   }
-  return result(
-    findings,
-    `${count(own.length, 'admission policy', 'admission policies')} of rollcall, each with its binding`,
-  );
+  return result(findings, `each admission policy of rollcall has its binding (${own.length})`);
 };
 
 /** Settings that are rendered into the coordinator's file and into the fence alike. */
@@ -167,7 +164,7 @@ const SHARED = [
 export const policiesAgree: Check = ({ policies, config }) => {
   const settings = orWhenMissing<Record<string, unknown>>(config, {});
   const fence = orWhenMissing(policies, []).find(({ metadata }) => metadata.name === 'rollcall-fence');
-  if (!fence) return { well: 'there is no fence that could disagree with the configuration' };
+  if (!fence) return { well: 'there is no fence that could contradict the configuration' };
   const variable = (name: string) => fence.spec?.variables?.find((each) => each.name === name)?.expression ?? '';
   const findings: Finding[] = SHARED.flatMap(({ setting, variable: name }) => {
     const wanted = settings[setting];
@@ -175,15 +172,25 @@ export const policiesAgree: Check = ({ policies, config }) => {
     const admitted = [...variable(name).matchAll(/'([^']*)'/g)].map(([, text]) => text);
     const missing = wanted.filter((text) => !admitted.includes(String(text)));
     if (missing.length === 0) return [];
-    const text = `The coordinator is configured for ${listed(missing.map(String))} (${setting}), which the fence does not admit: the API server refuses these keys`;
-    return [{ severity: 'fail' as const, text, cure: 'render both from the same values: helm upgrade' }];
+    const text = `The coordinator is configured for ${listed(missing.map(String))} (${setting}), but the fence does not allow it: the API server refuses these keys`;
+    return [
+      {
+        severity: 'fail' as const,
+        text,
+        cure: 'render the coordinator and the fence from the same values: helm upgrade',
+      },
+    ];
   });
   const { namespace, gitpod } = settings;
   if (gitpod !== false && !variable('ownLabels').includes(`_ready_ns_${namespace ?? 'default'}'`)) {
-    const text = `The fence does not admit the readiness labels of the namespace ${namespace ?? 'default'}`;
-    findings.push({ severity: 'fail', text, cure: 'render both from the same values: helm upgrade' });
+    const text = `The fence does not allow the readiness labels of the namespace ${namespace ?? 'default'}`;
+    findings.push({
+      severity: 'fail',
+      text,
+      cure: 'render the coordinator and the fence from the same values: helm upgrade',
+    });
   }
-  return result(findings, 'the fence admits what the coordinator is configured for');
+  return result(findings, 'the fence allows every key that the coordinator is configured for');
 };
 
 const EXPIRES_SOON_MS = 14 * 86_400_000;
@@ -210,30 +217,30 @@ export const certificates: Check = ({ ca, nowMs, namespace }) => {
         },
       ],
     };
-  return { well: `the CA that agents trust is valid for ${duration(longestMs)}` };
+  return { well: `the CA that agents trust is valid for another ${duration(longestMs)}` };
 };
 
 /** The pods of Gitpod's services are looked for in one namespace. */
 export const gitpodNamespace: Check = async ({ config, podsWith }) => {
   const { gitpod, namespace = 'default' } = orWhenMissing<Record<string, unknown>>(config, {});
-  if (gitpod === false) return { well: "Gitpod's services are not looked for" };
+  if (gitpod === false) return { well: "Gitpod's services are disabled" };
   const pods = known(await podsWith('component in (ws-daemon,registry-facade)'));
   const namespaces = [...new Set(pods.map(({ metadata }) => metadata.namespace ?? ''))];
   if (pods.length === 0) {
-    const text = "No pod of Gitpod's ws-daemon or registry-facade is in the cluster";
+    const text = "The cluster has no pod of Gitpod's ws-daemon or registry-facade";
     return {
-      findings: [{ severity: 'warn', text, cure: 'set gitpod.enabled=false where there is no Gitpod' }],
+      findings: [{ severity: 'warn', text, cure: 'if you do not run Gitpod, set gitpod.enabled=false' }],
     };
   }
   if (namespaces.includes(String(namespace)))
-    return { well: `Gitpod's services are in ${namespace}, where they are looked for` };
-  const text = `Gitpod's services are looked for in ${namespace}, and are in ${listed(namespaces)}`;
+    return { well: `Gitpod's services run in ${namespace}, the configured namespace` };
+  const text = `Gitpod's services are configured for ${namespace}, but run in ${listed(namespaces)}`;
   return {
     findings: [
       {
         severity: 'fail',
         text,
-        cure: `set gitpod.namespace=${namespaces[0]}, and helm upgrade`,
+        cure: `set gitpod.namespace=${namespaces[0]} and run helm upgrade`,
       },
     ],
   };
@@ -244,8 +251,8 @@ export const nodeServicesAccepted: Check = ({ nodeServices }) => {
   const findings = all.flatMap(({ metadata, status }): Finding[] => {
     const accepted = status?.conditions?.find(({ type }) => type === 'Accepted');
     if (accepted?.status !== 'False') return [];
-    const text = `The NodeService ${metadata.name} is not in force (${accepted.reason}): ${accepted.message}`;
+    const text = `The NodeService ${metadata.name} is not accepted (${accepted.reason}): ${accepted.message}`;
     return [{ severity: 'fail', text, cure: `kubectl edit nodeservice ${metadata.name}` }];
   });
-  return result(findings, `${count(all.length, 'NodeService')}, none of them refused`);
+  return result(findings, `no NodeService is refused (${all.length} in the cluster)`);
 };

@@ -12,7 +12,7 @@ export const networkOpen: Check = (evidence) => {
     ...blocked(policies, podsOf(evidence, 'coordinator'), 'Ingress'),
     ...blocked(policies, podsOf(evidence, 'agent'), 'Egress'),
   ];
-  return result(findings, 'no NetworkPolicy is in the way between agents and coordinators');
+  return result(findings, 'no NetworkPolicy blocks the reports of agents');
 };
 
 /** Pods that some policy isolates, and that none opens for reports. */
@@ -30,14 +30,14 @@ function blocked(
     ({ ports }) => !ports || ports.length === 0 || ports.some(({ port, endPort }) => covers(port, endPort)),
   );
   if (isOpen) return [];
-  const whose = direction === 'Ingress' ? 'the coordinators cannot be reached' : 'the agents cannot reach them';
+  const where = direction === 'Ingress' ? 'to the coordinators' : 'from the agents';
   const names = listed(isolating.map(({ metadata }) => metadata.name));
-  const text = `NetworkPolicies let no reports through (TCP ${REPORTS_PORT}), so that ${whose}: ${names}`;
+  const text = `NetworkPolicies block the reports ${where} (TCP ${REPORTS_PORT}): ${names}`;
   return [
     {
       severity: 'fail',
       text,
-      cure: 'set networkPolicy.enabled=true, or admit TCP 8443 from the agents in a policy of your own',
+      cure: 'set networkPolicy.enabled=true, or allow TCP 8443 from the agents in your own policy',
     },
   ];
 }

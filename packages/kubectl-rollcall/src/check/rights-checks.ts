@@ -27,7 +27,7 @@ export const coordinatorRights: Check = async (evidence) => {
   const unwatched = await missingRights(pods, may, account);
   if (unwatched.length > 0) {
     const text = `The coordinator's account may not ${listed(unwatched, 8)}, where pods of services are`;
-    findings.push({ severity: 'fail', text, cure: 'add the namespaces to watchNamespaces, and helm upgrade' });
+    findings.push({ severity: 'fail', text, cure: 'add the namespaces to watchNamespaces and run helm upgrade' });
   }
   return result(
     findings,

@@ -49,8 +49,8 @@ async function consolePort(kube: KubeApi, { namespace, pod }: Leader): Promise<n
   } catch (cause) {
     if (cause instanceof KubeApiError && cause.status === 404) {
       const cure =
-        'another takes over within seconds: try again; or pass --console-url where it runs outside of the cluster';
-      throw new CommandFailure(`The leader ${pod} is no pod in ${namespace}`, cure, { cause });
+        'try again: another replica takes over within seconds; if rollcall runs outside of the cluster, pass --console-url';
+      throw new CommandFailure(`The leader ${pod} is not a pod in ${namespace}`, cure, { cause });
     }
     // Who may not read pods may be allowed to forward a port all the same.
     if (cause instanceof KubeApiError) return DEFAULT_PORT;
@@ -82,7 +82,7 @@ function consoleAt({ url, close }: Forwarded, problem: () => string | undefined)
     post: async <T>(path: string, body: unknown) => {
       const document = await ask<T>('POST', path, body);
       if (document === undefined)
-        throw new CommandFailure('This coordinator is too old for it', 'update rollcall: helm upgrade');
+        throw new CommandFailure('This coordinator is too old for this command', 'update rollcall: helm upgrade');
       return document;
     },
     close,
@@ -93,15 +93,15 @@ function parsed<T>(text: string): T {
   try {
     return JSON.parse(text) as T;
   } catch (cause) {
-    throw new CommandFailure('What answers is no console of rollcall', 'check --console-url', { cause });
+    throw new CommandFailure('The answer does not come from a console of rollcall', 'check --console-url', { cause });
   }
 }
 
 function consoleCure(reason: string): string {
   if (/forbidden|403/i.test(reason)) {
-    return 'have somebody grant you "create" on pods/portforward in its namespace, or pass --console-url';
+    return 'ask for the right to create pods/portforward in the namespace of rollcall, or pass --console-url';
   }
-  return 'see whether the pod is running and --console-listen is not "off", or pass --console-url';
+  return 'check that the pod runs and that --console-listen is not "off", or pass --console-url';
 }
 
 function detailOf(text: string): string {

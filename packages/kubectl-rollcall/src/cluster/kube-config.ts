@@ -11,7 +11,7 @@ export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfi
     else config.loadFromFile(kubeconfig);
   } catch (cause) {
     const message = `The kubeconfig cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
-    throw new CommandFailure(message, 'name another with --kubeconfig', { cause });
+    throw new CommandFailure(message, 'pass another file with --kubeconfig', { cause });
   }
   if (context !== undefined) {
     if (!config.getContextObject(context)) {
@@ -21,7 +21,7 @@ export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfi
     config.setCurrentContext(context);
   }
   if (!config.getCurrentCluster()) {
-    throw new CommandFailure('The kubeconfig names no cluster to ask', 'choose a context with --context');
+    throw new CommandFailure('The kubeconfig names no cluster', 'choose a context with --context');
   }
   return config;
 }

@@ -72,14 +72,14 @@ function leaseFailure(cause: unknown, namespace: string, name = LEASE): CommandF
   if (!(cause instanceof KubeApiError)) return unreachable(cause);
   if (cause.status === 404) {
     const cure =
-      'name the namespace that it is installed in with -n, or install it; "check --pre" says whether it can be';
+      'use -n to name the namespace of rollcall, or install it; "check --pre" finds what prevents the installation';
     return new CommandFailure(`rollcall is not in the namespace ${namespace}: there is no Lease ${name}`, cure, {
       cause,
     });
   }
   if (cause.status === 403) {
-    const cure = `have somebody grant you "get" on leases in ${namespace}, or reach the console yourself and pass --console-url`;
-    return new CommandFailure(`You may not read who leads: ${cause.message}`, cure, { cause });
+    const cure = `ask for the right to get leases in ${namespace}, or pass --console-url`;
+    return new CommandFailure(`You may not read the Lease of the leader: ${cause.message}`, cure, { cause });
   }
   if (cause.status === 401) {
     return new CommandFailure('The API server does not accept your credentials', 'log in again', { cause });

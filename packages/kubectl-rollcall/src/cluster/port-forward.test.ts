@@ -17,7 +17,7 @@ test('a port that is taken is named, with what helps', async () => {
   });
   const forwarded = forwardPort(config, { namespace: 'a', pod: 'b', port: 1 }, { port, onError: () => {} });
   await expect(forwarded).rejects.toMatchObject({
-    message: expect.stringContaining(`does not let it listen on port ${port}: `),
+    message: expect.stringContaining(`Cannot listen on port ${port}: `),
     cure: expect.stringContaining('choose another --port'),
   });
   taken.close();

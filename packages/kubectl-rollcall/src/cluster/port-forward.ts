@@ -57,8 +57,8 @@ export async function forwardPort(
 }
 
 function portFailure(port: number, cause: Error): CommandFailure {
-  const message = `This machine does not let it listen on port ${port}: ${cause.message}`;
-  return new CommandFailure(message, 'choose another --port, or leave it out: any free one is taken then', { cause });
+  const message = `Cannot listen on port ${port}: ${cause.message}`;
+  return new CommandFailure(message, 'choose another --port, or leave it out to use any free port', { cause });
 }
 
 /** The library rejects with an event of its web socket. */

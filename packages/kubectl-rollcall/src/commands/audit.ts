@@ -8,7 +8,7 @@ import { cleanDocument } from '../text/clean.ts';
 /** Returns the exit code. */
 export async function audit(surroundings: Surroundings): Promise<number> {
   const found = await surroundings.withConsole((console) => console.get<AuditDocument>('/v1/audit'));
-  if (!found) throw new CommandFailure('This coordinator keeps no truth ledger', 'update rollcall: helm upgrade');
+  if (!found) throw new CommandFailure('This coordinator has no truth ledger', 'update rollcall: helm upgrade');
   const document = completedAudit(found);
   if (!printedFor(surroundings, document)) {
     mustLead(surroundings, document.replica);

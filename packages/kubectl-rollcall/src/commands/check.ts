@@ -10,8 +10,8 @@ import { cleanDocument } from '../text/clean.ts';
 export async function check(surroundings: Surroundings, isPre: boolean): Promise<number> {
   const { kube, flags, terminal, print } = surroundings;
   if (flags.consoleUrl !== undefined) {
-    const cure = 'leave --console-url out; --context and --kubeconfig say which cluster is checked';
-    throw new CommandFailure('check reads the API server, and asks no console', cure, { exitCode: EXIT.usage });
+    const cure = 'leave out --console-url; choose the cluster with --context or --kubeconfig';
+    throw new CommandFailure('check reads the API server only, and not a console', cure, { exitCode: EXIT.usage });
   }
   const evidence = await gather(kube(), flags.namespace, Date.now());
   const report = checkReport(await runChecks(isPre ? PRE_CHECKS : CHECKS, evidence), isPre);

@@ -26,7 +26,7 @@ function lookOnce({ withConsole, flags }: Surroundings): Promise<Status> {
 
 async function look(console: Console, namespace: string): Promise<Status> {
   const document = await console.get<NodesDocument>('/v1/nodes');
-  if (!document) throw new CommandFailure('What answers is no console of rollcall', 'check --console-url');
+  if (!document) throw new CommandFailure('The answer does not come from a console of rollcall', 'check --console-url');
   return statusOf(completedNodes(document), namespace);
 }
 

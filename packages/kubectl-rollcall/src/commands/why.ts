@@ -17,11 +17,11 @@ export function why(surroundings: Surroundings, subject: string, key: string | u
     return whyPod(surroundings, names[0], names[1]);
   }
   if (/^(pod|pods|po)$/.test(kind) && names.length === 2) {
-    const cure = `leave ${key} out; keys are those of nodes: node/NAME KEY`;
-    throw new CommandFailure(`A pod is asked about as a whole, not by a key`, cure, { exitCode: EXIT.usage });
+    const cure = `leave out ${key}; only nodes have keys: node/NAME KEY`;
+    throw new CommandFailure('A key can be given for a node only, not for a pod', cure, { exitCode: EXIT.usage });
   }
   const cure = 'write node/NAME, node/NAME KEY, or pod/NAMESPACE/NAME';
-  throw new CommandFailure(`Cannot tell what "${subject}" is`, cure, { exitCode: EXIT.usage });
+  throw new CommandFailure(`"${subject}" is neither a node nor a pod`, cure, { exitCode: EXIT.usage });
 }
 
 async function whyNode(surroundings: Surroundings, name: string, wanted: string | undefined): Promise<number> {
@@ -29,7 +29,7 @@ async function whyNode(surroundings: Surroundings, name: string, wanted: string 
     console.get<NodeDocument>(`/v1/nodes/${encodeURIComponent(name)}`),
   );
   if (!found)
-    throw new CommandFailure(`rollcall knows no node ${name}`, 'kubectl get nodes lists them', {
+    throw new CommandFailure(`rollcall does not know the node ${name}`, 'list the nodes: kubectl get nodes', {
       exitCode: EXIT.notSo,
     });
   const document = completedNode(found);
@@ -56,8 +56,8 @@ async function readNode(surroundings: Surroundings, name: string): Promise<NodeO
   try {
     return cleanDocument(await surroundings.kube().get<NodeObject>(`/api/v1/nodes/${encodeURIComponent(name)}`));
   } catch (error) {
-    const reason = error instanceof KubeApiError ? error.message : 'the API server cannot be asked';
-    surroundings.note(`Who owns the keys cannot be said: ${cleanDocument(reason)}\n`);
+    const reason = error instanceof KubeApiError ? error.message : 'the API server cannot be reached';
+    surroundings.note(`The owners of the keys are unknown: ${cleanDocument(reason)}\n`);
     return undefined;
   }
 }
@@ -66,9 +66,13 @@ async function whyPod(surroundings: Surroundings, namespace: string, name: strin
   const path = `/v1/schedule?pod=${encodeURIComponent(`${namespace}/${name}`)}`;
   const found = await surroundings.withConsole((console) => console.get<ScheduleDocument>(path));
   if (!found)
-    throw new CommandFailure(`There is no pod ${namespace}/${name}`, `kubectl -n ${namespace} get pods lists them`, {
-      exitCode: EXIT.notSo,
-    });
+    throw new CommandFailure(
+      `There is no pod ${namespace}/${name}`,
+      `list the pods: kubectl -n ${namespace} get pods`,
+      {
+        exitCode: EXIT.notSo,
+      },
+    );
   const document = completedSchedule(found);
   if (printedFor(surroundings, document)) return document.replica.leading ? EXIT.ok : EXIT.unknown;
   mustLead(surroundings, document.replica);

@@ -11,7 +11,7 @@ const ROWS: readonly Column<Row>[] = [
   { title: 'CHANGE', cell: ({ change }) => change, gives: true },
   { title: 'KEY', cell: ({ key }) => key, gives: true },
   { title: 'NODES', cell: ({ nodes }) => grouped(nodes.length), isNumber: true },
-  { title: 'SUCH AS', cell: ({ nodes }) => nodes[0] ?? '', gives: true },
+  { title: 'EXAMPLE', cell: ({ nodes }) => nodes[0] ?? '', gives: true },
   { title: 'REASON', cell: ({ reason }) => reason, gives: true },
 ];
 
@@ -28,7 +28,7 @@ export function diffText(document: DiffDocument, terminal: Terminal): string {
     { tone: problems.length > 0 ? 'bad' : nodes.length === 0 ? 'good' : 'doubtful' },
   );
   for (const problem of problems)
-    page.field('fail', problem, { tone: 'bad', width: 6 }).cure('correct it, and ask again', 6);
+    page.field('fail', problem, { tone: 'bad', width: 6 }).cure('correct it, and run diff again', 6);
   for (const note of notes) page.field('note', note, { tone: 'doubtful', width: 6 });
   const rows = rowsOf(document);
   if (rows.length > 0) page.line().table(rows, ROWS);
@@ -36,10 +36,10 @@ export function diffText(document: DiffDocument, terminal: Terminal): string {
     page.line().table(evicted.slice(0, PODS_SHOWN), [
       { title: 'EVICTED POD', cell: ({ pod }) => pod, gives: true },
       { title: 'NODE', cell: ({ node }) => node, gives: true },
-      { title: 'MISSES', cell: ({ misses }) => listed(misses), gives: true },
+      { title: 'REQUIRES', cell: ({ misses }) => listed(misses), gives: true },
     ]);
     if (evicted.length > PODS_SHOWN)
-      page.line(`… and ${grouped(evicted.length - PODS_SHOWN)} more; -o json has all.`, { tone: 'quiet' });
+      page.line(`… and ${grouped(evicted.length - PODS_SHOWN)} more; -o json prints all.`, { tone: 'quiet' });
   } else if (!evicts && rows.some(({ change }) => change.startsWith('-'))) {
     page.line().line('No pod would be evicted: --evict is off.', { tone: 'quiet' });
   }

@@ -49,7 +49,7 @@ describe('files', () => {
 const document = {
   replica: replicaDocument(),
   looked: 50,
-  problems: ['NodeService ebs would not be in force (KeyNotAllowed): no'],
+  problems: ['NodeService ebs would not be accepted (KeyNotAllowed): no'],
   notes: [],
   evicts: true,
   nodes: ['node-1', 'node-2'].map((name) => ({
@@ -67,7 +67,7 @@ const document = {
         key: 'example.com/old',
         from: 'x',
         to: undefined,
-        reason: 'nothing asks for it any more',
+        reason: 'nothing requests it any more',
       },
     ],
     evicted: [{ pod: `default/needs-old-${name}`, misses: ['example.com/old=x'] }],

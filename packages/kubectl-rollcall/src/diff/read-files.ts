@@ -16,7 +16,7 @@ export function readFiles(files: readonly string[]): DiffRequest {
     const found = objectsIn(text);
     if (found) objects.push(...found);
     else if (file === '-')
-      throw new CommandFailure('Standard input holds no Kubernetes objects', 'name rule files by their path', {
+      throw new CommandFailure('Standard input contains no Kubernetes objects', 'pass rule files by their path', {
         exitCode: EXIT.usage,
       });
     else rules[labelOf(file)] = text;
@@ -29,7 +29,7 @@ function readText(file: string): string {
     return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new CommandFailure(`Cannot read ${file}: ${reason}`, 'name a file that can be read after each -f', {
+    throw new CommandFailure(`Cannot read ${file}: ${reason}`, 'pass a readable file after each -f', {
       cause,
       exitCode: EXIT.usage,
     });

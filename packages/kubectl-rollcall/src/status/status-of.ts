@@ -1,6 +1,6 @@
 import type { AgentState, NodeSummary, NodesDocument, ReplicaDocument } from '@rollcall/common/console.ts';
 import type { Finding } from '../findings.ts';
-import { count, isOrAre, listed } from '../text/count.ts';
+import { count, listed } from '../text/count.ts';
 
 export type PoolStatus = {
   pool: string;
@@ -51,32 +51,32 @@ function answerOf(
 ): string {
   const failures = findings.filter(({ severity }) => severity === 'fail').length;
   const warnings = findings.length - failures;
-  const also = warnings > 0 ? `; ${count(warnings, 'thing')} to look at` : '';
-  if (!replica.leading) return 'It cannot be told whether all is well: this replica does not lead.';
+  const also = warnings > 0 ? `; ${count(warnings, 'warning')}` : '';
+  if (!replica.leading) return 'The state is unknown: this replica does not lead.';
   if (!holds)
-    return `NOT all that rollcall wants holds on ${count(nodes, 'node')}: ${count(failures, 'failure')}${also}.`;
-  if (replica.dryRun) return `This is a dry run on ${count(nodes, 'node')}: nothing is written${also}.`;
-  return `All that rollcall wants holds on ${count(nodes, 'node')}${also}.`;
+    return `NOT all nodes are as rollcall wants them (${count(nodes, 'node')}): ${count(failures, 'failure')}${also}.`;
+  if (replica.dryRun) return `This is a dry run (${count(nodes, 'node')}): rollcall writes nothing${also}.`;
+  return `All nodes are as rollcall wants them (${count(nodes, 'node')})${also}.`;
 }
 
 function leaderFindings(replica: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
   const findings: Finding[] = [];
   const { leading, leader, dryRun } = replica;
   if (!leading) {
-    const who = leader === undefined ? 'and nobody is known to lead' : `and ${leader} does`;
-    const cure = 'ask without --console-url, or with that of the leader';
-    findings.push({ severity: 'fail', text: `The replica that answered does not lead, ${who}`, cure });
+    const who = leader === undefined ? 'no leader is known' : `the leader is ${leader}`;
+    const cure = 'leave out --console-url, or pass the one of the leader';
+    findings.push({ severity: 'fail', text: `The replica that answered does not lead: ${who}`, cure });
   }
   if (leading && dryRun) {
     const changes = nodes.filter(({ pending }) => pending).length;
-    const text = `It is a dry run: nothing is written. ${count(changes, 'node')} would be changed`;
-    findings.push({ severity: 'warn', text, cure: 'set coordinator.config.dryRun=false when you have seen enough' });
+    const text = `This is a dry run: ${count(changes, 'node')} would be changed`;
+    findings.push({ severity: 'warn', text, cure: 'to write these changes, set coordinator.config.dryRun=false' });
   }
   if (leading && nodes.length === 0) {
     findings.push({
       severity: 'fail',
-      text: 'There are no nodes',
-      cure: 'check that this is the cluster that you mean',
+      text: 'The cluster has no nodes',
+      cure: 'check that this is the right cluster',
     });
   }
   return findings;
@@ -84,21 +84,22 @@ function leaderFindings(replica: ReplicaDocument, nodes: readonly NodeSummary[])
 
 function guardFindings({ guards, heldWithdrawals }: ReplicaDocument): Finding[] {
   const silence = guards.map((guard): Finding => {
-    const text = `So many agents are silent that silence withdraws nothing (guard: ${guard})`;
+    const text = `A guard is active (${guard}): so many agents are silent that silence removes no labels`;
     return {
       severity: 'fail',
       text,
-      cure: 'look at the network between nodes and coordinator (port 8443), and at what was rolled out last',
+      cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
     };
   });
   const held = heldWithdrawals.map(({ guard, of, nodes }): Finding => {
-    const why =
-      guard === 'observer' ? 'as agents that were replaced are doubted' : 'as many nodes would lose it at once';
-    const text = `${of} should go from ${count(nodes, 'node')} and stays for a while, ${why}`;
+    const text =
+      guard === 'observer'
+        ? `A guard is active (observer): most new agents no longer see ${of}, so its keys stay on ${count(nodes, 'node')} for a while`
+        : `A guard is active (${guard}): many nodes would lose ${of} at once, so it stays on ${count(nodes, 'node')} for a while`;
     const cure =
       guard === 'observer'
-        ? 'undo the update of the agents, if it is at fault'
-        : 'undo what was configured last, if it was not meant';
+        ? 'if the new agents are wrong, roll them back'
+        : 'if the latest change of the configuration was a mistake, undo it';
     return { severity: 'fail', text, cure };
   });
   return [...silence, ...held];
@@ -124,27 +125,26 @@ const KINDS: readonly Kind[] = [
   {
     severity: 'warn',
     of: ({ agent }) => (agent === 'absent' ? YES : NO),
-    text: (_what, nodes) => `No agent is on ${nodes}`,
-    cure: () => 'kubectl -n rollcall describe daemonset rollcall-agent, and compare its node selector and tolerations',
+    text: (_what, nodes) => `There is no agent on ${nodes}`,
+    cure: () => 'kubectl -n rollcall describe daemonset rollcall-agent; check its node selector and tolerations',
   },
   {
     severity: 'fail',
     of: ({ agent }) => (agent === 'unheard' ? YES : NO),
-    text: (_what, nodes) => `The agent has not been heard since this coordinator began to lead on ${nodes}`,
-    cure: () => 'wait for a moment: agents report within a minute',
+    text: (_what, nodes) => `The agent has not reported to this leader yet on ${nodes}`,
+    cure: () => 'wait, since agents report within a minute',
   },
   {
     severity: 'fail',
     of: ({ contested }) => contested,
-    text: (key, nodes) => `Somebody else goes on changing ${key} on ${nodes}`,
-    cure: (node, key) =>
-      `kubectl rollcall why node/${node} ${key} names the other; remove it, or take the key away from it`,
+    text: (key, nodes) => `Another writer keeps changing ${key} on ${nodes}`,
+    cure: (node, key) => `stop the other writer; to see who it is: kubectl rollcall why node/${node} ${key}`,
   },
   {
     severity: 'fail',
     of: ({ setAside }) => setAside,
     text: (key, nodes) => `${key} cannot be written on ${nodes}`,
-    cure: (node, key) => `kubectl rollcall why node/${node} ${key} says who owns it, or what the API server said`,
+    cure: (node, key) => `to see the owner or the error: kubectl rollcall why node/${node} ${key}`,
   },
   {
     severity: 'warn',
@@ -155,7 +155,7 @@ const KINDS: readonly Kind[] = [
   {
     severity: 'warn',
     of: ({ heldBack }) => heldBack,
-    text: (service, nodes) => `${service} comes and goes, and is held back on ${nodes}`,
+    text: (service, nodes) => `${service} became not ready too often, and is held back on ${nodes}`,
     cure: (node) => `kubectl rollcall why node/${node}`,
   },
 ];
@@ -172,14 +172,14 @@ function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[]
   });
   const pending = nodes.filter((node) => node.pending);
   if (pending.length > 0 && !dryRun) {
-    const text = `${count(pending.length, 'node')} ${isOrAre(pending.length)} about to be written: ${listed(
+    const text = `${count(pending.length, 'node')} ${pending.length === 1 ? 'has' : 'have'} pending writes: ${listed(
       pending.map(({ name }) => name),
       3,
     )}`;
     findings.push({
       severity: 'fail',
       text,
-      cure: 'wait for a moment, or pass --wait; where it lasts, see the log of the coordinator',
+      cure: 'wait, or pass --wait; if it lasts, see the log of the coordinator',
     });
   }
   return findings;
@@ -188,7 +188,7 @@ function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[]
 function versionFindings(versions: Readonly<Record<string, number>>, namespace: string): Finding[] {
   const known = Object.entries(versions).sort((a, b) => b[1] - a[1]);
   if (known.length < 2) return [];
-  const text = `Agents are of ${known.length} versions: ${listed(known.map(([version, nodes]) => `${version} on ${count(nodes, 'node')}`))}`;
+  const text = `Agents run ${known.length} versions: ${listed(known.map(([version, nodes]) => `${version} on ${count(nodes, 'node')}`))}`;
   return [{ severity: 'warn', text, cure: `kubectl -n ${namespace} rollout status daemonset/rollcall-agent` }];
 }
 

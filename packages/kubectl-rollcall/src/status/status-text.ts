@@ -18,11 +18,11 @@ const POOLS: readonly Column<PoolStatus>[] = [
 const HELD_BACK: Column<PoolStatus> = { title: 'HELD BACK', cell: ({ heldBack }) => none(heldBack), isNumber: true };
 
 const AGENT_WORDS = {
-  fresh: 'heard',
-  leaving: 'leaving',
-  unheard: 'not heard yet',
+  fresh: 'reporting',
+  leaving: 'stopping',
+  unheard: 'not reporting yet',
   silent: 'silent',
-  absent: 'without an agent',
+  absent: 'missing',
 } as const;
 
 /** The answer first, then what is to be done, then the figures. */
@@ -46,10 +46,10 @@ export function statusText(status: Status, terminal: Terminal, isWide: boolean):
       : (replica.leader ?? 'unknown'),
   );
   page.field('agents', `${states.join(', ') || 'none'}${versions.length > 0 ? `; version ${listed(versions)}` : ''}`);
-  page.field('guards', replica.guards.join(', ') || 'none hold');
+  page.field('guards', replica.guards.join(', ') || 'none active');
   if (isWide)
     page.field('settings', `gate ${replica.readinessGate ?? 'unknown'}, silent after ${replica.staleAfterSeconds} s`);
-  if (pools.length === 0) page.line().line(`No service is judged on ${count(status.nodes, 'node')}.`);
+  if (pools.length === 0) page.line().line(`rollcall checks no service on ${count(status.nodes, 'node')}.`);
   else page.line().table(pools, isWide || pools.some(({ heldBack }) => heldBack > 0) ? [...POOLS, HELD_BACK] : POOLS);
   return page.text;
 }

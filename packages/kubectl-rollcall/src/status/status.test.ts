@@ -16,7 +16,7 @@ describe('status', () => {
     for (const troubled of [false, true]) {
       const text = statusText(statusOf(fleet(size, { troubled })), terminal, false);
       await expect(text).toMatchFileSnapshot(`golden/${size}-${troubled ? 'troubled' : 'well'}-${width}.txt`);
-      const lines = text.split('\n').filter((line) => !line.includes('cure: '));
+      const lines = text.split('\n').filter((line) => !line.includes('fix: '));
       for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(terminal.columns ?? 1000);
     }
   });
@@ -34,8 +34,8 @@ describe('status', () => {
       replica: replicaDocument({ leading: false, leader: 'the-other' }),
       nodes: [nodeSummary()],
     });
-    expect(found).toMatchObject({ holds: false, answer: expect.stringContaining('cannot be told') });
-    expect(found.findings[0]?.text).toContain('the-other does');
+    expect(found).toMatchObject({ holds: false, answer: expect.stringContaining('The state is unknown') });
+    expect(found.findings[0]?.text).toContain('the leader is the-other');
   });
 
   test.each<[string, Parameters<typeof nodeSummary>[0], boolean]>([

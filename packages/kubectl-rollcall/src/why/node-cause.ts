@@ -20,8 +20,8 @@ export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
   const is = there ? 'has' : other ? `has ${JSON.stringify(key.onNode)} as` : 'does not have';
   if (!replica.leading) return notLeading(document);
   if (isClosedGate(key)) {
-    const next = 'The taint goes when all that is required is there, or when the time for it is over.';
-    return { isWell: false, headline: `${where} waits at the startup gate: ${key.reason}`, next };
+    const next = 'rollcall removes the taint when nothing is missing any more, or after the maximum wait time.';
+    return { isWell: false, headline: `${where} still has the startup taint: ${key.reason}`, next };
   }
   const service = document.services.find((each) => each.name === key.service);
   const obstacle = obstacleOf(key, document);
@@ -35,14 +35,14 @@ export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
   return {
     isWell,
     headline: `${where} ${is} the ${what}: ${key.reason}`,
-    next: isWell ? STANCES[key.stance] : 'It is about to be written.',
+    next: isWell ? STANCES[key.stance] : 'The write is pending.',
   };
 }
 
 const STANCES = {
-  want: 'It is wanted, and it is there.',
-  withhold: 'It is to be absent, and it is.',
-  hold: 'It stays as it is, since nobody can tell now.',
+  want: 'rollcall wants it, and it is present.',
+  withhold: 'rollcall does not want it, and it is absent.',
+  hold: 'It stays as it is, since the state is unknown.',
 } as const;
 
 /** Why a service is what it is on a node. */
@@ -52,7 +52,7 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
   if (state === undefined) {
     return {
       isWell: true,
-      headline: `${name} is not for this node`,
+      headline: `${name} does not apply to this node`,
       next: 'Its nodeSelector does not select the node.',
     };
   }
@@ -60,18 +60,18 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
     return { isWell: true, headline: `${name} is ready: ${reason}`, next: 'Nothing needs to change.' };
   if (heldBack) {
     const left = duration(Date.parse(heldBack.until) - Date.parse(replica.now));
-    const headline = `${name} is held back for ${left}: it became not ready ${heldBack.falls} times in 5 minutes`;
+    const headline = `${name} is held back for another ${left}: it became not ready ${heldBack.falls} times in 5 minutes`;
     return {
       isWell: false,
       headline,
-      next: 'It is admitted when that time is over, if it stays ready; find out why it comes and goes.',
+      next: 'If it stays ready, it counts as ready after that time. Find out why it fails again and again.',
     };
   }
   if (state === 'unknown')
-    return { isWell: false, headline: `${name}: nobody can tell now: ${reason}`, next: unknownNext(document) };
+    return { isWell: false, headline: `the state of ${name} is unknown: ${reason}`, next: unknownNext(document) };
   const headline = `${name} is not ready: ${reason}`;
   if (agent.state === 'silent' || agent.state === 'absent') {
-    const next = `Its agent has to be heard again: kubectl get pods -A -o wide --field-selector spec.nodeName=${document.name}`;
+    const next = `Its agent has to report again; find its pod: kubectl get pods -A -o wide --field-selector spec.nodeName=${document.name}`;
     return { isWell: false, headline, next };
   }
   const pod = pods.find(({ terminating }) => !terminating) ?? pods[0];
@@ -79,10 +79,10 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
     return {
       isWell: false,
       headline,
-      next: 'A pod of it has to run on the node: see its DaemonSet, its tolerations and its node selector.',
+      next: 'A pod of the service has to run on the node: check its DaemonSet, its tolerations and its node selector.',
     };
   }
-  if (pod?.terminating) return { isWell: false, headline, next: 'A new pod has to take its place, and become Ready.' };
+  if (pod?.terminating) return { isWell: false, headline, next: 'A new pod has to replace it and become Ready.' };
   if (pod && !pod.ready) {
     const [namespace, podName] = pod.pod.split('/');
     return {
@@ -95,17 +95,16 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
     return {
       isWell: false,
       headline,
-      next: 'The probe has to succeed: what the agent sees, pods on the node see as well.',
+      next: 'The probe has to succeed: check the service on the node.',
     };
-  return { isWell: false, headline, next: 'All evidence has to say that it is ready.' };
+  return { isWell: false, headline, next: 'All evidence has to show that it is ready.' };
 }
 
 function unknownNext({ agent }: NodeDocument): string {
   if (agent.guard !== undefined)
-    return 'What the node shows stays until the guard clears: most agents are silent, so look at the network first.';
-  if (agent.state === 'unheard')
-    return 'What the node shows stays until its agent is heard, or for one window at most.';
-  return 'What the node shows stays as it is.';
+    return 'Its keys stay as they are while the guard is active. Most agents are silent: check the network first.';
+  if (agent.state === 'unheard') return 'Its keys stay as they are until the agent reports or counts as silent.';
+  return 'Its keys stay as they are.';
 }
 
 /** What keeps a key from being as it is wanted. */
@@ -113,32 +112,35 @@ function obstacleOf(key: KeyDocument, { replica }: NodeDocument): { because: str
   const { contested, setAside, removalRefused } = key;
   if (contested) {
     return {
-      because: `${contested.rival} goes on changing it`,
-      next: `It is written again in ${contested.nextTrySeconds} s, and less and less often: remove the other writer.`,
+      because: `${contested.rival} keeps changing it`,
+      next: `rollcall writes it again in ${contested.nextTrySeconds} s, then less and less often. Stop the other writer.`,
     };
   }
   if (setAside?.cause === 'foreign') {
     return {
-      because: key.stance === 'withhold' ? key.reason : `somebody else owns it: ${setAside.message}`,
-      next: 'It is left alone until the other lets go of it.',
+      because: key.stance === 'withhold' ? key.reason : `it is ${setAside.message}`,
+      next: 'rollcall leaves it as it is until the other owner releases it.',
     };
   }
   if (setAside) {
     const next =
       setAside.cause === 'denied'
-        ? 'The policy or webhook has to let the coordinator write it.'
-        : 'Another key or value has to be asked for.';
+        ? 'Change the policy or webhook so that the coordinator may write it.'
+        : 'Request a key and a value that the API server accepts.';
     return { because: `the API server refuses it: ${setAside.message}`, next };
   }
   if (removalRefused !== undefined) {
-    return { because: `the API server refuses its removal: ${removalRefused}`, next: 'It is tried again every 30 s.' };
+    return {
+      because: `the API server refuses its removal: ${removalRefused}`,
+      next: 'rollcall tries again every 30 s.',
+    };
   }
   const isWrong = key.stance !== 'hold' && isThere(key) !== (key.stance === 'want');
   if (replica.dryRun && isWrong) {
-    const wish = key.stance === 'want' ? 'would be set' : 'would be removed';
+    const wish = key.stance === 'want' ? 'set' : 'remove';
     return {
-      because: `it ${wish} (${key.reason}), but this is a dry run`,
-      next: 'Nothing is written until --dry-run is off.',
+      because: `rollcall would ${wish} it (${key.reason}), but this is a dry run`,
+      next: 'rollcall writes nothing until you turn off --dry-run.',
     };
   }
   return undefined;
@@ -156,11 +158,11 @@ function isClosedGate({ key, stance, onNode }: KeyDocument): boolean {
 }
 
 function notLeading({ replica }: Pick<NodeDocument, 'replica'>): Cause {
-  const who = replica.leader === undefined ? 'Nobody is known to lead.' : `${replica.leader} leads.`;
+  const who = replica.leader === undefined ? 'No leader is known.' : `Ask the leader, ${replica.leader}.`;
   return {
     isWell: false,
-    headline: 'It cannot be told: the replica that answered does not lead',
-    next: `${who} Ask that one.`,
+    headline: 'The state is unknown: the replica that answered does not lead',
+    next: who,
   };
 }
 
@@ -176,7 +178,7 @@ export function nodeCause(document: NodeDocument): Cause {
   const gate = keys.find(isClosedGate);
   if (gate) return keyCause(document, gate);
   const heard =
-    agent.lastReportSecondsAgo === undefined ? '' : `, and its agent was heard ${agent.lastReportSecondsAgo} s ago`;
+    agent.lastReportSecondsAgo === undefined ? '' : `, and its agent reported ${agent.lastReportSecondsAgo} s ago`;
   const ready = services.filter(({ state }) => state === 'ready').length;
   return {
     isWell: true,

@@ -41,11 +41,11 @@ function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica
     const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
     page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
   }
-  if (pods.length === 0 && asks.pods) page.field('pod', 'none of it is on the node', { indent });
+  if (pods.length === 0 && asks.pods) page.field('pod', 'none on the node', { indent });
   if (probe) {
     const text = `${probe.ready ? 'succeeds' : 'fails'}, since ${ago(probe.since, replica.now)}: ${probe.evidence}`;
     page.field('probe', text, { indent, tone: probe.ready ? 'good' : 'bad' });
-  } else if (asks.probe) page.field('probe', 'the agent has said nothing of it', { indent });
+  } else if (asks.probe) page.field('probe', 'not reported by the agent', { indent });
   const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
   const version = agent.version === undefined ? '' : `, version ${agent.version}`;
   page.field('report', `${agent.state}${heard}${version}`, {
@@ -55,10 +55,14 @@ function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica
   if (evidence) page.field('evidence', `${evidence.state}: ${evidence.reason}`, { indent });
   const sinceText = since === undefined ? '' : `, since ${ago(since, replica.now)}`;
   const tone = state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'doubtful';
-  page.field('verdict', `${state ?? 'not for this node'}${sinceText}${reason === undefined ? '' : `: ${reason}`}`, {
-    indent,
-    tone,
-  });
+  page.field(
+    'verdict',
+    `${state ?? 'does not apply to this node'}${sinceText}${reason === undefined ? '' : `: ${reason}`}`,
+    {
+      indent,
+      tone,
+    },
+  );
 }
 
 function keyChain(
@@ -74,15 +78,13 @@ function keyChain(
   if (key.service === undefined) page.field('', key.reason, { indent });
   for (const other of overruled)
     page.field('', `overrules ${other.labeler}: ${other.stance} (${other.reason})`, { indent, tone: 'quiet' });
-  const there = onNode === undefined ? 'not looked at' : onNode === null ? 'absent' : JSON.stringify(onNode);
+  const there = onNode === undefined ? 'not checked' : onNode === null ? 'absent' : JSON.stringify(onNode);
   const owners = node ? ownersOf(node, kind, key.key) : undefined;
   const owned =
-    owners === undefined || onNode === null
-      ? ''
-      : `, owned by ${owners.join(', ') || 'nobody that managedFields names'}`;
+    owners === undefined || onNode === null ? '' : `, owned by ${owners.join(', ') || 'nobody in managedFields'}`;
   page.field('node', `${there}${owned}`, { indent });
   if (key.contested) page.field('contested', `by ${key.contested.rival}`, { indent, tone: 'bad' });
-  if (key.setAside) page.field('left out', `${key.setAside.cause}: ${key.setAside.message}`, { indent, tone: 'bad' });
+  if (key.setAside) page.field('set aside', `${key.setAside.cause}: ${key.setAside.message}`, { indent, tone: 'bad' });
   if (document.replica.dryRun) page.field('dry run', 'nothing is written', { indent, tone: 'doubtful' });
 }
 

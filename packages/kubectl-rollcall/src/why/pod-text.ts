@@ -28,38 +28,41 @@ export function whyPodText(
   const refused = nodes.filter(({ passes }) => !passes);
   const [best] = passing;
   if (best && refused.length === 0 && nodes.every(({ terms }) => terms.length === 0)) {
-    page.line(`${name} may go to any node as far as rollcall goes: ${pod.workspace}`, { tone: 'good' });
-    page.line('If it is not placed, kube-scheduler has another reason: kubectl describe it.', { tone: 'quiet' });
+    page.line(`rollcall lets ${name} run on any node: ${pod.workspace}`, { tone: 'good' });
+    page.line(
+      `If it stays Pending, kube-scheduler has another reason: kubectl -n ${pod.namespace} describe pod ${pod.name}`,
+      { tone: 'quiet' },
+    );
     return { isWell: true, text: page.text };
   }
   const reasons = commonReasons(refused);
   if (best) {
     page.line(
-      `${name} may go to ${grouped(passing.length)} of ${count(nodes.length, 'node')}, at best to ${best.name} (score ${best.score}).`,
+      `${name} may run on ${grouped(passing.length)} of ${count(nodes.length, 'node')}, preferably on ${best.name} (score ${best.score}).`,
       { tone: 'good' },
     );
     page.line(othersText(refused.length, reasons), { tone: 'quiet' });
   } else {
-    page.line(`${name} may go to none of ${count(nodes.length, 'node')}.`, { tone: 'bad' });
+    page.line(`${name} may run on none of ${count(nodes.length, 'node')}.`, { tone: 'bad' });
     page.line(
       reasons
         .slice(0, 2)
         .map(({ reason, nodes: n }) => `${count(n, 'node')}: ${reason}`)
-        .join('; ') || 'There are no nodes.',
+        .join('; ') || 'The cluster has no nodes.',
       { tone: 'quiet' },
     );
   }
   if (reasons.length > 0) {
     page.line().table(reasons, [
       { title: 'NODES', cell: ({ nodes: n }) => grouped(n), isNumber: true },
-      { title: 'REFUSED AS', cell: ({ reason }) => reason, gives: true },
+      { title: 'REASON', cell: ({ reason }) => reason, gives: true },
     ]);
   }
   const rows = [...passing, ...refused];
   const shown = isWide ? rows : rows.slice(0, NODES_SHOWN);
   page.line().table(shown, NODES);
   if (shown.length < rows.length)
-    page.line(`… and ${grouped(rows.length - shown.length)} more; -o wide shows all.`, { tone: 'quiet' });
+    page.line(`… and ${grouped(rows.length - shown.length)} more; -o wide prints all.`, { tone: 'quiet' });
   return { isWell: best !== undefined, text: page.text };
 }
 

@@ -30,7 +30,7 @@ async function resourcesOf(kube: () => KubeApi, api: string): Promise<string[] |
 
 /** Why nobody decides about a key of a node. */
 export function unknownKey({ name, keys }: NodeDocument, key: string, missing: readonly string[]): CommandFailure {
-  const text = `Nobody in rollcall decides about ${key} on node/${name}`;
+  const text = `rollcall does not decide about ${key} on node/${name}`;
   const near = keys.map((each) => each.key).filter((each) => each.includes(key) || sameEnd(each, key));
   const exitCode = EXIT.notSo;
   if (near.length > 0) return new CommandFailure(text, `did you mean ${listed(near)}?`, { exitCode });
@@ -38,13 +38,13 @@ export function unknownKey({ name, keys }: NodeDocument, key: string, missing: r
     const files = missing.map((crd) => `-f deploy/crds/${crd}.yaml`).join(' ');
     return new CommandFailure(
       `${text}: the CRD of ${listed(missing)} is not installed`,
-      `kubectl apply ${files}, and then what asks for the key; or see who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
+      `kubectl apply ${files}, then create the object that requests the key; to see who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
       { exitCode },
     );
   }
   return new CommandFailure(
     text,
-    `see whether what asks for it is accepted: kubectl get nodeservices,nodepoollabelsets -A -o wide; or who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
+    `check that the object that requests it is accepted: kubectl get nodeservices,nodepoollabelsets -A -o wide; to see who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
     { exitCode },
   );
 }

@@ -37,7 +37,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
       services: [nodeServiceDocument({ state: 'not-ready', reason: 'the agent has been silent for too long' })],
       keys: [withheld('the agent has been silent for too long')],
     }),
-    says: ['silent for too long', 'has to be heard again'],
+    says: ['silent for too long', 'has to report again'],
   },
   guard: {
     page: nodeDocument({
@@ -48,7 +48,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
       ],
       keys: [held('the agent is silent, and so are most others (guard: fleet)')],
     }),
-    says: ['guard: fleet', 'look at the network first'],
+    says: ['guard: fleet', 'check the network first'],
   },
   'held-back': {
     page: nodeDocument({
@@ -62,13 +62,13 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
       ],
       keys: [withheld('held back until 2026-03-01T12:00:40Z')],
     }),
-    says: ['held back for 40s', '5 times in 5 minutes'],
+    says: ['held back for another 40s', '5 times in 5 minutes'],
   },
   contested: {
     page: nodeDocument({
       keys: [keyDocument({ onNode: null, contested: { rival: 'node-labeler', nextTrySeconds: 8 } })],
     }),
-    says: ['node-labeler goes on changing it', 'remove the other writer'],
+    says: ['node-labeler keeps changing it', 'Stop the other writer'],
   },
   'foreign-owner': {
     page: nodeDocument({
@@ -79,11 +79,11 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
           value: 'gold',
           onNode: 'silver',
           labeler: 'pool-labels',
-          setAside: { cause: 'foreign', message: 'kubectl-label owns it with another value' },
+          setAside: { cause: 'foreign', message: 'owned by kubectl-label' },
         }),
       ],
     }),
-    says: ['somebody else owns it: kubectl-label', 'left alone'],
+    says: ['it is owned by kubectl-label', 'leaves it as it is'],
   },
   'was-there-before': {
     page: nodeDocument({
@@ -96,25 +96,25 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
           value: 'gold',
           onNode: 'silver',
           labeler: 'pool-labels',
-          reason: 'is "silver" already, which is not ours to change',
-          setAside: { cause: 'foreign', message: 'is "silver" already, which is not ours to change' },
+          reason: 'already has the value "silver", set by somebody else',
+          setAside: { cause: 'foreign', message: 'already has the value "silver", set by somebody else' },
         }),
       ],
     }),
-    says: ['is "silver" already, which is not ours to change', 'left alone'],
+    says: ['already has the value "silver", set by somebody else', 'leaves it as it is'],
   },
   'refused-by-policy': {
     page: nodeDocument({
       keys: [keyDocument({ onNode: null, setAside: { cause: 'denied', message: "policy 'guard' says no" } })],
     }),
-    says: ["policy 'guard' says no", 'has to let the coordinator write'],
+    says: ["policy 'guard' says no", 'Change the policy or webhook'],
   },
   'no-pod': {
     page: nodeDocument({
       services: [nodeServiceDocument({ state: 'not-ready', reason: 'no pod of ws-daemon is on the node', pods: [] })],
       keys: [withheld('no pod of ws-daemon is on the node')],
     }),
-    says: ['no pod of ws-daemon', 'see its DaemonSet'],
+    says: ['no pod of ws-daemon', 'check its DaemonSet'],
   },
   'no-csi-driver': {
     page: nodeDocument({
@@ -151,7 +151,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
       ],
       keys: [withheld('pod default/ws-daemon-abc is terminating')],
     }),
-    says: ['is terminating', 'A new pod has to take its place'],
+    says: ['is terminating', 'A new pod has to replace it'],
   },
   startup: {
     page: nodeDocument({
@@ -169,11 +169,11 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
         }),
       ],
     }),
-    says: ['waits at the startup gate', 'waits for example.com/tier'],
+    says: ['still has the startup taint', 'waits for example.com/tier'],
   },
   'dry-run': {
     page: nodeDocument({ replica: replicaDocument({ dryRun: true }), keys: [keyDocument({ onNode: null })] }),
-    says: ['this is a dry run', 'Nothing is written until'],
+    says: ['this is a dry run', 'rollcall writes nothing until'],
   },
   'not-heard-yet': {
     page: nodeDocument({
@@ -181,13 +181,13 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
       services: [
         nodeServiceDocument({
           state: 'unknown',
-          reason: 'the agent has not been heard yet since this coordinator began to lead',
+          reason: 'the agent has not reported to this leader yet',
           probe: undefined,
         }),
       ],
-      keys: [held('the agent has not been heard yet since this coordinator began to lead')],
+      keys: [held('the agent has not reported to this leader yet')],
     }),
-    says: ['has not been heard yet', 'until its agent is heard'],
+    says: ['has not reported to this leader yet', 'until the agent reports'],
   },
 };
 
@@ -252,7 +252,7 @@ describe('why', () => {
     const near = unknownKey(nodeDocument(), 'ws-daemon_ready_ns_default', ['nodeservices']);
     expect(near).toMatchObject({ cure: `did you mean ${READY_LABEL}?`, exitCode: 1 });
     const none = unknownKey(nodeDocument(), 'example.com/tier', []);
-    expect(none.message).toBe('Nobody in rollcall decides about example.com/tier on node/node-7');
+    expect(none.message).toBe('rollcall does not decide about example.com/tier on node/node-7');
     expect(none.cure).toContain('kubectl get nodeservices,nodepoollabelsets -A -o wide');
   });
 
@@ -274,7 +274,7 @@ describe('why', () => {
       },
     );
     expect(isWell).toBe(false);
-    expect(text).toMatch(/^It cannot be told.*\nother leads/);
+    expect(text).toMatch(/^The state is unknown.*\nAsk the leader, other\./);
   });
 });
 
@@ -310,7 +310,7 @@ describe('why a pod may go where', () => {
     );
     expect(isWell).toBe(false);
     expect(text.split('\n').slice(0, 2)).toEqual([
-      'pod/default/ws-1 may go to none of 50 nodes.',
+      'pod/default/ws-1 may run on none of 50 nodes.',
       '40 nodes: the node is full; 10 nodes: ws-daemon is not ready',
     ]);
     expect(text).toContain('… and 30 more');

@@ -7,25 +7,25 @@ export const AGENT_ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Nodes',
-        description: 'By how well their agent is heard, as the leader sees it.',
+        description: 'Nodes by the state of their agent, according to the leader.',
         unit: 'short',
         queries: [{ expr: 'sum by (state) (rollcall_coordinator_nodes)', legend: '{{state}}' }],
       },
       {
         title: 'Ready services',
-        description: 'On how many nodes the probes of the agents find each service ready.',
+        description: 'Nodes on which each service is ready, according to the probes of the agents.',
         unit: 'short',
         queries: [{ expr: 'sum by (service) (rollcall_agent_service_ready)', legend: '{{service}}' }],
       },
       {
         title: 'Leader',
-        description: 'The sum has to be 1.',
+        description: '1 for the leader of an installation, 0 for standbys.',
         unit: 'short',
         queries: [{ expr: 'rollcall_coordinator_leader', legend: '{{pod}}' }],
       },
       {
-        title: 'Guards and held back services',
-        description: 'Guards that hold, so that silence withdraws nothing, and services that came and went too often.',
+        title: 'Active guards and held back services',
+        description: 'Guards under which silence removes no labels, and services that became not ready too often.',
         unit: 'short',
         queries: [
           { expr: 'max by (scope) (rollcall_coordinator_guard_active)', legend: 'guard of {{scope}}' },
@@ -34,7 +34,7 @@ export const AGENT_ROWS: readonly Row[] = [
       },
       {
         title: 'Probes',
-        description: 'What agents find, all together.',
+        description: 'Probes of all agents, by service and verdict.',
         unit: 'ops',
         queries: [
           {
@@ -44,7 +44,7 @@ export const AGENT_ROWS: readonly Row[] = [
         ],
       },
       {
-        title: 'From the start of a pod to ready',
+        title: 'Pod start to ready',
         description:
           'Time from the start of the pod of a service until the node showed the service as ready, 99th percentile.',
         unit: 's',
@@ -59,13 +59,13 @@ export const AGENT_ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Reports',
-        description: 'As the coordinators took or refused them, by kind or status.',
+        description: 'Reports that the coordinators accepted, by kind, or refused, by status code.',
         unit: 'ops',
         queries: [{ expr: `sum by (result) (${rate('rollcall_coordinator_reports_total')})`, legend: '{{result}}' }],
       },
       {
-        title: 'Time to answer a report',
-        description: 'In the coordinator.',
+        title: 'Response time for reports',
+        description: 'Time in the coordinator.',
         unit: 's',
         queries: [
           { expr: quantile(0.5, '', 'rollcall_coordinator_report_duration_seconds_bucket'), legend: 'median' },
@@ -77,7 +77,7 @@ export const AGENT_ROWS: readonly Row[] = [
       },
       {
         title: 'Age of the last accepted report',
-        description: 'Of the agents that had one accepted at all.',
+        description: 'Without agents that have never had a report accepted.',
         unit: 's',
         queries: [
           { expr: 'max(time() - (rollcall_agent_last_report_accepted_timestamp_seconds > 0))', legend: 'oldest' },
@@ -86,7 +86,7 @@ export const AGENT_ROWS: readonly Row[] = [
       },
       {
         title: 'Agents that cannot report',
-        description: 'Whose last report was not accepted.',
+        description: 'Agents whose last report was not accepted.',
         unit: 'short',
         queries: [{ expr: 'sum(1 - rollcall_agent_coordinator_connected)', legend: 'agents' }],
       },

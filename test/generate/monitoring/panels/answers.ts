@@ -8,11 +8,11 @@ const NONE = { as: 'answer', well: { below: 1 } } as const;
 /** What somebody wants to know who was woken up. */
 export const ANSWER_ROWS: readonly Row[] = [
   {
-    title: 'Are we fine?',
+    title: 'Health',
     panels: [
       {
         title: 'Leaders',
-        description: 'One has to lead in each installation that is chosen.',
+        description: 'Leaders per selected installation; must be 1.',
         unit: 'short',
         queries: [
           {
@@ -23,22 +23,22 @@ export const ANSWER_ROWS: readonly Row[] = [
         shown: { as: 'answer', well: { is: 1 } },
       },
       {
-        title: 'Nodes that are not heard',
-        description: 'Their agent is silent or absent.',
+        title: 'Nodes without reports',
+        description: 'The agent is silent or absent.',
         unit: 'short',
         queries: [{ expr: 'sum(rollcall_coordinator_nodes{state=~"silent|absent"})', legend: '' }],
         shown: NONE,
       },
       {
-        title: 'Services that are not ready',
-        description: 'As the agents find them, each on its node.',
+        title: 'Services not ready',
+        description: 'Services on nodes that are not ready according to the probes of the agents.',
         unit: 'short',
         queries: [{ expr: 'sum(1 - rollcall_agent_service_ready)', legend: '' }],
         shown: NONE,
       },
       {
-        title: 'Nodes that say ready and are not',
-        description: 'A label, a taint or a condition that contradicts what is known.',
+        title: 'Nodes wrongly shown as ready',
+        description: 'A label, taint or condition shows a service as ready, but the evidence contradicts it.',
         unit: 'short',
         queries: [
           {
@@ -49,8 +49,8 @@ export const ANSWER_ROWS: readonly Row[] = [
         shown: { as: 'answer', well: { below: 0.01 } },
       },
       {
-        title: 'Writes that fail',
-        description: 'Of all writes to Nodes.',
+        title: 'Failed writes',
+        description: 'Share of all writes to Nodes.',
         unit: 'percentunit',
         queries: [
           {
@@ -63,8 +63,8 @@ export const ANSWER_ROWS: readonly Row[] = [
         shown: { as: 'answer', well: { below: 0.01 } },
       },
       {
-        title: 'Guards',
-        description: 'So many agents are silent, or see so much less, that nothing is withdrawn for it.',
+        title: 'Active guards',
+        description: 'So many agents are silent that silence removes no labels.',
         unit: 'short',
         queries: [{ expr: 'max(rollcall_coordinator_guard_active)', legend: '' }],
         shown: NONE,
@@ -72,19 +72,18 @@ export const ANSWER_ROWS: readonly Row[] = [
     ],
   },
   {
-    title: 'What is not ready',
+    title: 'Not ready',
     panels: [
       {
-        title: 'Not ready now',
-        description:
-          'Services by their node, as its agent finds them. kubectl rollcall why node/NAME gives the reason.',
+        title: 'Services not ready now',
+        description: 'According to the probes of the agents. For the reason: kubectl rollcall why node/NAME.',
         unit: 'short',
         queries: [{ expr: 'rollcall_agent_service_ready == 0', legend: '' }],
         shown: { as: 'table', columns: { cluster: 'Cluster', node: 'Node', service: 'Service', pod: 'Agent' } },
       },
       {
         title: 'Agents that cannot report now',
-        description: 'Their nodes lose readiness after 30 s, unless a guard is active.',
+        description: 'Their nodes lose their readiness labels after 30 s, unless a guard is active.',
         unit: 'short',
         queries: [{ expr: 'rollcall_agent_coordinator_connected == 0', legend: '' }],
         shown: { as: 'table', columns: { cluster: 'Cluster', node: 'Node', pod: 'Agent' } },

@@ -3,11 +3,12 @@ import { quantile, type Row, rate } from '../panel.ts';
 /** What follows from labels, and the programs themselves. */
 export const FOLLOW_UP_ROWS: readonly Row[] = [
   {
-    title: 'What follows',
+    title: 'Follow-ups',
     panels: [
       {
         title: 'Startup gates',
-        description: 'Opened as complete, or for having waited too long.',
+        description:
+          'Startup gates that opened because nothing was missing (complete) or after the maximum wait time (expired).',
         unit: 'ops',
         queries: [
           {
@@ -18,24 +19,24 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
       },
       {
         title: 'Evictions',
-        description: 'Attempts by what came of them, and pods that wait. Empty without --evict.',
+        description: 'Attempts by outcome, and pods that wait for their eviction. Empty without --evict.',
         unit: 'short',
         queries: [
           {
             expr: `sum by (outcome) (${rate('rollcall_coordinator_evictions_total')})`,
-            legend: '{{outcome}} a second',
+            legend: '{{outcome}} per second',
           },
           { expr: 'max(rollcall_coordinator_evictions_pending)', legend: 'pending' },
         ],
       },
       {
         title: 'Notifications',
-        description: 'Attempts by URL and what came of them, and nodes whose news wait. Empty without --notify-url.',
+        description: 'Attempts by URL and outcome, and nodes with changes to post. Empty without --notify-url.',
         unit: 'short',
         queries: [
           {
             expr: `sum by (notifier, outcome) (${rate('rollcall_coordinator_notifications_total')})`,
-            legend: 'URL {{notifier}}: {{outcome}} a second',
+            legend: 'URL {{notifier}}: {{outcome}} per second',
           },
           {
             expr: 'max by (notifier) (rollcall_coordinator_notifications_pending)',
@@ -45,7 +46,7 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
       },
       {
         title: 'Events',
-        description: 'News for Kubernetes Events, by what became of them.',
+        description: 'Occurrences for Kubernetes Events, by outcome.',
         unit: 'ops',
         queries: [{ expr: `sum by (outcome) (${rate('rollcall_coordinator_events_total')})`, legend: '{{outcome}}' }],
       },
@@ -55,16 +56,16 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
     title: 'Scheduler extender',
     panels: [
       {
-        title: 'Time to answer',
-        description: 'Questions of kube-scheduler, 99th percentile.',
+        title: 'Response time',
+        description: 'Requests of kube-scheduler, 99th percentile.',
         unit: 's',
         queries: [
           { expr: quantile(0.99, 'verb', 'rollcall_coordinator_extender_duration_seconds_bucket'), legend: '{{verb}}' },
         ],
       },
       {
-        title: 'Questions',
-        description: 'By the status of the answer.',
+        title: 'Requests',
+        description: 'Requests of kube-scheduler, by verb and status code.',
         unit: 'ops',
         queries: [
           {
@@ -75,7 +76,7 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
       },
       {
         title: 'Verdicts',
-        description: 'Nodes that workspaces were let onto (passed) or kept off, by the rule.',
+        description: 'Nodes that the extender allowed (passed) or refused for workspaces, by rule.',
         unit: 'ops',
         queries: [
           { expr: `sum by (rule) (${rate('rollcall_coordinator_extender_verdicts_total')})`, legend: '{{rule}}' },
@@ -87,8 +88,8 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
     title: 'Programs',
     panels: [
       {
-        title: 'Life left of certificates',
-        description: 'Of what coordinators serve (leaf), and of their own authority (ca).',
+        title: 'Time until certificates expire',
+        description: 'Serving certificate (leaf) and CA (ca) of the coordinators.',
         unit: 's',
         queries: [
           {
@@ -99,7 +100,7 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
       },
       {
         title: 'Memory',
-        description: 'Resident.',
+        description: 'Resident memory.',
         unit: 'bytes',
         queries: [
           {
@@ -118,7 +119,7 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
       },
       {
         title: 'CPU',
-        description: 'Share of a core.',
+        description: 'Share of one core.',
         unit: 'percentunit',
         queries: [
           {
@@ -133,7 +134,7 @@ export const FOLLOW_UP_ROWS: readonly Row[] = [
       },
       {
         title: 'Versions',
-        description: 'How many of each version run.',
+        description: 'Number of programs of each version.',
         unit: 'short',
         queries: [
           { expr: 'count by (version) (rollcall_coordinator_build_info)', legend: 'coordinator {{version}}' },

@@ -8,14 +8,14 @@ export const LEDGER_ROWS: readonly Row[] = [
     title: 'Truth',
     panels: [
       {
-        title: 'Nodes that say what is not so',
-        description: 'On average, by key. In a dry run it is about whoever writes the keys.',
+        title: 'Nodes that contradict the evidence',
+        description: 'Average number by key and direction. In a dry run, other programs write the keys.',
         unit: 'short',
         queries: [{ expr: `sum by (key, direction) (${LIES})`, legend: '{{key}}, {{direction}}' }],
       },
       {
-        title: 'Lie seconds a node a day',
-        description: 'What a team can set an objective on.',
+        title: 'Lie seconds per node and day',
+        description: 'Time for which a node contradicts the evidence; a base for a service level objective.',
         unit: 's',
         queries: [
           {

@@ -7,7 +7,7 @@ export const WRITE_ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Writes to Nodes',
-        description: 'By what came of them. In steady state there are none.',
+        description: 'Writes by kind and outcome. There are none while nothing changes.',
         unit: 'ops',
         queries: [
           {
@@ -17,16 +17,16 @@ export const WRITE_ROWS: readonly Row[] = [
         ],
       },
       {
-        title: 'Time of a write',
-        description: 'Until the API server answered, 99th percentile.',
+        title: 'Duration of writes',
+        description: 'Time until the API server answered, 99th percentile.',
         unit: 's',
         queries: [
           { expr: quantile(0.99, 'kind', 'rollcall_coordinator_patch_duration_seconds_bucket'), legend: '{{kind}}' },
         ],
       },
       {
-        title: 'From evidence to the Node',
-        description: 'Until what follows from what was heard is on the Node.',
+        title: 'Evidence to Node',
+        description: 'Time from the arrival of evidence until the resulting keys are on the Node.',
         unit: 's',
         queries: [
           { expr: quantile(0.5, '', 'rollcall_coordinator_evidence_to_applied_seconds_bucket'), legend: 'median' },
@@ -38,7 +38,7 @@ export const WRITE_ROWS: readonly Row[] = [
       },
       {
         title: 'Queue',
-        description: 'Nodes that wait for a write, and how many may be under way at once.',
+        description: 'Nodes that wait for a write, and the maximum number of concurrent writes.',
         unit: 'short',
         queries: [
           { expr: 'max(rollcall_coordinator_queue_depth)', legend: 'waiting' },
@@ -46,9 +46,9 @@ export const WRITE_ROWS: readonly Row[] = [
         ],
       },
       {
-        title: 'Keys that are set aside',
+        title: 'Keys set aside',
         description:
-          'Held by others (foreign), not valid, or refused by a policy (denied); and labels of pools that may not be.',
+          'Keys that others own (foreign), that are invalid, or that a policy refuses (denied); and refused labels of pools.',
         unit: 'short',
         queries: [
           { expr: 'max by (cause) (rollcall_coordinator_set_aside_keys)', legend: '{{cause}}' },
@@ -57,7 +57,7 @@ export const WRITE_ROWS: readonly Row[] = [
       },
       {
         title: 'Requests to the API server',
-        description: 'By their status.',
+        description: 'Requests by status code.',
         unit: 'ops',
         queries: [{ expr: `sum by (code) (${rate('rollcall_coordinator_kube_requests_total')})`, legend: '{{code}}' }],
       },
@@ -67,20 +67,20 @@ export const WRITE_ROWS: readonly Row[] = [
     title: 'Hardware and rules',
     panels: [
       {
-        title: 'Collectors that fail',
-        description: 'On how many nodes.',
+        title: 'Failing collectors',
+        description: 'Number of nodes, by collector.',
         unit: 'short',
         queries: [{ expr: 'sum by (collector) (1 - rollcall_agent_collector_success)', legend: '{{collector}}' }],
       },
       {
-        title: 'Time of a reading',
-        description: 'The longest of all nodes.',
+        title: 'Duration of collectors',
+        description: 'Longest last run on any node.',
         unit: 's',
         queries: [{ expr: 'max by (collector) (rollcall_agent_collector_duration_seconds)', legend: '{{collector}}' }],
       },
       {
         title: 'Devices',
-        description: 'In the reports of all nodes, and those that were left out.',
+        description: 'Entries in the reports of all nodes, and devices that were left out.',
         unit: 'short',
         queries: [
           { expr: 'sum by (bus) (rollcall_agent_devices)', legend: '{{bus}}' },
@@ -88,8 +88,8 @@ export const WRITE_ROWS: readonly Row[] = [
         ],
       },
       {
-        title: 'Problems of rule files',
-        description: 'Lines and files that do not count.',
+        title: 'Errors in rule files',
+        description: 'Ignored lines and files, and rules in a cycle.',
         unit: 'short',
         queries: [{ expr: 'max(rollcall_coordinator_rule_problems)', legend: 'problems' }],
       },

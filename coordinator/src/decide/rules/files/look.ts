@@ -61,7 +61,7 @@ function isOutOfSight(file: string, { files, unlisted }: Look): boolean {
 /** All that is wrong with the files, sorted by path. */
 export function problemsOf({ files, unlisted, problems }: Look): RuleProblem[] {
   const ofDirectories = [...unlisted].map(([file, fault]): RuleProblem => {
-    return { file, problem: `${fault}, so that nothing changes by what is in it` };
+    return { file, problem: `${fault}; labels of the rules in it stay as they are` };
   });
   const all = [...problems, ...ofDirectories, ...[...files.values()].flatMap((file) => file.problems)];
   return all.sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : (a.line ?? 0) - (b.line ?? 0)));

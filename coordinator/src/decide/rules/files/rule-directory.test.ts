@@ -86,14 +86,14 @@ describe('opening a label directory', () => {
     await fixture.open();
     expect(fixture.implied('a')).toEqual(['n/good']);
     expect(fixture.problems).toEqual([
-      'No: is a directory whose name cannot be that of a namespace of labels',
+      'No: is a directory whose name is not a valid prefix of label keys',
       'gitpod.io/x: is reserved',
-      'n/big: is larger than 64 KiB, so that nothing changes by it',
-      'n/binary: is not a text file, so that nothing changes by it',
-      'n/dangling: is a link to nothing, so that nothing changes by it',
+      'n/big: is larger than 64 KiB; its label stays as it is',
+      'n/binary: is not a text file; its label stays as it is',
+      'n/dangling: is a broken link; its label stays as it is',
       'n/deep: is a directory, and too deep: rule files are NAMESPACE/LABEL or LABEL',
       'n/good:2:5 "good" is not "&&", "=>" or the end of the line',
-      'n/itself: cannot be read (ELOOP), so that nothing changes by it',
+      'n/itself: cannot be read (ELOOP); its label stays as it is',
       'n/not+good: is not a valid label key',
       'n/pipe: is not a regular file',
       'n/up: is a directory, and too deep: rule files are NAMESPACE/LABEL or LABEL',
@@ -104,7 +104,9 @@ describe('opening a label directory', () => {
   test('A-8: reports rules in a circle', async () => {
     await fixture.write({ 'n/a': 'n/b', 'n/b': 'n/a' });
     await fixture.open();
-    expect(fixture.problems).toEqual(['n/a: n/a, n/b build on each other in a circle; they hold only by other lines']);
+    expect(fixture.problems).toEqual([
+      'n/a: n/a, n/b depend on each other in a cycle; only lines outside of the cycle apply',
+    ]);
   });
 
   test('takes no more than 1,000 files, and says so', async () => {

@@ -92,7 +92,7 @@ class Visit implements Look {
     } else if (file.includes('/')) {
       this.#leaveOut(file, 'is a directory, and too deep: rule files are NAMESPACE/LABEL or LABEL');
     } else if (!isNamespace(file)) {
-      this.#leaveOut(file, 'is a directory whose name cannot be that of a namespace of labels');
+      this.#leaveOut(file, 'is a directory whose name is not a valid prefix of label keys');
     } else {
       await this.#directory(file, found);
     }
@@ -100,7 +100,7 @@ class Visit implements Look {
 
   /** What it leads to may come back, as where a volume is away for a moment. One that nobody needs is removed, too. */
   async #danglingLink(file: string): Promise<void> {
-    const problem = 'is a link to nothing';
+    const problem = 'is a broken link';
     const mayBeFile = 'label' in labelOfFile(file, this.#refuse);
     if (!mayBeFile && isNamespace(file)) this.unlisted.set(file, problem);
     else await this.#file(file, { problem });
@@ -132,7 +132,7 @@ class Visit implements Look {
   }
 
   #unreadable(file: string, label: string, fault: string): void {
-    const problem = `${fault}, so that nothing changes by it`;
+    const problem = `${fault}; its label stays as it is`;
     const found = { label, signature: '', settled: false, fingerprint: `! ${fault}`, conditions: undefined };
     this.files.set(file, { ...found, problems: [{ file, problem }] });
   }
