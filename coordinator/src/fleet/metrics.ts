@@ -76,7 +76,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_guard_active',
-    help: 'Active guards against silence, while which silence removes no labels: 1 for the fleet, and the number of pools.',
+    help: 'Active guards, under which silence removes no labels: 1 for the fleet, and the number of pools.',
     labelNames: ['scope'],
     registers,
     collect() {
