@@ -12,7 +12,6 @@ describe('a node that lost a label', () => {
     rig.lose('n', 'a', 'b');
     await rig.clock.advance(0);
     expect(rig.asked()).toEqual([LIST, 'evict a', 'evict b']);
-    // What has not happened yet is there as well, or its first time would not count as an increase.
     expect(await rig.metric('evictions_total')).toEqual([
       'rollcall_coordinator_evictions_total{outcome="evicted"} 2',
       'rollcall_coordinator_evictions_total{outcome="blocked"} 0',
