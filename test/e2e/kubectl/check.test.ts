@@ -96,7 +96,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
         await remove();
       };
     },
-    finds: /^fail +cluster-autoscaler does not know service\.rollcall\.dev\/mirror: while such a taint is on/,
+    finds: /^fail +cluster-autoscaler does not know service\.rollcall\.dev\/mirror: while the nodes of a group have/,
     cure: /^add to the arguments of rollcall\/cluster-autoscaler: --status-taint=service\.rollcall\.dev\/mirror$/,
   },
   'a policy without a binding': {

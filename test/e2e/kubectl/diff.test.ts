@@ -136,7 +136,7 @@ test('what it says is what comes of it, and then nothing more would change', asy
   ]);
   const text = await plugin('-f', changed);
   expect(text.stdout).toMatch(/^2 of 3 nodes would be changed, and 1 pod would be evicted\.\n/);
-  expect(text.stdout).toMatch(/^EVICTED POD +NODE +MISSES\ndefault\/needs-golden +\S+ +accelerators\/golden=true$/m);
+  expect(text.stdout).toMatch(/^EVICTED POD +NODE +REQUIRES\ndefault\/needs-golden +\S+ +accelerators\/golden=true$/m);
   expect(told(proposed)).toEqual(
     sorted(
       [first, second].flatMap((name) => [

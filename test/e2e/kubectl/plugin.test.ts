@@ -124,7 +124,7 @@ test('audit prints the ledger', async () => {
 describe('without what it takes', () => {
   test('says that it is not installed, and where to look', async () => {
     const { exitCode, stderr } = await runPlugin(['status', ...admin, '-n', 'elsewhere']);
-    expect(stderr).toMatch(/^rollcall is not in the namespace elsewhere: .*\nfix: name the namespace/);
+    expect(stderr).toMatch(/^rollcall is not in the namespace elsewhere: .*\nfix: use -n to name the namespace/);
     expect(exitCode).toBe(3);
   });
 
