@@ -120,7 +120,7 @@ export const OF_PROGRAMS: readonly Fault[] = [
   {
     runbook: 'RollcallRestarting',
     series: { pod: 'rollcall-agent-node-4' },
-    window: '1m',
+    window: '3m',
     async cause(stage) {
       for (let time = 0; time < 3; time += 1) {
         await stage.agent(4).kill('SIGKILL');
@@ -171,7 +171,7 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
       series: { scope: 'fleet' },
       cause: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGSTOP'))),
       seen: () => [
-        { event: 'SilenceGuardActive', about: 'rollcall-coordinator', says: /So many agents are overdue \(fleet\)/ },
+        { event: 'SilenceGuardActive', about: 'rollcall-coordinator', says: /So many agents are silent \(fleet\)/ },
       ],
       fix: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGCONT'))),
     },

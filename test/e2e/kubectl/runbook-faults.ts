@@ -88,9 +88,9 @@ export const OF_ONE: readonly Fault[] = [
       {
         log: 'Had a report refused',
         of: () => stage.agent(2),
-        says: /(?=.*403).*for reports of node node-3 only/,
+        says: /(?=.*403).*valid only for reports of node node-3/,
       },
-      { log: 'Refused a report', of: leaderOf(stage), says: /(?=.*"status":403).*for reports of node node-3 only/ },
+      { log: 'Refused a report', of: leaderOf(stage), says: /(?=.*"status":403).*valid only for reports of node node-3/ },
     ],
     fix: (stage) => stage.node(2).renewToken(),
   },
@@ -142,7 +142,7 @@ export const OF_ONE: readonly Fault[] = [
       {
         run: /rollcall why .*KEY/,
         names: { NODE: 'node-4', KEY: REFUSED_LABEL },
-        says: /other\.example\.com\/denied[\s\S]*left out +denied: /,
+        says: /other\.example\.com\/denied[\s\S]*set aside +denied: /,
       },
     ],
     // The prefixes of rule files.
@@ -172,7 +172,7 @@ export const OF_ONE: readonly Fault[] = [
     },
     seen: (stage) => [
       { log: 'Failed to deliver a notification', of: leaderOf(stage), says: /"notifier":0.*500/ },
-      { event: 'NotificationFailed', about: 'rollcall-coordinator', says: /does not take changes of nodes: .*500/ },
+      { event: 'NotificationFailed', about: 'rollcall-coordinator', says: /does not accept notifications: .*500/ },
     ],
     fix: async (stage) => {
       stage.receiverStatus = 200;

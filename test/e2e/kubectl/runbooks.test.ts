@@ -87,7 +87,7 @@ describe('what the runbook says is seen, of', () => {
 
   test('RollcallAgentsMissing', async () => {
     const { out } = await pages.run(pages.command('RollcallAgentsMissing', /rollcall status/));
-    expect(out).toContain(`No agent is on 1 node: ${WITHOUT_AGENT}`);
+    expect(out).toContain(`There is no agent on 1 node: ${WITHOUT_AGENT}`);
   });
 
   test('RollcallAgentsSilent', async () => {
