@@ -126,7 +126,7 @@ describe('an agent that has just started', () => {
     await until(() => expect(coordinator.taken.length).toBeGreaterThan(2));
     const { status, body } = await readyz(agent);
     expect(status).toBe(503);
-    expect(body).toMatch(/^\[-\]first-report failed: no coordinator has taken a report yet$/m);
+    expect(body).toMatch(/^\[-\]first-report failed: no coordinator has accepted a report yet$/m);
     answer(bothServices(), 0.2);
     await until(async () => expect((await readyz(agent)).status).toBe(200));
     await coordinator.stop();

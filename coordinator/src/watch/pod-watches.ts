@@ -61,7 +61,7 @@ export class PodWatches<T extends Labelled> {
   /** Why the pods of a namespace may not be watched, so that nothing new is known of them; for people. */
   problemOf(namespace: string): string | undefined {
     if (!this.#watches.get(namespace)?.reflector.isRefused()) return undefined;
-    const cure = `add ${namespace} to watchNamespaces in the chart, or grant it the verbs list and watch on them`;
+    const cure = `add ${namespace} to watchNamespaces in the chart, or grant it the verbs list and watch on these pods`;
     return `The coordinator may not watch the pods in ${namespace}: ${cure}`;
   }
 

@@ -86,7 +86,7 @@ describe('a pod', () => {
     );
     const { answers, metric } = lead();
     await waitFor('the evictions', async () => (await staying(controlPlane, node)).length === 0);
-    const why = `Evicted, as ${node} no longer has what this pod requires: accelerators/edgetpu=true`;
+    const why = `Evicted, because ${node} lost labels that this pod requires: accelerators/edgetpu=true`;
     await waitFor('the Events', async () => {
       expect(await eventsOf(controlPlane, namespace, 'EvictedAfterLabelGone')).toEqual([
         `requires ${why}`,

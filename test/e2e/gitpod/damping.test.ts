@@ -67,7 +67,7 @@ describe.concurrent('a service that comes and goes', () => {
 
     const page = await untilExplained(rig, name, ({ services }) => services[0]?.pods[0]?.ready === true);
     const until = page.services[0]?.heldBack?.until ?? '';
-    const reason = `held back until ${until}, as it became not ready 4 times in 5 minutes; now: pod default/${firstPod(node, 'ws-daemon')} is Ready; `;
+    const reason = `held back until ${until}, since it became not ready 4 times in 5 minutes; now: pod default/${firstPod(node, 'ws-daemon')} is Ready; `;
     expect(page.services).toMatchObject([
       { name: 'ws-daemon', state: 'not-ready', heldBack: { falls: 4 }, reason: expect.stringContaining(reason) },
       { name: 'registry-facade', state: 'ready' },

@@ -35,7 +35,9 @@ test('agents that are replaced by blind ones cost three nodes their labels, and 
   const { services } = await lab.coordinator.explain(names[STEP] ?? '');
   expect(services.find(({ name }) => name === WS_DAEMON)).toMatchObject({
     state: 'unknown',
-    reason: expect.stringMatching(/^Connection refused; held until .* as most agents that were replaced say so/),
+    reason: expect.stringMatching(
+      /^Connection refused; held until .* since most agents that were replaced report the same/,
+    ),
   });
   await waitFor('an Event that says so', async () => {
     const events = await lab.cluster.api.list<{ metadata: { name: string }; reason?: string }>('/api/v1/events');

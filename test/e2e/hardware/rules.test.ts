@@ -91,7 +91,7 @@ test('A-8 rules in a circle do not keep each other up, and are reported', async 
   const leader = await stage.rig.leader();
   expect(await leader.metric('rollcall_coordinator_rule_problems')).toBe(1);
   const rules = await leader.console<{ problems: { problem: string }[] }>('/v1/rules');
-  expect(rules?.problems[0]?.problem).toContain('circle');
+  expect(rules?.problems[0]?.problem).toContain('cycle');
 });
 
 test('A-18 a change of other labels costs nothing', async () => {

@@ -223,6 +223,6 @@ test.each(Object.keys(FAULTS))('finds %s, with its cure, and nothing else', asyn
 });
 
 test('finds nothing once all of it is taken back', async () => {
-  const isWell = async () => (await check()).stdout.startsWith('Rollcall is installed as it should be.\n');
+  const isWell = async () => (await check()).stdout.startsWith('Rollcall is installed correctly.\n');
   await waitFor('no finding', isWell, { timeoutMs: 30_000 });
 });

@@ -90,7 +90,11 @@ export const OF_ONE: readonly Fault[] = [
         of: () => stage.agent(2),
         says: /(?=.*403).*valid only for reports of node node-3/,
       },
-      { log: 'Refused a report', of: leaderOf(stage), says: /(?=.*"status":403).*valid only for reports of node node-3/ },
+      {
+        log: 'Refused a report',
+        of: leaderOf(stage),
+        says: /(?=.*"status":403).*valid only for reports of node node-3/,
+      },
     ],
     fix: (stage) => stage.node(2).renewToken(),
   },

@@ -189,7 +189,7 @@ test('B-19 an annotation that cannot be read removes nothing, and is written ane
   const told = () =>
     leader.logs
       .filter(({ node: name }) => name === node)
-      .filter((line) => JSON.stringify(line).includes('no JSON array of keys'));
+      .filter((line) => JSON.stringify(line).includes('not a JSON array of keys'));
   // The log comes by a pipe, and can be later here than what was written.
   await waitFor('the log to say why', () => told().length > 0);
   expect(told()).toHaveLength(1);

@@ -127,7 +127,7 @@ test.concurrent('a conflict shows on the page that explains the node', async () 
     reason: 'already has the value "mine", set by somebody else',
     setAside: { cause: 'foreign' },
   });
-  const reason = 'the pool shown has it by NodePoolLabelSet rollcall/shown';
+  const reason = 'NodePoolLabelSet rollcall/shown of the pool shown';
   expect(keys.find(({ key }) => key === 'free')).toMatchObject({ stance: 'want', onNode: '1', reason });
   expect(keys.find(({ key }) => key === MANAGED)).toMatchObject({ onNode: '["free"]' });
   await stage.untilStatus('shown', ({ nodesInConflict }) => nodesInConflict === 1);

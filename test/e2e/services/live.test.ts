@@ -227,7 +227,7 @@ describe('a NodeService that is not accepted says why', () => {
     await create('first', { probe: probe(), publish: { label: MIRROR } });
     await soon('its acceptance', async () => (await accepted('first')).startsWith('True'));
     await create('second', { probe: probe(), publish: { label: MIRROR } });
-    await refused('second', /^False KeyTaken: The label example\.com\/mirror is that of the NodeService first/);
+    await refused('second', /^False KeyTaken: The label example\.com\/mirror already belongs to the NodeService first/);
     await remove('first');
     await soon('its acceptance', async () => (await accepted('second')).startsWith('True'));
     await remove('second');
@@ -257,7 +257,7 @@ describe('a NodeService that is not accepted says why', () => {
     [
       'condition',
       { publish: { condition: 'StorageReady' } },
-      /KeyRefused: The condition StorageReady is one for which Karpenter replaces nodes/,
+      /KeyRefused: The condition StorageReady makes Karpenter replace nodes/,
     ],
     ['condition-outside', { publish: { condition: 'readiness.k8s.io/A' } }, /PrefixNotAllowed/],
     ['circle', { nodeSelector: { matchLabels: { 'service.rollcall.dev/circle': 'true' } } }, /SelectsByService/],

@@ -68,7 +68,7 @@ test('a NodeService whose pods may not be watched says so and how to cure it, ke
     'the refusal',
     async () =>
       (await accepted()) ===
-      'False NotPermitted: The coordinator may not watch the pods in drivers: add drivers to watchNamespaces of the chart, or let the coordinator list and watch them',
+      'False NotPermitted: The coordinator may not watch the pods in drivers: add drivers to watchNamespaces in the chart, or grant it the verbs list and watch on these pods',
     { timeoutMs: 60_000 },
   );
   const { services } = await (await rig.leader()).explain(node.name);

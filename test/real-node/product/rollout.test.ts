@@ -153,7 +153,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     const status = await plugin('status', '--wait=120s');
     expect(status).toMatchObject({
       stderr: expect.any(String),
-      stdout: expect.stringMatching(/^All that rollcall wants/),
+      stdout: expect.stringMatching(/^All nodes are as rollcall wants them/),
     });
     expect(status.exitCode).toBe(0);
     const [name = ''] = names;
@@ -164,7 +164,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     const check = await plugin('check');
     expect(check).toMatchObject({
       exitCode: 0,
-      stdout: expect.stringMatching(/^Rollcall is installed as it should be\.\n/),
+      stdout: expect.stringMatching(/^Rollcall is installed correctly\.\n/),
     });
     const asNobody = await plugin('status', '-n', 'kube-system');
     expect(asNobody).toMatchObject({

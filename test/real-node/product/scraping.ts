@@ -9,7 +9,7 @@ type DeclaredPod = PodObject & { spec: { containers: { ports?: { name: string; c
 /** Panels about what the chart has off by default: evictions, URLs that are told, and the scheduler extender. */
 const panelsOfOptions = ['Evictions', 'Notifications', 'Time to answer', 'Questions', 'Verdicts'];
 /** They have data once the leader saw a service go, and a pod of it start. */
-export const panelsOfOutages: readonly string[] = ['From the start of a pod to ready', 'Events'];
+export const panelsOfOutages: readonly string[] = ['Pod start to ready', 'Events'];
 
 /** A Prometheus on the host, outside of the cluster, for all that is in the product's namespace now. */
 export async function startPrometheus(product: Product, command: string): Promise<Prometheus> {
