@@ -12,6 +12,7 @@ import { ALERTS } from '../generate/monitoring/alerts.ts';
 import { isTestCode, ROOT, repositoryFiles } from '../tidy/sources.ts';
 import { FLAT_VALUES } from './chart-values.ts';
 import { FOREIGN_FLAGS, SCRIPT_FLAGS } from './foreign-flags.ts';
+import { testsOf } from './projects.ts';
 
 /*
  * What the documents call by its name is there. CHANGELOG.md tells of what was, and is left out.
@@ -103,6 +104,12 @@ test('scripts of npm', () => {
   expect(unknown(SCRIPT, (name) => name in scripts)).toEqual([]);
   expectNames(SCRIPT, 30);
   expect(unknown(/\bnpm run ([a-z:0-9-]*[a-z0-9])/g, (name) => name in scripts)).toEqual([]);
+});
+
+test('tests that a command of vitest runs', () => {
+  const COMMAND = /\bvitest run ((?:--project [a-z0-9-]+ )+(?:agent|coordinator|deploy|packages|test)\/[^\s`]+)/g;
+  expect(unknown(COMMAND, (command) => testsOf(command, files).length > 0)).toEqual([]);
+  expectNames(COMMAND, 10);
 });
 
 test('Events, all of which are listed', () => {

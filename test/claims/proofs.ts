@@ -1,3 +1,4 @@
+import FLOORS from '../mutants/floors.json' with { type: 'json' };
 import { NAMED } from '../mutants/named.ts';
 import { SHIPPED } from '../mutants/shipped.ts';
 import { KINDS } from '../perturb/plans.ts';
@@ -10,6 +11,7 @@ const histories = numberIn('test/model/halves.ts', /ROLLCALL_HISTORIES \?\? ([0-
 const nodeHours = numberIn('test/simulate/simulate.test.ts', /ROLLCALL_SIMULATE_HOURS \?\? ([0-9]+)/);
 const newest = numberIn('test/control-plane/go.mod', /k8s\.io\/kubernetes v1\.([0-9]+)\./);
 const fleet = numberIn('test/soak/main.ts', /nodes: \{ type: 'string', default: '([0-9]+)'/);
+const floors = Object.values(FLOORS);
 const coldStart = numberIn('test/scale/cold.ts', /over the floor of applies',[^}]*atMost: ([0-9.]+)/);
 
 /** What the tests are said to prove. */
@@ -23,6 +25,7 @@ export const PROOFS: Claims = {
     `2 real and ${fleet} simulated`,
     `plants ${SHIPPED.length} defects`,
     `named\` ${NAMED.length} [mutants]`,
+    `between ${Math.min(...floors)} and ${Math.max(...floors)} %`,
     `It runs on Kubernetes ${VERSIONS.join(', ')} and 1.${newest}`,
     `${coldStart} times as long to label 1,000 nodes`,
   ],
