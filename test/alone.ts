@@ -11,6 +11,7 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/hardware/coral-times.test.ts': 'seconds from a plug to a label',
   'test/e2e/hardware/gpu-times.test.ts': 'seconds from a GPU that goes to its count',
   'test/e2e/hardware/rules.test.ts': 'the age of reports',
+  'test/e2e/kubectl/runbook-faults.test.ts': 'alerts over windows of six seconds',
   'test/e2e/kube/lease.test.ts': 'a lease of three seconds',
   'test/e2e/main-job/readiness.test.ts': 'withdrawals within one and two seconds',
   'test/e2e/pools/race.test.ts': 'pods in a race with the coordinator',

@@ -78,6 +78,6 @@ describe.skipIf(missing)(`a runbook${missing ? ` (${missing})` : ''}`, () => {
       }
     });
 
-    test.each(faults)('$runbook', { timeout: 120_000 }, (fault) => running.get(fault));
+    test.each(faults)('$runbook', { timeout: 300_000 }, (fault) => running.get(fault));
   });
 });

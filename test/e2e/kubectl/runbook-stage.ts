@@ -33,7 +33,7 @@ const STARTUP_WAIT_SECONDS = 3;
 export const REQUIRED_AT_START = 'example.com/set-up';
 /** Instead of the minutes of an alert: the shortest in which two scrapes of a busy machine are. */
 const WINDOW = '6s';
-const PATIENCE = { timeoutMs: 25_000, everyMs: 200 };
+const PATIENCE = { timeoutMs: 60_000, everyMs: 200 };
 
 type StoredEvent = KubeObject & { reason: string; message: string; involvedObject: { name: string } };
 
