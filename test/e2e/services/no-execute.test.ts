@@ -44,9 +44,9 @@ test('a taint that evicts is refused until it is allowed, goes on by evidence, a
   if (!first || !second) throw new Error('There are no nodes');
   const probe = { http: { port, path: '/healthz' }, periodMilliseconds: 200 };
   await api.post(NODE_SERVICES, nodeService('mirror', { probe, publish: { label: LABEL, taint: TAINT } }));
-  await waitFor('the refusal', async () =>
-    /^False NoExecuteNotAllowed: .* --allow-no-execute/.test(await conditionOf(api, 'mirror', 'Accepted')),
-  );
+  const isRefused = async () =>
+    /^False NoExecuteNotAllowed: .* --allow-no-execute/.test(await conditionOf(api, 'mirror', 'Accepted'));
+  await waitFor('the refusal', isRefused, { timeoutMs: 30_000 });
 
   await rig.endCoordinator(await rig.leader(), 'SIGTERM');
   const coordinator = await rig.addCoordinator(['--allow-no-execute']);

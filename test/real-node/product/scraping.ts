@@ -7,7 +7,7 @@ import { namespace, type Product, soon } from './product.ts';
 type DeclaredPod = PodObject & { spec: { containers: { ports?: { name: string; containerPort: number }[] }[] } };
 
 /** Panels about what the chart has off by default: evictions, URLs that are told, and the scheduler extender. */
-const panelsOfOptions = ['Evictions', 'Notifications', 'Time to answer', 'Questions', 'Verdicts'];
+const panelsOfOptions = ['Evictions', 'Notifications', 'Response time', 'Requests', 'Verdicts'];
 /** They have data once the leader saw a service go, and a pod of it start. */
 export const panelsOfOutages: readonly string[] = ['Pod start to ready', 'Events'];
 
