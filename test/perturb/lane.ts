@@ -10,7 +10,7 @@ import { freePort } from '../control-plane/ports.ts';
 import { installAccess } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { watch } from '../control-plane/watch.ts';
-import type { CoordinatorPorts } from '../rig/coordinator.ts';
+import { type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { installFence } from '../rig/fence.ts';
 import { EtcdLink } from './etcd-link.ts';
 import { NODE_POOL_LABEL_SETS, NODE_SERVICES } from './objects.ts';
@@ -123,7 +123,7 @@ async function open(stops: (() => unknown)[], make: (parts: Parts) => Lane): Pro
 }
 
 async function newBerth(): Promise<Berth> {
-  const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+  const ports = await coordinatorPorts();
   return { ports, gatewayPort: await freePort() };
 }
 

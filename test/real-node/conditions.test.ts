@@ -3,11 +3,10 @@ import type { NodeCondition } from '@rollcall/coordinator/kube/objects.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
-import { freePort } from '../control-plane/ports.ts';
 import { installAccess } from '../control-plane/rbac.ts';
 import { type WaitOptions, waitFor } from '../control-plane/wait-for.ts';
 import { watchNodes } from '../control-plane/watch.ts';
-import { Coordinator, type CoordinatorPorts } from '../rig/coordinator.ts';
+import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { pauseImage } from './node-files.ts';
 import { describeOnRealNodes } from './on-real-nodes.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
@@ -56,7 +55,7 @@ describeOnRealNodes('beside a real kubelet, the condition of a service', () => {
     stopWatching = watchNodes(cluster.api, ({ type, object }) => {
       if (type === 'ADDED' || type === 'MODIFIED') seen.push(seenOf(object as KubeObject));
     });
-    ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+    ports = await coordinatorPorts();
     coordinator = startCoordinator();
     const pods = { namespace: 'default', selector: { matchLabels: { app: 'pause' } } };
     const spec = { pods, publish: { condition: CONDITION } };

@@ -1,11 +1,17 @@
 import type { NodeDocument } from '@rollcall/common/console.ts';
 import { sumSamples } from '../control-plane/metrics-text.ts';
+import { freePort } from '../control-plane/ports.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { httpGet } from './http-get.ts';
 import { type LogLine, Program } from './program.ts';
 
 /** Where a coordinator listens. One that replaces another takes over its ports, as a Service would see to. */
 export type CoordinatorPorts = { reports: number; listen: number; console: number };
+
+/** Ports that nobody else has. */
+export async function coordinatorPorts(): Promise<CoordinatorPorts> {
+  return { reports: await freePort(), listen: await freePort(), console: await freePort() };
+}
 
 export type CoordinatorOptions = {
   ports: CoordinatorPorts;

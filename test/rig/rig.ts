@@ -9,7 +9,7 @@ import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import type { StandInKind } from '../stand-ins/stand-in.ts';
 import type { RigCluster } from './cluster.ts';
-import { Coordinator, type CoordinatorPorts } from './coordinator.ts';
+import { Coordinator, type CoordinatorPorts, coordinatorPorts } from './coordinator.ts';
 import { LabelHistory } from './label-history.ts';
 import type { LogLine } from './program.ts';
 import { SimulatedNode, type SimulatedNodeOptions } from './simulated-node.ts';
@@ -108,7 +108,7 @@ export class Rig {
   }
 
   async #newPorts(): Promise<CoordinatorPorts> {
-    const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+    const ports = await coordinatorPorts();
     this.#coordinatorUrls.push(`https://127.0.0.1:${ports.reports}`);
     return ports;
   }

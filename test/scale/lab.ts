@@ -1,11 +1,10 @@
 import { CA_CONFIG_MAP_NAME, FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
-import { freePort } from '../control-plane/ports.ts';
 import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../rig/cluster.ts';
-import { Coordinator, type CoordinatorPorts } from '../rig/coordinator.ts';
+import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { eachOf } from './each-of.ts';
 import { Fleet } from './fleet.ts';
 import { patchNode } from './patch-node.ts';
@@ -53,7 +52,7 @@ export class Lab {
     const progress = showProgress(log, 'starting etcd and kube-apiserver');
     const cluster = await embeddedCluster();
     try {
-      const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+      const ports = await coordinatorPorts();
       // A first leader publishes the CA that all who follow use.
       const first = startCoordinator(cluster, ports);
       const path = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;

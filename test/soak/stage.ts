@@ -9,7 +9,7 @@ import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { NODE_SERVICES, nodeService, statusOf } from '../e2e/services/node-services.ts';
-import { Coordinator, type CoordinatorPorts } from '../rig/coordinator.ts';
+import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { SimulatedNode } from '../rig/simulated-node.ts';
 import { Fleet } from '../scale/fleet.ts';
 import { REAL_LABEL, type SoakCluster, WEB_PORT } from './cluster.ts';
@@ -97,7 +97,7 @@ export class Stage {
     const mirrorPort = await freePort();
     const gitpodPorts = { wsDaemonPort: await freePort(), registryFacadePort: await freePort() };
     const replica = async (number: number, logFile: string) => {
-      const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+      const ports = await coordinatorPorts();
       return new Replica(replicaOptions(cluster, dir, `coordinator-${number}`, ports, gitpodPorts), logFile);
     };
     const replicas: [Replica, Replica] = [

@@ -5,9 +5,8 @@ import { Writable } from 'node:stream';
 import { readyLabel } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPod, createServiceAccount, requestToken } from '../../control-plane/cluster.ts';
-import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { Coordinator } from '../../rig/coordinator.ts';
+import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
 import { type PluginResult, runPlugin, runPluginInTerminal } from '../../rig/run-plugin.ts';
 import { Lab } from '../../scale/lab.ts';
 
@@ -225,7 +224,7 @@ describe('without what it takes, every command says so, and what to do', () => {
   });
 
   test('where only a replica answers that does not lead', async () => {
-    const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+    const ports = await coordinatorPorts();
     // It has no right to this Lease, and so never leads.
     const standby = new Coordinator({
       ports,

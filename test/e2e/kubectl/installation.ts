@@ -5,10 +5,9 @@ import { CHART } from '../../chart/render.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createNode, createPod, createServiceAccount, requestToken, setPodReady } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { ensureHelm } from '../../helm/helm.ts';
-import { Coordinator } from '../../rig/coordinator.ts';
+import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
 
 export const NAMESPACE = 'rollcall';
 export const NODES = ['node-1', 'node-2'] as const;
@@ -50,7 +49,7 @@ export class Installation {
     const coordinator = new Coordinator({
       name: COORDINATORS[0],
       kubeconfig: await controlPlane.kubeconfigFor(token),
-      ports: { reports: await freePort(), listen: await freePort(), console: await freePort() },
+      ports: await coordinatorPorts(),
       args: [`--config=${file}`],
     });
     const installation = new Installation(controlPlane, coordinator, dir);

@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
-import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { ALERTS } from '../../generate/monitoring/alerts.ts';
 import { type DiscoveredPort, Prometheus, type Sample } from '../../monitoring/prometheus.ts';
-import { Coordinator, type CoordinatorPorts } from '../../rig/coordinator.ts';
+import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../../rig/coordinator.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import type { Program } from '../../rig/program.ts';
@@ -86,7 +85,7 @@ export class RunbookStage {
         `--notify-url=127.0.0.1:${(receiver.address() as AddressInfo).port}/told`,
       ],
     });
-    const surplus = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+    const surplus = await coordinatorPorts();
     const pages = await RunbookPages.open(embedded.controlPlane);
     const stage = new RunbookStage(embedded, pages, dir, surplus);
     stage.#receiver = receiver;

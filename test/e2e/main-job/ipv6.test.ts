@@ -9,7 +9,7 @@ import { applyManifest } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
-import { Coordinator } from '../../rig/coordinator.ts';
+import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
 import { REGISTRY_FACADE_READY, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import { LabelHistory } from '../../rig/label-history.ts';
@@ -68,7 +68,7 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
   }
 
   async function startCoordinator(name: string): Promise<Coordinator> {
-    const listen = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+    const listen = await coordinatorPorts();
     const args = [`--ws-daemon-port=${ports.wsDaemonPort}`, `--registry-facade-port=${ports.registryFacadePort}`];
     return new Coordinator({
       ports: listen,

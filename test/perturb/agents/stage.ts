@@ -8,7 +8,7 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { watchNodes } from '../../control-plane/watch.ts';
 import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
-import { Coordinator } from '../../rig/coordinator.ts';
+import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
 import { KeyHistory } from '../key-history.ts';
 import { ALPHA, NODE_SERVICES } from '../objects.ts';
 import type { NodeView } from '../picture.ts';
@@ -85,7 +85,7 @@ async function open(stops: (() => unknown)[], make: (parts: Parts) => Stage): Pr
   const servicePort = await freePort();
   const probe = { tcp: { port: servicePort } };
   await api.post(NODE_SERVICES, { ...ALPHA, spec: { ...(ALPHA['spec'] as object), probe } });
-  const ports = { reports: await freePort(), listen: await freePort(), console: await freePort() };
+  const ports = await coordinatorPorts();
   const coordinator = new Coordinator({
     ports,
     kubeconfig: coordinatorKubeconfig,
