@@ -276,6 +276,28 @@ test('one 404 says nothing; two in a row say that nothing is there, where that m
   stop.abort();
 });
 
+test('that nothing is there is told again after a failure, as who was told of that knows nothing', async () => {
+  let status = 404;
+  const lost: string[] = [];
+  const { clock, told, stop } = started({
+    lists: [],
+    absentIsEmpty: true,
+    answer: () => {
+      throw new KubeStatusError(status, {}, undefined, {});
+    },
+    handlers: { onLost: () => lost.push('lost') },
+  });
+  await clock.advance(60_000);
+  expect(told).toEqual(['all ']);
+  status = 500;
+  await clock.advance(60_000);
+  status = 404;
+  await clock.advance(60_000);
+  expect(lost.length).toBeGreaterThan(0);
+  expect(told).toEqual(['all ', 'all ']);
+  stop.abort();
+});
+
 test('who must not go by an old picture is told at a failure, and gets a new list', async () => {
   const told: string[] = [];
   const { clock, counts, stop } = started({

@@ -326,6 +326,8 @@ class ListWatch<T> implements Reflector {
 
   #noteFailure(failure: ReflectorFailure, err: unknown): void {
     const { onLost } = this.#options.handlers;
+    // Whoever is told of the loss also has to be told again of what is not served.
+    this.#absences = 0;
     if (onLost) {
       this.#position = undefined;
       this.#guarded(onLost);
