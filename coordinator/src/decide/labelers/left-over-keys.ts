@@ -1,7 +1,7 @@
 import type { KeyKind } from '../../setup/keys/key-entry.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
 import type { Claim, Labeler } from './labeler.ts';
-import { serviceKeysOn } from './service-keys.ts';
+import { SERVICES_UNKNOWN, serviceKeysOn } from './service-keys.ts';
 
 /**
  * Labels, taints and conditions that a node has because of a service that is none any more, also where that went while
@@ -20,8 +20,7 @@ export function leftOverKeysLabeler(keys: KeyRegistry): Labeler {
       ];
       if (node.servicesKnown) return claims;
       // Those that somebody asks for are not left over; of the others nobody knows.
-      const reason = 'it may belong to a NodeService; these have not been listed yet';
-      return claims.map((claim) => ({ ...claim, stance: 'hold', reason }));
+      return claims.map((claim) => ({ ...claim, stance: 'hold', reason: SERVICES_UNKNOWN }));
     },
   };
 }

@@ -1,14 +1,13 @@
 import { hasStarted, startedServices } from '../../fleet/started-services.ts';
 import { selects } from '../../setup/label-selector.ts';
 import type { Service, ServiceTaint } from '../../setup/services.ts';
-import type { ServiceReadiness } from '../readiness/tracker.ts';
+import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import { conditionStand } from './condition-stand.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 
 const OWN = { ownership: 'exclusive', service: 'published' } as const;
 const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
 const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
-const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'it has not been checked yet', sinceMs: 0 };
 
 export type PublishedKeysOptions = {
   services: () => readonly Service[];

@@ -1,13 +1,12 @@
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Publication, Service } from '../../setup/services.ts';
-import type { ServiceReadiness } from '../readiness/tracker.ts';
+import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 
 /** How a node shows that a service is not ready. */
 export type ReadinessGate = 'label' | 'taint' | 'both';
 
 const OWN = { value: 'true', ownership: 'exclusive', service: 'published' } as const;
-const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'it has not been checked yet', sinceMs: 0 };
 
 /**
  * The services of Gitpod, by the gate. The label of one is on a node while the service is ready there, or its taint while it

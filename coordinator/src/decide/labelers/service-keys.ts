@@ -3,6 +3,9 @@ import { SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 /** What a node has because of services. */
 export type ServiceKeySets = Record<(typeof KINDS)[number], ReadonlySet<string>>;
 
+/** Why what may be of a service stays while nobody knows the services. */
+export const SERVICES_UNKNOWN = 'it may belong to a NodeService; these have not been listed yet';
+
 const KINDS = ['labels', 'taints', 'conditions'] as const;
 const NO_KEYS: ServiceKeySets = { labels: new Set(), taints: new Set(), conditions: new Set() };
 

@@ -24,6 +24,9 @@ export type ServiceReadiness = Verdict & {
   };
 };
 
+/** Nothing was looked at yet. */
+export const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'it has not been checked yet', sinceMs: 0 };
+
 export type NodeReadiness = ReadonlyMap<string, ServiceReadiness>;
 
 const STARTED: Verdict = {
