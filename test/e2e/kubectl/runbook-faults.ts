@@ -1,16 +1,13 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { notReadyTaint, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createCertificateAuthority } from '../../control-plane/certificates.ts';
 import { createNode, createPod, type NodeObject, setPodReady } from '../../control-plane/cluster.ts';
-import { ownNamespace } from '../../control-plane/rbac.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { DEFAULT_SETTINGS } from '../../generate/manifests/settings.ts';
 import type { Coordinator } from '../../rig/coordinator.ts';
 import { REGISTRY_FACADE_READY, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { installFence } from '../../rig/fence.ts';
 import { createBudget } from '../eviction/eviction-stage.ts';
-import { denyWrites } from './denied-writes.ts';
 import { REQUIRED_AT_START, type RunbookStage, type Sight } from './runbook-stage.ts';
 
 /** A fault that a runbook is about, and how it is ended as the page says. */
@@ -64,11 +61,7 @@ export const OF_ONE: readonly Fault[] = [
         says: /"node":"node-1","pod":"rollcall-agent-node-1","result":"failed"/,
       },
     ],
-    async fix(stage) {
-      const configMap = `/api/v1/namespaces/${ownNamespace}/configmaps/rollcall-coordinator-ca`;
-      const { data } = await stage.controlPlane.api.get<KubeObject & { data: Record<string, string> }>(configMap);
-      await writeFile(stage.ownCaFile, data['ca.crt'] ?? '');
-    },
+    fix: (stage) => copyFile(stage.rig.caFile, stage.ownCaFile),
   },
   {
     runbook: 'RollcallCollectorFailing',
@@ -208,18 +201,19 @@ export const OF_ONE: readonly Fault[] = [
     runbook: 'RollcallTaintsRefused',
     series: { outcome: 'denied' },
     async cause(stage) {
-      await denyWrites(stage, {
-        name: 'no-taints',
-        node: 'node-1',
-        expression: '!has(object.spec.taints)',
-        refused: { spec: { taints: [{ key: WS_DAEMON_TAINT, value: 'true', effect: 'NoSchedule' }] } },
+      const isProbe = `object.metadata.?labels[?'${WS_DAEMON_READY}'].orValue('') == 'probe'`;
+      await stage.deny({
+        on: 'node-1',
+        expression: `object.metadata.name != 'node-1' || !(${isProbe}) && !has(object.spec.taints)`,
+        message: 'no taints here',
+        refused: { labels: { [WS_DAEMON_READY]: 'probe' } },
       });
       await setServicePod(stage, 1, 'ws-daemon', false);
     },
-    seen: (stage) => [{ log: 'Failed to write a node', of: leaderOf(stage), says: /"node":"node-1".*no-taints/ }],
+    seen: (stage) => [{ log: 'Failed to write a node', of: leaderOf(stage), says: /"node":"node-1".*no taints here/ }],
     async fix(stage) {
-      const { api, kubectl } = stage.controlPlane;
-      await kubectl(['delete', 'validatingadmissionpolicybinding', 'no-taints']);
+      const { api } = stage.controlPlane;
+      await stage.allow();
       const isTainted = async () =>
         (await api.get<NodeObject>('/api/v1/nodes/node-1')).spec.taints?.some(({ key }) => key === WS_DAEMON_TAINT);
       await waitFor('the taint', isTainted, { timeoutMs: 20_000, everyMs: 100 });
@@ -230,20 +224,20 @@ export const OF_ONE: readonly Fault[] = [
     runbook: 'RollcallNodesLie',
     series: { key: WS_DAEMON_READY },
     async cause(stage) {
-      await denyWrites(stage, {
-        name: 'no-removal',
-        node: 'node-4',
-        expression: `'${WS_DAEMON_READY}' in object.metadata.labels`,
-        refused: { metadata: { labels: { [WS_DAEMON_READY]: null } } },
+      await stage.deny({
+        on: 'node-4',
+        expression: `object.metadata.name != 'node-4' || '${WS_DAEMON_READY}' in object.metadata.labels`,
+        message: 'it stays',
+        refused: { labels: { [WS_DAEMON_READY]: null } },
       });
       await setServicePod(stage, 4, 'ws-daemon', false);
     },
     seen: () => [
       { run: /rollcall audit/, says: /node-4[\s\S]*foreign/ },
-      { run: /rollcall why .*KEY/, names: { NODE: 'node-4' }, says: /no-removal/ },
+      { run: /rollcall why .*KEY/, names: { NODE: 'node-4' }, says: /it stays/ },
     ],
     async fix(stage) {
-      await stage.controlPlane.kubectl(['delete', 'validatingadmissionpolicybinding', 'no-removal']);
+      await stage.allow();
       await stage.rig.history.until('node-4', WS_DAEMON_READY, undefined, 30_000);
       await setServicePod(stage, 4, 'ws-daemon', true);
     },

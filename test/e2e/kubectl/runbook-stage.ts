@@ -14,6 +14,7 @@ import { httpGet } from '../../rig/http-get.ts';
 import type { Program } from '../../rig/program.ts';
 import type { Rig } from '../../rig/rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
+import { type PolicyOptions, startPolicy } from '../apply/policy.ts';
 import { RunbookPages } from './runbook-pages.ts';
 
 /** Something that a page tells its reader to look at, and what is seen there. */
@@ -47,6 +48,7 @@ export class RunbookStage {
   readonly #embedded: EmbeddedRig;
   readonly #surplus: { ports: CoordinatorPorts; running?: Coordinator };
   #receiver: Server | undefined;
+  #policy: Awaited<ReturnType<typeof startPolicy>> | undefined;
   #prometheus!: Prometheus;
 
   private constructor(embedded: EmbeddedRig, pages: RunbookPages, dir: string, surplus: CoordinatorPorts) {
@@ -101,6 +103,16 @@ export class RunbookStage {
       throw error;
     }
     return stage;
+  }
+
+  /** Puts a policy on what the coordinator writes, until `allow`. */
+  async deny(options: Omit<PolicyOptions, 'reason'>): Promise<void> {
+    const cluster = { controlPlane: this.controlPlane, kubeconfig: this.rig.cluster.coordinatorKubeconfig };
+    this.#policy = await startPolicy(cluster, { reason: 'Invalid', ...options });
+  }
+
+  async allow(): Promise<void> {
+    await this.#policy?.remove();
   }
 
   async #addNodes(): Promise<void> {
