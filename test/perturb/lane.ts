@@ -14,6 +14,7 @@ import { type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { installFence } from '../rig/fence.ts';
 import { EtcdLink } from './etcd-link.ts';
 import { NODE_POOL_LABEL_SETS, NODE_SERVICES } from './objects.ts';
+import { opened, type Stops, stopAll } from './stops.ts';
 
 const CRDS = resolve(import.meta.dirname, '../../deploy/crds');
 const OWN = '/api/v1/namespaces/rollcall';
@@ -46,9 +47,9 @@ export class Lane {
   /** Of the agents. */
   readonly dir: string;
   readonly berths: readonly Berth[];
-  readonly #stops: (() => unknown)[];
+  readonly #stops: Stops;
 
-  private constructor(parts: Omit<Lane, 'api' | 'reset' | 'stop' | 'caFile'>, stops: (() => unknown)[]) {
+  private constructor(parts: Omit<Lane, 'api' | 'reset' | 'stop' | 'caFile'>, stops: Stops) {
     this.controlPlane = parts.controlPlane;
     this.api = parts.controlPlane.api;
     this.coordinatorKubeconfig = parts.coordinatorKubeconfig;
@@ -59,14 +60,8 @@ export class Lane {
     this.#stops = stops;
   }
 
-  static async open(): Promise<Lane> {
-    const stops: (() => unknown)[] = [];
-    try {
-      return await open(stops, (parts) => new Lane(parts, stops));
-    } catch (error) {
-      for (const stop of stops.reverse()) await stop();
-      throw error;
-    }
+  static open(): Promise<Lane> {
+    return opened((stops) => open(stops, (parts) => new Lane(parts, stops)));
   }
 
   get caFile(): string {
@@ -83,14 +78,14 @@ export class Lane {
     });
   }
 
-  async stop(): Promise<void> {
-    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  stop(): Promise<void> {
+    return stopAll(this.#stops);
   }
 }
 
 type Parts = Omit<Lane, 'api' | 'reset' | 'stop' | 'caFile'>;
 
-async function open(stops: (() => unknown)[], make: (parts: Parts) => Lane): Promise<Lane> {
+async function open(stops: Stops, make: (parts: Parts) => Lane): Promise<Lane> {
   const controlPlane = await startControlPlane();
   stops.push(() => controlPlane.stop());
   const { api } = controlPlane;

@@ -1,23 +1,16 @@
-import { createAgent } from '@rollcall/agent/agent.ts';
 import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
 import { CoordinatorClient } from '@rollcall/agent/report/coordinator-client.ts';
 import type { HttpAnswer, HttpPost } from '@rollcall/agent/report/http-post.ts';
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { FakeProcess } from '@rollcall/common/fake-process.ts';
-import { HealthChecks } from '@rollcall/common/health.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { startInProcessAgent } from '../rig/in-process-agent.ts';
 import type { NodeSockets } from './sockets.ts';
 
 const LOGGER = silentLogger();
 /** Nobody reads them, so that all agents have the same. */
 const METRICS = registerAgentMetrics(new Registry());
-/** The machine itself, as that of an agent that sees neither a bus nor a fact. */
-const MACHINE = {
-  observe: () => ({ devices: [], unread: [], facts: {}, answers: {}, values: {} }),
-  ask: () => {},
-  start: () => {},
-};
 
 export type SimAgentOptions = {
   node: string;
@@ -38,7 +31,7 @@ export class SimAgent {
   readonly process: FakeProcess;
   readonly #sockets: NodeSockets;
   readonly #stop = new AbortController();
-  readonly #agent: ReturnType<typeof createAgent>;
+  readonly #agent: ReturnType<typeof startInProcessAgent>;
 
   constructor({ node, address, podUid, boot, urls, world, random, sockets, token, post }: SimAgentOptions) {
     this.podUid = podUid;
@@ -56,28 +49,18 @@ export class SimAgent {
       token,
       post: (request) => post(request, this.process),
     });
-    this.#agent = createAgent({
-      config: {
-        nodeName: node,
-        hostIp: address,
-        coordinatorUrl: urls,
-        heartbeatSeconds: 10,
-        watchedServices: [],
-        probePaths: [],
-      },
+    this.#agent = startInProcessAgent({
+      node,
+      hostIp: address,
+      urls,
       boot,
       clock,
       random,
-      logger: LOGGER,
       metrics: METRICS,
-      health: new HealthChecks(),
-      readiness: new HealthChecks(),
       signal,
       client,
-      machine: () => MACHINE,
       connect: sockets.connectFor(this.process),
     });
-    this.#agent.start(Number.NaN);
   }
 
   /** SIGKILL. */

@@ -72,7 +72,7 @@ export class AgentRun {
       await service.start();
       const start = await this.#populate(address);
       from = lengthsOf(this.#histories());
-      agent = await start();
+      agent = start();
       await this.#settle('the start', READY);
       this.#step = 'death';
       service.stop();
@@ -82,7 +82,7 @@ export class AgentRun {
       await this.#settle('the return', READY);
       this.#step = 'goodbye';
       await agent.stop();
-      agent = await start();
+      agent = start();
       await this.#settle('the replacement', READY);
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error);
@@ -102,8 +102,8 @@ export class AgentRun {
   }
 
   /** Creates the Node and its pods. Returns what starts the agent. */
-  async #populate(podIP: string): Promise<() => Promise<RunningAgent>> {
-    const { cluster, line, dir } = this.#stage;
+  async #populate(podIP: string): Promise<() => RunningAgent> {
+    const { cluster, line } = this.#stage;
     const { api } = cluster;
     const node = this.#name;
     const hostIp = '127.0.0.1';
@@ -117,7 +117,7 @@ export class AgentRun {
     const { metadata } = await createPod(api, pod);
     const token = await requestAgentToken(api, { name, uid: metadata.uid ?? '' });
     const onConnect = (host: string) => this.#asked.add(host);
-    return () => RunningAgent.start({ node, hostIp, url: line.url, token, dir, onConnect });
+    return () => new RunningAgent({ node, hostIp, url: line.url, token, onConnect });
   }
 
   async #settle(what: string, wanted: readonly string[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { eachOf } from '../../scale/each-of.ts';
 import { AgentRun, compare, MOMENTS, type Moment } from './agent-run.ts';
 import { LIES } from './lies.ts';
 import { SPOILS, type Spoil } from './spoils.ts';
@@ -21,28 +22,18 @@ function plans(): Plan[] {
   });
 }
 
-/** Does so many things at once. */
-async function each<T, R>(items: readonly T[], act: (item: T, index: number) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const work = async () => {
-    for (let index = next++; index < items.length; index = next++) results[index] = await act(items[index] as T, index);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  return results;
-}
-
 test('whatever befalls a report or its answer, the end is the same, and little more is reported', async () => {
   const stage = await Stage.open();
   try {
     const names = Array.from({ length: REFERENCES }, (_, index) => `reference-${index}`);
     const references = await Promise.all(names.map((name) => new AgentRun(stage, name).play()));
     for (const { problem } of references) expect(problem).toBeUndefined();
-    const wrong = await each(plans(), async ({ name, spoil, moment }, index) => {
+    const wrong: string[] = [];
+    await eachOf(plans(), AT_ONCE, async ({ name, spoil, moment }, index) => {
       const actual = await new AgentRun(stage, `node-${index}`, { spoil, moment }).play();
-      return compare(references, actual, spoil).map((line) => `${name}, at ${moment}: ${line}`);
+      wrong.push(...compare(references, actual, spoil).map((line) => `${name}, at ${moment}: ${line}`));
     });
-    expect(wrong.flat()).toEqual([]);
+    expect(wrong).toEqual([]);
   } finally {
     await stage.stop();
   }

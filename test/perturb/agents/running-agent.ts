@@ -1,22 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
 import { connect, type NetConnectOpts } from 'node:net';
-import { join } from 'node:path';
-import { createAgent } from '@rollcall/agent/agent.ts';
 import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
 import { CoordinatorClient } from '@rollcall/agent/report/coordinator-client.ts';
 import { systemClock as clock } from '@rollcall/common/clock.ts';
-import { HealthChecks } from '@rollcall/common/health.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-
-const LOGGER = silentLogger();
-/** The machine itself, as that of an agent that sees neither a bus nor a fact. */
-const MACHINE = {
-  observe: () => ({ devices: [], unread: [], facts: {}, answers: {}, values: {} }),
-  ask: () => {},
-  start: () => {},
-};
+import { startInProcessAgent } from '../../rig/in-process-agent.ts';
 
 export type RunningAgentOptions = {
   node: string;
@@ -24,8 +13,6 @@ export type RunningAgentOptions = {
   /** Of the coordinator. */
   url: string;
   token: string;
-  /** Where its token file is kept. */
-  dir: string;
   /** It connects to a service at this host. */
   onConnect: (host: string) => void;
 };
@@ -34,49 +21,34 @@ export type RunningAgentOptions = {
 export class RunningAgent {
   readonly #stop = new AbortController();
   readonly #client: CoordinatorClient;
-  readonly #agent: ReturnType<typeof createAgent>;
+  readonly #agent: ReturnType<typeof startInProcessAgent>;
 
-  private constructor({ node, hostIp, url, onConnect }: RunningAgentOptions, tokenFile: string) {
+  constructor({ node, hostIp, url, token, onConnect }: RunningAgentOptions) {
     const metrics = registerAgentMetrics(new Registry());
     this.#client = new CoordinatorClient({
       caFile: '',
       serverName: '',
-      tokenFile,
+      tokenFile: '',
       clock,
-      logger: LOGGER,
+      logger: silentLogger(),
       metrics: metrics.report,
+      token: () => token,
     });
-    this.#agent = createAgent({
-      config: {
-        nodeName: node,
-        hostIp,
-        coordinatorUrl: [url],
-        heartbeatSeconds: 10,
-        watchedServices: [],
-        probePaths: [],
-      },
+    this.#agent = startInProcessAgent({
+      node,
+      hostIp,
+      urls: [url],
       boot: randomUUID(),
       clock,
       random: Math.random,
-      logger: LOGGER,
       metrics,
-      health: new HealthChecks(),
-      readiness: new HealthChecks(),
       signal: this.#stop.signal,
       client: this.#client,
-      machine: () => MACHINE,
       connect: (options: NetConnectOpts) => {
         onConnect('host' in options ? String(options.host) : '');
         return connect(options);
       },
     });
-    this.#agent.start(Number.NaN);
-  }
-
-  static async start(options: RunningAgentOptions): Promise<RunningAgent> {
-    const tokenFile = join(options.dir, `${options.node}.token`);
-    await writeFile(tokenFile, options.token);
-    return new RunningAgent(options, tokenFile);
   }
 
   /** As on SIGTERM: it says goodbye. */

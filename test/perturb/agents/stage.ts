@@ -1,7 +1,5 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { removeDirOnExit } from '../../control-plane/child.ts';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { applyManifest } from '../../control-plane/cluster.ts';
 import { freePort, loopbackNetwork } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
@@ -12,6 +10,7 @@ import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
 import { KeyHistory } from '../key-history.ts';
 import { ALPHA, NODE_SERVICES } from '../objects.ts';
 import type { NodeView } from '../picture.ts';
+import { opened, type Stops, stopAll } from '../stops.ts';
 import { ReportLine } from './report-line.ts';
 
 const CRD = resolve(import.meta.dirname, '../../../deploy/crds/nodeservices.yaml');
@@ -27,17 +26,15 @@ export class Stage {
   readonly servicePort: number;
   /** Where nobody listens. */
   readonly closedPort: number;
-  readonly dir: string;
   readonly #network: string;
-  readonly #stops: (() => unknown)[];
+  readonly #stops: Stops;
   #addresses = 0;
 
-  private constructor(parts: Parts, stops: (() => unknown)[]) {
+  private constructor(parts: Parts, stops: Stops) {
     this.cluster = parts.cluster;
     this.line = parts.line;
     this.servicePort = parts.servicePort;
     this.closedPort = parts.closedPort;
-    this.dir = parts.dir;
     this.#network = parts.network;
     this.#stops = stops;
     const { api } = parts.cluster;
@@ -50,14 +47,8 @@ export class Stage {
     );
   }
 
-  static async open(): Promise<Stage> {
-    const stops: (() => unknown)[] = [];
-    try {
-      return await open(stops, (parts) => new Stage(parts, stops));
-    } catch (error) {
-      for (const stop of stops.reverse()) await stop();
-      throw error;
-    }
+  static open(): Promise<Stage> {
+    return opened((stops) => open(stops, (parts) => new Stage(parts, stops)));
   }
 
   /** A loopback address of which nobody else knows. */
@@ -66,17 +57,14 @@ export class Stage {
     return `${this.#network}.${this.#addresses}`;
   }
 
-  async stop(): Promise<void> {
-    for (const stop of this.#stops.splice(0).reverse()) await stop();
+  stop(): Promise<void> {
+    return stopAll(this.#stops);
   }
 }
 
-type Parts = Pick<Stage, 'cluster' | 'line' | 'servicePort' | 'closedPort' | 'dir'> & { network: string };
+type Parts = Pick<Stage, 'cluster' | 'line' | 'servicePort' | 'closedPort'> & { network: string };
 
-async function open(stops: (() => unknown)[], make: (parts: Parts) => Stage): Promise<Stage> {
-  const dir = await mkdtemp(join(tmpdir(), 'rollcall-perturb-'));
-  removeDirOnExit(dir);
-  stops.push(() => rm(dir, { recursive: true, force: true }));
+async function open(stops: Stops, make: (parts: Parts) => Stage): Promise<Stage> {
   const cluster = await embeddedCluster();
   stops.push(() => cluster.stop());
   const { api, controlPlane, coordinatorKubeconfig } = cluster;
@@ -98,5 +86,5 @@ async function open(stops: (() => unknown)[], make: (parts: Parts) => Stage): Pr
   const line = new ReportLine(`http://127.0.0.1:${ports.reports}`);
   stops.push(() => line.stop());
   await line.start();
-  return make({ cluster, line, servicePort, closedPort: await freePort(), dir, network: await loopbackNetwork() });
+  return make({ cluster, line, servicePort, closedPort: await freePort(), network: await loopbackNetwork() });
 }

@@ -1,0 +1,37 @@
+import { type AgentOptions, createAgent } from '@rollcall/agent/agent.ts';
+import { HealthChecks } from '@rollcall/common/health.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+
+/** One for all: there may be thousands. */
+const LOGGER = silentLogger();
+/** The machine itself, as that of an agent that sees neither a bus nor a fact. */
+const MACHINE = {
+  observe: () => ({ devices: [], unread: [], facts: {}, answers: {}, values: {} }),
+  ask: () => {},
+  start: () => {},
+};
+
+type Given = 'boot' | 'clock' | 'random' | 'metrics' | 'signal' | 'client' | 'connect';
+
+export type InProcessAgentOptions = Pick<AgentOptions, Given> & { node: string; hostIp: string; urls: string[] };
+
+/** Starts an agent as it ships, with the flags of the chart, but without a process and a machine of its own. */
+export function startInProcessAgent({ node, hostIp, urls, ...given }: InProcessAgentOptions) {
+  const agent = createAgent({
+    ...given,
+    config: {
+      nodeName: node,
+      hostIp,
+      coordinatorUrl: urls,
+      heartbeatSeconds: 10,
+      watchedServices: [],
+      probePaths: [],
+    },
+    logger: LOGGER,
+    health: new HealthChecks(),
+    readiness: new HealthChecks(),
+    machine: () => MACHINE,
+  });
+  agent.start(Number.NaN);
+  return agent;
+}
