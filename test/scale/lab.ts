@@ -3,6 +3,7 @@ import type { KubeObject } from '../control-plane/api-client.ts';
 import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { COORDINATOR_COMMAND } from '../generate/chart/coordinator-values.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../rig/cluster.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { eachOf } from './each-of.ts';
@@ -18,7 +19,7 @@ const QUIET_MS = 1000;
 const RELEASE_CONCURRENCY = 16;
 
 /** As the chart starts it. */
-const V8_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
+const V8_FLAGS = COORDINATOR_COMMAND.filter((word) => word.startsWith('--'));
 
 export type CpuMs = { coordinator: number; apiServer: number; etcd: number };
 

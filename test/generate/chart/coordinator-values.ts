@@ -2,11 +2,18 @@ import { ANY_OBJECT, OBJECTS, PODS_OR_SHARE, RESOURCES, STRING_MAP, TOLERATIONS 
 import { COORDINATOR_CHART_OPTIONS } from './options.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
+/** How the image starts the coordinator. */
+export const COORDINATOR_COMMAND: readonly string[] = [
+  '/nodejs/bin/node',
+  '--max-semi-space-size=4',
+  '/app/coordinator/main.js',
+];
+
 export const COORDINATOR_VALUES = section('The coordinator. One replica leads, the others are standbys.', {
   command: leaf(
     'Command of the container. The flag of V8 reduces its memory.',
     { type: 'array', minItems: 1, items: { type: 'string' } },
-    ['/nodejs/bin/node', '--max-semi-space-size=4', '/app/coordinator/main.js'],
+    COORDINATOR_COMMAND,
   ),
   config: configuration('CoordinatorConfiguration.', COORDINATOR_CHART_OPTIONS),
   replicas: count('Number of replicas.', 2, 0, 9),
