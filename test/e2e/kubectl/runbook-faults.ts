@@ -202,9 +202,8 @@ export const OF_ONE: readonly Fault[] = [
     series: { outcome: 'denied' },
     async cause(stage) {
       const isProbe = `object.metadata.?labels[?'${WS_DAEMON_READY}'].orValue('') == 'probe'`;
-      await stage.deny({
-        on: 'node-1',
-        expression: `object.metadata.name != 'node-1' || !(${isProbe}) && !has(object.spec.taints)`,
+      await stage.deny('node-1', {
+        expression: `!(${isProbe}) && !has(object.spec.taints)`,
         message: 'no taints here',
         refused: { labels: { [WS_DAEMON_READY]: 'probe' } },
       });
@@ -213,7 +212,7 @@ export const OF_ONE: readonly Fault[] = [
     seen: (stage) => [{ log: 'Failed to write a node', of: leaderOf(stage), says: /"node":"node-1".*no taints here/ }],
     async fix(stage) {
       const { api } = stage.controlPlane;
-      await stage.allow();
+      await stage.allow('node-1');
       const isTainted = async () =>
         (await api.get<NodeObject>('/api/v1/nodes/node-1')).spec.taints?.some(({ key }) => key === WS_DAEMON_TAINT);
       await waitFor('the taint', isTainted, { timeoutMs: 20_000, everyMs: 100 });
@@ -224,9 +223,8 @@ export const OF_ONE: readonly Fault[] = [
     runbook: 'RollcallNodesLie',
     series: { key: WS_DAEMON_READY },
     async cause(stage) {
-      await stage.deny({
-        on: 'node-4',
-        expression: `object.metadata.name != 'node-4' || '${WS_DAEMON_READY}' in object.metadata.labels`,
+      await stage.deny('node-4', {
+        expression: `'${WS_DAEMON_READY}' in object.metadata.labels`,
         message: 'it stays',
         refused: { labels: { [WS_DAEMON_READY]: null } },
       });
@@ -237,7 +235,7 @@ export const OF_ONE: readonly Fault[] = [
       { run: /rollcall why .*KEY/, names: { NODE: 'node-4' }, says: /it stays/ },
     ],
     async fix(stage) {
-      await stage.allow();
+      await stage.allow('node-4');
       await stage.rig.history.until('node-4', WS_DAEMON_READY, undefined, 30_000);
       await setServicePod(stage, 4, 'ws-daemon', true);
     },

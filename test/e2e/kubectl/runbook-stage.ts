@@ -48,7 +48,8 @@ export class RunbookStage {
   readonly #embedded: EmbeddedRig;
   readonly #surplus: { ports: CoordinatorPorts; running?: Coordinator };
   #receiver: Server | undefined;
-  #policy: Awaited<ReturnType<typeof startPolicy>> | undefined;
+  /** By the node that it is about. */
+  readonly #policies = new Map<string, Awaited<ReturnType<typeof startPolicy>>>();
   #prometheus!: Prometheus;
 
   private constructor(embedded: EmbeddedRig, pages: RunbookPages, dir: string, surplus: CoordinatorPorts) {
@@ -105,14 +106,15 @@ export class RunbookStage {
     return stage;
   }
 
-  /** Puts a policy on what the coordinator writes, until `allow`. */
-  async deny(options: Omit<PolicyOptions, 'reason'>): Promise<void> {
+  /** Puts a policy on what the coordinator writes to a node, until `allow`. */
+  async deny(node: string, options: Omit<PolicyOptions, 'reason' | 'on'>): Promise<void> {
     const cluster = { controlPlane: this.controlPlane, kubeconfig: this.rig.cluster.coordinatorKubeconfig };
-    this.#policy = await startPolicy(cluster, { reason: 'Invalid', ...options });
+    const expression = `object.metadata.name != '${node}' || (${options.expression})`;
+    this.#policies.set(node, await startPolicy(cluster, { ...options, reason: 'Invalid', on: node, expression }));
   }
 
-  async allow(): Promise<void> {
-    await this.#policy?.remove();
+  async allow(node: string): Promise<void> {
+    await this.#policies.get(node)?.remove();
   }
 
   async #addNodes(): Promise<void> {
