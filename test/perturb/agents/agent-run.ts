@@ -90,7 +90,7 @@ export class AgentRun {
     await agent?.stop();
     service.stop();
     const histories = new Map(
-      [...this.#histories()].map(([id, values]) => [id, sinceHeard(values.slice(from.get(id) ?? 1))]),
+      [...this.#histories()].map(([id, values]) => [id, sinceHeard(id, values.slice(from.get(id) ?? 1))]),
     );
     return { news: this.#news, histories, asked: this.#asked, isPlayed: this.#endsMs !== undefined, problem };
   }
@@ -178,9 +178,13 @@ export class AgentRun {
   }
 }
 
-/** How a service begins of which nothing is known yet depends on what comes first, the Node or its pods. */
-function sinceHeard(values: readonly string[]): readonly string[] {
-  return values[0] === 'Unknown' ? values.slice(1) : values;
+/**
+ * How a service begins of which nothing is known yet depends on what comes first, the Node or its pods: its condition may
+ * be unknown, and its taint may be there, once it is proven, until the agent is heard.
+ */
+function sinceHeard(id: string, values: readonly string[]): readonly string[] {
+  const isBeginning = values[0] === 'Unknown' || (id.startsWith('taint ') && values[0] === '');
+  return isBeginning ? values.slice(1) : values;
 }
 
 function lengthsOf(histories: Histories): Map<string, number> {
