@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { ALONE } from './test/alone.ts';
+import { LONG } from './test/long.ts';
 import { LongestFirst } from './test/longest-first.ts';
 import SummaryReporter from './test/summary-reporter.ts';
 
@@ -28,7 +29,7 @@ export default defineConfig({
             'deploy/**/*.test.ts',
             'test/{tidy,claims,generate,fixtures,mutants,release}/**/*.test.ts',
           ],
-          exclude: [PROCESSES],
+          exclude: [PROCESSES, ...Object.keys(LONG)],
           // A worker of its own for each of two hundred files takes longer than what they test.
           isolate: false,
           maxWorkers: 4,
@@ -40,9 +41,9 @@ export default defineConfig({
       },
       {
         test: {
-          // What a whole system lives through, in one process: as long as all unit tests together.
-          name: 'histories',
-          include: ['test/{model,simulate}/**/*.test.ts'],
+          // Random histories of a whole system, in one process, and random or large inputs of its parts.
+          name: 'long',
+          include: ['test/{model,simulate}/**/*.test.ts', ...Object.keys(LONG)],
           maxWorkers: 2,
           testTimeout: 300_000,
           sequence: { groupOrder: 2 },

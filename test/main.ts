@@ -15,6 +15,8 @@ import { failedFiles, merged, type Outcome, summaryOf } from './summary.ts';
 const VITEST = fileURLToPath(new URL('../vitest.mjs', import.meta.resolve('vitest')));
 // biome-ignore lint/style/noProcessEnv: the tests are to have all of it
 const environment = process.env;
+/** A hundred API servers, kubectl and Helm start and end soon: they spend a fifth less CPU with fewer collections of garbage. */
+const SPARING = { GOGC: '400' };
 const running = new Set<ChildProcess>();
 
 async function main(args: readonly string[]): Promise<number> {
@@ -30,7 +32,7 @@ async function main(args: readonly string[]): Promise<number> {
     await buildBundles();
     const later = await Promise.all([
       runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
-      runProjects(directory, ['histories', 'browser', 'real-node'], 'pipe'),
+      runProjects(directory, ['long', 'browser', 'real-node'], 'pipe'),
     ]);
     const outcome = merged([unit, ...later]);
     const list = environment['ROLLCALL_FAILED_FILES'];
@@ -59,7 +61,7 @@ async function runProjects(directory: string, projects: string[], stdio: 'inheri
 
 function vitest(args: readonly string[], env: Record<string, string>, stdio: 'inherit' | 'pipe'): ChildProcess {
   const child = spawn(process.execPath, [VITEST, 'run', ...args], {
-    env: { ...environment, ...env },
+    env: { ...environment, ...SPARING, ...env },
     stdio: ['ignore', stdio, stdio],
   });
   running.add(child);

@@ -61,9 +61,9 @@ export function etcdArgs(dataDir: string, clientPort: number, host: LoopbackHost
     `--listen-peer-urls=http://${host}:0`,
     // The data is thrown away: a crash of the machine is no concern.
     '--unsafe-no-fsync',
-    // A lone member elects itself after one election time-out.
-    '--heartbeat-interval=10',
-    '--election-timeout=100',
+    // A lone member elects itself after one election time-out. Each heartbeat wakes etcd, also when nothing happens.
+    '--heartbeat-interval=30',
+    '--election-timeout=300',
     '--log-level=warn',
   ];
 }

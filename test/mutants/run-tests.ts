@@ -38,7 +38,7 @@ export async function runTests(
     `--testTimeout=${TEST_TIMEOUT_MS}`,
   ];
   const startedMs = performance.now();
-  const child = spawn(process.execPath, [vitest, ...which, '--project=unit', '--project=histories', ...reporting], {
+  const child = spawn(process.execPath, [vitest, ...which, '--project=unit', '--project=long', ...reporting], {
     cwd: directory,
     stdio: 'ignore',
     env: { ...process.env, ...FEWER },

@@ -7,6 +7,12 @@ import { waitFor } from '../control-plane/wait-for.ts';
 const neededControllers = ['cpu', 'cpuset', 'memory', 'pids'];
 const handedDown = [...neededControllers, 'hugetlb', 'io'];
 
+/**
+ * A machine has its cores for itself. These have as much as 16 programs of the tests that run beside them, and not as one:
+ * a probe is not to fail since a pod got no time to answer.
+ */
+const SHARE = { shares: '16384', weight: '1600' };
+
 interface Hierarchy {
   readonly dir: string;
   readonly controllers: readonly string[];
@@ -28,6 +34,8 @@ export async function createCgroup(path: string): Promise<void> {
       const child = join(parent, name);
       await mkdir(child, { recursive: true });
       if (controllers.includes('cpuset') && !isUnified) await inheritCpuset(parent, child);
+      if (controllers.includes('cpu'))
+        await writeFile(join(child, isUnified ? 'cpu.weight' : 'cpu.shares'), SHARE[isUnified ? 'weight' : 'shares']);
       parent = child;
     }
     if (isUnified) await handDown(parent, controllers);

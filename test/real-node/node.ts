@@ -261,8 +261,9 @@ export class RealNode {
   async #run(name: string, command: string, args: readonly string[], isReady: () => Promise<boolean>): Promise<void> {
     const component = new Component({
       name: `${name} of ${this.name}`,
-      command: 'nsenter',
-      args: [...this.#target(), 'env', `PATH=${systemPath}`, command, ...args],
+      // As cgroups.ts does for the pods: what runs beside this node does not starve it.
+      command: 'nice',
+      args: ['-n', '-5', 'nsenter', ...this.#target(), 'env', `PATH=${systemPath}`, command, ...args],
       logFile: join(this.dir, `${name}.log`),
       cwd: this.dir,
       isReady,

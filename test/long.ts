@@ -1,0 +1,13 @@
+/**
+ * Unit tests that try thousands of random or very large inputs, and what of. They run with the random histories, so that
+ * `npm run test:unit` remains a matter of seconds. All others belong to the project `unit`.
+ */
+export const LONG: Readonly<Record<string, string>> = {
+  'agent/src/devices/hostile-trees.test.ts': 'random trees of devices',
+  'agent/src/devices/many-devices.test.ts': 'a thousand devices',
+  'coordinator/src/answer/extender/hostile.test.ts': 'random requests',
+  'coordinator/src/answer/large-fleet.test.ts': 'documents about 5,000 nodes',
+  'coordinator/src/decide/rules/rule-set.model.test.ts': 'random rules and nodes',
+  'coordinator/src/ingest/hostile-bytes.test.ts': 'random bytes instead of reports',
+  'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
+};
