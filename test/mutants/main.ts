@@ -34,8 +34,13 @@ async function main(): Promise<number> {
       seed: { type: 'string' },
       file: { type: 'string' },
       beside: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
     },
   });
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
   const [what = '', name] = positionals;
   if (what === 'shipped') return (await runShipped(say, name)) ? 0 : 1;
   if (what === 'named') return (await runNamed(say, name)) ? 0 : 1;

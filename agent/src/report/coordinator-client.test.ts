@@ -240,10 +240,14 @@ describe('a refusal', () => {
     expect(await count('refused')).toBe(1);
   });
 
-  test.each([429, 503])('with status %d says how long to wait', async (status) => {
+  test.each([
+    [429, '7', 7000],
+    [503, '7', 7000],
+    [503, '60', 15_000],
+  ])('with status %d says how long to wait: %s s', async (status, seconds, retryAfterMs) => {
     const coordinator = await start(FIRST);
-    coordinator.answer = () => ({ status, headers: { 'retry-after': '7' } });
-    await expect(deliver(coordinator)).rejects.toThrow(failing('COORDINATOR_REFUSED', { status, retryAfterMs: 7000 }));
+    coordinator.answer = () => ({ status, headers: { 'retry-after': seconds } });
+    await expect(deliver(coordinator)).rejects.toThrow(failing('COORDINATOR_REFUSED', { status, retryAfterMs }));
   });
 
   test.each([['{"nextReportSeconds":"soon"}'], ['<html>'], ['']])('is what a reply of %j amounts to', async (body) => {

@@ -12,8 +12,8 @@ import type { ReportMetrics, ReportResult } from './metrics.ts';
 import { parseReply, problemDetail, type Reply } from './reply.ts';
 import { readToken } from './token-file.ts';
 
-/** A coordinator that asks for more would lose the node to silence. */
-const RETRY_AFTER_MS_MAX = 60_000;
+/** Half of the time after which a node counts as silent, unless told: no answer, whoever gives it, makes an agent silent. */
+const RETRY_AFTER_MS_MAX = 15_000;
 
 const REDIRECTS_MAX = 3;
 
