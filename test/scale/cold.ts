@@ -94,9 +94,10 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   update('start');
   const before = await lab.cpuMs();
   const leadMs = await lab.lead();
-  await fleet.report(fleet.names, { ready: true });
-  const reportedMs = performance.now() - leadMs;
-  const coldMs = (await lab.settled(2)) - leadMs;
+  const { reportedMs, coldMs } = await lab.profiled('cold', async () => {
+    await fleet.report(fleet.names, { ready: true });
+    return { reportedMs: performance.now() - leadMs, coldMs: (await lab.settled(2)) - leadMs };
+  });
   const events = (await lab.eventWrites()) - eventsBefore;
   const reviews = (await lab.tokenReviews()) - reviewsBefore;
   const cpu = await spentSince(lab, before);
@@ -105,7 +106,7 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   const goneMs = await turn(lab, false);
   patches.push(await lab.settledPatches());
   update('all services come back');
-  const backMs = await turn(lab, true);
+  const backMs = await lab.profiled('back', () => turn(lab, true));
   patches.push(await lab.settledPatches());
   const counts = patches.slice(1).map((count, index) => count - (patches[index] ?? 0));
   return { floors, coldMs, reportedMs, cpu, events, reviews, goneMs, backMs, patches: counts };
