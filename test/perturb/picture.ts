@@ -50,7 +50,8 @@ function by<T>(keyOf: (value: T) => string): (a: T, b: T) => number {
   return (a, b) => (keyOf(a) < keyOf(b) ? -1 : 1);
 }
 
-const TIMES = ['lastTransitionTime', 'lastHeartbeatTime'];
+/** Times, and who owns the map that keys are in, which is whoever set the first of them: a JSON patch or an apply. */
+const LEFT_OUT = ['lastTransitionTime', 'lastHeartbeatTime', '.'];
 
 /** Equal for pictures that are alike. */
 export function textOf(picture: unknown): string {
@@ -60,7 +61,7 @@ export function textOf(picture: unknown): string {
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([key]) => !TIMES.includes(key));
+  const entries = Object.entries(value).filter(([key]) => !LEFT_OUT.includes(key));
   return Object.fromEntries(entries.sort(by(([key]) => key)).map(([key, each]) => [key, sorted(each)]));
 }
 
@@ -74,9 +75,15 @@ export function oursOn({ metadata, spec, status }: NodeView): string[] {
   return [...labels, ...taints, ...conditions.map(({ type, status }) => `condition ${type}=${status}`)].sort();
 }
 
-/** The lines in which two pictures differ. */
+/** What differs between the texts of two pictures, by its path. */
 export function differences(expected: string, actual: string): string[] {
-  const [before, after] = [expected.split('\n'), actual.split('\n')];
-  const missing = before.filter((line) => !after.includes(line)).map((line) => `- ${line.trim()}`);
-  return [...missing, ...after.filter((line) => !before.includes(line)).map((line) => `+ ${line.trim()}`)];
+  const [before, after] = [leavesOf(JSON.parse(expected)), leavesOf(JSON.parse(actual))];
+  const missing = before.filter((leaf) => !after.includes(leaf)).map((leaf) => `- ${leaf}`);
+  return [...missing, ...after.filter((leaf) => !before.includes(leaf)).map((leaf) => `+ ${leaf}`)];
+}
+
+function leavesOf(value: unknown, path = ''): string[] {
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  if (entries.length === 0) return [`${path}: ${JSON.stringify(value)}`];
+  return entries.flatMap(([key, each]) => leavesOf(each, path === '' ? key : `${path} > ${key}`));
 }

@@ -41,6 +41,8 @@ export class Run {
   readonly histories: KeyHistory;
   readonly writes: Done[] = [];
   readonly coordinators = new Map<string, Coordinator>();
+  /** Those that were told to end, and have not ended. They crash as the others do, and do not come back. */
+  readonly #leaving = new Map<string, Coordinator>();
   readonly agents = new Map<string, ReportingAgent>();
   readonly #plan: Plan | undefined;
   readonly #gateways = new Map<string, Gateway>();
@@ -109,15 +111,18 @@ export class Run {
   /** Sends a signal, and counts it no more. Returns the exit code. */
   async end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
     const coordinator = this.coordinators.get(name);
+    if (!coordinator) return null;
     this.coordinators.delete(name);
-    const code = (await coordinator?.kill(signal)) ?? null;
+    this.#leaving.set(name, coordinator);
+    const code = await coordinator.kill(signal);
+    this.#leaving.delete(name);
     if (signal === 'SIGKILL') await this.expireLease(name);
     return code;
   }
 
   /** Kills a coordinator; it is started again as its Deployment would do, and its Lease is as after its time. */
   async crash(name: string): Promise<void> {
-    const coordinator = this.coordinators.get(name);
+    const coordinator = this.coordinators.get(name) ?? this.#leaving.get(name);
     if (!coordinator) return;
     this.#crashes += 1;
     const exiting = coordinator.kill('SIGKILL');

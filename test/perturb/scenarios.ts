@@ -1,6 +1,7 @@
 import { setPodReady } from '../control-plane/cluster.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
 import { BETA, GAMMA, NODE_POOL_LABEL_SETS, NODE_SERVICES, poolLabelSet } from './objects.ts';
-import { createAlpha, type Run } from './run.ts';
+import { createAlpha, PATIENCE_MS, type Run } from './run.ts';
 import type { Scenario, Step } from './scenario.ts';
 
 const BETA_READY = 'service.rollcall.dev/beta=true';
@@ -35,6 +36,11 @@ const SETTLED: Step = {
   },
   ours: ALL_READY,
 };
+
+async function isInPool({ api }: Run, node: string): Promise<boolean> {
+  const { metadata } = await api.get(`/api/v1/nodes/${node}`);
+  return metadata.labels?.['tier'] === 'gold';
+}
 
 async function replacePod(run: Run, node: string): Promise<void> {
   await run.removePod(`alpha-${node}`);
@@ -174,6 +180,8 @@ export const SCENARIOS: readonly Scenario[] = [
         name: 'it comes back as another',
         act: async (run) => {
           await run.addNode('a');
+          // Which of the two comes first would decide how often the Node is written.
+          await waitFor('the labels of its pool', () => isInPool(run, 'a'), { timeoutMs: PATIENCE_MS });
           await run.startAgent('a');
         },
         ours: { a: DOWN, b: READY },
