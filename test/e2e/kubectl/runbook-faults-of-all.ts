@@ -123,6 +123,8 @@ export const OF_PROGRAMS: readonly Fault[] = [
     window: '3m',
     async cause(stage) {
       for (let time = 0; time < 3; time += 1) {
+        // Start times are whole seconds.
+        await sleep(1000);
         await stage.agent(4).kill('SIGKILL');
         stage.node(4).startAgent();
         await stage.untilScraped('rollcall-agent-node-4');

@@ -215,7 +215,8 @@ export const OF_ONE: readonly Fault[] = [
       await stage.allow('node-1');
       const isTainted = async () =>
         (await api.get<NodeObject>('/api/v1/nodes/node-1')).spec.taints?.some(({ key }) => key === WS_DAEMON_TAINT);
-      await waitFor('the taint', isTainted, { timeoutMs: 20_000, everyMs: 100 });
+      // It is tried again after 30 s at most.
+      await waitFor('the taint', isTainted, { timeoutMs: 45_000, everyMs: 100 });
       await setServicePod(stage, 1, 'ws-daemon', true);
     },
   },
