@@ -11,7 +11,8 @@ const handedDown = [...neededControllers, 'hugetlb', 'io'];
  * A machine has its cores for itself. These have as much as 16 programs of the tests that run beside them, and not as one:
  * a probe is not to fail since a pod got no time to answer.
  */
-const SHARE = { shares: '16384', weight: '1600' };
+const SHARE = { file: 'cpu.shares', value: '16384' };
+const UNIFIED_SHARE = { file: 'cpu.weight', value: '1600' };
 
 interface Hierarchy {
   readonly dir: string;
@@ -34,8 +35,8 @@ export async function createCgroup(path: string): Promise<void> {
       const child = join(parent, name);
       await mkdir(child, { recursive: true });
       if (controllers.includes('cpuset') && !isUnified) await inheritCpuset(parent, child);
-      if (controllers.includes('cpu'))
-        await writeFile(join(child, isUnified ? 'cpu.weight' : 'cpu.shares'), SHARE[isUnified ? 'weight' : 'shares']);
+      const { file, value } = isUnified ? UNIFIED_SHARE : SHARE;
+      if (controllers.includes('cpu')) await writeFile(join(child, file), value);
       parent = child;
     }
     if (isUnified) await handDown(parent, controllers);

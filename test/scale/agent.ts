@@ -6,15 +6,13 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportReply, ServiceToProbe } from '@rollcall/common/report.ts';
 import { killChild, spawnChild } from '../control-plane/child.ts';
-import { AGENT_COMMAND } from '../generate/chart/agent-values.ts';
+import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
 import { type StandIn, startStandIn } from '../stand-ins/stand-in.ts';
 import { emptyProcess } from './empty-process.ts';
 import { type ProcessUsage, processUsage } from './process-usage.ts';
 import type { Measure } from './result.ts';
 
 const AGENT = path.resolve(import.meta.dirname, '../../agent/dist/main.js');
-/** As the chart starts it. */
-const V8_FLAGS = AGENT_COMMAND.filter((word) => word.startsWith('--'));
 /** The facts are read by then, and what the start needed is given back. */
 const SETTLE_MS = 15_000;
 const DEVICES = 64;
@@ -89,7 +87,7 @@ async function costOf(situation: Situation, directory: string, lookMs: number): 
   const coordinator = await startCoordinator(situation.services);
   const child = spawnChild(process.execPath, {
     args: [
-      ...V8_FLAGS,
+      ...AGENT_V8_FLAGS,
       AGENT,
       '--node-name=bench',
       '--listen=127.0.0.1:0',

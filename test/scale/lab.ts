@@ -3,7 +3,7 @@ import type { KubeObject } from '../control-plane/api-client.ts';
 import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
-import { COORDINATOR_COMMAND } from '../generate/chart/coordinator-values.ts';
+import { COORDINATOR_V8_FLAGS } from '../generate/chart/coordinator-values.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../rig/cluster.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { eachOf } from './each-of.ts';
@@ -17,9 +17,6 @@ import { ReadyNodes } from './ready-nodes.ts';
 const SETTLE_MS = 300_000;
 const QUIET_MS = 1000;
 const RELEASE_CONCURRENCY = 16;
-
-/** As the chart starts it. */
-const V8_FLAGS = COORDINATOR_COMMAND.filter((word) => word.startsWith('--'));
 
 export type CpuMs = { coordinator: number; apiServer: number; etcd: number };
 
@@ -90,7 +87,7 @@ export class Lab {
   }
 
   /** Starts a coordinator, as the chart does unless told; returns when it began to lead, in monotonic milliseconds. */
-  async lead(args: readonly string[] = [], v8Flags: readonly string[] = V8_FLAGS): Promise<number> {
+  async lead(args: readonly string[] = [], v8Flags: readonly string[] = COORDINATOR_V8_FLAGS): Promise<number> {
     await this.standDown();
     return new Promise((resolve, reject) => {
       const onLog = ({ msg }: { msg: string }) => {

@@ -9,7 +9,7 @@ import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { NODE_SERVICES, nodeService, statusOf } from '../e2e/services/node-services.ts';
-import { AGENT_COMMAND } from '../generate/chart/agent-values.ts';
+import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { SimulatedNode } from '../rig/simulated-node.ts';
 import { Fleet } from '../scale/fleet.ts';
@@ -19,8 +19,6 @@ import { FleetNode, KubeletNode, PATIENT, ProcessNode, type SoakNode } from './n
 
 const INSIDE_SOURCE = path.join(import.meta.dirname, 'inside/main.ts');
 const INSIDE = 'inside.mjs';
-/** As the chart starts it. */
-const AGENT_FLAGS = AGENT_COMMAND.filter((word) => word.startsWith('--'));
 /** The shortest that the API server gives. */
 const TOKEN_SECONDS = 600;
 const CA = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
@@ -120,7 +118,7 @@ export class Stage {
       const node = await SimulatedNode.create({
         ...{ api, dir, caFile, ...gitpodPorts, coordinatorUrls: reportsUrls, name: `process-${number}` },
         ...{ address: `${network}.${number}`, podAddress: `${network}.${number + 100}` },
-        agentProcess: { ...inside(dir, `agent-${number}`, AGENT_FLAGS), logFile },
+        agentProcess: { ...inside(dir, `agent-${number}`, AGENT_V8_FLAGS), logFile },
       });
       node.startAgent();
       return new ProcessNode(node, mirrorPort);

@@ -8,7 +8,7 @@ import { TestCoordinator } from '@rollcall/agent/report/testing/coordinator.ts';
 import type { FullReport, ServiceToProbe } from '@rollcall/common/report.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { bundlePrograms } from '../../../build.ts';
-import { AGENT_COMMAND } from '../../generate/chart/agent-values.ts';
+import { AGENT_V8_FLAGS } from '../../generate/chart/agent-values.ts';
 
 const RATIO_MAX = 1.35;
 const PRIVATE_MIB_MAX = 18;
@@ -74,9 +74,8 @@ async function startAgent(services: ServiceToProbe[]): Promise<{ child: ChildPro
   const wsDaemon = await listenOnLoopback(createService('tcp'));
   const registryFacade = await listenOnLoopback(createService('https'));
   closers.push(() => coordinator.stop(), wsDaemon.close, registryFacade.close);
-  const flags = AGENT_COMMAND.filter((word) => word.startsWith('--'));
   const child = run([
-    ...flags,
+    ...AGENT_V8_FLAGS,
     path.join(directory, 'main.js'),
     '--node-name=n',
     '--listen=127.0.0.1:0',

@@ -13,7 +13,7 @@ import { readTar } from '../../../deploy/image/tar.ts';
 import type { Tree } from '../../../deploy/image/tree.ts';
 import { exitOf, killChild } from '../../control-plane/child.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { AGENT_COMMAND } from '../../generate/chart/agent-values.ts';
+import { AGENT_V8_FLAGS } from '../../generate/chart/agent-values.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import { ELF_MACHINES, readElf } from './elf.ts';
 import { ImageRoot, whyNoContainer } from './image-root.ts';
@@ -248,14 +248,13 @@ describe('a container of the image', () => {
   });
 
   test('runs an agent that answers for its health, with the flags that it is meant to have, and ends when told', async () => {
-    const flags = AGENT_COMMAND.filter((word) => word.startsWith('--'));
     const args = [
       '--node-name=n',
       '--listen=127.0.0.1:0',
       '--coordinator-url=http://127.0.0.1:1',
       '--ws-daemon-port=1',
     ];
-    const child: ChildProcess = started().spawn([...flags, '/app/agent/main.js', ...args]);
+    const child: ChildProcess = started().spawn([...AGENT_V8_FLAGS, '/app/agent/main.js', ...args]);
     try {
       const said: { msg: string; listen?: string }[] = [];
       if (!child.stdout) throw new Error('no output');

@@ -8,15 +8,16 @@ const COMMAND = {
   items: { type: 'string' },
 } as const;
 
-/** How the image starts the agent. */
-export const AGENT_COMMAND: readonly string[] = [
-  '/nodejs/bin/node',
+/** With which flags of V8 the agent runs. */
+export const AGENT_V8_FLAGS: readonly string[] = [
   '--jitless',
   '--optimize-for-size',
   '--max-semi-space-size=1',
   '--max-old-space-size=32',
-  '/app/agent/main.js',
 ];
+
+/** How the image starts it. */
+const AGENT_COMMAND = ['/nodejs/bin/node', ...AGENT_V8_FLAGS, '/app/agent/main.js'];
 
 export const AGENT_VALUES = section('The agent, on every node.', {
   command: leaf('Command of the container. The flags of V8 reduce its memory.', COMMAND, AGENT_COMMAND),

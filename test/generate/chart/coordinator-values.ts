@@ -2,12 +2,11 @@ import { ANY_OBJECT, OBJECTS, PODS_OR_SHARE, RESOURCES, STRING_MAP, TOLERATIONS 
 import { COORDINATOR_CHART_OPTIONS } from './options.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
-/** How the image starts the coordinator. */
-export const COORDINATOR_COMMAND: readonly string[] = [
-  '/nodejs/bin/node',
-  '--max-semi-space-size=4',
-  '/app/coordinator/main.js',
-];
+/** With which flags of V8 the coordinator runs. */
+export const COORDINATOR_V8_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
+
+/** How the image starts it. */
+const COORDINATOR_COMMAND = ['/nodejs/bin/node', ...COORDINATOR_V8_FLAGS, '/app/coordinator/main.js'];
 
 export const COORDINATOR_VALUES = section('The coordinator. One replica leads, the others are standbys.', {
   command: leaf(
