@@ -17,6 +17,7 @@ import { benchJoin } from './join.ts';
 import { Lab } from './lab.ts';
 import { machineFacts } from './machine.ts';
 import type { Bench, BenchOptions, Measure } from './result.ts';
+import { benchSchedulers } from './schedulers.ts';
 import { benchServices } from './services.ts';
 import { benchSteady } from './steady.ts';
 import { keyOf, roundOf, tableOf } from './table.ts';
@@ -34,6 +35,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   admission: benchAdmission,
   herd: benchHerd,
   flood: benchFlood,
+  schedulers: benchSchedulers,
 };
 
 /** What needs no cluster, and brings its own nodes. */

@@ -28,7 +28,10 @@ export type Told = {
 };
 
 const READY = ['condition service.rollcall.dev/Alpha=True', 'service.rollcall.dev/alpha=true'];
-const DOWN = ['condition service.rollcall.dev/Alpha=False', 'taint readiness.k8s.io/alpha:NoSchedule'];
+const TAINT = 'taint readiness.k8s.io/alpha:NoSchedule';
+const DOWN = ['condition service.rollcall.dev/Alpha=False', TAINT];
+const isReady = (ours: readonly string[]) => isDeepStrictEqual(ours, READY);
+const isDown = (ours: readonly string[]) => isDeepStrictEqual(ours, DOWN);
 
 /** Machines are busy. */
 const PATIENCE_MS = 60_000;
@@ -71,19 +74,22 @@ export class AgentRun {
     try {
       await service.start();
       const start = await this.#populate(address);
+      // The references have proven the service: the taint, and a condition, Unknown or False, come before the agent.
+      if (this.#spoil)
+        await this.#settle('the beginning', (ours) => ours.length === DOWN.length && ours.includes(TAINT));
       from = lengthsOf(this.#histories());
       agent = start();
-      await this.#settle('the start', READY);
+      await this.#settle('the start', isReady);
       this.#step = 'death';
       service.stop();
-      await this.#settle('the death', DOWN);
+      await this.#settle('the death', isDown);
       this.#step = 'return';
       await service.start();
-      await this.#settle('the return', READY);
+      await this.#settle('the return', isReady);
       this.#step = 'goodbye';
       await agent.stop();
       agent = start();
-      await this.#settle('the replacement', READY);
+      await this.#settle('the replacement', isReady);
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error);
     }
@@ -120,14 +126,14 @@ export class AgentRun {
     return () => new RunningAgent({ node, hostIp, url: line.url, token, onConnect });
   }
 
-  async #settle(what: string, wanted: readonly string[]): Promise<void> {
+  async #settle(what: string, wanted: (ours: readonly string[]) => boolean): Promise<void> {
     const deadlineMs = performance.now() + PATIENCE_MS;
     let sinceMs: number | undefined;
     for (;;) {
       const nowMs = performance.now();
       const node = this.#stage.nodes.get(this.#name);
       const ours = node ? oursOn(node as NodeView) : [];
-      const isSo = isDeepStrictEqual(ours, wanted) && this.#underWay === 0 && !this.#lasts(nowMs);
+      const isSo = wanted(ours) && this.#underWay === 0 && !this.#lasts(nowMs);
       sinceMs = isSo ? (sinceMs ?? nowMs) : undefined;
       if (sinceMs !== undefined && nowMs - sinceMs >= QUIET_MS) return;
       if (nowMs > deadlineMs) throw new Error(`${what}: there is ${JSON.stringify(ours)}`);

@@ -1,0 +1,147 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiClient } from '../control-plane/api-client.ts';
+import { ensureBinaries } from '../control-plane/binaries.ts';
+import { createPod, type PodObject } from '../control-plane/cluster.ts';
+import { Component } from '../control-plane/component.ts';
+import { completeSchedulerConfig, schedulerArgs, serverFilesIn } from '../control-plane/component-args.ts';
+import { freePort } from '../control-plane/ports.ts';
+import { waitFor } from '../control-plane/wait-for.ts';
+import { eachOf } from './each-of.ts';
+import type { Lab } from './lab.ts';
+import { processUsage } from './process-usage.ts';
+import { type Bench, type Measure, quantile } from './result.ts';
+
+const CONFIG = path.resolve(import.meta.dirname, '../../deploy/scheduler/profile.yaml');
+const SCHEDULERS = 4;
+const POD_NAMES = Array.from({ length: 100 * SCHEDULERS }, (_, index) => `workspace-${index}`);
+const PODS = '/api/v1/namespaces/default/pods';
+const CREATE_CONCURRENCY = 16;
+/** Of one agent whose reports are timed. */
+const REPORT_EVERY_MS = 50;
+const PLACED_WITHIN_MS = 600_000;
+
+/** Several kube-schedulers ask about every node for each of their pods, while the fleet sends its heartbeats. */
+export const benchSchedulers: Bench = async (lab, { nodes, idleSeconds }) => {
+  const port = await freePort();
+  await lab.lead([`--scheduler-listen=127.0.0.1:${port}`]);
+  await lab.during('labelling the fleet', () => lab.labelled(nodes));
+  await lab.quiet();
+  const alone = await lab.during('reports alone', () => timedReports(lab, () => sleep(idleSeconds * 1000)));
+  const schedulers: Component[] = [];
+  try {
+    for (let index = 0; index < SCHEDULERS; index += 1) schedulers.push(await startScheduler(lab, index, port));
+    const questions = async (verb: string) => ({
+      count: await lab.coordinator.metric('rollcall_coordinator_extender_duration_seconds_count', { verb }),
+      seconds: await lab.coordinator.metric('rollcall_coordinator_extender_duration_seconds_sum', { verb }),
+    });
+    const before = { filter: await questions('filter'), prioritize: await questions('prioritize') };
+    const beside = await lab.during(`${SCHEDULERS} schedulers`, () => timedReports(lab, () => placePods(lab)));
+    const meanMs = async (verb: 'filter' | 'prioritize') => {
+      const after = await questions(verb);
+      return (1000 * (after.seconds - before[verb].seconds)) / (after.count - before[verb].count);
+    };
+    const asked = (await questions('filter')).count - before.filter.count;
+    return [
+      ...measuresOf('alone', alone),
+      ...measuresOf(`beside ${SCHEDULERS} schedulers`, beside),
+      { what: 'pods placed a second', value: POD_NAMES.length / beside.seconds, unit: '' },
+      { what: 'questions of filter', value: asked, unit: '' },
+      { what: 'filter, mean', value: await meanMs('filter'), unit: 'ms' },
+      { what: 'prioritize, mean', value: await meanMs('prioritize'), unit: 'ms' },
+    ];
+  } finally {
+    for (const scheduler of schedulers) await scheduler.kill('SIGKILL');
+    for (const name of POD_NAMES) await lab.cluster.api.delete(`${PODS}/${name}?gracePeriodSeconds=0`).catch(() => {});
+  }
+};
+
+/** With names of its own, so that each pod has one scheduler. */
+async function startScheduler({ cluster }: Lab, index: number, extenderPort: number): Promise<Component> {
+  const { controlPlane } = cluster;
+  const { dir, ca } = controlPlane;
+  const [binaries, port] = [await ensureBinaries({ names: ['kube-scheduler'] }), await freePort()];
+  const kubeconfig = await controlPlane.kubeconfigFor({ user: 'system:kube-scheduler' });
+  const yaml = (await readFile(CONFIG, 'utf8'))
+    .replace('http://rollcall-coordinator.rollcall.svc:8888', `http://127.0.0.1:${extenderPort}`)
+    .replace('schedulerName: default-scheduler', `schedulerName: default-${index}`)
+    .replace('schedulerName: gitpod-scheduler', `schedulerName: ${schedulerName(index)}`);
+  const config = path.join(dir, `scheduler-${index}.yaml`);
+  await writeFile(config, completeSchedulerConfig(yaml, kubeconfig));
+  const probe = new ApiClient({ url: `https://127.0.0.1:${port}`, ca });
+  const scheduler = new Component({
+    name: `kube-scheduler ${index}`,
+    command: binaries['kube-scheduler'],
+    args: schedulerArgs(serverFilesIn(dir), kubeconfig, config, port),
+    logFile: path.join(dir, `scheduler-${index}.log`),
+    cwd: dir,
+    isReady: async () => (await probe.exchange('GET', '/readyz')).status === 200,
+  });
+  await scheduler.start();
+  probe.close();
+  return scheduler;
+}
+
+function schedulerName(index: number): string {
+  return `bench-${index}`;
+}
+
+/** Creates workspaces for all schedulers in turn, and waits until every one has a node. */
+async function placePods({ cluster: { api } }: Lab): Promise<void> {
+  await eachOf(POD_NAMES, CREATE_CONCURRENCY, async (name) => {
+    const labels = { component: 'workspace', workspaceType: 'regular', headless: 'false' };
+    const spec = { schedulerName: schedulerName(POD_NAMES.indexOf(name) % SCHEDULERS) };
+    await createPod(api, { namespace: 'default', name, labels, spec });
+  });
+  const waiting = async () => {
+    const pods = await api.list<PodObject>(`${PODS}?labelSelector=component%3Dworkspace`);
+    return pods.filter(({ spec }) => spec.nodeName === undefined).length;
+  };
+  await waitFor('every workspace to have a node', async () => (await waiting()) === 0, { timeoutMs: PLACED_WITHIN_MS });
+}
+
+type Timed = { seconds: number; heartbeats: number; notTaken: number; reportMs: number[]; cpuMs: number };
+
+/** Times the full reports of one node, one after the other, while `act` runs beside the heartbeats of all others. */
+async function timedReports(lab: Lab, act: () => Promise<void>): Promise<Timed> {
+  const { fleet, coordinator } = lab;
+  const [name = ''] = fleet.names;
+  const before = { ...fleet.taken, refused: fleet.refused, ...(await processUsage(coordinator.pid)) };
+  const startMs = performance.now();
+  const reportMs: number[] = [];
+  let acting = true;
+  const timing = (async () => {
+    while (acting) {
+      const sentMs = performance.now();
+      await fleet.report([name]);
+      reportMs.push(performance.now() - sentMs);
+      await sleep(REPORT_EVERY_MS);
+    }
+  })();
+  try {
+    await act();
+  } finally {
+    acting = false;
+  }
+  const seconds = (performance.now() - startMs) / 1000;
+  await timing;
+  const after = await processUsage(coordinator.pid);
+  return {
+    seconds,
+    heartbeats: fleet.taken.heartbeat - before.heartbeat,
+    notTaken: fleet.refused - before.refused,
+    reportMs,
+    cpuMs: after.cpuMs - before.cpuMs,
+  };
+}
+
+function measuresOf(when: string, { seconds, heartbeats, notTaken, reportMs, cpuMs }: Timed): Measure[] {
+  return [
+    { what: `${when}: heartbeats a second`, value: heartbeats / seconds, unit: '' },
+    { what: `${when}: reports that were not taken`, value: notTaken, unit: '', exactly: 0 },
+    { what: `${when}: a report → its reply, p50`, value: quantile(reportMs, 0.5), unit: 'ms' },
+    { what: `${when}: a report → its reply, p99`, value: quantile(reportMs, 0.99), unit: 'ms' },
+    { what: `${when}: CPU of the coordinator, of one core`, value: cpuMs / seconds / 10, unit: '%' },
+  ];
+}
