@@ -27,12 +27,13 @@ export default defineConfig({
           include: [
             '{agent,coordinator,packages/*}/src/**/*.test.ts',
             'deploy/**/*.test.ts',
-            'test/{tidy,claims,generate,fixtures,mutants,release}/**/*.test.ts',
+            'test/{tidy,claims,generate,mutants,release}/**/*.test.ts',
           ],
           exclude: [PROCESSES, ...Object.keys(LONG)],
           // A worker of its own for each of two hundred files takes longer than what they test.
           isolate: false,
-          maxWorkers: 4,
+          // Many wait, for a time-out or for a child.
+          maxWorkers: 8,
           // No test is about this: it ends one that hangs, and a busy machine takes its time.
           testTimeout: 120_000,
           expect: { poll: { timeout: 10_000 } },
@@ -41,9 +42,9 @@ export default defineConfig({
       },
       {
         test: {
-          // Random histories of a whole system, in one process, and random or large inputs of its parts.
+          // Random histories of a whole system, in one process, random or large inputs of its parts, and whole machines.
           name: 'long',
-          include: ['test/{model,simulate}/**/*.test.ts', ...Object.keys(LONG)],
+          include: ['test/{fixtures,model,simulate}/**/*.test.ts', ...Object.keys(LONG)],
           maxWorkers: 2,
           testTimeout: 300_000,
           sequence: { groupOrder: 2 },
@@ -65,7 +66,8 @@ export default defineConfig({
           ...e2e,
           name: 'e2e-alone',
           include: Object.keys(ALONE),
-          maxWorkers: 1,
+          // One of two leaves a core to the other.
+          maxWorkers: 2,
           sequence: { groupOrder: 4 },
         },
       },

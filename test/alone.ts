@@ -1,5 +1,5 @@
 /**
- * End-to-end tests that run one after the other, while nothing else does, and why. All others run side by side: a file
+ * End-to-end tests that run two at a time, after the others, and why. All others run side by side: a file
  * belongs there unless what it asserts would be wrong on a busy machine.
  */
 export const ALONE: Readonly<Record<string, string>> = {

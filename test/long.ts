@@ -7,7 +7,11 @@ export const LONG: Readonly<Record<string, string>> = {
   'agent/src/devices/many-devices.test.ts': 'a thousand devices',
   'coordinator/src/answer/extender/hostile.test.ts': 'random requests',
   'coordinator/src/answer/large-fleet.test.ts': 'documents about 5,000 nodes',
+  'coordinator/src/decide/intent/plan-set-aside.model.test.ts': 'random nodes and intents',
+  'coordinator/src/decide/rules/files/rule-directory.hostile.test.ts': 'random directories, and a thousand files',
+  'coordinator/src/decide/rules/parse-rule-file.hostile.test.ts': 'random text',
   'coordinator/src/decide/rules/rule-set.model.test.ts': 'random rules and nodes',
   'coordinator/src/ingest/hostile-bytes.test.ts': 'random bytes instead of reports',
   'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
+  'coordinator/src/tls/stored-certificates.test.ts': 'the certificates of fifteen years',
 };

@@ -3,6 +3,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What a fresh clone does not know yet: by the size of a file these would begin last, and all would wait for them. */
 const LONGEST: readonly string[] = [
+  'agent/src/probes/bounds.test.ts',
+  'coordinator/src/decide/rules/files/rule-directory.test.ts',
+  'coordinator/src/follow/notify/poster.test.ts',
+  'coordinator/src/ingest/reports-server.test.ts',
   'test/model/histories.test.ts',
   'test/model/more-histories.test.ts',
   'test/e2e/main-job/failover.test.ts',

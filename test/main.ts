@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { constants, setPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBundles } from '../build.ts';
 import { failedFiles, merged, type Outcome, summaryOf } from './summary.ts';
 
 /**
- * `npm test`: the unit tests, and then side by side, as both wait most of the time, those from end to end and the
- * others. With arguments: vitest with them. Ends with 1 where a test failed.
+ * `npm test`: the unit tests, and then side by side those from end to end, those in a browser and on real nodes, and those
+ * that only compute, with what the others leave of the cores. With arguments: vitest with them. Ends with 1 where a test
+ * failed.
  *
  * Where the environment names a file as `ROLLCALL_FAILED_FILES`, the files with failures are written there, one a line.
  */
@@ -32,7 +33,8 @@ async function main(args: readonly string[]): Promise<number> {
     await buildBundles();
     const later = await Promise.all([
       runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
-      runProjects(directory, ['long', 'browser', 'real-node'], 'pipe'),
+      runProjects(directory, ['browser', 'real-node'], 'pipe'),
+      runProjects(directory, ['long'], 'pipe', constants.priority.PRIORITY_LOW),
     ]);
     const outcome = merged([unit, ...later]);
     const list = environment['ROLLCALL_FAILED_FILES'];
@@ -45,10 +47,21 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 /** One failure without a test where vitest itself failed. With `pipe`, the output comes at the end. */
-async function runProjects(directory: string, projects: string[], stdio: 'inherit' | 'pipe'): Promise<Outcome> {
+async function runProjects(
+  directory: string,
+  projects: string[],
+  stdio: 'inherit' | 'pipe',
+  priority = constants.priority.PRIORITY_NORMAL,
+): Promise<Outcome> {
   const file = path.join(directory, `${projects[0]}.json`);
   const args = projects.flatMap((project) => ['--project', project]);
-  const child = vitest(args, { ROLLCALL_OUTCOME: file, ROLLCALL_BUNDLES_ARE_BUILT: 'true' }, stdio);
+  const env = {
+    ROLLCALL_OUTCOME: file,
+    ROLLCALL_BUNDLES_ARE_BUILT: 'true',
+    NODE_COMPILE_CACHE: path.join(directory, 'compiled'),
+  };
+  const child = vitest(args, env, stdio);
+  if (child.pid !== undefined) setPriority(child.pid, priority);
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
   const code = await exitOf(child);

@@ -16,7 +16,7 @@ import {
 let cluster: Cluster;
 let proxy: ThrottlingProxy;
 let rigs: WriterRig[] = [];
-const names = Array.from({ length: 200 }, (_, index) => `node-${index}`);
+const names = Array.from({ length: 300 }, (_, index) => `node-${index}`);
 
 beforeAll(async () => {
   cluster = await startCluster();
@@ -85,11 +85,11 @@ describe.each([500, 504])('an API server that answers %i for a while', (code) =>
     const arrivals = proxy.arrivalsMs.length - before;
     expect(arrivals).toBeLessThan(names.length + (60 * (performance.now() - beganMs)) / 1000);
     proxy.failWrites(undefined);
-    await waitFor('all nodes', () => names.every((name) => rig.holds(name)), { timeoutMs: 3000 });
+    await waitFor('all nodes', () => names.every((name) => rig.holds(name)), { timeoutMs: 5000 });
   });
 });
 
-describe('an API server that is killed while 200 writes are pending', () => {
+describe('an API server that is killed while 300 writes are pending', () => {
   test('has them all when it is back, and nothing was set aside', async () => {
     const client = coordinatorClient(cluster);
     const rig = await newRig({ client });
@@ -169,7 +169,7 @@ describe('a dry run', () => {
     const rig = await newRig({ client, dryRun: true });
     for (const name of names) rig.want(name, [label('dry', '1')]);
     await waitFor('all to be counted', async () =>
-      (await metric(rig, 'rollcall_coordinator_patches_total')).includes('{kind="set",outcome="dry-run"} 200'),
+      (await metric(rig, 'rollcall_coordinator_patches_total')).includes('{kind="set",outcome="dry-run"} 300'),
     );
     expect(client.sent).toEqual([]);
     expect((await readNode(cluster, 'node-0')).metadata.labels).not.toHaveProperty('dry');

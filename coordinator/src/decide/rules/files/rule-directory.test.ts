@@ -1,8 +1,6 @@
-import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { isLabelKey } from '@rollcall/common/label-syntax.ts';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { makePipe, RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
 
@@ -108,35 +106,6 @@ describe('opening a label directory', () => {
       'n/a: n/a, n/b depend on each other in a cycle; only lines outside of the cycle apply',
     ]);
   });
-
-  test('takes no more than 1,000 files, and says so', async () => {
-    await fixture.write(Object.fromEntries(Array.from({ length: 1003 }, (_, n) => [`n/l${n + 1000}`, 'a'])));
-    await fixture.open();
-    expect(fixture.labels).toHaveLength(1000);
-    expect(fixture.problems).toEqual(['.: has too many rule files: 3 after the first 1000 are left out']);
-  });
-
-  test('of any content never fails, and gives only labels that are valid', async () => {
-    const pieces = fc.constantFrom('a', 'B', '.', '-', '~', ' ', '*', '#');
-    const names = fc.oneof(
-      fc.array(pieces, { minLength: 1, maxLength: 4 }).map((all) => all.join('')),
-      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 5 }).map((name) => name.replace(/[/\0]/g, 'x')),
-    );
-    const paths = fc.array(names, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
-    const contents = fc.oneof(fc.string(), fc.uint8Array(), fc.constantFrom('a', '*', 'resource:x', '\r\n'));
-    const trees = fc.array(fc.tuple(paths, contents), { maxLength: 5 });
-    await fc.assert(
-      fc.asyncProperty(trees, async (tree) => {
-        await rm(fixture.root, { recursive: true });
-        await mkdir(fixture.root);
-        // A path may need a directory where a file is.
-        for (const [path, content] of tree) await fixture.write({ [path]: content }).catch(() => {});
-        await fixture.open();
-        expect(fixture.implied('a', 'b').filter((label) => !isLabelKey(label))).toEqual([]);
-      }),
-      { numRuns: 300 },
-    );
-  }, 60_000);
 });
 
 describe('following a label directory', () => {

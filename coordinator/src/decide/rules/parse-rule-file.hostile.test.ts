@@ -1,0 +1,57 @@
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { isGlob } from '../../inventory/glob.ts';
+import type { Literal } from './condition.ts';
+import { parseRuleFile } from './parse-rule-file.ts';
+
+test('a rule file of any content gives only conditions that a label or a resource can fulfil', () => {
+  const pieces = fc.constantFrom(
+    'a',
+    'B',
+    '/',
+    '.',
+    '-',
+    '_',
+    '*',
+    '?',
+    '=',
+    '#',
+    ' ',
+    '\n',
+    '\r',
+    'resource:',
+    'count:edgetpu',
+    'nfd:',
+    '&&',
+    '!',
+    '>',
+    ' in (',
+    ')',
+    ',',
+    '7',
+    '\0',
+  );
+  const contents = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.array(pieces, { maxLength: 60 }).map((all) => all.join('')),
+  );
+  fc.assert(
+    fc.property(contents, (content) => {
+      const { conditions, problems } = parseRuleFile(content);
+      const impossible = conditions.flatMap(({ literals }) => literals).filter(isImpossible);
+      expect(impossible).toEqual([]);
+      const meaningful = content.split(/\r\n?|\n/).filter((line) => /^\s*[^\s#]/.test(line.replace(/^\uFEFF/, '')));
+      if (problems.length < 20) expect(conditions.length + problems.length).toBe(meaningful.length);
+    }),
+    { numRuns: 2000 },
+  );
+}, 60_000);
+
+/** What no label and no resource could fulfil. */
+function isImpossible({ term }: Literal): boolean {
+  if (term.kind === 'resource') return !isLabelKey(term.name);
+  if (term.kind !== 'label') return false;
+  const values = term.test && 'values' in term.test ? term.test.values : [];
+  return !(isGlob(term.key) || isLabelKey(term.key)) || values.some((value) => !(isGlob(value) || isLabelValue(value)));
+}
