@@ -207,6 +207,20 @@ describe('requests', () => {
     expect(warnings).toEqual(['v1beta1 is "old", and gone in v1.40', 'a, b', 'c']);
   });
 
+  it('tells of a hundred different warnings at most', async () => {
+    const { client, warnings } = await serve((request, response) => {
+      answer(response, {}, 200, { warning: `299 - "${request.url}"` });
+    });
+    for (let count = 0; count < 101; count += 1) await client.request({ ...get, path: `/${count}` });
+    expect(warnings).toHaveLength(100);
+  });
+
+  it('asks nobody for credentials for an answer that is no longer wanted', async () => {
+    const { client } = await serve(() => {}, { options: () => new Promise(() => {}) });
+    const signal = AbortSignal.abort(new Error('stopping'));
+    expect(await failure(client.request({ ...get, signal }))).toMatchObject({ cause: { message: 'stopping' } });
+  });
+
   it('ends at once when the caller no longer wants the answer', async () => {
     const { client } = await serve(() => {});
     const stop = new AbortController();
@@ -307,6 +321,22 @@ describe('streams', () => {
       code: 'KUBE_WATCH_BROKEN',
     });
     expect(answers).toEqual(['watch 410', 'watch 200', 'watch 200']);
+  });
+
+  it('takes events of up to 8 MiB, and ends at a larger one', async () => {
+    const { client } = await serve((request, response) => {
+      const mebibytes = request.url?.endsWith('large') ? 9 : 7;
+      response.writeHead(200).end(`"${'x'.repeat(mebibytes * 1024 * 1024)}"\n`);
+    });
+    let received = 0;
+    const receive = () => {
+      received += 1;
+    };
+    await client.stream({ ...watch, path: '/small' }, receive);
+    expect(await failure(client.stream({ ...watch, path: '/large' }, receive))).toMatchObject({
+      code: 'KUBE_WATCH_BROKEN',
+    });
+    expect(received).toBe(1);
   });
 
   it('resolves when it is told to end, and hands over nothing more', async () => {

@@ -70,6 +70,18 @@ describe('lease election', () => {
     expect(standby.leaders).toEqual(['https://replica_1', undefined, 'https://replica_2']);
   });
 
+  it('ends at once as a standby, whatever it waits for', async () => {
+    const world = new World(21);
+    const [, standby] = await world.settled();
+    await world.clock.advance(500);
+    let ended = false;
+    standby.stop.abort();
+    void standby.running.then(() => {
+      ended = true;
+    });
+    expect(await world.until(() => ended, 1000)).toBeLessThanOrEqual(100);
+  });
+
   it('leaves the Lease to run out when the writes under way do not settle', async () => {
     const world = new World(7);
     const [leader, standby] = await world.settled();
