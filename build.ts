@@ -154,8 +154,14 @@ export async function bundlePrograms(): Promise<Bundles> {
   return bundles;
 }
 
-/** Writes the bundles to where the programs are run from; a program that is started meanwhile finds all of one or the other. */
+/** Sees to the bundles. A run of all tests builds them once, and says so to whatever it starts. */
 export async function buildBundles(): Promise<void> {
+  // biome-ignore lint/style/noProcessEnv: from `test/main.ts`
+  if (process.env['ROLLCALL_BUNDLES_ARE_BUILT'] === undefined) await writeBundles();
+}
+
+/** Writes them to where the programs are run from; a program that is started meanwhile finds all of one or the other. */
+async function writeBundles(): Promise<void> {
   const { files, page } = await bundlePrograms();
   for (const { path: file, contents } of [...files, { path: PAGE_FILE, contents: page }]) {
     const target = path.join(import.meta.dirname, file);
@@ -166,4 +172,4 @@ export async function buildBundles(): Promise<void> {
   }
 }
 
-if (import.meta.main) await buildBundles();
+if (import.meta.main) await writeBundles();

@@ -10,9 +10,7 @@ import { ensureKarpenter } from './karpenter/karpenter.ts';
  * @public vitest calls it.
  */
 export async function setup(): Promise<void> {
-  // Once for all of `npm test`, which has them built before any of its projects begins.
-  // biome-ignore lint/style/noProcessEnv: from `main.ts`
-  if (process.env['ROLLCALL_BUNDLES_ARE_BUILT'] === undefined) await buildBundles();
+  await buildBundles();
   await ensureBinaries();
   for (const major of HELM_VERSIONS) await ensureHelm(major).catch(() => {});
   await ensureKarpenter().catch(() => {});

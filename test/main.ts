@@ -34,7 +34,7 @@ async function main(args: readonly string[]): Promise<number> {
     const later = await Promise.all([
       runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
       runProjects(directory, ['browser', 'real-node'], 'pipe'),
-      runProjects(directory, ['long'], 'pipe', constants.priority.PRIORITY_LOW),
+      runProjects(directory, ['long'], 'pipe', constants.priority.PRIORITY_BELOW_NORMAL),
     ]);
     const outcome = merged([unit, ...later]);
     const list = environment['ROLLCALL_FAILED_FILES'];

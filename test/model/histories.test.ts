@@ -6,7 +6,7 @@ import { describeFailure, search } from './search.ts';
 const seeds = seedsOf('first');
 
 test('whatever people do, the Nodes say the truth, and nothing else is touched', {
-  timeout: 120_000 + seeds.count * 200,
+  timeout: 900_000 + seeds.count * 200,
 }, async () => {
   const failing = await search(seeds);
   expect(failing && (await describeFailure(failing))).toBeUndefined();

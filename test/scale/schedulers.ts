@@ -91,7 +91,9 @@ function schedulerName(index: number): string {
 async function placePods({ cluster: { api } }: Lab): Promise<void> {
   await eachOf(POD_NAMES, CREATE_CONCURRENCY, async (name) => {
     const labels = { component: 'workspace', workspaceType: 'regular', headless: 'false' };
-    const spec = { schedulerName: schedulerName(POD_NAMES.indexOf(name) % SCHEDULERS) };
+    // No controller takes the taint of a new Node away.
+    const tolerations = [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }];
+    const spec = { schedulerName: schedulerName(POD_NAMES.indexOf(name) % SCHEDULERS), tolerations };
     await createPod(api, { namespace: 'default', name, labels, spec });
   });
   const waiting = async () => {

@@ -80,7 +80,7 @@ describe('the stored certificates', () => {
     expect(objects.steps.filter((step) => step === 'sign-leaf').length).toBeGreaterThan(85);
     expect(objects.secret?.data).not.toHaveProperty('next-ca.key');
     expect(objects.secret?.data).not.toHaveProperty('previous-ca.crt');
-  }, 60_000);
+  });
 
   it('keep the authority that is to come when the certificate is renewed in between', async () => {
     const objects = new Objects();

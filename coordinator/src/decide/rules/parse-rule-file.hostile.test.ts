@@ -46,7 +46,7 @@ test('a rule file of any content gives only conditions that a label or a resourc
     }),
     { numRuns: 2000 },
   );
-}, 60_000);
+});
 
 /** What no label and no resource could fulfil. */
 function isImpossible({ term }: Literal): boolean {

@@ -81,7 +81,7 @@ describe('files that the predecessor would understand', () => {
       }),
       { numRuns: 2000 },
     );
-  }, 60_000);
+  });
 
   test('imply no less where a node has more', () => {
     fc.assert(
@@ -95,7 +95,7 @@ describe('files that the predecessor would understand', () => {
       }),
       { numRuns: 2000 },
     );
-  }, 60_000);
+  });
 });
 
 /** What can be unknown of a node, and is not where it has a value here. */
@@ -261,7 +261,7 @@ describe('rules of random expressions', () => {
       }),
       { numRuns: 2000 },
     );
-  }, 60_000);
+  });
 
   test('say of nothing that it is so, or is not, that could turn out otherwise, in circles as well', () => {
     let unknowns = 0;
@@ -281,7 +281,7 @@ describe('rules of random expressions', () => {
       { numRuns: 2000 },
     );
     expect(unknowns).toBeGreaterThan(1000);
-  }, 60_000);
+  });
 
   test('say the same in whatever order they come, and on the same grounds', () => {
     fc.assert(
@@ -293,7 +293,7 @@ describe('rules of random expressions', () => {
       }),
       { numRuns: 2000 },
     );
-  }, 60_000);
+  });
 
   test('of any file names and contents imply nothing but valid labels', () => {
     const pieces = fc.constantFrom('a', 'B', '/', '.', '-', '_', '~', ' ', '\0', '*');
@@ -316,7 +316,7 @@ describe('rules of random expressions', () => {
       }),
       { numRuns: 2000 },
     );
-  }, 60_000);
+  });
 });
 
 describe('many rules', () => {

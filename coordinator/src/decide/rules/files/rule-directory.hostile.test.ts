@@ -40,5 +40,5 @@ describe('opening a label directory', () => {
       }),
       { numRuns: 300 },
     );
-  }, 60_000);
+  });
 });
