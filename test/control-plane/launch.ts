@@ -13,7 +13,6 @@ import {
   defaultAuditPolicy,
   etcdArgs,
   type LoopbackHost,
-  type ServerFiles,
   schedulerArgs,
   serverFilesIn,
   writeServerFiles,
@@ -21,6 +20,9 @@ import {
 import type { ControlPlane } from './control-plane.ts';
 import { type Credential, writeKubeconfig } from './kubeconfig.ts';
 import { freePort } from './ports.ts';
+
+/** Whom RBAC's bootstrap policy lets schedule. */
+export const SCHEDULER_USER = 'system:kube-scheduler';
 
 export interface LaunchOptions {
   /** Where etcd and the API server listen; `127.0.0.1` unless told. */
@@ -90,17 +92,17 @@ export async function launch(
     await etcd.start();
     await apiServer.start();
     if (options.scheduler) {
-      const schedulerPort = await freePort();
-      const args = await prepareScheduler(dir, url, authority, files, schedulerPort, options.scheduler);
-      const probe = new ApiClient({ url: `https://127.0.0.1:${schedulerPort}`, ca: authority.cert });
-      scheduler = component(
-        'kube-scheduler',
-        args,
-        async () => (await probe.exchange('GET', '/readyz')).status === 200,
+      const configYaml = options.scheduler === true ? '' : options.scheduler.configYaml;
+      const kubeconfig = join(dir, 'scheduler.kubeconfig');
+      const credential: Credential = { clientCert: await authority.issue({ commonName: SCHEDULER_USER }) };
+      await writeKubeconfig(kubeconfig, url, authority.cert, credential);
+      const command = binaries['kube-scheduler'] ?? 'kube-scheduler';
+      scheduler = await anotherScheduler(
+        { dir, ca: authority.cert },
+        { name: 'kube-scheduler', command, kubeconfig, configYaml },
       );
       running.push(scheduler);
       await scheduler.start();
-      probe.close();
     }
   } catch (error) {
     await stop();
@@ -131,6 +133,32 @@ export function anotherApiServer(
   return { url, component };
 }
 
+/**
+ * A kube-scheduler of the control plane in `dir`, with a KubeSchedulerConfiguration (block-style YAML) and files of its
+ * own, after its name. Not started yet.
+ */
+export async function anotherScheduler(
+  { dir, ca }: Pick<ControlPlane, 'dir' | 'ca'>,
+  { name, command, kubeconfig, configYaml }: { name: string; command: string; kubeconfig: string; configYaml: string },
+): Promise<Component> {
+  const port = await freePort();
+  const config = join(dir, `${name}.yaml`);
+  await writeFile(config, completeSchedulerConfig(configYaml, kubeconfig));
+  const probe = new ApiClient({ url: `https://127.0.0.1:${port}`, ca });
+  return new Component({
+    name,
+    command,
+    args: schedulerArgs(serverFilesIn(dir), kubeconfig, config, port),
+    logFile: join(dir, `${name}.log`),
+    cwd: dir,
+    async isReady() {
+      const isReady = (await probe.exchange('GET', '/readyz')).status === 200;
+      if (isReady) probe.close();
+      return isReady;
+    },
+  });
+}
+
 async function optionalApiServerArgs(
   dir: string,
   auditLogFile: string | undefined,
@@ -145,22 +173,6 @@ async function optionalApiServerArgs(
   const gates = Object.entries(options.featureGates ?? {});
   if (gates.length > 0) args.push(`--feature-gates=${gates.map(([name, on]) => `${name}=${on}`).join(',')}`);
   return [...args, ...(options.apiServerArgs ?? [])];
-}
-
-async function prepareScheduler(
-  dir: string,
-  url: string,
-  authority: CertificateAuthority,
-  files: ServerFiles,
-  port: number,
-  option: true | { readonly configYaml: string },
-): Promise<string[]> {
-  const kubeconfig = join(dir, 'scheduler.kubeconfig');
-  const credential: Credential = { clientCert: await authority.issue({ commonName: 'system:kube-scheduler' }) };
-  await writeKubeconfig(kubeconfig, url, authority.cert, credential);
-  const config = join(dir, 'scheduler.yaml');
-  await writeFile(config, completeSchedulerConfig(option === true ? '' : option.configYaml, kubeconfig));
-  return schedulerArgs(files, kubeconfig, config, port);
 }
 
 /** Ready is also that the namespace that everybody expects is there; it is made a moment after /readyz says yes. */

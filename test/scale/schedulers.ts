@@ -1,23 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiClient } from '../control-plane/api-client.ts';
 import { ensureBinaries } from '../control-plane/binaries.ts';
 import { createPod, type PodObject } from '../control-plane/cluster.ts';
-import { Component } from '../control-plane/component.ts';
-import { completeSchedulerConfig, schedulerArgs, serverFilesIn } from '../control-plane/component-args.ts';
+import type { Component } from '../control-plane/component.ts';
+import { anotherScheduler, SCHEDULER_USER } from '../control-plane/launch.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { schedulerProfile } from '../rig/scheduler-profile.ts';
 import { eachOf } from './each-of.ts';
 import type { Lab } from './lab.ts';
 import { processUsage } from './process-usage.ts';
 import { type Bench, type Measure, quantile } from './result.ts';
 
-const CONFIG = path.resolve(import.meta.dirname, '../../deploy/scheduler/profile.yaml');
 const SCHEDULERS = 4;
-const POD_NAMES = Array.from({ length: 100 * SCHEDULERS }, (_, index) => `workspace-${index}`);
+const PODS_PER_SCHEDULER_MAX = 100;
 const PODS = '/api/v1/namespaces/default/pods';
-const CREATE_CONCURRENCY = 16;
+const CONCURRENCY = 16;
 /** Of one agent whose reports are timed. A node may send ten a second. */
 const REPORT_EVERY_MS = 200;
 const PLACED_WITHIN_MS = 600_000;
@@ -29,6 +26,8 @@ export const benchSchedulers: Bench = async (lab, { nodes, idleSeconds }) => {
   await lab.during('labelling the fleet', () => lab.labelled(nodes));
   await lab.quiet();
   const alone = await lab.during('reports alone', () => timedReports(lab, () => sleep(idleSeconds * 1000)));
+  const pods = SCHEDULERS * Math.min(nodes, PODS_PER_SCHEDULER_MAX);
+  const names = Array.from({ length: pods }, (_, index) => `workspace-${index}`);
   const schedulers: Component[] = [];
   try {
     for (let index = 0; index < SCHEDULERS; index += 1) schedulers.push(await startScheduler(lab, index, port));
@@ -37,7 +36,7 @@ export const benchSchedulers: Bench = async (lab, { nodes, idleSeconds }) => {
       seconds: await lab.coordinator.metric('rollcall_coordinator_extender_duration_seconds_sum', { verb }),
     });
     const before = { filter: await questions('filter'), prioritize: await questions('prioritize') };
-    const beside = await lab.during(`${SCHEDULERS} schedulers`, () => timedReports(lab, () => placePods(lab)));
+    const beside = await lab.during(`${SCHEDULERS} schedulers`, () => timedReports(lab, () => placePods(lab, names)));
     const meanMs = async (verb: 'filter' | 'prioritize') => {
       const after = await questions(verb);
       return (1000 * (after.seconds - before[verb].seconds)) / (after.count - before[verb].count);
@@ -46,40 +45,29 @@ export const benchSchedulers: Bench = async (lab, { nodes, idleSeconds }) => {
     return [
       ...measuresOf('alone', alone),
       ...measuresOf(`beside ${SCHEDULERS} schedulers`, beside),
-      { what: 'pods placed a second', value: POD_NAMES.length / beside.seconds, unit: '' },
+      { what: 'pods placed a second', value: names.length / beside.seconds, unit: '' },
       { what: 'questions of filter', value: asked, unit: '' },
       { what: 'filter, mean', value: await meanMs('filter'), unit: 'ms' },
       { what: 'prioritize, mean', value: await meanMs('prioritize'), unit: 'ms' },
     ];
   } finally {
     for (const scheduler of schedulers) await scheduler.kill('SIGKILL');
-    for (const name of POD_NAMES) await lab.cluster.api.delete(`${PODS}/${name}?gracePeriodSeconds=0`).catch(() => {});
+    const remove = (name: string) => lab.cluster.api.delete(`${PODS}/${name}?gracePeriodSeconds=0`).catch(() => {});
+    await eachOf(names, CONCURRENCY, remove);
   }
 };
 
 /** With names of its own, so that each pod has one scheduler. */
-async function startScheduler({ cluster }: Lab, index: number, extenderPort: number): Promise<Component> {
-  const { controlPlane } = cluster;
-  const { dir, ca } = controlPlane;
-  const [binaries, port] = [await ensureBinaries({ names: ['kube-scheduler'] }), await freePort()];
-  const kubeconfig = await controlPlane.kubeconfigFor({ user: 'system:kube-scheduler' });
-  const yaml = (await readFile(CONFIG, 'utf8'))
-    .replace('http://rollcall-coordinator.rollcall.svc:8888', `http://127.0.0.1:${extenderPort}`)
+async function startScheduler({ cluster: { controlPlane } }: Lab, index: number, port: number): Promise<Component> {
+  const binaries = await ensureBinaries({ names: ['kube-scheduler'] });
+  const kubeconfig = await controlPlane.kubeconfigFor({ user: SCHEDULER_USER });
+  const configYaml = (await schedulerProfile(port))
     .replace('schedulerName: default-scheduler', `schedulerName: default-${index}`)
     .replace('schedulerName: gitpod-scheduler', `schedulerName: ${schedulerName(index)}`);
-  const config = path.join(dir, `scheduler-${index}.yaml`);
-  await writeFile(config, completeSchedulerConfig(yaml, kubeconfig));
-  const probe = new ApiClient({ url: `https://127.0.0.1:${port}`, ca });
-  const scheduler = new Component({
-    name: `kube-scheduler ${index}`,
-    command: binaries['kube-scheduler'],
-    args: schedulerArgs(serverFilesIn(dir), kubeconfig, config, port),
-    logFile: path.join(dir, `scheduler-${index}.log`),
-    cwd: dir,
-    isReady: async () => (await probe.exchange('GET', '/readyz')).status === 200,
-  });
+  const name = `kube-scheduler-${index}`;
+  const command = binaries['kube-scheduler'];
+  const scheduler = await anotherScheduler(controlPlane, { name, command, kubeconfig, configYaml });
   await scheduler.start();
-  probe.close();
   return scheduler;
 }
 
@@ -88,12 +76,12 @@ function schedulerName(index: number): string {
 }
 
 /** Creates workspaces for all schedulers in turn, and waits until every one has a node. */
-async function placePods({ cluster: { api } }: Lab): Promise<void> {
-  await eachOf(POD_NAMES, CREATE_CONCURRENCY, async (name) => {
+async function placePods({ cluster: { api } }: Lab, names: readonly string[]): Promise<void> {
+  await eachOf(names, CONCURRENCY, async (name, index) => {
     const labels = { component: 'workspace', workspaceType: 'regular', headless: 'false' };
     // No controller takes the taint of a new Node away.
     const tolerations = [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }];
-    const spec = { schedulerName: schedulerName(POD_NAMES.indexOf(name) % SCHEDULERS), tolerations };
+    const spec = { schedulerName: schedulerName(index % SCHEDULERS), tolerations };
     await createPod(api, { namespace: 'default', name, labels, spec });
   });
   const waiting = async () => {

@@ -11,6 +11,7 @@ import { benchIngest } from '../../scale/ingest.ts';
 import { benchJoin } from '../../scale/join.ts';
 import { Lab } from '../../scale/lab.ts';
 import { type Bench, type Measure, median, quantile } from '../../scale/result.ts';
+import { benchSchedulers } from '../../scale/schedulers.ts';
 import { benchServices } from '../../scale/services.ts';
 import { benchSteady } from '../../scale/steady.ts';
 import { tableOf } from '../../scale/table.ts';
@@ -39,6 +40,7 @@ describe('with ten nodes the bench', () => {
     ['watched', benchWatched],
     ['ingest', benchIngest],
     ['services', benchServices],
+    ['schedulers', benchSchedulers],
   ])(
     '%s comes to its end, with a number for every measure and the right counts',
     async (_name, bench) => {

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { type ApiClient, ApiError } from '../../control-plane/api-client.ts';
 import { createPod, type PodObject, setPodReady } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
@@ -7,8 +5,8 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { watch } from '../../control-plane/watch.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Rig } from '../../rig/rig.ts';
+import { schedulerProfile } from '../../rig/scheduler-profile.ts';
 
-const CONFIG = path.resolve(import.meta.dirname, '../../../deploy/scheduler/profile.yaml');
 const PODS = '/api/v1/namespaces/default/pods';
 
 export const WORKSPACE_NODE = {
@@ -46,9 +44,7 @@ export class SchedulerStage {
     ...options
   }: StageOptions): Promise<SchedulerStage> {
     const port = await freePort();
-    const configYaml = (await readFile(CONFIG, 'utf8'))
-      .replace('http://rollcall-coordinator.rollcall.svc:8888', `http://127.0.0.1:${port}`)
-      .replace('ignorable: true', `ignorable: ${ignorable}`);
+    const configYaml = (await schedulerProfile(port)).replace('ignorable: true', `ignorable: ${ignorable}`);
     const stage = new SchedulerStage(await embeddedCluster({}, { scheduler: { configYaml } }), port);
     try {
       const args = [`--scheduler-listen=127.0.0.1:${port}`, ...coordinatorArgs];

@@ -68,6 +68,14 @@ describe('for every node and whatever is set aside', () => {
     return { node, intent, ask, made, after: made ? apply(node, made) : node };
   }
 
+  /** Each list, and the labels that are to be in it. */
+  function listsOf({ pool, rules }: Scene) {
+    return [
+      [MANAGED, pool],
+      [IMPLIED, rules],
+    ] as const;
+  }
+
   /** Claimed, and not as one that may go. */
   function isKept(intent: ReturnType<typeof mergeClaims>, id: string): boolean {
     const stance = intent.get(id)?.stance;
@@ -94,10 +102,7 @@ describe('for every node and whatever is set aside', () => {
     fc.assert(
       fc.property(scene, (given) => {
         const { intent, after } = planned(given);
-        for (const [list, labels] of [
-          [MANAGED, given.pool],
-          [IMPLIED, given.rules],
-        ] as const) {
+        for (const [list, labels] of listsOf(given)) {
           const before = [...(parseManagedLabels(given.lists[list]) ?? [])];
           const now = parseManagedLabels(after.annotations[list]) ?? new Set();
           const isForeign = given.cause === 'foreign' && given.out.includes(list);
@@ -114,10 +119,7 @@ describe('for every node and whatever is set aside', () => {
     fc.assert(
       fc.property(scene, (given) => {
         const { intent, after } = planned(given);
-        for (const [list, labels] of [
-          [MANAGED, given.pool],
-          [IMPLIED, given.rules],
-        ] as const) {
+        for (const [list, labels] of listsOf(given)) {
           const before = parseManagedLabels(given.lists[list]) ?? new Set();
           const added = [...(parseManagedLabels(after.annotations[list]) ?? [])].filter((each) => !before.has(each));
           for (const each of added) {
