@@ -44,7 +44,7 @@ export function historyOf(seed: number): History {
       condition: random() < 0.6,
     };
   });
-  const nodes = Array.from({ length: 1 + Math.floor(random() ** 2 * 24) }, () => ({
+  const nodes = Array.from({ length: 1 + Math.floor(random() ** 2 * 48) }, () => ({
     pool: pick(['a', 'a', 'b']),
     tier: pick(['gpu', 'cpu']),
   }));

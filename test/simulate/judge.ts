@@ -42,8 +42,9 @@ export class Judge {
     world.onTruth = () => this.#lookAtTruth();
     world.onWrite = (write) => this.#written(write);
     world.onStep = () => this.#stepped();
-    world.onReport = (node, to, status) => {
-      if (status === 200) this.#reasons.heard(node, to);
+    world.onReport = (node, to, { status, body }) => {
+      // Who is asked to say everything has vouched for nothing.
+      if (status === 200 && !JSON.parse(body).full) this.#reasons.heard(node, to);
       world.tell(`${to.name} answers ${node} ${status}`);
     };
     this.#lookAtTruth();

@@ -4,14 +4,14 @@ import { describeFailure, search } from './search.ts';
 
 const { ROLLCALL_SIMULATE_HOURS, ROLLCALL_SIMULATE_SEED } = process.env;
 /** Hours of nodes. */
-const HOURS = ROLLCALL_SIMULATE_SEED === undefined ? Number(ROLLCALL_SIMULATE_HOURS ?? 40) : 1e-9;
+const HOURS = ROLLCALL_SIMULATE_SEED === undefined ? Number(ROLLCALL_SIMULATE_HOURS ?? 200) : 1e-9;
 /** The same in each run of the suite; new ones where more are asked for. */
 const FROM = Number(
   ROLLCALL_SIMULATE_SEED ?? (ROLLCALL_SIMULATE_HOURS === undefined ? 0 : Math.floor(Math.random() * 2 ** 31)),
 );
 
 test('whatever happens to a cluster, its Nodes say the truth, one coordinator writes, and nothing grows', {
-  // A core plays four hours of nodes a second, and is not alone.
+  // A core plays eight hours of nodes a second, and is not alone.
   timeout: 900_000 + HOURS * 10_000,
 }, async () => {
   const { failing, nodeHours, histories } = await search(FROM, HOURS);

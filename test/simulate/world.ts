@@ -1,3 +1,4 @@
+import type { HttpAnswer } from '@rollcall/agent/report/http-post.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Network } from '@rollcall/coordinator/kube/testing/machine.ts';
@@ -56,7 +57,7 @@ export class World {
   /** Whose request is carried out. */
   #acting: SimCoordinator | undefined;
   onWrite: (write: SeenWrite) => void = () => {};
-  onReport: (node: string, to: SimCoordinator, status: number) => void = () => {};
+  onReport: (node: string, to: SimCoordinator, answer: HttpAnswer) => void = () => {};
   /** A coordinator did something. */
   onStep: () => void = () => {};
   /** Something happened that a trace tells. */
@@ -82,7 +83,7 @@ export class World {
       world: this.clock,
       random: this.random,
       coordinators: () => this.coordinators,
-      onAnswer: (node, to, status) => this.onReport(node, to, status),
+      onAnswer: (node, to, answer) => this.onReport(node, to, answer),
     });
     this.apiWays = [this.#apiWay(), this.#apiWay()];
     for (const service of options.services) this.setService(service);
