@@ -163,8 +163,8 @@ export class Run {
     for (const gateway of this.#gateways.values()) gateway.readsAt = this.lane.controlPlane.url;
   }
 
-  async addNode(name: string): Promise<void> {
-    await createNode(this.api, name, { labels: { [POOL_LABEL]: 'blue' } });
+  async addNode(name: string, { ready = true } = {}): Promise<void> {
+    await createNode(this.api, name, { ready, labels: { [POOL_LABEL]: 'blue' } });
   }
 
   /** What comes to a node: a pod of alpha, and the agent. */

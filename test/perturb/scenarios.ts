@@ -1,4 +1,4 @@
-import { setPodReady } from '../control-plane/cluster.ts';
+import { type NodeObject, removeNotReadyTaint, setNodeReady, setPodReady } from '../control-plane/cluster.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { BETA, GAMMA, NODE_POOL_LABEL_SETS, NODE_SERVICES, poolLabelSet } from './objects.ts';
 import { createAlpha, PATIENCE_MS, type Run } from './run.ts';
@@ -40,6 +40,11 @@ const SETTLED: Step = {
 async function isInPool({ api }: Run, node: string): Promise<boolean> {
   const { metadata } = await api.get(`/api/v1/nodes/${node}`);
   return metadata.labels?.['tier'] === 'gold';
+}
+
+async function isTainted({ api }: Run, node: string): Promise<boolean> {
+  const { spec } = await api.get<NodeObject>(`/api/v1/nodes/${node}`);
+  return spec.taints?.some(({ key }) => key === 'readiness.k8s.io/alpha') === true;
 }
 
 async function replacePod(run: Run, node: string): Promise<void> {
@@ -179,7 +184,11 @@ export const SCENARIOS: readonly Scenario[] = [
       {
         name: 'it comes back as another',
         act: async (run) => {
-          await run.addNode('a');
+          await run.addNode('a', { ready: false });
+          // The list of taints belongs to whoever changed it last: always to who removes the one of the API server.
+          await waitFor('its taint', () => isTainted(run, 'a'), { timeoutMs: PATIENCE_MS });
+          await removeNotReadyTaint(run.api, await run.api.get<NodeObject>('/api/v1/nodes/a'));
+          await setNodeReady(run.api, 'a', true);
           // Which of the two comes first would decide how often the Node is written.
           await waitFor('the labels of its pool', () => isInPool(run, 'a'), { timeoutMs: PATIENCE_MS });
           await run.startAgent('a');
