@@ -101,6 +101,14 @@ export class Lab {
     });
   }
 
+  /** Starts another replica, which the caller ends. */
+  async standby(): Promise<Coordinator> {
+    return startCoordinator(this.cluster, await coordinatorPorts(), {
+      name: 'standby',
+      nodeArgs: COORDINATOR_V8_FLAGS,
+    });
+  }
+
   /** Ends the coordinator in an orderly way, so that the next one need not wait for its Lease. */
   async standDown(): Promise<void> {
     this.fleet.silence();

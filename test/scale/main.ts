@@ -16,6 +16,7 @@ import { benchIngest } from './ingest.ts';
 import { benchJoin } from './join.ts';
 import { Lab } from './lab.ts';
 import { machineFacts } from './machine.ts';
+import { benchReplica } from './replica.ts';
 import type { Bench, BenchOptions, Measure } from './result.ts';
 import { benchSchedulers } from './schedulers.ts';
 import { benchServices } from './services.ts';
@@ -34,6 +35,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   services: benchServices,
   admission: benchAdmission,
   herd: benchHerd,
+  replica: benchReplica,
   flood: benchFlood,
   schedulers: benchSchedulers,
 };

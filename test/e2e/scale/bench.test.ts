@@ -10,6 +10,7 @@ import { benchGrowth } from '../../scale/growth.ts';
 import { benchIngest } from '../../scale/ingest.ts';
 import { benchJoin } from '../../scale/join.ts';
 import { Lab } from '../../scale/lab.ts';
+import { benchReplica } from '../../scale/replica.ts';
 import { type Bench, type Measure, median, quantile } from '../../scale/result.ts';
 import { benchSchedulers } from '../../scale/schedulers.ts';
 import { benchServices } from '../../scale/services.ts';
@@ -40,6 +41,7 @@ describe('with ten nodes the bench', () => {
     ['watched', benchWatched],
     ['ingest', benchIngest],
     ['services', benchServices],
+    ['replica', benchReplica],
     ['schedulers', benchSchedulers],
   ])(
     '%s comes to its end, with a number for every measure and the right counts',
