@@ -6,7 +6,7 @@ import SummaryReporter from './test/summary-reporter.ts';
 
 const e2e = {
   globalSetup: ['test/global-setup.ts'],
-  // No test is about this: it ends one that hangs, and four others share the cores with it.
+  // No test is about this: it ends one that hangs, and others share the cores with it.
   testTimeout: 180_000,
   hookTimeout: 180_000,
   // One second unless told.
@@ -59,7 +59,7 @@ export default defineConfig({
           include: [PROCESSES, 'test/{control-plane,stand-ins,demo,chart,monitoring,perturb,e2e}/**/*.test.ts'],
           exclude: Object.keys(ALONE),
           // Each waits most of the time.
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 3 },
         },
       },

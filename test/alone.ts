@@ -15,7 +15,6 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/kube/lease.test.ts': 'a lease of three seconds',
   'test/e2e/main-job/readiness.test.ts': 'withdrawals within one and two seconds',
   'test/e2e/pools/race.test.ts': 'pods in a race with the coordinator',
-  'test/e2e/scale/bench.test.ts': 'measures',
   'test/e2e/services/live.test.ts': 'a withdrawal within a second',
   'test/e2e/scheduler/burst.test.ts': 'as many pods as the scheduler can place',
   'test/soak/soak.test.ts': 'as much as a machine bears at once',

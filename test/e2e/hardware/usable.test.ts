@@ -76,9 +76,10 @@ test('eight GPUs of which one has no driver are eight that are not usable, until
   await until(MODULE, 'true');
   expect(embedded.rig.history.labels(node.name)).not.toHaveProperty([TRAINING]);
   expect(embedded.rig.history.labels(node.name)).not.toHaveProperty([SERVICE]);
-  expect(await reasonOfService()).toBe(
-    `driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci ${IDLE} has none`,
-  );
+  // The CRD is younger than the coordinator, which looks for it now and then.
+  await expect
+    .poll(reasonOfService, { timeout: 30_000 })
+    .toBe(`driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci ${IDLE} has none`);
   await bindPci(host, IDLE, 'nvidia');
   await allUsable();
 });
