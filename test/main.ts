@@ -7,9 +7,9 @@ import { buildBundles } from '../build.ts';
 import { failedFiles, merged, type Outcome, summaryOf } from './summary.ts';
 
 /**
- * `npm test`: the unit tests, and then side by side those from end to end, those in a browser and on real nodes, and those
- * that only compute, with what the others leave of the cores. With arguments: vitest with them. Ends with 1 where a test
- * failed.
+ * `npm test`: the unit tests, and then side by side those from end to end and those in a browser and on real nodes; at
+ * last, with what the others leave of the cores, those that only compute. With arguments: vitest with them. Ends with 1
+ * where a test failed.
  *
  * Where the environment names a file as `ROLLCALL_FAILED_FILES`, the files with failures are written there, one a line.
  */
@@ -31,12 +31,11 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const unit = await runProjects(directory, ['unit'], 'inherit');
     await buildBundles();
-    const later = await Promise.all([
-      runProjects(directory, ['e2e', 'e2e-alone'], 'inherit'),
+    const [endToEnd, onNodes] = await Promise.all([
+      runEndToEnd(directory),
       runProjects(directory, ['browser', 'real-node'], 'pipe'),
-      runProjects(directory, ['long'], 'pipe', constants.priority.PRIORITY_BELOW_NORMAL),
     ]);
-    const outcome = merged([unit, ...later]);
+    const outcome = merged([unit, ...endToEnd, onNodes]);
     const list = environment['ROLLCALL_FAILED_FILES'];
     if (list !== undefined) await writeFile(list, failedFiles(outcome));
     process.stdout.write(`\n${summaryOf(outcome)}`);
@@ -44,6 +43,16 @@ async function main(args: readonly string[]): Promise<number> {
   } finally {
     await rm(directory, { recursive: true });
   }
+}
+
+/** Those that run two at a time leave half of the cores to those that only compute, which take no more than that. */
+async function runEndToEnd(directory: string): Promise<Outcome[]> {
+  const sideBySide = await runProjects(directory, ['e2e'], 'inherit');
+  const rest = await Promise.all([
+    runProjects(directory, ['e2e-alone'], 'inherit'),
+    runProjects(directory, ['long'], 'pipe', constants.priority.PRIORITY_LOW),
+  ]);
+  return [sideBySide, ...rest];
 }
 
 /** One failure without a test where vitest itself failed. With `pipe`, the output comes at the end. */

@@ -195,10 +195,12 @@ describe('a node', () => {
       }
     });
     try {
-      await waitFor('two conflicts', async () => {
+      const twoConflicts = async () => {
         if (rig.history.labels(name)[WS_DAEMON_READY] === 'true') await setLabel(name, WS_DAEMON_READY, 'false');
         return (await conflicts()) >= before + 2;
-      });
+      };
+      // A conflict is a matter of chance: as many chances as there can be.
+      await waitFor('two conflicts', twoConflicts, { timeoutMs: 60_000, everyMs: 25 });
     } finally {
       busy = false;
       await Promise.all(others);
