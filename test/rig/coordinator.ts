@@ -1,7 +1,7 @@
 import type { NodeDocument } from '@rollcall/common/console.ts';
 import { sumSamples } from '../control-plane/metrics-text.ts';
 import { freePort } from '../control-plane/ports.ts';
-import { waitFor } from '../control-plane/wait-for.ts';
+import { type WaitOptions, waitFor } from '../control-plane/wait-for.ts';
 import { httpGet } from './http-get.ts';
 import { type LogLine, Program } from './program.ts';
 
@@ -87,9 +87,7 @@ export class Coordinator extends Program {
     return this.running && (await this.metric('rollcall_coordinator_leader').catch(() => 0)) === 1;
   }
 
-  async ready(): Promise<void> {
-    await waitFor(`/readyz of ${this.name}`, async () => (await this.get('/readyz')).status === 200, {
-      timeoutMs: 30_000,
-    });
+  async ready(options: WaitOptions = { timeoutMs: 30_000 }): Promise<void> {
+    await waitFor(`/readyz of ${this.name}`, async () => (await this.get('/readyz')).status === 200, options);
   }
 }

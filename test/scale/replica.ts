@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitFor } from '../control-plane/wait-for.ts';
 import { httpGet } from '../rig/http-get.ts';
 import type { Lab } from './lab.ts';
 import { type ProcessUsage, processUsage } from './process-usage.ts';
@@ -54,12 +53,7 @@ async function startOf(lab: Lab): Promise<Start> {
   const startMs = performance.now();
   const standby = await lab.standby();
   try {
-    const isReady = () =>
-      standby.get('/readyz').then(
-        ({ status }) => status === 200,
-        () => false,
-      );
-    await waitFor('the standby to be ready', isReady, { timeoutMs: READY_WITHIN_MS, everyMs: 20 });
+    await standby.ready({ timeoutMs: READY_WITHIN_MS, everyMs: 20 });
     return { seconds: (performance.now() - startMs) / 1000, ...(await processUsage(standby.pid)) };
   } finally {
     await standby.kill('SIGTERM');

@@ -6,7 +6,7 @@ import { type Measure, quantile } from './result.ts';
 /** A node may send ten a second. */
 const REPORT_EVERY_MS = 200;
 
-export type Timed = { seconds: number; heartbeats: number; notTaken: number; reportMs: number[]; cpuMs: number };
+type Timed = { seconds: number; heartbeats: number; notTaken: number; reportMs: number[]; cpuMs: number };
 
 /** Times the full reports of one node, one after the other, while `act` runs beside the heartbeats of all others. */
 export async function timedReports(lab: Lab, act: () => Promise<void>): Promise<Timed> {
