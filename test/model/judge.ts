@@ -6,7 +6,7 @@ import { orderBroken } from './order.ts';
 import { changedKeys, valueOn } from './sights.ts';
 import { Silence } from './silence.ts';
 import { SERVICE_NAMES } from './truth.ts';
-import type { World } from './world.ts';
+import { LAG_MS, type World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;
@@ -23,6 +23,8 @@ type Memory = {
   wrongSinceMs: number | undefined;
   excusedUntilMs: number;
   editsMs: number[];
+  /** What somebody else changed it from, and when. */
+  edited?: { from: string | undefined; atMs: number };
   /** Since when it is not among the keys that are ours. */
   leftMs?: number | undefined;
 };
@@ -173,7 +175,7 @@ export class Judge {
     for (const id of changedKeys(before, node)) {
       const key = memory.get(id);
       this.onWrite(`  ${manager} makes ${name} ${id} ${shown(valueOn(node, id))}`);
-      if (!isOurs) this.#edited(key);
+      if (!isOurs) this.#edited(key, valueOn(before, id));
       else this.#judge(name, id, key, valueOn(node, id));
     }
     if (isOurs) {
@@ -185,9 +187,10 @@ export class Judge {
   }
 
   /** Somebody else changed it: from now on it takes a moment, and if they do it again and again, longer. */
-  #edited(key: Memory | undefined): void {
+  #edited(key: Memory | undefined, from: string | undefined): void {
     if (!key) return;
     const { nowMs } = this.#world;
+    key.edited = { from, atMs: nowMs };
     key.wrongSinceMs = undefined;
     key.editsMs = [...key.editsMs.filter((atMs) => nowMs - atMs < 60_000), nowMs];
     if (key.editsMs.length > CONTESTED_EDITS) key.excusedUntilMs = nowMs + CONTESTED_MS;
@@ -197,8 +200,15 @@ export class Judge {
     const wants = this.#wantsOfLate(key);
     const isPartOfList = id.startsWith('annotation:') && this.#world.faults.denied.size > 0;
     if (isPartOfList || this.#world.isMuddled(name) || wants.includes(ANY) || wants.includes(value)) return;
+    if (wants.includes(HOLD) && this.#wasLately(key, value)) return;
     const why = wants.length === 0 ? 'which is not its own' : `which was to be ${wants.map(shown).join(', then ')}`;
     this.#complain(`${name} ${id} was made ${shown(value)} by rollcall, ${why}`);
+  }
+
+  /** An apply names what is held as the watch told of it last: for a moment, as it was before somebody's edit. */
+  #wasLately(key: Memory | undefined, value: string | undefined): boolean {
+    const { from, atMs } = key?.edited ?? { atMs: Number.NEGATIVE_INFINITY };
+    return from === value && this.#world.nowMs - atMs <= LAG_MS;
   }
 
   #wantsOfLate(key: Memory | undefined): Want[] {

@@ -15,11 +15,16 @@ const SLACK_MS = 2500;
 
 type Group = { expected: number; surely: number; perhaps: number };
 
+/** Whether so many are silent that silence means nothing. */
+const holds = ({ expected, surely }: Group) =>
+  surely > 0 && surely >= 0.55 * expected && (surely > 2 || surely === expected);
+
 /** Who is silent, and whether so many are that silence means nothing. To be looked at once a second. */
 export class Silence {
   readonly #world: World;
   /** Until when a guard may hold that held lately, by its name. */
   readonly #perhapsUntilMs = new Map<string, number>();
+  #holdsSinceMs: ReadonlyMap<string, number> = new Map<string, number>();
   #groups = new Map<string, Group>();
 
   constructor(world: World) {
@@ -39,9 +44,11 @@ export class Silence {
         if (expected && forMs > -SLACK_MS) group.perhaps += 1;
       }
     }
+    const { nowMs } = this.#world;
+    const holding = [...this.#groups].filter(([, group]) => holds(group));
+    this.#holdsSinceMs = new Map(holding.map(([name]) => [name, this.#holdsSinceMs.get(name) ?? nowMs]));
     for (const [name, { expected, perhaps }] of this.#groups) {
-      if (perhaps > 0 && perhaps >= 0.4 * expected)
-        this.#perhapsUntilMs.set(name, this.#world.nowMs + WINDOW_MS + 2 * SLACK_MS);
+      if (perhaps > 0 && perhaps >= 0.4 * expected) this.#perhapsUntilMs.set(name, nowMs + WINDOW_MS + 2 * SLACK_MS);
     }
   }
 
@@ -74,12 +81,10 @@ export class Silence {
 
   #guarded(truth: NodeTruth): Hearing {
     const names = this.#groupsOf(truth);
-    const holding = names.filter((name) => {
-      const { expected, surely } = this.#groups.get(name) ?? { expected: 0, surely: 0 };
-      return surely > 0 && surely >= 0.55 * expected && (surely > 2 || surely === expected);
-    });
-    if (holding.length > 0) return 'unheard';
-    return names.some((name) => this.#world.nowMs < (this.#perhapsUntilMs.get(name) ?? 0)) ? 'open' : 'silent';
+    const { nowMs } = this.#world;
+    // A Node that went a moment ago is one of them still, for who hears of it late.
+    if (names.some((name) => nowMs - (this.#holdsSinceMs.get(name) ?? nowMs) > SLACK_MS)) return 'unheard';
+    return names.some((name) => nowMs < (this.#perhapsUntilMs.get(name) ?? 0)) ? 'open' : 'silent';
   }
 
   /** How long ago the node became overdue; negative before. */

@@ -45,7 +45,7 @@ type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces', Lagging
 type Process = { replica: Replica; lines: Lines };
 
 const LATENCY_MS = 15;
-const LAG_MS = 400;
+export const LAG_MS = 400;
 /** What was decided meanwhile takes so long to be written. */
 const MUDDLED_MS = 500;
 

@@ -320,6 +320,25 @@ describe('metrics', () => {
   });
 });
 
+test.each([
+  { what: 'that changes faster than it is written is tried at once when the watch tells of it', code: 409, more: 1 },
+  {
+    what: 'that an API server in trouble does not write waits for its backoff, whatever the watch tells',
+    code: 500,
+    more: 0,
+  },
+])('a node $what', async ({ code, more }) => {
+  const { clock, sent, plans, reconciler } = started(() => ({ error: status(code) }));
+  plans.set('n', planFor('n', { set }));
+  reconciler.add('n');
+  // The last try before a pause of six seconds.
+  while (sent.length < 8) await clock.advance(100);
+  await clock.advance(100);
+  for (const known of ['n', 'other']) reconciler.caughtUp(known);
+  await clock.advance(10);
+  expect(sent).toHaveLength(8 + more);
+});
+
 const replies = fc.constantFrom<Reply[]>(
   {},
   {},

@@ -51,6 +51,8 @@ export class Reconciler {
   readonly #metrics: ApplyMetrics;
   readonly #turnDependencies: TurnDependencies;
   readonly #options: ReconcilerOptions;
+  /** Nodes whose last write failed since they had changed meanwhile. */
+  readonly #outdated = new Set<string>();
   /** With when each began. */
   readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0 };
@@ -90,8 +92,14 @@ export class Reconciler {
     if (!this.#stopped) this.#queue.add(nodeName, details);
   }
 
+  /** A newer version of a Node is known: a write that failed since its version was outdated waits no longer. */
+  caughtUp(nodeName: string): void {
+    if (this.#outdated.has(nodeName)) this.#queue.hasten(nodeName);
+  }
+
   /** Forgets what is remembered of a Node that is gone. */
   forget(nodeName: string): void {
+    this.#outdated.delete(nodeName);
     this.#queue.forget(nodeName);
     this.#failedTogether.forget(nodeName);
     this.#options.setAside.forget(nodeName);
@@ -151,6 +159,7 @@ export class Reconciler {
   }
 
   async #work({ key, priority, dirtySinceMs }: WorkItem): Promise<void> {
+    this.#outdated.delete(key);
     const turn = new NodeTurn(key, priority, this.#turnDependencies);
     const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
     if (turn.wrote) {
@@ -187,6 +196,7 @@ export class Reconciler {
   }
 
   #retry(key: string, err: unknown, details: WorkDetails): void {
+    if (err === undefined) this.#outdated.add(key);
     const bounds = isServerFault(err)
       ? { minMs: this.#failedTogether.failed(key) }
       : { maxMs: err === undefined ? STALE_RETRY_MAX_MS : RETRY_MAX_MS };

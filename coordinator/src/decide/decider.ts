@@ -111,6 +111,7 @@ export class Decider {
       questions: () => options.rules?.().questions ?? [],
       annotationsOfInterest: options.keys.names('annotation'),
       onDirty: (node, urgent) => this.#look(node, urgent),
+      onNodeVersion: (node) => this.reconciler.caughtUp(node),
       onNodeGone: (node) => this.#forget(node),
       onPodsKnown: () => {
         options.onPodsKnown?.();

@@ -43,6 +43,8 @@ export type FleetOptions = {
   allAnnotations: boolean;
   /** The snapshot of this node may differ from now on. `urgent`: a label may have to go. */
   onDirty: (node: string, urgent: boolean) => void;
+  /** A newer version of the Node is known, which says nothing else. */
+  onNodeVersion?: (node: string) => void;
   /** The Node is gone; one of the same name that comes later is another. */
   onNodeGone: (node: string) => void;
   /** Pods of services are known that were not before, and every node is to be looked at; that happens unless told. */
@@ -76,7 +78,7 @@ export class Fleet {
   constructor(options: FleetOptions) {
     this.#options = options;
     this.#term = this.#newTerm();
-    this.#nodes = new NodeStore((change) => this.#nodeChanged(change));
+    this.#nodes = new NodeStore((change) => this.#nodeChanged(change), options.onNodeVersion);
     this.servicePods = new PodsByNamespace<ObservedPod>({
       onChange: (previous, next) => {
         for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);

@@ -8,7 +8,9 @@ function nodeAt(resourceVersion: string, labels: Record<string, string> = {}, ui
 
 function store() {
   const changes: NodeChange[] = [];
-  return { nodes: new NodeStore((change) => changes.push(change)), changes };
+  const versions: string[] = [];
+  const onVersion = (name: string) => versions.push(name);
+  return { nodes: new NodeStore((change) => changes.push(change), onVersion), changes, versions };
 }
 
 describe('the node store', () => {
@@ -20,11 +22,14 @@ describe('the node store', () => {
     expect(nodes.get('n')?.labels).toEqual({ ready: 'true' });
   });
 
-  test('stays silent about an event that changes nothing of ours', () => {
-    const { nodes, changes } = store();
+  test('tells of an event that changes nothing of ours as of another version', () => {
+    const { nodes, changes, versions } = store();
     nodes.upsert(nodeAt('1', { a: 'b' }));
+    nodes.upsert(nodeAt('1', { a: 'b' }));
+    expect(versions).toEqual([]);
     nodes.upsert(nodeAt('2', { a: 'b' }));
     expect(changes).toHaveLength(1);
+    expect(versions).toEqual(['n']);
     expect(nodes.get('n')?.resourceVersion).toBe('2');
   });
 

@@ -11,11 +11,14 @@ export type NodeChange = { name: string; previous?: ObservedNode; next?: Observe
 export class NodeStore {
   readonly #nodes = new Map<string, ObservedNode>();
   readonly #onChange: (change: NodeChange) => void;
+  readonly #onVersion: (name: string) => void;
   /** Names of those that were written since the list that is under way was asked for. */
   #writtenMeanwhile: Set<string> | undefined;
 
-  constructor(onChange: (change: NodeChange) => void) {
+  /** `onVersion` is told of a Node of which nothing but the version is new. */
+  constructor(onChange: (change: NodeChange) => void, onVersion: (name: string) => void = () => {}) {
     this.#onChange = onChange;
+    this.#onVersion = onVersion;
   }
 
   get(name: string): ObservedNode | undefined {
@@ -76,6 +79,7 @@ export class NodeStore {
     this.#nodes.set(next.name, next);
     if (!previous) this.#onChange({ name: next.name, next });
     else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });
+    else if (next.resourceVersion !== previous.resourceVersion) this.#onVersion(next.name);
   }
 
   /** What the API server answered to a write. A Node that went in the meantime does not come back by it. */
