@@ -68,6 +68,7 @@ async function lead(base: Base, heart: Heart, { tls }: Listeners): Promise<void>
   decider.beginTerm();
   scheduling.beginTerm();
   tls?.lead();
+  watches.relistAsked();
   await until(() => watches.current(), clock, signal);
   if (signal.aborted || !standing.leads()) return;
   term.decide();

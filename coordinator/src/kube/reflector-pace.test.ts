@@ -168,6 +168,35 @@ describe('a list', () => {
     expect(told).toEqual(['all 0', 'all 0']);
   });
 
+  test('of a resource that is not served is asked for at once when a new list is wanted, and then counts at once', async () => {
+    const { clock, lists, told, times, reflector } = started(
+      { list: (count) => (count < 3 ? refused(404) : undefined) },
+      { absentIsEmpty: true },
+    );
+    await clock.advance(1000);
+    expect([told, reflector.hasRelisted()]).toEqual([['all 0'], true]);
+    reflector.relist();
+    expect(reflector.hasRelisted()).toBe(false);
+    await clock.advance(0);
+    expect([times(lists), told, reflector.hasRelisted()]).toEqual([[0, 375, 1000], ['all 0', 'all 0'], true]);
+    reflector.relist();
+    await clock.advance(0);
+    expect([times(lists), reflector.hasRelisted()]).toEqual([[0, 375, 1000, 1000], true]);
+  });
+
+  test('that another is wanted after does not count as that', async () => {
+    const { clock, lists, reflector } = started({
+      list: () =>
+        new Promise((resolve) => clock.after(100, () => resolve({ metadata: { resourceVersion: '1' }, items: [] }))),
+    });
+    await clock.advance(50);
+    reflector.relist();
+    await clock.advance(50);
+    expect([lists.length, reflector.hasRelisted()]).toEqual([2, false]);
+    await clock.advance(100);
+    expect(reflector.hasRelisted()).toBe(true);
+  });
+
   test('that was there between two absences begins their count anew', async () => {
     const { clock, told, reflector } = started(
       { list: (count) => (count % 2 === 1 ? refused(404) : undefined) },

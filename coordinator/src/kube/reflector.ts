@@ -57,8 +57,10 @@ export type ReflectorOptions<T> = {
 export type Reflector = {
   /** Lists and watches until the signal aborts; then resolves. Never throws. */
   run(): Promise<void>;
-  /** Gives up the watch, and lists everything anew. */
+  /** Gives up the watch, and lists everything anew at once, also where nothing was served. */
   relist(): void;
+  /** Whether what the last `relist` asked for has come. */
+  hasRelisted(): boolean;
   /** Whether `onReplace` was called at least once. */
   hasSynced(): boolean;
   /** Whether the last try failed, so that what is known here may be old. */
@@ -102,8 +104,11 @@ class ListWatch<T> implements Reflector {
   #failing: ReflectorFailure | undefined;
   /** Ends the watch that is open. */
   #watching = new AbortController();
-  /** How often a new list was asked for. */
+  /** Ends the pause before the next try. */
+  #pause = new AbortController();
+  /** How often a new list was asked for, and the last of these that was answered. */
   #relists = 0;
+  #relisted = 0;
   #eventsOfWatch = 0;
   #expiredPagings = 0;
   /** In a row. */
@@ -141,15 +146,24 @@ class ListWatch<T> implements Reflector {
 
   relist(): void {
     this.#relists += 1;
+    // What two answers said is confirmed, or not, by one.
+    this.#absences = Math.min(this.#absences, 1);
     this.#position = undefined;
     this.#watching.abort();
+    this.#pause.abort();
+  }
+
+  hasRelisted(): boolean {
+    return this.#relisted === this.#relists;
   }
 
   async run(): Promise<void> {
     const { signal, clock } = this.#options;
     while (!signal.aborted) {
       const delayMs = await this.#listOrWatch();
-      if (delayMs > 0) await sleep(clock, delayMs, signal);
+      if (delayMs <= 0) continue;
+      this.#pause = new AbortController();
+      await sleep(clock, delayMs, AbortSignal.any([signal, this.#pause.signal]));
     }
   }
 
@@ -209,6 +223,7 @@ class ListWatch<T> implements Reflector {
       throw new CodedError('KUBE_LIST_NOT_TAKEN', 'A list could not be taken in', { cause });
     }
     this.#synced = true;
+    this.#relisted = relists;
   }
 
   async #watch(position: string): Promise<number> {
@@ -320,6 +335,7 @@ class ListWatch<T> implements Reflector {
       this.#known.clear();
       this.#guarded(() => this.#options.handlers.onReplace([]));
       this.#synced = true;
+      this.#relisted = this.#relists;
     }
     return this.#absentBackoff.next();
   }

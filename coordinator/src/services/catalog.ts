@@ -43,7 +43,7 @@ export class ServiceCatalog {
     this.#soon = gathered(options.clock, GATHER_MS, () => this.judge());
   }
 
-  /** Whether the NodeServices were listed. Until then nobody knows what a node has because of one. */
+  /** Whether the NodeServices were listed, and are watched since. Until then nobody knows what a node has because of one. */
   get known(): boolean {
     return this.#known;
   }
@@ -92,6 +92,9 @@ export class ServiceCatalog {
       },
       onDelete: ({ name }: ObservedNodeService) => {
         if (this.#objects.delete(name)) this.#soon();
+      },
+      onLost: () => {
+        this.#known = false;
       },
     };
   }

@@ -36,6 +36,18 @@ export class HoldWatches {
     return this.#objects.run();
   }
 
+  relist(): void {
+    this.#objects.relist();
+  }
+
+  hasRelisted(): boolean {
+    return this.#objects.hasRelisted();
+  }
+
+  isFailing(): boolean {
+    return this.#objects.isFailing();
+  }
+
   /** The NodeHolds are others than before. */
   update(): void {
     this.#pods.want(this.#holds.wanted());

@@ -73,7 +73,12 @@ export type Watches = {
   unsynced: () => string[];
   /** Milliseconds since anything came from the watch of Nodes, or of the agents' pods, whichever is silent for longer. */
   silentMs: () => number;
-  /** Nothing known from watches is older than a watch that works. */
+  /**
+   * Lists anew what people ask for by objects of CRDs. A standby may take a CRD for missing for half a minute after it was
+   * installed, and what it does not know of looks as if it was deleted.
+   */
+  relistAsked: () => void;
+  /** Nothing known from watches is older than a watch that works, and what `relistAsked` asked for has come or failed. */
   current: () => boolean;
 };
 
@@ -172,7 +177,9 @@ export function createWatches(options: WatchOptions): Watches {
     collection: fleet.asked.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
-  const all = [...Object.values(reflectors), poolLabelSets, nodeServices, ...(workspaces ? [workspaces] : [])];
+  const optional = [poolLabelSets, nodeServices, ...(workspaces ? [workspaces] : [])];
+  const all = [...Object.values(reflectors), ...optional];
+  const asked = [...optional, ofHolds];
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames }) => {
@@ -190,7 +197,12 @@ export function createWatches(options: WatchOptions): Watches {
       nodeFeatures.run();
       await Promise.all([...all, ofHolds].map((each) => each.run()));
     },
-    current: () => [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()),
+    relistAsked: () => {
+      for (const each of asked) each.relist();
+    },
+    current: () =>
+      [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()) &&
+      asked.every((each) => each.hasRelisted() || each.isFailing()),
     unsynced: () => [
       ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
       ...(ofServices.hasSynced() ? [] : ['pods of services']),

@@ -12,6 +12,8 @@ export type ThrottlingProxy = {
   throttleNext(requests: number, retryAfterSeconds: number): void;
   /** Answers writes to Nodes with this status, as long as it is not `undefined`. */
   failWrites(status: number | undefined): void;
+  /** Answers as if this collection were not served, until the returned function is called. */
+  hide(path: string): () => void;
   /** Keeps requests from the API server until the returned function is called. */
   hold(): () => void;
   stop(): Promise<void>;
@@ -21,6 +23,7 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
   const arrivalsMs: number[] = [];
   let throttled = { requests: 0, retryAfterSeconds: 0 };
   let failing: number | undefined;
+  let hidden: string | undefined;
   let held: Promise<void> = Promise.resolve();
   const server: Server = createServer((incoming, answer) => {
     arrivalsMs.push(performance.now());
@@ -35,6 +38,12 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
       incoming.resume();
       answer.writeHead(failing, { 'Content-Type': 'text/plain' });
       answer.end('on purpose\n');
+      return;
+    }
+    if (hidden !== undefined && incoming.url?.startsWith(hidden)) {
+      incoming.resume();
+      answer.writeHead(404, { 'Content-Type': 'text/plain' });
+      answer.end('404 page not found\n');
       return;
     }
     void held.then(() => {
@@ -61,6 +70,12 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
     },
     failWrites(status) {
       failing = status;
+    },
+    hide(path) {
+      hidden = path;
+      return () => {
+        hidden = undefined;
+      };
     },
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
