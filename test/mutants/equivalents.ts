@@ -83,6 +83,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     what: 'the condition never holds',
     why: 'what follows only logs',
   },
+  {
+    file: 'coordinator/src/kube/reflector.ts',
+    line: "const refusedMs = failure.reason === 'refused' ? (this.#options.refusedRetryMs ?? 0) : 0;",
+    what: '0 becomes 1',
+    why: 'the backoff is longer',
+  },
 ];
 
 /** `text`: of the mutant's file. */

@@ -30,9 +30,12 @@ describe('classifyFailure', () => {
     expect(failure('KUBE_UNREACHABLE')).toMatchObject({ reason: 'unreachable', relist: false });
   });
 
-  it('says what to do about a refusal', () => {
-    expect(classifyFailure(new KubeStatusError(403, {}, undefined, {}), 'pods').hint).toBe(
-      'RBAC must permit the verbs list and watch on pods',
-    );
+  it.each([
+    [401, 'The API server does not accept the credentials: see the kubeconfig or service account token'],
+    [403, 'RBAC must permit the verbs list and watch on pods'],
+    [404, 'The API server does not serve pods: see whether its CRD is installed'],
+    [500, undefined],
+  ])('says what to do about status %i', (status, hint) => {
+    expect(classifyFailure(new KubeStatusError(status, {}, undefined, {}), 'pods').hint).toBe(hint);
   });
 });

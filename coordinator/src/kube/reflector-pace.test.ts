@@ -264,6 +264,15 @@ describe('a watch', () => {
     expect(times(watches).slice(0, 3)).toEqual([0, livedMs + 375, 2 * livedMs + 375 + secondMs]);
   });
 
+  test('that lived for five seconds lets the pauses begin anew', async () => {
+    const livedMs = [999, 999, 5000, 999];
+    const { clock, watches, times } = started({
+      watch: (count) => new Promise((resolve) => clock.after(livedMs[count] ?? 60_000, resolve)),
+    });
+    await clock.advance(20_000);
+    expect(times(watches)).toEqual([0, 1374, 3123, 8123, 9497]);
+  });
+
   test('that fails and is there again tells how long nothing was heard', async () => {
     const { clock, reflector, told, watches } = started({
       list: (count) => (count === 1 || count === 2 ? refused(500) : undefined),

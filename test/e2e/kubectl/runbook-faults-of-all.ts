@@ -244,7 +244,9 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
           ],
           async fix(stage) {
             await applyManifest(stage.controlPlane, await bindings());
-            await expectAnswer(await stage.rig.leader(), 200);
+            const leader = await stage.rig.leader();
+            // Who leads decides once what is watched is current, which takes a few tries after refusals.
+            await waitFor('an answer', () => expectAnswer(leader, 200).then(() => true));
           },
         },
       },
