@@ -7,8 +7,8 @@ import { generator } from './random.ts';
 import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
 import { World } from './world.ts';
 
-/** Each takes as long as twenty of the others. */
-const HISTORIES = Math.ceil(Number(process.env['ROLLCALL_HISTORIES'] ?? 1500) / 50);
+/** Each takes as long as twenty of the others. Of fewer than ten, few count lies of a second. */
+const HISTORIES = Math.max(10, Math.ceil(Number(process.env['ROLLCALL_HISTORIES'] ?? 1500) / 50));
 const STEPS = 20;
 /** Of what happens, the coordinator hears so late by a watch at the most, and a little later it has looked. */
 const LATE_SECONDS = 0.45;
