@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { observeWorkspacePod } from './observed-workspace-pod.ts';
+
+const pod = (node: string | undefined, phase: string, ready: boolean, deletionTimestamp?: string) =>
+  observeWorkspacePod({
+    metadata: { uid: 'u', name: 'p', ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+    spec: node === undefined ? {} : { nodeName: node },
+    status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  });
+
+test.each([
+  ['no node yet', pod(undefined, 'Pending', false), { node: '', waiting: true, starting: true }],
+  ['a node', pod('n', 'Pending', false), { node: 'n', waiting: false, starting: true }],
+  ['become Ready', pod('n', 'Running', true), { node: 'n', waiting: false, starting: false }],
+  ['to go', pod('n', 'Running', false, '2026-01-01T00:00:00Z'), { node: 'n', waiting: false, starting: false }],
+  ['ended', pod('n', 'Failed', false), { node: '', waiting: false }],
+  ['ended without a node', pod(undefined, 'Succeeded', false), { node: '', waiting: false }],
+])('a pod that has %s takes room, waits and starts accordingly', (_what, observed, expected) => {
+  expect(observed).toMatchObject(expected);
+});
