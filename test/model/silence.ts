@@ -24,7 +24,8 @@ export class Silence {
   readonly #world: World;
   /** Until when a guard may hold that held lately, by its name. */
   readonly #perhapsUntilMs = new Map<string, number>();
-  #holdsSinceMs: ReadonlyMap<string, number> = new Map<string, number>();
+  /** Since when a guard surely holds, by its name. */
+  #holdsSinceMs: ReadonlyMap<string, number> = new Map();
   #groups = new Map<string, Group>();
 
   constructor(world: World) {

@@ -331,7 +331,7 @@ test.each([
   const { clock, sent, plans, reconciler } = started(() => ({ error: status(code) }));
   plans.set('n', planFor('n', { set }));
   reconciler.add('n');
-  // The last try before a pause of six seconds.
+  // The backoff is seconds by then.
   while (sent.length < 8) await clock.advance(100);
   await clock.advance(100);
   for (const known of ['n', 'other']) reconciler.caughtUp(known);

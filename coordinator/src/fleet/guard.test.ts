@@ -3,7 +3,7 @@ import { FLEET_GUARD, SilenceGuards } from './guard.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
 import type { Stage } from './presence.ts';
 
-/** Nodes of which so many are overdue, and how many of them that is changed. */
+/** Nodes that are all expected to report. `overdue` makes so many of them overdue, and tells whom guards release. */
 function fleetOf(count: number, guardPercent: number) {
   const guards = new SilenceGuards(guardPercent);
   const records = Array.from({ length: count }, (_, index) => nodeRecord(`n${index}`, `u${index}`));

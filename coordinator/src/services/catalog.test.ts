@@ -70,3 +70,16 @@ test('the pods of a refused service that is deleted are watched no more', () => 
   expect(watched()).toEqual([]);
   expect(changes()).toBe(before + 1);
 });
+
+test('what was listed is unknown while it is not watched, and stays in force', () => {
+  const { catalog, object, pods, inForce, changes } = stage();
+  pods.tolerate = true;
+  expect(catalog.known).toBe(false);
+  catalog.handlers.onReplace([object]);
+  expect(catalog.known).toBe(true);
+  const before = changes();
+  catalog.handlers.onLost();
+  expect([catalog.known, inForce(), changes()]).toEqual([false, ['a'], before]);
+  catalog.handlers.onReplace([object]);
+  expect([catalog.known, inForce(), changes()]).toEqual([true, ['a'], before + 1]);
+});

@@ -10,12 +10,13 @@ export type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'
 /** Watches the NodeHolds, and of the pods that they name those that have not ended. */
 export class HoldWatches {
   readonly #holds: Holds;
-  readonly #objects: Reflector;
+  /** Of the NodeHolds. */
+  readonly objects: Reflector;
   readonly #pods: PodWatches<HoldingPod>;
 
   constructor({ holds, ...shared }: HoldWatchOptions) {
     this.#holds = holds;
-    this.#objects = createReflector({
+    this.objects = createReflector({
       ...shared,
       path: '/apis/rollcall.dev/v1alpha1/nodeholds',
       absentIsEmpty: true,
@@ -33,19 +34,7 @@ export class HoldWatches {
   /** Until the signal aborts. */
   run(): Promise<void> {
     this.#pods.run();
-    return this.#objects.run();
-  }
-
-  relist(): void {
-    this.#objects.relist();
-  }
-
-  hasRelisted(): boolean {
-    return this.#objects.hasRelisted();
-  }
-
-  isFailing(): boolean {
-    return this.#objects.isFailing();
+    return this.objects.run();
   }
 
   /** The NodeHolds are others than before. */

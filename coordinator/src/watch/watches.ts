@@ -179,7 +179,7 @@ export function createWatches(options: WatchOptions): Watches {
   });
   const optional = [poolLabelSets, nodeServices, ...(workspaces ? [workspaces] : [])];
   const all = [...Object.values(reflectors), ...optional];
-  const asked = [...optional, ofHolds];
+  const asked = [...optional, ofHolds.objects];
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames }) => {

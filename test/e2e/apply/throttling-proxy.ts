@@ -27,23 +27,23 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
   let held: Promise<void> = Promise.resolve();
   const server: Server = createServer((incoming, answer) => {
     arrivalsMs.push(performance.now());
+    const refuse = (status: number, text: string, headers: Record<string, string> = {}) => {
+      incoming.resume();
+      answer.writeHead(status, { ...headers, 'Content-Type': 'text/plain' });
+      answer.end(`${text}\n`);
+    };
     if (throttled.requests > 0) {
       throttled.requests -= 1;
-      incoming.resume();
-      answer.writeHead(429, { 'Retry-After': String(throttled.retryAfterSeconds), 'Content-Type': 'text/plain' });
-      answer.end('Too many requests, please try again later.\n');
+      const headers = { 'Retry-After': String(throttled.retryAfterSeconds) };
+      refuse(429, 'Too many requests, please try again later.', headers);
       return;
     }
     if (failing !== undefined && incoming.method === 'PATCH' && incoming.url?.startsWith('/api/v1/nodes/')) {
-      incoming.resume();
-      answer.writeHead(failing, { 'Content-Type': 'text/plain' });
-      answer.end('on purpose\n');
+      refuse(failing, 'on purpose');
       return;
     }
     if (hidden !== undefined && incoming.url?.startsWith(hidden)) {
-      incoming.resume();
-      answer.writeHead(404, { 'Content-Type': 'text/plain' });
-      answer.end('404 page not found\n');
+      refuse(404, '404 page not found');
       return;
     }
     void held.then(() => {
