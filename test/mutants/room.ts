@@ -5,8 +5,8 @@ import { isTestCode, ROOT, repositoryFiles, roomOf } from '../tidy/sources.ts';
 import { copyRepository } from './copy.ts';
 import { isEquivalent } from './equivalents.ts';
 import FLOORS from './floors.json' with { type: 'json' };
+import { KeptVitest } from './kept-vitest.ts';
 import { mutationsOf } from './mutations.ts';
-import { runTests } from './run-tests.ts';
 import { type Mutant, tryMutant } from './try-mutant.ts';
 
 /** Beside what the tests took as they are, on a machine that is busy with other things as well. */
@@ -59,11 +59,12 @@ export async function tryRoom(say: (line: string) => void, room: string, options
   const chosen = sampleOf(all, sample, generator(seed));
   say(`${room}: ${chosen.length} of ${all.length} mutants, seed ${seed}`);
   const copy = copyRepository(ROOT);
+  const tests = new KeptVitest(copy.directory);
   let survivors = 0;
   try {
-    const limitMs = await limitOf(copy.directory, chosen, besideOnly);
+    const limitMs = await limitOf(tests, chosen, besideOnly);
     for (const mutant of chosen) {
-      const run = await tryMutant(copy.directory, mutant, { limitMs, besideOnly });
+      const run = await tryMutant({ ...copy, tests }, mutant, { limitMs, besideOnly });
       if (run.result === 'overtime') say(`  overtime  ${mutant.file}:${mutant.line}: ${mutant.what}`);
       // A test file that cannot even be loaded, or a run that broke off: to be looked at if there are many.
       if (run.result === 'failed' && !run.by) say(`  no test   ${mutant.file}:${mutant.line}: ${mutant.what}`);
@@ -72,6 +73,7 @@ export async function tryRoom(say: (line: string) => void, room: string, options
       say(`  SURVIVED  ${mutant.file}:${mutant.line}: ${mutant.what}`);
     }
   } finally {
+    tests.stop();
     copy.remove();
   }
   const killed = chosen.length - survivors;
@@ -82,11 +84,10 @@ export async function tryRoom(say: (line: string) => void, room: string, options
 }
 
 /** How long a run may take, by how long it takes as it is. Throws when the tests do not pass as it is. */
-async function limitOf(directory: string, mutants: readonly Mutant[], besideOnly: boolean): Promise<number> {
+async function limitOf(tests: KeptVitest, mutants: readonly Mutant[], besideOnly: boolean): Promise<number> {
   const files = [...new Set(mutants.map(({ file }) => file))];
   const folders = [...new Set(files.map((file) => `${path.dirname(file)}/`))];
-  const which = besideOnly ? ['run', ...folders] : ['related', ...files, '--run'];
-  const run = await runTests(directory, which, { limitMs: AS_IT_IS_MS });
+  const run = await tests.run(besideOnly ? { paths: folders } : { related: files }, AS_IT_IS_MS);
   if (run.result !== 'passed') throw new Error(`The tests do not pass as they are: ${JSON.stringify(run)}`);
   return Math.max(OVERTIME_LEAST_MS, OVERTIME_FACTOR * run.tookMs);
 }

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { ROOT } from '../tidy/sources.ts';
 import { copyRepository } from './copy.ts';
-import { runTests } from './run-tests.ts';
+import { KeptVitest } from './kept-vitest.ts';
 
 export type ShippedDefect = {
   /** Of the patch in `shipped/` that plants it. */
@@ -98,26 +98,35 @@ export function patchOf({ name }: ShippedDefect): string {
 export async function runShipped(say: (line: string) => void, only?: string): Promise<boolean> {
   const defects = SHIPPED.filter(({ name }) => only === undefined || name === only);
   const copy = copyRepository(ROOT);
+  const tests = new KeptVitest(copy.directory);
   let caught = 0;
   try {
     for (const defect of defects) {
-      const by = await catcherOf(defect, copy.directory);
+      const by = await catcherOf(defect, copy.directory, tests);
       if (by.isCaught) caught += 1;
       say(`  ${by.isCaught ? 'caught' : 'MISSED'}  ${defect.name}: ${by.what}`);
     }
   } finally {
+    tests.stop();
     copy.remove();
   }
   say(`${caught} of ${defects.length} shipped defects caught`);
   return caught === defects.length && caught > 0;
 }
 
-async function catcherOf(defect: ShippedDefect, directory: string): Promise<{ isCaught: boolean; what: string }> {
+async function catcherOf(
+  defect: ShippedDefect,
+  directory: string,
+  tests: KeptVitest,
+): Promise<{ isCaught: boolean; what: string }> {
   const { caughtBy } = defect;
   const [file, test] = caughtBy;
-  const patch = (...options: string[]) =>
+  const patch = (...options: string[]) => {
     execFileSync('git', ['apply', ...options, patchOf(defect)], { cwd: directory });
-  const run = () => runTests(directory, ['run', file, '-t', test], { limitMs: LIMIT_MS });
+    const listed = execFileSync('git', ['apply', '--numstat', '-z', patchOf(defect)], { cwd: directory });
+    for (const line of listed.toString().split('\0')) if (line) tests.changed(line.split('\t').at(-1) ?? '');
+  };
+  const run = () => tests.run({ paths: [file], name: test }, LIMIT_MS);
   const without = await run();
   if (without.result !== 'passed' || without.passed === 0)
     return { isCaught: false, what: 'the test does not pass without it' };

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { KeptVitest, TestRun, WhichTests } from './kept-vitest.ts';
 import { type Mutation, mutated } from './mutations.ts';
-import { runTests, type TestRun } from './run-tests.ts';
 
 /** A mutation of a file, whose path is relative to the repository. */
 export type Mutant = Mutation & { file: string };
@@ -11,27 +11,31 @@ export type TryOptions = { limitMs: number; besideOnly?: boolean };
 
 /** The tests of the file itself first, which most mutants do not survive; then those beside it; then all that reach it. */
 export async function tryMutant(
-  directory: string,
+  { directory, tests }: { directory: string; tests: KeptVitest },
   mutant: Mutant,
   { limitMs, besideOnly = false }: TryOptions,
 ): Promise<TestRun> {
   const file = path.join(directory, mutant.file);
   const original = readFileSync(file, 'utf8');
-  writeFileSync(file, mutated(original, mutant));
+  const write = (text: string) => {
+    writeFileSync(file, text);
+    tests.changed(mutant.file);
+  };
+  write(mutated(original, mutant));
   try {
     const own = mutant.file.replace(/\.ts$/, '.test.ts');
-    const steps = [
-      ...(existsSync(path.join(directory, own)) ? [['run', own]] : []),
-      ['run', `${path.dirname(mutant.file)}/`],
-      ...(besideOnly ? [] : [['related', mutant.file, '--run']]),
+    const steps: WhichTests[] = [
+      ...(existsSync(path.join(directory, own)) ? [{ paths: [own] }] : []),
+      { paths: [`${path.dirname(mutant.file)}/`] },
+      ...(besideOnly ? [] : [{ related: [mutant.file] }]),
     ];
     let run: TestRun = { result: 'passed', passed: 0, tookMs: 0 };
-    for (const step of steps) {
-      run = await runTests(directory, step, { limitMs });
+    for (const which of steps) {
+      run = await tests.run(which, limitMs);
       if (run.result !== 'passed') return run;
     }
     return run;
   } finally {
-    writeFileSync(file, original);
+    write(original);
   }
 }

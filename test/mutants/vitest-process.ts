@@ -1,0 +1,52 @@
+import path from 'node:path';
+import { createVitest, type TestModule, type TestSpecification } from 'vitest/node';
+import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
+
+/** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
+const TEST_TIMEOUT_MS = 90_000;
+const ANY_NAME = '';
+
+const vitest = await createVitest({
+  watch: false,
+  project: ['unit', 'long'],
+  reporters: [{}],
+  bail: 1,
+  testTimeout: TEST_TIMEOUT_MS,
+  passWithNoTests: true,
+});
+
+async function specificationsOf(which: WhichTests): Promise<TestSpecification[]> {
+  if ('paths' in which) return vitest.getRelevantTestSpecifications([...which.paths]);
+  vitest.config.related = which.related.map((file) => path.resolve(file));
+  try {
+    return await vitest.getRelevantTestSpecifications();
+  } finally {
+    delete vitest.config.related;
+  }
+}
+
+async function run({ which, changed }: RunRequest): Promise<RunReply> {
+  for (const file of changed) vitest.invalidateFile(path.resolve(file));
+  vitest.setGlobalTestNamePattern('name' in which && which.name !== undefined ? RegExp.escape(which.name) : ANY_NAME);
+  const specifications = await specificationsOf(which);
+  if (specifications.length === 0) return { passed: 0, hasFailed: false };
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
+  // Of earlier runs as well.
+  const files = new Set(specifications.map(({ moduleId }) => moduleId));
+  const modules = testModules.filter(({ moduleId }) => files.has(moduleId));
+  const hasFailed = unhandledErrors.length > 0 || modules.some((each) => each.state() === 'failed');
+  const passed = modules.reduce((sum, each) => sum + [...each.children.allTests('passed')].length, 0);
+  const by = firstFailure(modules);
+  return { passed, hasFailed, ...(by !== undefined && { by }) };
+}
+
+function firstFailure(modules: readonly TestModule[]): string | undefined {
+  for (const each of modules) {
+    const [failed] = each.children.allTests('failed');
+    if (failed) return `${path.relative(process.cwd(), each.moduleId)} > ${failed.fullName}`;
+  }
+  return undefined;
+}
+
+process.on('message', async (request: RunRequest) => process.send?.(await run(request)));
+process.once('disconnect', () => process.exit());
