@@ -15,6 +15,11 @@ const vitest = await createVitest({
   passWithNoTests: true,
 });
 
+let isCancelled = false;
+vitest.onCancel(() => {
+  isCancelled = true;
+});
+
 async function specificationsOf(which: WhichTests): Promise<TestSpecification[]> {
   if ('paths' in which) return vitest.getRelevantTestSpecifications([...which.paths]);
   vitest.config.related = which.related.map((file) => path.resolve(file));
@@ -30,13 +35,15 @@ async function run({ which, changed }: RunRequest): Promise<RunReply> {
   vitest.setGlobalTestNamePattern('name' in which && which.name !== undefined ? RegExp.escape(which.name) : ANY_NAME);
   const specifications = await specificationsOf(which);
   if (specifications.length === 0) return { passed: 0, hasFailed: false };
+  isCancelled = false;
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   // Of earlier runs as well.
   const files = new Set(specifications.map(({ moduleId }) => moduleId));
   const modules = testModules.filter(({ moduleId }) => files.has(moduleId));
-  const hasFailed = unhandledErrors.length > 0 || modules.some((each) => each.state() === 'failed');
+  // The first failure cancels the rest, and may be lost itself by that.
+  const hasFailed = isCancelled || unhandledErrors.length > 0 || modules.some((each) => each.state() === 'failed');
   const passed = modules.reduce((sum, each) => sum + [...each.children.allTests('passed')].length, 0);
-  const by = firstFailure(modules);
+  const by = firstFailure(modules) ?? (isCancelled ? 'a test' : undefined);
   return { passed, hasFailed, ...(by !== undefined && { by }) };
 }
 
