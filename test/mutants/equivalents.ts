@@ -89,6 +89,42 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     what: '0 becomes 1',
     why: 'the backoff is longer',
   },
+  {
+    file: 'coordinator/src/kube/limit.ts',
+    line: "outer?.addEventListener('abort', this.#abort, { once: true });",
+    what: 'true becomes false',
+    why: 'a signal aborts once',
+  },
+  {
+    file: 'coordinator/src/kube/exchange.ts',
+    line: "signal.addEventListener('abort', abort, { once: true });",
+    what: 'true becomes false',
+    why: 'a signal aborts once',
+  },
+  {
+    file: 'coordinator/src/kube/exchange.ts',
+    line: 'const status = response.statusCode ?? 0;',
+    what: '0 becomes 1',
+    why: 'what answers a request has a status',
+  },
+  {
+    file: 'coordinator/src/kube/lease.ts',
+    line: "return this.#options.logger.info('Freed the Lease');",
+    what: 'the result is not returned',
+    why: 'it only logs',
+  },
+  {
+    file: 'coordinator/src/kube/lease.ts',
+    line: 'if (this.#stop.signal.aborted) return;',
+    what: 'the condition never holds',
+    why: 'what follows does nothing the second time',
+  },
+  {
+    file: 'coordinator/src/kube/lease.ts',
+    line: 'this.#writes += 1;',
+    what: '1 becomes 2',
+    why: 'it counts only that there were writes, and that the numbers differ',
+  },
 ];
 
 /** `text`: of the mutant's file. */

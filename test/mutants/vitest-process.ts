@@ -1,23 +1,27 @@
 import path from 'node:path';
-import { createVitest, type TestModule, type TestSpecification } from 'vitest/node';
+import { createVitest, type TestModule, type TestRunEndReason, type TestSpecification } from 'vitest/node';
 import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
 
 /** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
 const TEST_TIMEOUT_MS = 90_000;
 const ANY_NAME = '';
 
+type Ended = { modules: readonly TestModule[]; errors: readonly unknown[]; reason: TestRunEndReason };
+let ended: Ended = { modules: [], errors: [], reason: 'passed' };
+
 const vitest = await createVitest({
   watch: false,
   project: ['unit', 'long'],
-  reporters: [{}],
+  reporters: [
+    {
+      onTestRunEnd(modules, errors, reason) {
+        ended = { modules, errors, reason };
+      },
+    },
+  ],
   bail: 1,
   testTimeout: TEST_TIMEOUT_MS,
   passWithNoTests: true,
-});
-
-let isCancelled = false;
-vitest.onCancel(() => {
-  isCancelled = true;
 });
 
 async function specificationsOf(which: WhichTests): Promise<TestSpecification[]> {
@@ -35,16 +39,12 @@ async function run({ which, changed }: RunRequest): Promise<RunReply> {
   vitest.setGlobalTestNamePattern('name' in which && which.name !== undefined ? RegExp.escape(which.name) : ANY_NAME);
   const specifications = await specificationsOf(which);
   if (specifications.length === 0) return { passed: 0, hasFailed: false };
-  isCancelled = false;
-  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
-  // Of earlier runs as well.
-  const files = new Set(specifications.map(({ moduleId }) => moduleId));
-  const modules = testModules.filter(({ moduleId }) => files.has(moduleId));
-  // The first failure cancels the rest, and may be lost itself by that.
-  const hasFailed = isCancelled || unhandledErrors.length > 0 || modules.some((each) => each.state() === 'failed');
+  await vitest.runTestSpecifications(specifications);
+  const { modules, errors, reason } = ended;
   const passed = modules.reduce((sum, each) => sum + [...each.children.allTests('passed')].length, 0);
-  const by = firstFailure(modules) ?? (isCancelled ? 'a test' : undefined);
-  return { passed, hasFailed, ...(by !== undefined && { by }) };
+  // The first failure interrupts the run, and may itself be missing in the results then.
+  const by = firstFailure(modules) ?? (reason === 'interrupted' ? 'a test' : undefined);
+  return { passed, hasFailed: reason !== 'passed' || errors.length > 0, ...(by !== undefined && { by }) };
 }
 
 function firstFailure(modules: readonly TestModule[]): string | undefined {
