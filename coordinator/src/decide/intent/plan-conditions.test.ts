@@ -142,10 +142,22 @@ describe('a condition that is wanted', () => {
     expect(plan(left, claims, ask)).toBeUndefined();
   });
 
+  test('is left to a rival of whom only the API server knows yet', () => {
+    const both = [there(A, 'False', 1), there(B, 'False', 2)];
+    const given = node({ there: both, listed: [A, B], ours: [A, B] });
+    const made = plan(given, [want(A, 'True'), want(B, 'True')], ({ key }) => (key === A ? 'foreign' : undefined));
+    expect(made?.conditions).toMatchObject({ conditions: [{ ...NEW, type: B }], news: [B] });
+  });
+
   test('stays as it is while it is refused', () => {
     const given = node({ there: [there(A, 'False')], listed: [A], ours: [A] });
     expect(plan(given, [want(A, 'True')], () => 'denied')).toBeUndefined();
   });
+});
+
+test('a condition that is held and is not ours by ownership is not applied', () => {
+  const given = node({ there: [there(A, 'False', 1), there(B, 'False', 2)], listed: [A, B], ours: [B] });
+  expect(plan(given, [hold(A), want(B, 'True')])?.conditions).toMatchObject({ conditions: [{ type: B }] });
 });
 
 describe('a condition that is not wanted any more', () => {

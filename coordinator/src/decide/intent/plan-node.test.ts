@@ -1,3 +1,4 @@
+import { SCALE_DOWN_HOLD, SCHEDULING_HINT_ANNOTATION } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ObservedNode, observeNode } from '../../fleet/observed-node.ts';
@@ -167,6 +168,17 @@ test('pruning removes exclusive keys whoever set them, and releases the rest', (
   // Not one key more or less: `toMatchObject` would let pass what stays applied.
   expect(plan?.set).toEqual({ labels: {}, annotations: {}, force: false });
   expect(prunePlan(observed({ theirs: 'y' }), keys)).toBeUndefined();
+});
+
+test('pruning leaves alone what only people write, and lets go of what it does not have to remove', () => {
+  const keys = registryOf({});
+  const [hold, hint] = [SCALE_DOWN_HOLD, SCHEDULING_HINT_ANNOTATION];
+  const theirs = { ...observed({}), annotations: { [hold]: 'true', [hint]: '2026-01-01T00:00:00Z' } };
+  expect(prunePlan(theirs, keys)).toBeUndefined();
+  const ours = { ...theirs, owned: { ...theirs.owned, annotations: new Set([hint]) } };
+  const plan = prunePlan(ours, keys);
+  expect(plan?.withdrawal).toBeUndefined();
+  expect(plan?.set).toEqual({ labels: {}, annotations: {}, force: false });
 });
 
 const KEYS = ['a', 'b', 'c', 'd'];

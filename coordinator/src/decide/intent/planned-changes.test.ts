@@ -26,6 +26,21 @@ test('what somebody else owns as well does not change when it is let go of', () 
   expect(plan && plannedChanges(plan, node, intent).map(({ key }) => key)).toEqual(['new']);
 });
 
+test('taints change by their value and effect', () => {
+  const taint = (key: string, value: string) => ({ key, value, effect: 'NoSchedule' });
+  const node = { ...observed({}), taints: [taint('old', 'x'), taint('same', 'x')] };
+  const change = {
+    add: [taint('new', 'y'), { key: 'bare', effect: 'NoExecute' }, taint('same', 'x')],
+    remove: ['old'],
+  };
+  const told = plannedChanges({ node, taints: { ...change, observed: node.taints } }, node, mergeClaims([]));
+  expect(told.map(({ kind, key, from, to }) => [kind, key, from, to])).toEqual([
+    ['taint', 'old', 'x:NoSchedule', undefined],
+    ['taint', 'new', undefined, 'y:NoSchedule'],
+    ['taint', 'bare', undefined, ':NoExecute'],
+  ]);
+});
+
 test('conditions change by their status', () => {
   const at = { reason: 'r', message: 'm', lastTransitionTime: null };
   const old = { type: 'example.com/Old', status: 'True', ...at, index: 0 };

@@ -64,6 +64,24 @@ describe('what a node has because of services', () => {
     expect(taintsOf(tainted)).toEqual([FOREIGN.key, NO_CACHE, NO_OTHER]);
   });
 
+  test('does not list the taint of a service that is ready', () => {
+    const plan = planFor(fresh, { ...both, ready: ['other'] });
+    expect(plan?.taints?.serviceKeys?.after).toBe(`{"labels":["example.com/other"],"taints":["${NO_CACHE}"]}`);
+  });
+
+  test('costs no request where a label is listed that its service has lost', () => {
+    const list = JSON.stringify({ labels: ['example.com/cache'], taints: [NO_CACHE] });
+    const { key, value, effect } = CACHE.publish.taint ?? FOREIGN;
+    const node = { ...fresh, annotations: { [NOTE]: list }, taints: [{ key, value, effect }] };
+    expect(planFor(node, { ...both, services: [CACHE] })).toBeUndefined();
+  });
+
+  test('is corrected where a taint is listed that is not there and that nobody asks for', () => {
+    const before = '{"taints":["example.com/gone"]}';
+    const node = { ...fresh, annotations: { [NOTE]: before } };
+    expect(planFor(node, { ...both, services: [] })?.taints?.serviceKeys).toEqual({ before });
+  });
+
   test('costs no request where there is no taint', () => {
     const plans: NodePlan[] = [];
     const node = settle(fresh, { ...both, ready: ['cache', 'other'] }, plans);
@@ -128,6 +146,17 @@ describe('a service that is none any more', () => {
       labels: WORKSPACES,
       annotations: {},
     });
+  });
+
+  test('is listed while it is there, and not any longer, also when it is pruned', () => {
+    const list = { labels: ['example.com/cache'], taints: [NO_CACHE] };
+    const taints = [{ key: NO_CACHE, effect: 'NoSchedule' }];
+    const annotations = { [NOTE]: JSON.stringify(list) };
+    const node = { ...observed({ 'example.com/cache': 'true' }), annotations, taints };
+    const first = prunePlan(node, registryOf());
+    expect(JSON.parse(first?.taints?.serviceKeys?.after ?? '{}')).toEqual({ labels: list.labels });
+    const second = first && prunePlan(apply(node, first), registryOf());
+    expect(second?.taints?.serviceKeys).toEqual({ before: first?.taints?.serviceKeys?.after });
   });
 });
 
