@@ -116,6 +116,11 @@ export class Fleet {
     for (const client of this.#clients) client.trust(ca);
   }
 
+  /** Where there is another coordinator. */
+  alsoReportTo(url: string): void {
+    for (const client of this.#clients) client.add(url);
+  }
+
   tokenOf(name: string): string {
     return this.#tokens.get(name) ?? '';
   }

@@ -13,10 +13,14 @@ import { processUsage } from './process-usage.ts';
 import { Profiler } from './profiler.ts';
 import { ReadyNodes } from './ready-nodes.ts';
 
-/** For all nodes to come to a state; a bench that takes longer has failed, not lost. */
-const SETTLE_MS = 300_000;
+/** For all nodes to come to a state, and at least; a bench that takes longer has failed, not lost. */
+const SETTLE_MS_A_NODE = 60;
+const SETTLE_LEAST_MS = 300_000;
+const STANDBY_READY_MS = 120_000;
 const QUIET_MS = 1000;
 const RELEASE_CONCURRENCY = 16;
+
+type CoordinatorOptions = Partial<ConstructorParameters<typeof Coordinator>[0]>;
 
 export type CpuMs = { coordinator: number; apiServer: number; etcd: number };
 
@@ -89,16 +93,39 @@ export class Lab {
   /** Starts a coordinator, as the chart does unless told; returns when it began to lead, in monotonic milliseconds. */
   async lead(args: readonly string[] = [], v8Flags: readonly string[] = COORDINATOR_V8_FLAGS): Promise<number> {
     await this.standDown();
-    return new Promise((resolve, reject) => {
-      const onLog = ({ msg }: { msg: string }) => {
-        if (msg === 'Started leading') resolve(performance.now());
-      };
-      const { nodeArgs = [], env = {} } = this.#profiler?.start ?? {};
-      const options = { args, nodeArgs: [...v8Flags, ...nodeArgs], env, onLog };
-      const coordinator = startCoordinator(this.cluster, this.#ports, options);
-      this.#coordinator = coordinator;
-      void coordinator.exited().then(() => reject(new Error(`The coordinator ended:\n${coordinator.tail()}`)));
-    });
+    const { nodeArgs = [], env = {} } = this.#profiler?.start ?? {};
+    const { coordinator, leading } = this.#begin(this.#ports, { args, nodeArgs: [...v8Flags, ...nodeArgs], env });
+    this.#coordinator = coordinator;
+    return leading;
+  }
+
+  /** Kills the leader beside a standby that is ready; returns when it was killed, and when the standby began to lead. */
+  async failOver(): Promise<{ killedMs: number; leadMs: number }> {
+    const ports = await coordinatorPorts();
+    const { coordinator: standby, leading } = this.#begin(ports, { name: 'standby', nodeArgs: COORDINATOR_V8_FLAGS });
+    try {
+      await standby.ready({ timeoutMs: STANDBY_READY_MS });
+      this.fleet.alsoReportTo(`https://127.0.0.1:${ports.reports}`);
+    } catch (error) {
+      await standby.destroy();
+      throw error;
+    }
+    const killedMs = performance.now();
+    await this.coordinator.kill('SIGKILL');
+    this.#coordinator = standby;
+    return { killedMs, leadMs: await leading };
+  }
+
+  /** `leading`: when it began to lead. */
+  #begin(ports: CoordinatorPorts, options: CoordinatorOptions): { coordinator: Coordinator; leading: Promise<number> } {
+    const { promise: leading, resolve, reject } = Promise.withResolvers<number>();
+    const onLog = ({ msg }: { msg: string }) => {
+      if (msg === 'Started leading') resolve(performance.now());
+    };
+    const coordinator = startCoordinator(this.cluster, ports, { ...options, onLog });
+    leading.catch(() => {});
+    void coordinator.exited().then(() => reject(new Error(`The coordinator ended:\n${coordinator.tail()}`)));
+    return { coordinator, leading };
   }
 
   /** Starts another replica, which the caller ends. */
@@ -130,7 +157,7 @@ export class Lab {
 
   /** Waits until all nodes have so many of the two labels; returns when the last came to it. */
   settled(labels: 0 | 1 | 2, names: readonly string[] = this.fleet.names): Promise<number> {
-    return this.ready.until(names, labels, SETTLE_MS);
+    return this.ready.until(names, labels, settleMs(names.length));
   }
 
   /** Sees to a fleet of at least this size. */
@@ -179,7 +206,7 @@ export class Lab {
         last = now;
         return performance.now() - changedMs >= QUIET_MS;
       },
-      { timeoutMs: SETTLE_MS, everyMs: 200 },
+      { timeoutMs: settleMs(this.fleet.names.length), everyMs: 200 },
     );
     return last;
   }
@@ -213,6 +240,10 @@ export class Lab {
   }
 }
 
+function settleMs(nodes: number): number {
+  return Math.max(SETTLE_LEAST_MS, SETTLE_MS_A_NODE * nodes);
+}
+
 /** Names for the nodes from `existing` to `wanted`. */
 export function namesBeyond(existing: number, wanted: number): string[] {
   return Array.from({ length: Math.max(0, wanted - existing) }, (_, index) => `fleet-${existing + index + 1}`);
@@ -221,7 +252,7 @@ export function namesBeyond(existing: number, wanted: number): string[] {
 function startCoordinator(
   cluster: EmbeddedCluster,
   ports: CoordinatorPorts,
-  more: Partial<ConstructorParameters<typeof Coordinator>[0]> = {},
+  more: CoordinatorOptions = {},
 ): Coordinator {
   return new Coordinator({ ports, kubeconfig: cluster.coordinatorKubeconfig, name: 'coordinator', ...more });
 }

@@ -9,6 +9,7 @@ import { benchAgent } from './agent.ts';
 import { benchBurst } from './burst.ts';
 import { benchCold } from './cold.ts';
 import { type Earlier, measuredBefore, readResult } from './earlier.ts';
+import { benchFailover } from './failover.ts';
 import { benchFlood } from './flood.ts';
 import { benchGrowth } from './growth.ts';
 import { benchHerd } from './herd.ts';
@@ -38,6 +39,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   replica: benchReplica,
   flood: benchFlood,
   schedulers: benchSchedulers,
+  failover: benchFailover,
 };
 
 /** What needs no cluster, and brings its own nodes. */

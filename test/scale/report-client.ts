@@ -16,7 +16,7 @@ type Answer = { status: number; location: string | undefined; body: string };
 export class ReportClient {
   readonly #options: AgentOptions;
   #agent: Agent;
-  readonly #urls: readonly string[];
+  readonly #urls: string[];
   /** By token, how often it was not taken. */
   readonly notTaken = new Map<string, number>();
   #current = 0;
@@ -30,7 +30,7 @@ export class ReportClient {
     ca: string,
     { socketsMax = SOCKETS_MAX, serverName }: { socketsMax?: number; serverName?: string } = {},
   ) {
-    this.#urls = urls;
+    this.#urls = [...urls];
     const named = serverName === undefined ? {} : { servername: serverName };
     this.#options = { keepAlive: true, maxSockets: socketsMax, ...named };
     this.#agent = new Agent({ ...this.#options, ca });
@@ -41,6 +41,11 @@ export class ReportClient {
     const before = this.#agent;
     this.#agent = new Agent({ ...this.#options, ca });
     before.destroy();
+  }
+
+  /** Another coordinator, to be tried where those before it fail. */
+  add(url: string): void {
+    this.#urls.push(url);
   }
 
   /** Reports that were not taken when they were sent. */

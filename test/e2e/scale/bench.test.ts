@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { benchBurst } from '../../scale/burst.ts';
 import { benchCold } from '../../scale/cold.ts';
 import { measuredBefore, readResult } from '../../scale/earlier.ts';
+import { benchFailover } from '../../scale/failover.ts';
 import { benchGrowth } from '../../scale/growth.ts';
 import { benchIngest } from '../../scale/ingest.ts';
 import { benchJoin } from '../../scale/join.ts';
@@ -43,6 +44,7 @@ describe('with ten nodes the bench', () => {
     ['services', benchServices],
     ['replica', benchReplica],
     ['schedulers', benchSchedulers],
+    ['failover', benchFailover],
   ])(
     '%s comes to its end, with a number for every measure and the right counts',
     async (_name, bench) => {
