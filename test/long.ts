@@ -14,4 +14,5 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/ingest/hostile-bytes.test.ts': 'random bytes instead of reports',
   'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
   'coordinator/src/tls/stored-certificates.test.ts': 'the certificates of fifteen years',
+  'test/mutants/shipped.test.ts': 'a vitest of its own for each of ten defects',
 };
