@@ -102,6 +102,12 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: 'the backoff is longer',
   },
   {
+    file: 'coordinator/src/kube/reflector.ts',
+    line: 'this.#eventsOfWatch += 1;',
+    what: '1 becomes 2',
+    why: 'it is only asked whether there were any',
+  },
+  {
     file: 'coordinator/src/kube/limit.ts',
     line: "outer?.addEventListener('abort', this.#abort, { once: true });",
     what: 'true becomes false',
@@ -110,6 +116,18 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   {
     file: 'coordinator/src/kube/exchange.ts',
     line: "signal.addEventListener('abort', abort, { once: true });",
+    what: 'true becomes false',
+    why: 'a signal aborts once',
+  },
+  {
+    file: 'coordinator/src/kube/exchange.ts',
+    line: "outgoing.once('close', () => signal.removeEventListener('abort', abort));",
+    what: 'the statement removed',
+    why: 'the signal is of one request, and what is closed is not destroyed again',
+  },
+  {
+    file: 'coordinator/src/kube/election.ts',
+    line: "await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));",
     what: 'true becomes false',
     why: 'a signal aborts once',
   },

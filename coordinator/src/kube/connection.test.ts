@@ -1,7 +1,10 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { expect, test } from 'vitest';
 import type { ApiAccess } from './api-access.ts';
 import { Connection } from './connection.ts';
+import { readText, sendRequest } from './exchange.ts';
 
 function started(change: Partial<ApiAccess> = {}) {
   const clock = new FakeClock();
@@ -75,4 +78,16 @@ test('credentials that are not accepted are got anew at once, and again after te
   await clock.advance(1);
   expect(connection.renew()).toBe(true);
   expect(counts.renewals).toBe(2);
+});
+
+test.each(['request', 'stream'] as const)('a %s that is under way fails when all is closed', async (use) => {
+  const server = createServer((_request, response) => response.writeHead(200).write('half'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { connection } = started({ server: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const wire = { method: 'GET', path: '/', headers: {}, body: undefined };
+  const response = await sendRequest(await connection.destination(use), wire, new AbortController().signal);
+  connection.close();
+  await expect(readText(response, 100)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  server.closeAllConnections();
+  server.close();
 });

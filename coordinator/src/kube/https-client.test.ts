@@ -103,6 +103,16 @@ describe('requests', () => {
     expect(answers).toEqual(['list 200', 'apply 200']);
   });
 
+  it('sends the body of a DELETE with its length, by which a server knows that there is one', async () => {
+    const seen: unknown[] = [];
+    const { client } = await serve(async (request, response) => {
+      seen.push([request.headers['content-length'], await textOf(request)]);
+      answer(response, {});
+    });
+    await client.request({ method: 'DELETE', path: '/api/x', body: { a: 'ü' }, timeoutMs: 2000 });
+    expect(seen).toEqual([['10', '{"a":"ü"}']]);
+  });
+
   it.each([
     ['a Status', 409, { kind: 'Status', message: 'taken', reason: 'Conflict' }, 'taken', 'Conflict'],
     ['plain text', 404, '404 page not found\n', '404 page not found', undefined],
@@ -304,6 +314,18 @@ describe('streams', () => {
     expect(clock.pendingTimers).toBe(1);
     await clock.advance(1);
     expect(await failed).toMatchObject({ message: 'The API server did not answer in time' });
+  });
+
+  it('that is open and has told nothing yet may be silent for as long as any other', async () => {
+    const clock = new FakeClock();
+    const { client } = await serve((_request, response) => response.writeHead(200).flushHeaders(), {}, clock);
+    const { promise: opened, resolve: onOpen } = Promise.withResolvers<void>();
+    const failed = failure(client.stream({ ...watch, idleTimeoutMs: 150_000, onOpen }, () => {}));
+    await opened;
+    await clock.advance(149_999);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1);
+    expect(isSilence(await failed)).toBe(true);
   });
 
   it('tells a refusal, a cut and garbage apart', async () => {

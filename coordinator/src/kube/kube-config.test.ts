@@ -129,6 +129,10 @@ describe('access to the API server', () => {
     expect((await options({ kubeconfig: '/k' }, { '/k': text })).ca).toEqual(Buffer.from('the CA'));
   });
 
+  it('says why none of several files could be read', async () => {
+    await expect(open({ kubeconfig: '/k:/l' })).rejects.toMatchObject({ cause: { message: 'no such file: /l' } });
+  });
+
   it.each([
     ['nothing is given outside a cluster', {}, {}, '--kubeconfig: not given, and this is not a pod'],
     ['a pod has no token', { env: podEnv }, {}, 'no service account token is mounted'],

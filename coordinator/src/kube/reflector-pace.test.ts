@@ -11,7 +11,10 @@ import { createReflector, type ReflectorOptions } from './reflector.ts';
 type Stream = Parameters<KubeClient['stream']>[0];
 
 /** What a list is answered, or throws, and what a watch does; by how many there were before. */
-type Script = { list?: (count: number, request: KubeRequest) => unknown; watch?: (count: number) => Promise<void> };
+type Script = {
+  list?: (count: number, request: KubeRequest) => unknown;
+  watch?: (count: number, request: Stream) => Promise<void>;
+};
 
 /** A delay after a failure, by the number of tries, with `random` at a half. */
 const RETRY_MS = [375, 750, 1500, 3000, 3750, 3750];
@@ -37,7 +40,7 @@ function started({ list, watch }: Script, options: Partial<ReflectorOptions<Kube
     stream(request) {
       watches.push({ ...request, atMs: clock.monotonic() });
       const open = new Promise<void>((resolve) => request.signal?.addEventListener('abort', () => resolve()));
-      return watch?.(watches.length - 1) ?? open;
+      return watch?.(watches.length - 1, request) ?? open;
     },
     close: () => {},
   };
@@ -174,7 +177,7 @@ describe('a list', () => {
       { absentIsEmpty: true },
     );
     await clock.advance(1000);
-    expect([told, reflector.hasRelisted()]).toEqual([['all 0'], true]);
+    expect([told, reflector.hasSynced(), reflector.hasRelisted()]).toEqual([['all 0'], true, true]);
     reflector.relist();
     expect(reflector.hasRelisted()).toBe(false);
     await clock.advance(0);
@@ -182,6 +185,33 @@ describe('a list', () => {
     reflector.relist();
     await clock.advance(0);
     expect([times(lists), reflector.hasRelisted()]).toEqual([[0, 375, 1000, 1000], true]);
+  });
+
+  test('of a resource that was served in between is asked for as often as at first when it is gone again', async () => {
+    const { clock, lists, times, reflector } = started(
+      { list: (count) => (count === 4 ? undefined : refused(404)) },
+      { absentIsEmpty: true },
+    );
+    await clock.advance(45_375);
+    expect(lists).toHaveLength(5);
+    reflector.relist();
+    await clock.advance(10_000);
+    expect(times(lists).slice(5)).toEqual([45_375, 45_750, 53_250]);
+  });
+
+  test('is told of before it is asked for', async () => {
+    const told: string[] = [];
+    const handlers = {
+      onListing: () => told.push('listing'),
+      onReplace: () => told.push('all'),
+      onUpsert: () => {},
+      onDelete: () => {},
+    };
+    const { clock, reflector } = started({ list: () => void told.push('asked') }, { handlers });
+    await clock.advance(0);
+    reflector.relist();
+    await clock.advance(0);
+    expect(told).toEqual(['listing', 'asked', 'all', 'listing', 'asked', 'all']);
   });
 
   test('that another is wanted after does not count as that', async () => {
@@ -275,15 +305,65 @@ describe('a watch', () => {
 
   test('that fails and is there again tells how long nothing was heard', async () => {
     const { clock, reflector, told, watches } = started({
-      list: (count) => (count === 1 || count === 2 ? refused(500) : undefined),
+      list: (count) => (count === 2 || count === 3 ? refused(500) : undefined),
     });
+    await clock.advance(5000);
+    reflector.relist();
     await clock.advance(1000);
     expect(reflector.silentMs()).toBe(1000);
     reflector.relist();
     await clock.advance(10_000);
-    expect(told).toEqual(['all 0', 'warned', `back after ${1000 + 375 + 750}`, 'all 0']);
-    expect(watches).toHaveLength(2);
+    expect(told).toEqual(['all 0', 'all 0', 'warned', `back after ${1000 + 375 + 750}`, 'all 0']);
+    expect(watches).toHaveLength(3);
     expect(reflector.silentMs()).toBe(10_000 - 375 - 750);
+  });
+
+  test.each<[string, (request: Stream) => void]>([
+    ['is open', (request) => request.onOpen?.()],
+    ['has ended in order', () => {}],
+  ])('that %s was heard of', async (what, heard) => {
+    const { clock, reflector } = started({
+      watch: (count, request) =>
+        new Promise((resolve) => {
+          if (count > 0) return;
+          clock.after(60_000, () => {
+            heard(request);
+            if (what !== 'is open') resolve();
+          });
+        }),
+    });
+    await clock.advance(59_999);
+    expect(reflector.silentMs()).toBe(59_999);
+    await clock.advance(1);
+    expect(reflector.silentMs()).toBe(0);
+  });
+
+  test.each([
+    ['by a reset was heard of', Object.assign(new Error(), { code: 'ECONNRESET' }), 0],
+    ['by a time-out was not', Object.assign(new Error(), { code: 'ETIMEDOUT' }), 60_000],
+    ['by who knows what was not', undefined, 60_000],
+  ])('that was cut %s, and has not failed', async (_how, cause, silentMs) => {
+    const { clock, reflector, told } = started({
+      watch: (count, { onOpen }) =>
+        new Promise((_resolve, reject) => {
+          if (count > 0) return;
+          onOpen?.();
+          clock.after(60_000, () => reject(new CodedError('KUBE_UNREACHABLE', 'cut', { cause })));
+        }),
+    });
+    await clock.advance(60_000);
+    expect([reflector.silentMs(), reflector.isFailing(), told]).toEqual([silentMs, false, ['all 0']]);
+  });
+
+  test('is counted under the name of its resource', async () => {
+    const counted: string[] = [];
+    const metrics = { watchEvent: () => {}, watchRestarted: (...labels: string[]) => counted.push(labels.join()) };
+    const { clock } = started(
+      { watch: (count) => (count === 0 ? Promise.resolve() : new Promise(() => {})) },
+      { metrics: metrics as never },
+    );
+    await clock.advance(0);
+    expect(counted).toEqual(['nodes,ended']);
   });
 
   test('that is given up for a new list is no failure and waits for nothing', async () => {

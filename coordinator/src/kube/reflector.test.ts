@@ -105,18 +105,62 @@ test('an object that cannot be read any more stays as it was until it is gone', 
   expect(told).toEqual(['all a,b,c', 'put b as it was', 'gone c']);
 });
 
+test('an object is remembered from event to event, and forgotten when it is deleted', async () => {
+  let emit: (event: object) => void = () => {};
+  const { clock, told } = started({
+    lists: [[object('a'), object('b')]],
+    watch: (onObject) => {
+      emit = onObject;
+      return new Promise(() => {});
+    },
+    trim,
+  });
+  await clock.advance(0);
+  emit({ type: 'MODIFIED', object: object('a') });
+  emit({ type: 'MODIFIED', object: object('a', { bad: 'yes' }) });
+  emit({ type: 'DELETED', object: object('b') });
+  emit({ type: 'ADDED', object: object('b', { bad: 'yes' }) });
+  expect(told).toEqual(['all a,b', 'put a as it was', 'put a as it was', 'gone b']);
+});
+
+test.each([
+  ['that is garbled once goes on where it was', 'KUBE_WATCH_BROKEN', 1, 1],
+  ['that is garbled twice is listed anew', 'KUBE_WATCH_BROKEN', 2, 2],
+  ['that fails in another way goes on where it was', undefined, 4, 1],
+])('a watch %s', async (_what, code, failures, lists) => {
+  const { clock, counts, stop } = started({
+    lists: [[object('a')]],
+    watch: () => {
+      if (counts.watches > failures) return new Promise(() => {});
+      const status = new KubeStatusError(500, {}, undefined, {});
+      return Promise.reject(code === undefined ? status : new CodedError(code as 'KUBE_WATCH_BROKEN', 'on purpose'));
+    },
+  });
+  await clock.advance(60_000);
+  expect(counts).toEqual({ lists, watches: failures + 1 });
+  stop.abort();
+});
+
 test('a list with an object that cannot be read tells of the one that was known', async () => {
   const { clock, told, reflector } = started({
-    lists: [[object('a'), object('b')], [object('a'), object('b', { bad: 'yes' }), object('new', { bad: 'yes' })], []],
+    lists: [
+      [object('a'), object('b')],
+      [object('a'), object('b', { bad: 'yes' }), object('new', { bad: 'yes' })],
+      [],
+      [object('b', { bad: 'yes' })],
+    ],
     trim,
   });
   await clock.advance(0);
   reflector.relist();
   await clock.advance(0);
   expect(told).toEqual(['all a,b', 'all a,b']);
-  reflector.relist();
-  await clock.advance(0);
-  expect(told.at(-1)).toBe('all ');
+  for (let round = 0; round < 2; round += 1) {
+    reflector.relist();
+    await clock.advance(0);
+    expect(told.at(-1)).toBe('all ');
+  }
+  expect(told).toHaveLength(4);
 });
 
 test.each(['ended', 'cut'])('a watch that is %s after each event is taken up a few times a second', async (how) => {
