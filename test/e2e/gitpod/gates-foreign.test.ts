@@ -128,9 +128,9 @@ describe('taints of others', () => {
       while (busy) await edit(name, EDITS[pick(Object.keys(EDITS))] as Edit);
     });
     // They take part of what is ours away as well, and so what is ours is contested: it is written less and less often.
-    const enough = async () => (await outcomes('applied')) >= 10 && written.size >= 60;
+    const enough = async () => (await outcomes('applied')) >= 10 && written.size >= 60 && (await outcomes('stale')) > 0;
     try {
-      await waitFor('many writes of theirs and of ours', enough, { timeoutMs: 20_000 });
+      await waitFor('many writes of theirs and of ours, some of them too late', enough, { timeoutMs: 60_000 });
       await setPodReady(api(), 'default', firstPod(rig.node(1), 'ws-daemon'), false);
       await states.until(name, 'to lose the label in the midst of it', ({ labels }) => !(WS_DAEMON_READY in labels));
     } finally {
@@ -139,7 +139,6 @@ describe('taints of others', () => {
     }
     await untilOurs(name, [WS_TAINT]);
     expectForeignKept(since());
-    expect(await outcomes('stale'), 'writes that came too late').toBeGreaterThan(0);
   });
 });
 
