@@ -1,12 +1,18 @@
+import { SCALE_DOWN_DISABLED } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { KubeObject } from '../../control-plane/api-client.ts';
+import { createPod } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { type StandIn, startStandIn } from '../../stand-ins/stand-in.ts';
 import { startThrottlingProxy, type ThrottlingProxy } from '../apply/throttling-proxy.ts';
+import { NODE_HOLDS } from '../holds/hold-stage.ts';
 import { ConditionHistory } from './condition-history.ts';
-import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from './node-services.ts';
+import { applyCrd, NODE_SERVICES, nodeService } from './node-services.ts';
 
+/** Of both CRDs. */
+const GROUP = '/apis/rollcall.dev/';
 const LABEL = 'service.rollcall.dev/mirror';
 const CONDITION = 'service.rollcall.dev/Mirror';
 
@@ -24,7 +30,7 @@ beforeAll(async () => {
   const { controlPlane } = embedded;
   proxy = await startThrottlingProxy(controlPlane);
   history = new ConditionHistory(controlPlane.api);
-  await applyNodeServiceCrd(controlPlane);
+  for (const plural of ['nodeservices', 'nodeholds'] as const) await applyCrd(controlPlane, plural);
 });
 afterAll(async () => {
   history?.stop();
@@ -33,15 +39,16 @@ afterAll(async () => {
   await proxy?.stop();
 });
 
-test('a leader that took the CRD of NodeServices for missing until a moment ago removes nothing that they ask for', async () => {
+test('a leader that took the CRDs for missing until a moment ago removes nothing that NodeServices and NodeHolds ask for', async () => {
   const { rig, controlPlane } = embedded;
   const { name, address } = rig.node(0);
   const leader = await rig.leader();
   // Another in the place of the standby, where agents look for it.
   for (const each of rig.coordinators.filter((one) => one !== leader)) await rig.endCoordinator(each, 'SIGTERM');
-  const show = proxy.hide(NODE_SERVICES);
+  const show = proxy.hide(GROUP);
   const standby = await rig.addCoordinator([`--master=${proxy.url}`]);
-  await waitFor('the absence to count', () => standby.tail(100).includes('"resource":"nodeservices"'));
+  for (const resource of ['nodeservices', 'nodeholds'])
+    await waitFor('the absence to count', () => standby.tail(100).includes(`"resource":"${resource}"`));
   const port = await freePort();
   mirror = await startStandIn('http-service', { host: address, port });
   const publish = { label: LABEL, condition: CONDITION };
@@ -51,6 +58,20 @@ test('a leader that took the CRD of NodeServices for missing until a moment ago 
   );
   await history.until(name, CONDITION, 'True');
   await rig.history.until(name, LABEL, 'true');
+  const labels = { backup: 'true' };
+  await createPod(controlPlane.api, { namespace: 'default', name: 'backup', nodeName: name, labels, ready: true });
+  await controlPlane.api.post(NODE_HOLDS, {
+    apiVersion: 'rollcall.dev/v1alpha1',
+    kind: 'NodeHold',
+    metadata: { name: 'backup' },
+    spec: { pods: { namespace: 'default', selector: { matchLabels: labels } } },
+  });
+  const isHeld = async () => {
+    const { metadata } = await controlPlane.api.get<KubeObject>(`/api/v1/nodes/${name}`);
+    return metadata.annotations?.[SCALE_DOWN_DISABLED] === 'true';
+  };
+  // The leader began before there was the CRD, and asks for it every 10 to 30 s.
+  await waitFor('the node to be held', isHeld, { timeoutMs: 60_000 });
 
   // It would ask again by itself after 5 s at least.
   show();
@@ -61,4 +82,6 @@ test('a leader that took the CRD of NodeServices for missing until a moment ago 
   await waitFor('reports', heard, { timeoutMs: 60_000 });
   expect(history.since(fromMs, CONDITION)).toEqual([]);
   expect(rig.history.since(fromMs, LABEL)).toEqual([]);
+  expect(await isHeld()).toBe(true);
+  expect(await standby.metric('rollcall_coordinator_patches_total', { outcome: 'applied' })).toBe(0);
 });
