@@ -123,3 +123,26 @@ test('no answer is a failure that keeps the error', () => {
   const error = new CodedError('KUBE_UNREACHABLE', 'The API server could not be reached');
   expect(classifyWriteError(error, nothing)).toEqual({ kind: 'failed', error });
 });
+
+test('what is no answer of the API server is a failure, whatever status it has', () => {
+  const error = Object.assign(new Error('a proxy on the way'), { status: 404 });
+  expect(classifyWriteError(error, nothing)).toEqual({ kind: 'failed', error });
+});
+
+describe('an answer with status 422', () => {
+  const answer = (...reasons: string[]) => {
+    const causes = reasons.map((reason) => ({ reason, field: 'spec.taints[0]', message: 'on purpose' }));
+    return classifyWriteError(new KubeStatusError(422, { details: { causes } }, undefined, {}), nothing).kind;
+  };
+
+  test('that complains of duplicates only means that the node has changed', () => {
+    expect(answer('FieldValueDuplicate', 'FieldValueDuplicate')).toBe('stale');
+  });
+
+  test.each([[['FieldValueInvalid']], [['FieldValueDuplicate', 'FieldValueInvalid']]])(
+    'that complains of anything else (%j) is a failure, and is not repeated as if the node had changed',
+    (reasons) => {
+      expect(answer(...reasons)).toBe('failed');
+    },
+  );
+});

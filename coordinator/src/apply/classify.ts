@@ -100,8 +100,8 @@ function classifyUnprocessable(error: KubeStatusError, sent: SentMetadata): Writ
   if (causes.some(({ field, reason }) => field === undefined && reason === undefined))
     return { kind: 'denied', message };
   // A JSON patch whose `test` did not hold has no details at all; a taint that is there already is a duplicate.
-  const outdated = causes.length === 0 || causes.every(({ reason }) => reason === 'FieldValueDuplicate');
-  return outdated ? { kind: 'stale' } : { kind: 'failed', error };
+  const isOutdated = causes.every(({ reason }) => reason === 'FieldValueDuplicate');
+  return isOutdated ? { kind: 'stale' } : { kind: 'failed', error };
 }
 
 function malformedKeys(kind: KeyRef['kind'], sent: SentMetadata): KeyRef[] {

@@ -186,3 +186,15 @@ describe('while nothing answers', () => {
     expect(names()).toEqual(['b']);
   });
 });
+
+test('the limit grows while answers come as fast with all slots in use', async () => {
+  const { clock, limiter } = started();
+  for (let index = 0; index < 2000; index += 1) {
+    void limiter.run('normal', async (slot) => {
+      await new Promise<void>((resolve) => clock.after(10, resolve));
+      slot.report({ kind: 'answered' });
+    });
+  }
+  await clock.advance(2000);
+  expect(limiter.limit).toBeGreaterThan(16);
+});

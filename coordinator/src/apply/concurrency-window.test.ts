@@ -100,6 +100,51 @@ describe('the limit', () => {
     expect(window.limit).toBe(9);
   });
 
+  test('is not judged by what began before it was cut and was answered afterwards', () => {
+    const window = new ConcurrencyWindow();
+    window.throttled({ startedMs: 300, nowMs: 320 });
+    for (let index = 0; index < 40; index += 1) {
+      window.answered({ startedMs: 310, nowMs: 330 + index * 10, full: true });
+    }
+    const nowMs = playRound(window, 1000, 5);
+    expect(window.limit).toBe(8);
+    playRound(window, nowMs, 5);
+    expect(window.limit).toBe(9);
+  });
+
+  test('is compared with the fastest rounds, not with the first', () => {
+    const window = new ConcurrencyWindow();
+    let nowMs = playRound(window, 1000, 20);
+    nowMs = playRound(window, nowMs, 10);
+    expect(window.limit).toBe(18);
+    // Half way between the two is 15 ms: 20 ms are a third more.
+    playRound(window, nowMs, 20);
+    expect(window.limit).toBe(18);
+  });
+
+  test('is judged by the median: a quarter of fast answers does not hide that most are slow', () => {
+    const window = new ConcurrencyWindow();
+    const nowMs = playRound(window, 1000, 10);
+    for (let index = 0; index < 32; index += 1) {
+      const atMs = nowMs + index * 10;
+      window.answered({ startedMs: atMs - (index < 12 ? 10 : 15), nowMs: atMs, full: true });
+    }
+    expect(window.limit).toBe(16);
+  });
+
+  test('is judged a quarter of a second after the first answer of a round', () => {
+    const window = new ConcurrencyWindow();
+    const nowMs = playRound(window, 1000, 10);
+    window.answered({ startedMs: nowMs - 10, nowMs, full: true });
+    for (let index = 0; index < 30; index += 1) {
+      window.answered({ startedMs: nowMs + 90, nowMs: nowMs + 100, full: true });
+    }
+    window.answered({ startedMs: nowMs + 239, nowMs: nowMs + 249, full: true });
+    expect(window.limit).toBe(16);
+    window.answered({ startedMs: nowMs + 240, nowMs: nowMs + 250, full: true });
+    expect(window.limit).toBe(18);
+  });
+
   test('does not fall below 8 for latency alone', () => {
     const window = new ConcurrencyWindow();
     const limits: number[] = [];

@@ -1,6 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ContestedKeys } from './contested-keys.ts';
+import type { SeenNode } from './set-aside.ts';
 
 const node = { name: 'n', uid: 'u' };
 const label = { kind: 'label', key: 'k' } as const;
@@ -142,4 +143,44 @@ test('what was written is forgotten after a while, and only so much is remembere
   await clock.advance(60_000);
   contested.tick();
   expect(contested.remembered).toBe(0);
+});
+
+test('what is remembered is looked through once a minute, and loses what was written a minute ago', async () => {
+  const { clock, contested, write } = started();
+  await clock.advance(10_000);
+  write();
+  await clock.advance(50_000);
+  contested.tick();
+  expect(contested.remembered).toBe(1);
+  await clock.advance(59_999);
+  contested.tick();
+  expect(contested.remembered).toBe(1);
+  await clock.advance(1);
+  contested.tick();
+  expect(contested.remembered).toBe(0);
+});
+
+describe('whether a key is left out', () => {
+  const seen = (labels: Record<string, string>): SeenNode => ({
+    ...node,
+    labels,
+    annotations: {},
+    owned: { labels: new Set(), annotations: new Set() },
+  });
+
+  test('is said by what is set aside first, then by what does not stay', () => {
+    const { contested, write } = started();
+    const asking = contested.asking(seen({ k: 'theirs' }), () => undefined);
+    expect(asking(label, 'v')).toBeUndefined();
+    for (let count = 0; count < 4; count += 1) write();
+    expect(asking(label, 'v')).toBe('contested');
+    expect(contested.asking(seen({ k: 'theirs' }), () => 'denied')(label, 'v')).toBe('denied');
+  });
+
+  test('is not asked of a key that is as it is wanted', () => {
+    const { contested, write } = started();
+    for (let count = 0; count < 4; count += 1) write();
+    expect(contested.asking(seen({ k: 'v' }), () => undefined)(label, 'v')).toBeUndefined();
+    expect(contested.size).toBe(0);
+  });
 });

@@ -1,110 +1,11 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
-import { Registry } from '@rollcall/common/metrics.ts';
 import { describe, expect, test } from 'vitest';
-import type { ConditionChange, NodePlan, SetAsideKey, TaintChange } from '../decide/intent/plan.ts';
-import { ConcurrencyLimiter } from './concurrency-limiter.ts';
-import { ContestedKeys } from './contested-keys.ts';
-import { createApplyMetrics } from './metrics.ts';
-import { NodeTurn, type TurnDependencies } from './node-turn.ts';
-import type { NodeWriter } from './node-writer.ts';
+import type { ConditionChange, NodePlan, NodeSet, NodeWithdrawal, SetAsideKey } from '../decide/intent/plan.ts';
+import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
 import { set, withdrawal } from './reconciler.test-fixtures.ts';
-import { RefusedWithdrawals } from './refused-withdrawals.ts';
-import { type SeenNode, SetAside } from './set-aside.ts';
-import type { Priority } from './work-queue.ts';
-import { WriteGate } from './write-gate.ts';
+import type { SeenNode } from './set-aside.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
 /** One turn of one Node: what is written in which order, and how it ends. When turns come is the reconciler's. */
-
-type Kind = 'withdraw' | 'taints' | 'set' | 'conditions';
-
-const NODE = { name: 'n', uid: 'u', resourceVersion: '1' };
-const TAINTS: TaintChange = { add: [{ key: 't', value: 'true', effect: 'NoSchedule' }], remove: [], observed: [] };
-const CONDITION = { type: 'c', status: 'False', reason: 'r', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' };
-const CONDITIONS: Extract<ConditionChange, { write: 'apply' }> = {
-  write: 'apply',
-  conditions: [CONDITION],
-  news: ['c'],
-  before: [],
-  force: false,
-  keepsAway: true,
-  due: true,
-  waiting: [],
-};
-
-/** `parts` is what is planned; each write that is taken takes its own out of it, unless the plan lags. */
-function started(
-  parts: Partial<NodePlan>,
-  {
-    reply,
-    seen,
-    dryRun = false,
-    priority = 'normal',
-    isLagging = false,
-  }: {
-    reply?: (kind: Kind, count: number, change: unknown) => WriteOutcome | undefined;
-    /** The Node as the watch shows it. */
-    seen?: SeenNode;
-    dryRun?: boolean;
-    priority?: Priority;
-    isLagging?: boolean;
-  } = {},
-) {
-  const clock = new FakeClock();
-  const written: Kind[] = [];
-  const told: (readonly SetAsideKey[])[] = [];
-  let plan: NodePlan | undefined = { node: NODE, ...parts };
-  const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
-  const write =
-    (kind: Kind) =>
-    async (_node: unknown, change: unknown, { rehearsal = false } = {}): Promise<WriteOutcome> => {
-      written.push(kind);
-      const outcome = reply?.(kind, written.length, change);
-      if (outcome) return outcome;
-      if (plan && !isLagging && !rehearsal)
-        plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
-      return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
-    };
-  const writer = {
-    withdraw: write('withdraw'),
-    taints: write('taints'),
-    set: write('set'),
-    conditions: write('conditions'),
-    read: async () => undefined,
-  } as unknown as NodeWriter;
-  const contested = new ContestedKeys(clock);
-  const setAside = new SetAside(clock);
-  const metrics = createApplyMetrics(new Registry(), {
-    queueDepth: () => 0,
-    writeConcurrency: () => 0,
-    setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
-    contestedKeys: () => 0,
-  });
-  const dependencies: TurnDependencies = {
-    plan: () => plan,
-    observed: () => seen,
-    onWritten: () => {},
-    onContested: () => {},
-    onSetAside: (_name, keys) => told.push(keys),
-    writer,
-    gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
-    limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
-    setAside,
-    contested,
-    refusedWithdrawals: new RefusedWithdrawals(clock),
-    metrics,
-    logger: silentLogger(),
-    dryRun,
-  };
-  const newTurn = () => new NodeTurn('n', priority, dependencies);
-  /** Something else is planned from now on. */
-  const replan = (next: Partial<NodePlan>) => {
-    plan = { node: NODE, ...next };
-  };
-  const { refusedWithdrawals } = dependencies;
-  return { turn: newTurn(), newTurn, replan, written, told, contested, setAside, refusedWithdrawals, clock };
-}
 
 describe('the order', () => {
   test('is what keeps pods away first, then what is withdrawn, then the rest', async () => {
@@ -134,6 +35,20 @@ describe('the order', () => {
     expect(written).toEqual(['withdraw', 'taints', 'conditions']);
   });
 
+  test('of an urgent node goes on to the taint alone, and the rest is for another turn', async () => {
+    const parts = { set, withdrawal, ahead: ['ready'], taints: TAINTS };
+    const { turn, written } = started(parts, { priority: 'urgent' });
+    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    expect(written).toEqual(['withdraw', 'taints']);
+  });
+
+  test('has conditions that are only given up after the set', async () => {
+    const conditions: ConditionChange = { write: 'disown', entry: 0 };
+    const { turn, written } = started({ set, withdrawal, conditions });
+    expect(await turn.run()).toEqual({ kind: 'holds' });
+    expect(written).toEqual(['withdraw', 'set', 'conditions']);
+  });
+
   test('waits for conditions that are not due', async () => {
     const { turn, written } = started({ conditions: { ...CONDITIONS, due: false } });
     expect([await turn.run(), written]).toEqual([{ kind: 'holds' }, []]);
@@ -160,6 +75,59 @@ describe('a refusal', () => {
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { message: 'no conditions' } });
     expect(written).toEqual(['withdraw', 'conditions']);
   });
+
+  test.each(['invalid', 'denied'] as const)('to remove a key (%s) leaves the others to be removed', async (kind) => {
+    const taken: unknown[] = [];
+    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
+      const { labels } = change as NodeWithdrawal;
+      if (labels.includes('stuck')) return { kind, keys: [], message: 'stuck stays' };
+      taken.push(labels);
+      return undefined;
+    };
+    const labels = ['loose', 'stuck', 'free'];
+    const { turn, refusedWithdrawals, setAside } = started({ withdrawal: { labels, annotations: [] } }, { reply });
+    expect(await turn.run()).toEqual({ kind: 'holds' });
+    expect(taken.at(-1)).toEqual(['loose', 'free']);
+    expect(refusedWithdrawals.keysFor('n')).toEqual([{ kind: 'label', key: 'stuck', message: 'stuck stays' }]);
+    expect(setAside.keysFor('n')).toEqual([]);
+  });
+
+  test('that names malformed keys sets them aside without a search', async () => {
+    const invalid: WriteOutcome = { kind: 'invalid', keys: [{ kind: 'label', key: 'a' }], message: 'malformed' };
+    const reply = (_kind: Kind, count: number) => (count === 1 ? invalid : undefined);
+    const { turn, written, told } = started({ set: { ...set, labels: { a: '1', b: '1' } } }, { reply });
+    expect(await turn.run()).toEqual({ kind: 'holds' });
+    expect(told).toEqual([[{ kind: 'label', key: 'a', cause: 'invalid', wanted: '1', message: 'malformed' }]]);
+    expect(written).toEqual(['set', 'set']);
+  });
+
+  test.each(['invalid', 'denied'] as const)('that names no key (%s) is searched for the key', async (kind) => {
+    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined =>
+      'bad' in (change as NodeSet).labels ? { kind, keys: [], message: 'not this' } : undefined;
+    const { turn, told } = started({ set: { ...set, labels: { a: '1', bad: '1', c: '1' } } }, { reply });
+    await turn.run();
+    expect(told).toEqual([[{ kind: 'label', key: 'bad', cause: kind, wanted: '1', message: 'not this' }]]);
+  });
+
+  test.each([
+    ['invalid', true],
+    ['invalid', false],
+    ['denied', true],
+    ['denied', false],
+  ] as const)(
+    'of a condition (%s, which keeps pods away: %s) is searched for the condition',
+    async (kind, keepsAway) => {
+      const good = { ...CONDITION, type: 'good' };
+      const conditions = { ...CONDITIONS, conditions: [CONDITION, good], news: ['c', 'good'], keepsAway };
+      const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined =>
+        (change as typeof conditions).conditions.some(({ type }) => type === 'c')
+          ? { kind, keys: [], message: 'not this' }
+          : undefined;
+      const { turn, told } = started({ conditions }, { reply });
+      await turn.run();
+      expect(told).toEqual([[{ kind: 'condition', key: 'c', cause: 'denied', wanted: 'False', message: 'not this' }]]);
+    },
+  );
 
   test('for a condition of somebody else sets it aside, and says so', async () => {
     const conflict: WriteOutcome = {
@@ -279,6 +247,26 @@ test('what was seen to be foreign is told of once, and costs no request', async 
   const { turn, told, written } = started({ foreign: [key] });
   await turn.run();
   expect([told, written]).toEqual([[[key]], []]);
+});
+
+test('what is left beside what was seen to be foreign is written', async () => {
+  const key: SetAsideKey = { kind: 'label', key: 'k', cause: 'foreign', wanted: '1', message: 'owned by x' };
+  const { turn, told, written } = started({ foreign: [key], set });
+  expect(await turn.run()).toEqual({ kind: 'holds' });
+  expect([told, written]).toEqual([[[key]], ['set']]);
+});
+
+test.each<[Kind | 'nothing', Partial<NodePlan>]>([
+  ['withdraw', { withdrawal }],
+  ['set', { set }],
+  ['taints', { taints: TAINTS }],
+  ['conditions', { conditions: CONDITIONS }],
+  ['nothing', {}],
+])('a dry run counts what it leaves out: %s', async (kind, parts) => {
+  const { turn, registry } = started(parts, { dryRun: true });
+  await turn.run();
+  const counted = (await registry.metrics()).matchAll(/kind="(\w+)",outcome="dry-run"\} 1/g);
+  expect([...counted].map(([, each]) => each)).toEqual(kind === 'nothing' ? [] : [kind]);
 });
 
 test('a dry run writes nothing, and has nothing left to do', async () => {

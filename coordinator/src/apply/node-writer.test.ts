@@ -80,3 +80,64 @@ test('a rehearsal asks the API server for a dry run', async () => {
   await writer.withdraw(node, { labels: ['a'], annotations: [] }, { timeoutMs: 500, rehearsal: true });
   expect(sent.map(({ query }) => query?.['dryRun'])).toEqual(['All', 'All']);
 });
+
+test('a change of taints is a JSON patch that tests the uid, and has the whole Node for an answer', async () => {
+  const { sent, writer } = started();
+  const change = { add: [], remove: ['t'], observed: [{ key: 't', effect: 'NoSchedule' }] };
+  const outcome = await writer.taints(node, change, { timeoutMs: 500 });
+  expect(outcome).toEqual({ kind: 'applied', node: { kind: 'PartialObjectMetadata', metadata } });
+  expect(sent).toMatchObject([
+    { path: '/api/v1/nodes/n%2F1', contentType: 'application/json-patch+json', accept: 'application/json' },
+  ]);
+  expect(sent[0]?.body).toEqual([
+    { op: 'test', path: '/metadata/uid', value: 'u' },
+    { op: 'test', path: '/spec/taints/0/key', value: 't' },
+    { op: 'remove', path: '/spec/taints/0' },
+  ]);
+});
+
+describe('conditions', () => {
+  const condition = { type: 'c', status: 'False', reason: '', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const STATUS = '/api/v1/nodes/n%2F1/status';
+
+  test.each([true, false])(
+    'are applied to the status alone, with the resource version by force (%s)',
+    async (force) => {
+      const { sent, writer } = started();
+      const rest = { news: [], before: [], keepsAway: false, due: true, waiting: [] };
+      await writer.conditions(node, { write: 'apply', conditions: [condition], force, ...rest }, { timeoutMs: 500 });
+      expect(sent).toMatchObject([{ path: STATUS, contentType: 'application/apply-patch+yaml' }]);
+      expect(sent[0]?.query).toEqual({ fieldManager: 'rollcall', ...(force ? { force: 'true' } : {}) });
+      const about = { name: 'n/1', uid: 'u', ...(force ? { resourceVersion: '7' } : {}) };
+      expect(sent[0]?.body).toEqual({
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: about,
+        status: { conditions: [condition] },
+      });
+    },
+  );
+
+  test('are removed by a JSON patch of the status that tests where they are', async () => {
+    const { sent, writer } = started();
+    await writer.conditions(node, { write: 'remove', conditions: [{ type: 'c', index: 3 }] }, { timeoutMs: 500 });
+    expect(sent).toMatchObject([{ path: STATUS, contentType: 'application/json-patch+json' }]);
+    expect(sent[0]?.body).toEqual([
+      { op: 'test', path: '/metadata/uid', value: 'u' },
+      { op: 'test', path: '/status/conditions/3/type', value: 'c' },
+      { op: 'remove', path: '/status/conditions/3' },
+    ]);
+  });
+
+  test('are given up by a JSON patch of the metadata that tests whose entry it is', async () => {
+    const { sent, writer } = started();
+    await writer.conditions(node, { write: 'disown', entry: 2 }, { timeoutMs: 500 });
+    expect(sent).toMatchObject([{ path: '/api/v1/nodes/n%2F1', contentType: 'application/json-patch+json' }]);
+    const operations = sent[0]?.body as { op: string; path: string; value?: string }[];
+    expect(operations.slice(0, 2)).toEqual([
+      { op: 'test', path: '/metadata/uid', value: 'u' },
+      { op: 'test', path: '/metadata/managedFields/2/manager', value: 'rollcall' },
+    ]);
+    expect(operations.at(-1)).toEqual({ op: 'remove', path: '/metadata/managedFields/2' });
+  });
+});

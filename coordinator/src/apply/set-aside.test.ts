@@ -119,6 +119,14 @@ describe('a denied key', () => {
     expect(setAside.dueInMs('n')).toBe(DENIED_FIRST_MS);
   });
 
+  test('that was not wanted meanwhile is out for a moment only when it is denied again', async () => {
+    const { clock, setAside } = started(key('denied'));
+    await clock.advance(DENIED_FIRST_MS);
+    setAside.consult(node, () => {});
+    setAside.add(node, [key('denied')]);
+    expect(setAside.dueInMs('n')).toBe(DENIED_FIRST_MS);
+  });
+
   test('is said to be due once, so that whoever looks again does not look for ever', async () => {
     const { clock, setAside } = started(key('denied'));
     await clock.advance(DENIED_FIRST_MS);

@@ -166,6 +166,19 @@ describe('the queue', () => {
   });
 });
 
+test('a queue that is cleared takes what is added afterwards, also a key that waited', () => {
+  const { queue } = started();
+  queue.add('a');
+  queue.add('b', { priority: 'urgent' });
+  queue.clear();
+  expect(queue.depth).toBe(0);
+  expect(takeAll(queue)).toEqual([]);
+  queue.add('b');
+  queue.add('a', { priority: 'urgent' });
+  expect(queue.depth).toBe(2);
+  expect(takeAll(queue)).toEqual(['a', 'b']);
+});
+
 /** The laws as a model of a few lines: what waits, in order, and what is worked on. */
 type Model = { urgent: string[]; normal: string[]; working: Map<string, 'clean' | 'normal' | 'urgent'> };
 

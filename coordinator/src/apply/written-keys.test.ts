@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Node } from '../kube/objects.ts';
 import { ContestedKeys } from './contested-keys.ts';
 import { releasedKeys } from './key-sets.ts';
-import { uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+import { triedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
 
 const metadata = { name: 'n', uid: 'u', resourceVersion: '2' };
 const seen = {
@@ -34,6 +34,19 @@ test('a withdrawal, and a taint that is added, keep pods away', () => {
   expect(writtenKeys({ write: 'taints', taints }, seen, answer)).toEqual([
     { kind: 'taint', key: 'a', wanted: 'true:NoSchedule', held: true, keepsAway: true },
     { kind: 'taint', key: 'b', wanted: undefined, held: true, keepsAway: false },
+  ]);
+});
+
+test('what was refused as foreign counts as a try that keeps nobody away; a condition does not count', () => {
+  const set = { labels: { k: '1', l: '1' }, annotations: { k: 'note' }, force: false };
+  const foreign = [
+    { ref: { kind: 'label', key: 'k' }, owner: 'x' },
+    { ref: { kind: 'annotation', key: 'k' }, owner: 'x' },
+    { ref: { kind: 'condition', key: 'k' }, owner: 'x' },
+  ] as const;
+  expect(triedKeys(set, foreign)).toEqual([
+    { kind: 'label', key: 'k', wanted: '1', held: true, keepsAway: false },
+    { kind: 'annotation', key: 'k', wanted: 'note', held: true, keepsAway: false },
   ]);
 });
 

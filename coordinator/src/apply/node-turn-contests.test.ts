@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import type { ConditionChange } from '../decide/intent/plan.ts';
+import { ADMISSION } from './contest.ts';
+import { started } from './node-turn.test-fixtures.ts';
+import { withdrawal } from './reconciler.test-fixtures.ts';
+
+/** What a turn makes of keys that do not stay as they are written. */
+
+const managedFields = [{ manager: 'argo', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:ready': {} } } } }];
+
+test('a label that is put back each time waits from the fourth write on, and its rival is read and told once', async () => {
+  const { newTurn, written, contests, reads, contested } = started({ withdrawal }, { isLagging: true, managedFields });
+  for (let count = 0; count < 8; count += 1) expect(await newTurn().run()).toEqual({ kind: 'holds' });
+  expect(written).toEqual(['withdraw', 'withdraw', 'withdraw', 'withdraw']);
+  const key = { kind: 'label', key: 'ready', wanted: undefined, rival: 'argo', nextTryMs: 1000 };
+  expect(contests).toEqual([[key]]);
+  expect(contested.keysFor('n')).toEqual([key]);
+  expect(reads()).toBe(1);
+});
+
+test('a rival that cannot be read is told as unknown', async () => {
+  const { newTurn, contests } = started({ withdrawal }, { isLagging: true });
+  for (let count = 0; count < 5; count += 1) await newTurn().run();
+  expect(contests).toMatchObject([[{ key: 'ready', rival: 'a writer that managedFields does not name' }]]);
+});
+
+test('a key that the answer does not show as it was written is told with admission as its rival, for no request', async () => {
+  const set = { labels: { a: '1', b: '1' }, annotations: {}, force: false };
+  const { turn, contests, reads } = started({ set }, { managedFields });
+  await turn.run();
+  expect(contests).toMatchObject([[{ kind: 'label', key: 'b', wanted: '1', rival: ADMISSION }]]);
+  expect(reads()).toBe(0);
+});
+
+test('only keys that are newly contested are told, also where a label and an annotation have the same name', async () => {
+  const { newTurn, replan, contests } = started({ set: { labels: { b: '1' }, annotations: {}, force: false } });
+  await newTurn().run();
+  replan({ set: { labels: {}, annotations: { b: 'x', c: 'x' }, force: false } });
+  await newTurn().run();
+  expect(contests.map((keys) => keys.map(({ kind, key }) => `${kind} ${key}`))).toEqual([
+    ['label b'],
+    ['annotation b', 'annotation c'],
+  ]);
+});
+
+test('a condition that comes back each time waits, and no request is sent for none', async () => {
+  const conditions: ConditionChange = { write: 'remove', conditions: [{ type: 'c', index: 0 }] };
+  const { turn, written } = started({ conditions }, { isLagging: true });
+  expect(await turn.run()).toEqual({ kind: 'holds' });
+  expect(written).toEqual(['conditions', 'conditions', 'conditions', 'conditions']);
+});

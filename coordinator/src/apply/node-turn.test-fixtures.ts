@@ -1,0 +1,138 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { ConditionChange, NodePlan, SetAsideKey, TaintChange } from '../decide/intent/plan.ts';
+import type { ObjectMeta } from '../kube/objects.ts';
+import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { type ContestedKey, ContestedKeys } from './contested-keys.ts';
+import { createApplyMetrics } from './metrics.ts';
+import { NodeTurn, type TurnDependencies } from './node-turn.ts';
+import type { NodeWriter } from './node-writer.ts';
+import { RefusedWithdrawals } from './refused-withdrawals.ts';
+import { type SeenNode, SetAside } from './set-aside.ts';
+import type { Priority } from './work-queue.ts';
+import { WriteGate } from './write-gate.ts';
+import type { WriteOutcome } from './write-outcome.ts';
+
+type ManagedFields = NonNullable<ObjectMeta['managedFields']>[number];
+
+export type Kind = 'withdraw' | 'taints' | 'set' | 'conditions';
+
+export const NODE = { name: 'n', uid: 'u', resourceVersion: '1' };
+export const TAINTS: TaintChange = {
+  add: [{ key: 't', value: 'true', effect: 'NoSchedule' }],
+  remove: [],
+  observed: [],
+};
+export const CONDITION = {
+  type: 'c',
+  status: 'False',
+  reason: 'r',
+  message: 'm',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+};
+export const CONDITIONS: Extract<ConditionChange, { write: 'apply' }> = {
+  write: 'apply',
+  conditions: [CONDITION],
+  news: ['c'],
+  before: [],
+  force: false,
+  keepsAway: true,
+  due: true,
+  waiting: [],
+};
+
+/** `parts` is what is planned; each write that is taken takes its own out of it, unless the plan lags. */
+export function started(
+  parts: Partial<NodePlan>,
+  {
+    reply,
+    seen,
+    dryRun = false,
+    priority = 'normal',
+    isLagging = false,
+    managedFields,
+  }: {
+    reply?: (kind: Kind, count: number, change: unknown) => WriteOutcome | undefined;
+    /** The Node as the watch shows it. */
+    seen?: SeenNode;
+    dryRun?: boolean;
+    priority?: Priority;
+    isLagging?: boolean;
+    /** Of the Node as it is read, which it cannot be otherwise. */
+    managedFields?: ManagedFields[];
+  } = {},
+) {
+  const clock = new FakeClock();
+  const written: Kind[] = [];
+  const told: (readonly SetAsideKey[])[] = [];
+  const contests: (readonly ContestedKey[])[] = [];
+  const registry = new Registry();
+  let reads = 0;
+  let plan: NodePlan | undefined = { node: NODE, ...parts };
+  const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
+  const write =
+    (kind: Kind) =>
+    async (_node: unknown, change: unknown, { rehearsal = false } = {}): Promise<WriteOutcome> => {
+      written.push(kind);
+      const outcome = reply?.(kind, written.length, change);
+      if (outcome) return outcome;
+      if (plan && !isLagging && !rehearsal)
+        plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
+      return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
+    };
+  const writer = {
+    withdraw: write('withdraw'),
+    taints: write('taints'),
+    set: write('set'),
+    conditions: write('conditions'),
+    read: async () => {
+      reads += 1;
+      return managedFields && { metadata: { ...NODE, managedFields } };
+    },
+  } as unknown as NodeWriter;
+  const contested = new ContestedKeys(clock);
+  const setAside = new SetAside(clock);
+  const metrics = createApplyMetrics(registry, {
+    queueDepth: () => 0,
+    writeConcurrency: () => 0,
+    setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
+    contestedKeys: () => 0,
+  });
+  const dependencies: TurnDependencies = {
+    plan: () => plan,
+    observed: () => seen,
+    onWritten: () => {},
+    onContested: (_name, keys) => contests.push(keys),
+    onSetAside: (_name, keys) => told.push(keys),
+    writer,
+    gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
+    limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
+    setAside,
+    contested,
+    refusedWithdrawals: new RefusedWithdrawals(clock),
+    metrics,
+    logger: silentLogger(),
+    dryRun,
+  };
+  const newTurn = () => new NodeTurn('n', priority, dependencies);
+  /** Something else is planned from now on. */
+  const replan = (next: Partial<NodePlan>) => {
+    plan = { node: NODE, ...next };
+  };
+  const { refusedWithdrawals } = dependencies;
+  return {
+    turn: newTurn(),
+    newTurn,
+    replan,
+    written,
+    told,
+    contests,
+    reads: () => reads,
+    contested,
+    setAside,
+    refusedWithdrawals,
+    clock,
+    registry,
+  };
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { planFor, set, started, status, withdrawal } from './reconciler.test-fixtures.ts';
+
+/** When a Node is looked at again, and what is forgotten of it by then. */
+
+function gapsOf(sent: readonly { atMs: number }[]): number[] {
+  return sent.slice(1).map(({ atMs }, index) => atMs - (sent[index]?.atMs ?? 0));
+}
+
+describe('the pause between tries of one node', () => {
+  test.each([
+    { what: 'is 8 s at most where the node changes faster than it is written', code: 409, fromMs: 7000, toMs: 8100 },
+    { what: 'is up to 30 s where the write fails', code: 400, fromMs: 20_000, toMs: 30_100 },
+  ])('$what', async ({ code, fromMs, toMs }) => {
+    const { clock, sent, plans, reconciler } = started(() => ({ error: status(code) }));
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(300_000);
+    const longest = Math.max(...gapsOf(sent));
+    expect(longest).toBeGreaterThan(fromMs);
+    expect(longest).toBeLessThan(toMs);
+  });
+
+  test('is short again for a node of the same name after the first was forgotten', async () => {
+    const { clock, sent, plans, reconciler } = started(() => ({ error: status(400) }));
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(120_000);
+    expect(gapsOf(sent).at(-1)).toBeGreaterThan(5000);
+    reconciler.forget('n');
+    const before = sent.length;
+    reconciler.add('n');
+    await clock.advance(1000);
+    expect(sent.length - before).toBeGreaterThanOrEqual(4);
+  });
+});
+
+describe('a node that is gone', () => {
+  test('is tried again after five seconds while the plan still knows it', async () => {
+    const { clock, sent, plans, reconciler } = started(() => ({ error: status(404) }));
+    plans.set('n', planFor('n', { withdrawal }));
+    reconciler.add('n');
+    await clock.advance(4900);
+    expect(sent).toHaveLength(1);
+    await clock.advance(200);
+    expect(sent).toHaveLength(2);
+  });
+
+  test('leaves nothing behind of what was set aside', async () => {
+    const { clock, plans, setAside, reconciler } = started(() => ({ error: status(404) }));
+    setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'invalid', wanted: 'v', message: 'no' }]);
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(100);
+    expect(setAside.keysFor('n')).toEqual([]);
+    expect(setAside.counts.invalid).toBe(0);
+  });
+});
+
+test('a node that failed and has nothing to write any more is not tried out of turn for ever', async () => {
+  const { clock, sent, plans, reconciler } = started(() => ({ error: status(500) }));
+  plans.set('n', planFor('n', { set }));
+  reconciler.add('n');
+  await clock.advance(500);
+  plans.delete('n');
+  const before = sent.length;
+  await clock.advance(60_000);
+  expect(sent).toHaveLength(before);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('a write that fails after the stop is not tried again', async () => {
+  const { clock, sent, plans, reconciler } = started(() => ({ afterMs: 1000, error: status(409) }));
+  plans.set('n', planFor('n', { set }));
+  reconciler.add('n');
+  await clock.advance(500);
+  const stopped = reconciler.stop();
+  await clock.advance(500);
+  await stopped;
+  expect(clock.pendingTimers).toBe(0);
+  reconciler.add('n');
+  expect(reconciler.waiting).toBe(0);
+  await clock.advance(60_000);
+  expect(sent).toHaveLength(1);
+});
+
+test('as many nodes are worked on as may be written at once, and the others wait where an urgent one overtakes', async () => {
+  const { clock, plans, reconciler } = started(() => ({ afterMs: 1000 }));
+  const add = (count: number, prefix: string) => {
+    for (let index = 0; index < count; index += 1) {
+      plans.set(`${prefix}${index}`, planFor(`${prefix}${index}`, { set }));
+      reconciler.add(`${prefix}${index}`);
+    }
+  };
+  add(40, 'a');
+  await clock.advance(10);
+  expect(reconciler.waiting).toBe(24);
+  await clock.advance(60_000);
+  add(40, 'b');
+  await clock.advance(10);
+  expect(reconciler.waiting).toBe(24);
+});

@@ -1,0 +1,145 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { describe, expect, test } from 'vitest';
+import type { NodeSet, NodeWithdrawal } from '../decide/intent/plan.ts';
+import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import type { NodeWriter, WriteOptions } from './node-writer.ts';
+import { refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import type { SeenNode } from './set-aside.ts';
+import { WriteGate } from './write-gate.ts';
+import type { WriteOutcome } from './write-outcome.ts';
+
+const node = { name: 'n', uid: 'u', resourceVersion: '1' };
+const APPLIED: WriteOutcome = { kind: 'applied', node: { metadata: node } };
+const seen: SeenNode = {
+  name: 'n',
+  uid: 'u',
+  labels: { same: '1', other: 'old', gone: '1' },
+  annotations: {},
+  owned: { labels: new Set(['same', 'other', 'gone']), annotations: new Set() },
+};
+const set: NodeSet = { labels: { same: '1', other: 'new', added: '1' }, annotations: {}, force: false };
+
+function started(reply: (labels: object) => WriteOutcome, { mustYield = false } = {}) {
+  const clock = new FakeClock();
+  const probes: object[] = [];
+  const conditions = async (_node: unknown, sent: { conditions: object }, { rehearsal }: WriteOptions) => {
+    if (!rehearsal) throw new Error('a search writes nothing');
+    probes.push(sent.conditions);
+    return reply(sent.conditions);
+  };
+  const probe = async (_node: unknown, { labels }: NodeSet | NodeWithdrawal, { rehearsal }: WriteOptions) => {
+    if (!rehearsal) throw new Error('a search writes nothing');
+    probes.push(labels);
+    return reply(labels);
+  };
+  const metrics = {
+    countPatch: () => {},
+    observePatch: () => {},
+    observeQueueLatency: () => {},
+    observeEvidenceToApplied: () => {},
+  };
+  const limiter = new ConcurrencyLimiter({ clock, random: () => 0.5 });
+  const search = {
+    writer: { set: probe, withdraw: probe, conditions } as unknown as NodeWriter,
+    gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
+    limiter,
+    mustYield: () => mustYield,
+  };
+  return { search, probes, limiter };
+}
+
+const refuse = (isRefused: boolean): WriteOutcome => (isRefused ? { kind: 'denied', message: 'no' } : APPLIED);
+
+describe('the search in a set', () => {
+  test('suspects what changes or is let go of, and leaves the rest in every rehearsal', async () => {
+    const { search, probes } = started((labels) => refuse('added' in labels));
+    const { offending, good, ended } = await refusedInSet(node, set, seen, search);
+    expect(offending).toEqual([{ ref: { kind: 'label', key: 'added' }, message: 'no' }]);
+    expect(good.map(({ key }) => key).toSorted()).toEqual(['gone', 'other', 'same']);
+    expect(ended).toBeUndefined();
+    // A suspect that is left out stays as it is on the Node.
+    expect(probes[0]).toEqual({ same: '1', other: 'old', gone: '1' });
+    expect(probes.every((labels) => 'same' in labels && 'other' in labels)).toBe(true);
+  });
+
+  test('finds the key that may not be let go of', async () => {
+    const { search } = started((labels) => refuse(!('gone' in labels)));
+    const { offending } = await refusedInSet(node, set, seen, search);
+    expect(offending.map(({ ref }) => ref)).toEqual([{ kind: 'label', key: 'gone' }]);
+  });
+
+  test('suspects every key of a Node that is not known', async () => {
+    const { search, probes } = started((labels) => refuse('same' in labels));
+    const { offending } = await refusedInSet(node, set, undefined, search);
+    expect(offending.map(({ ref }) => ref.key)).toEqual(['same']);
+    expect(probes[0]).toEqual({});
+  });
+});
+
+describe('the search in conditions', () => {
+  const condition = (type: string, status: string) => ({
+    type: `example.com/${type}`,
+    status,
+    reason: 'R',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  });
+
+  test('has in every rehearsal all that is ours, as it is on the Node unless it is tried', async () => {
+    const conditions = [condition('Kept', 'True'), condition('Good', 'True'), condition('Bad', 'True')];
+    const change = {
+      write: 'apply' as const,
+      conditions,
+      news: ['example.com/Good', 'example.com/Bad'],
+      before: [condition('Good', 'False'), condition('Bad', 'False')],
+      force: false,
+      keepsAway: false,
+      due: true,
+      waiting: [],
+    };
+    const { search, probes } = started((sent) =>
+      refuse((sent as typeof conditions).some(({ type, status }) => type === 'example.com/Bad' && status === 'True')),
+    );
+    const { offending, accepted } = await refusedInConditions(node, change, search);
+    expect([offending, accepted]).toEqual([[{ suspect: 'example.com/Bad', message: 'no' }], ['example.com/Good']]);
+    expect(probes.length).toBeGreaterThan(0);
+    for (const sent of probes as (typeof conditions)[]) {
+      expect(sent.map(({ type }) => type).toSorted()).toEqual(conditions.map(({ type }) => type).toSorted());
+      expect(sent).toContainEqual(condition('Kept', 'True'));
+    }
+  });
+});
+
+describe.each([
+  ['a set', (search: ReturnType<typeof started>['search']) => refusedInSet(node, set, seen, search)],
+  [
+    'a withdrawal',
+    (search: ReturnType<typeof started>['search']) =>
+      refusedInWithdrawal(node, { labels: ['a', 'b'], annotations: [] }, 'urgent', search),
+  ],
+] as const)('the search in %s', (_what, searchIn) => {
+  test('ends with the replica that may not write any more, and blames no key', async () => {
+    const { search, probes, limiter } = started(() => APPLIED);
+    limiter.close();
+    const found = await searchIn(search);
+    expect([found.offending, found.ended]).toEqual([[], { kind: 'stop', stop: { kind: 'fenced' } }]);
+    expect(probes).toEqual([]);
+  });
+
+  test.each<WriteOutcome>([{ kind: 'stale' }, { kind: 'gone' }, { kind: 'throttled', retryAfterMs: 1000 }])(
+    'ends with an answer that is no verdict, and blames no key: %j',
+    async (outcome) => {
+      const { search, probes } = started(() => outcome);
+      const found = await searchIn(search);
+      expect([found.offending, found.ended]).toEqual([[], { kind: 'stop', stop: outcome }]);
+      expect(probes).toHaveLength(1);
+    },
+  );
+
+  test('sends nothing while it has to yield', async () => {
+    const { search, probes } = started(() => APPLIED, { mustYield: true });
+    const { ended } = await searchIn(search);
+    expect(ended).toEqual({ kind: 'stop', stop: { kind: 'yielded' } });
+    expect(probes).toEqual([]);
+  });
+});

@@ -1,0 +1,31 @@
+import { CodedError } from '@rollcall/common/coded-error.ts';
+import { expect, test } from 'vitest';
+import { status, UNREACHABLE } from './reconciler.test-fixtures.ts';
+import { endOf, type TurnEnd } from './turn-end.ts';
+import type { GateOutcome } from './write-gate.ts';
+
+const other = new CodedError('KUBE_REQUEST_FAILED', 'on purpose');
+
+test.each<[string, GateOutcome, TurnEnd]>([
+  ['was not sent, as this replica may not write, drops the node', { kind: 'fenced' }, { kind: 'dropped' }],
+  ['found no node ends with the node gone', { kind: 'gone' }, { kind: 'gone' }],
+  [
+    'was throttled is repeated without a backoff',
+    { kind: 'throttled', retryAfterMs: 9000 },
+    { kind: 'again', priority: 'urgent' },
+  ],
+  [
+    'was not answered is repeated without a backoff',
+    { kind: 'failed', error: UNREACHABLE },
+    { kind: 'again', priority: 'urgent' },
+  ],
+  ['failed is repeated after a backoff', { kind: 'failed', error: other }, { kind: 'retry', error: other }],
+  ['came too late is repeated after a backoff', { kind: 'stale' }, { kind: 'retry', error: undefined }],
+])('a write that %s', (_what, outcome, end) => {
+  expect(endOf(outcome, 'urgent')).toEqual(end);
+});
+
+test('an answer of the API server is kept as the reason of a retry', () => {
+  const error = status(500);
+  expect(endOf({ kind: 'failed', error }, 'normal')).toEqual({ kind: 'retry', error });
+});
