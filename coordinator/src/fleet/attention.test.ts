@@ -63,4 +63,11 @@ describe('attention', () => {
     for (let node = 0; node < 4999; node += 1) attention.forget(`n-${node}`);
     expect(attention.nextSeconds('n-4999', true, 0)).toBe(1);
   });
+
+  test('of so many nodes at once is spread over those that deserve it still', () => {
+    const attention = new Attention();
+    for (let node = 0; node < 5000; node += 1) attention.nextSeconds(`n-${node}`, true, 0);
+    for (let node = 0; node < 3000; node += 1) attention.nextSeconds(`n-${node}`, false, 0);
+    expect(attention.nextSeconds('n-4999', true, 0)).toBe(2);
+  });
 });

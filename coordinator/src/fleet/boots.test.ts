@@ -115,6 +115,34 @@ describe('of two agents that overlap', () => {
     expect(ready()).toBe(true);
   });
 
+  test('that of the newer pod counts as soon as that is known, whichever token is later', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 1, { ready: false }), pod('old', undefined, 10), 0);
+    expect(boots.admit(full('b', 1), NEW, 0)).toBe('beside');
+    expect(boots.admit(heartbeat('a', 2), OLD, 0)).toBe('beside');
+    expect(ready()).toBe(true);
+  });
+
+  test('a pod that was created and a token that was issued are compared by their times', () => {
+    const created = pod('created', 1_500_000);
+    const issued = (atSeconds: number) => pod('issued', undefined, atSeconds);
+    const admitted = (atSeconds: number) => {
+      const { boots } = heard();
+      boots.admit(full('a', 1), created, 0);
+      return boots.admit(full('b', 1), issued(atSeconds), 0);
+    };
+    expect([admitted(1499), admitted(1501)]).toEqual(['beside', 'content']);
+  });
+
+  test('the one that was heard first later counts, where nobody knows which is newer', () => {
+    const { boots, ready } = heard();
+    const unknown = (uid: string) => ({ pod: { name: uid, uid } });
+    boots.admit(full('a', 1, { ready: false }), unknown('one'), 0);
+    expect(boots.admit(full('b', 1), unknown('two'), 1000)).toBe('content');
+    expect(boots.admit(heartbeat('a', 2), unknown('one'), 2000)).toBe('beside');
+    expect(ready()).toBe(true);
+  });
+
   test('the later of one pod counts: its container was restarted', () => {
     const { boots } = heard();
     boots.admit(full('a', 100), OLD, 0);
@@ -170,6 +198,7 @@ describe('an agent that did not count counts again', () => {
     boots.admit({ ...heartbeat('b', 3), leaving: true }, NEW, WINDOW_MS);
     expect(ready()).toBe(true);
     expect(boots.admit(heartbeat('a', 2), OLD, WINDOW_MS)).toBe('unknown-digest');
+    expect(ready()).toBe(true);
     expect(boots.admit(full('a', 3, { ready: false }), OLD, WINDOW_MS)).toBe('content');
     expect(ready()).toBe(false);
   });
@@ -192,6 +221,20 @@ test('the boot that counts is remembered however many come and go beside it, and
   expect(boots.admit(full('boot 12', 5), OLD, 0)).toBe('beside');
 });
 
+test('of those that may be forgotten, the first that left goes before the first that is alive', () => {
+  const { boots } = heard();
+  const own = (name: string) => pod(name, 1000);
+  const others = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  boots.admit(full('counts', 5), NEW, 0);
+  for (const name of others) boots.admit(full(name, 5), own(name), 0);
+  boots.podGone('c', 0);
+  for (const name of ['h', 'i']) boots.admit(full(name, 5), own(name), 0);
+  for (const name of ['b', 'd', 'e', 'f', 'g', 'h', 'i']) {
+    expect(boots.admit(full(name, 5), own(name), 0)).toBe('ignored');
+  }
+  expect(boots.admit(full('a', 5), own('a'), 0)).toBe('beside');
+});
+
 describe('of agents that all left', () => {
   const both = (last: 'old' | 'new') => {
     const boots = new Boots(WINDOW_MS, new CommonDevices());
@@ -206,6 +249,16 @@ describe('of agents that all left', () => {
   test('the one that spoke last counts', () => {
     expect(both('new')).toBe(true);
     expect(both('old')).toBe(false);
+  });
+
+  test('the one that spoke last counts, even if it was the first to leave', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('b', 1, { ready: true }), NEW, 0);
+    boots.admit(full('a', 1, { ready: false }), OLD, 1);
+    boots.podGone('old', 2);
+    expect(ready()).toBe(true);
+    boots.podGone('new', 3);
+    expect(ready()).toBe(false);
   });
 });
 
@@ -247,5 +300,16 @@ describe('what an agent is told of', () => {
     expect(boots.told.get(a)).toBe(0);
     boots.admit(heartbeat('one', 3), OLD, 2 * WINDOW_MS);
     expect(boots.told.size).toBe(0);
+  });
+
+  test('is known again after it was silent, also where it is told the very same', () => {
+    const { boots } = heard();
+    const services = [a];
+    boots.admit(full('one', 1), OLD, 0);
+    boots.tell('one', services, 0);
+    boots.admit(heartbeat('one', 2), OLD, WINDOW_MS);
+    boots.tell('one', services, WINDOW_MS);
+    boots.admit(heartbeat('one', 3), OLD, WINDOW_MS + 1000);
+    expect(boots.told.get(a)).toBe(WINDOW_MS);
   });
 });

@@ -2,25 +2,10 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport } from '@rollcall/common/report.ts';
 import { expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
-import { Fleet, type FleetOptions } from './fleet.ts';
+import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
 
 const TOLERATIONS: readonly never[] = [];
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
-
-function fleetWith(change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>): Fleet {
-  return new Fleet({
-    services: () => [],
-    servicesKnown: () => true,
-    poolLabels: [],
-    windowMs: 30_000,
-    guardPercent: 55,
-    annotationsOfInterest: new Set(),
-    allAnnotations: false,
-    onDirty: () => {},
-    onNodeGone: () => {},
-    ...change,
-  });
-}
 
 function heardFleet() {
   const clock = new FakeClock();
@@ -126,21 +111,7 @@ function tenNodes(poolLabels: readonly string[] = []) {
   const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
   const node = (name: string, uid = `uid-${name}`, resourceVersion = '1') =>
     fleet.observe({ metadata: { name, uid, resourceVersion } });
-  const pods = names.map((name) => ({
-    uid: `pod-${name}`,
-    namespace: 'rollcall',
-    name: `agent-${name}`,
-    labels: {},
-    daemonSet: 'rollcall-agent',
-    tolerations: TOLERATIONS,
-    node: name,
-    createdAtMs: 0,
-    podIP: '',
-    hostIP: '',
-    ready: true,
-    terminating: false,
-    startTime: '',
-  }));
+  const pods = names.map((name) => agentPod(`agent-${name}`, name));
   fleet.nodeHandlers.onReplace(names.map((name) => node(name)));
   fleet.agentPodHandlers.onReplace(pods);
   fleet.beginTerm();
@@ -149,7 +120,11 @@ function tenNodes(poolLabels: readonly string[] = []) {
     sequence += 1;
     for (const name of reporting) {
       const full: FullReport = { node: name, boot: name, sequence, digest: 'd', services: [], devices: [], facts: {} };
-      fleet.accept(full, { node: name, nodeUid: `uid-${name}`, pod: { name: `agent-${name}`, uid: `pod-${name}` } });
+      fleet.accept(full, {
+        node: name,
+        nodeUid: `uid-${name}`,
+        pod: { name: `agent-${name}`, uid: `uid-agent-${name}` },
+      });
     }
   };
   const pass = async (seconds: number, reporting: readonly string[]) => {
@@ -211,7 +186,7 @@ test('a Node that has other labels is the same, and is counted in the pool that 
 test('an agent that says goodbye before it has said what it sees vouches for nothing', () => {
   const { fleet, stateOf } = tenNodes();
   const goodbye = { node: 'n0', boot: 'n0', sequence: 1, digest: 'd', leaving: true as const };
-  fleet.accept(goodbye, { node: 'n0', nodeUid: 'uid-n0', pod: { name: 'agent-n0', uid: 'pod-n0' } });
+  fleet.accept(goodbye, { node: 'n0', nodeUid: 'uid-n0', pod: { name: 'agent-n0', uid: 'uid-agent-n0' } });
   expect(stateOf('n0')).toEqual({ state: 'unheard' });
 });
 
@@ -224,11 +199,11 @@ test('what a whole Node says of taints and conditions is kept of the same Node, 
     status: {},
   });
   fleet.nodeHandlers.onUpsert(node('n0', 'uid-n0', '5'));
-  fleet.noteStrays(whole('another', '6'));
-  fleet.noteStrays(whole('uid-n0', '4'));
-  fleet.noteStrays({ ...whole('uid-n0', '6'), metadata: { name: 'nowhere', uid: 'u', resourceVersion: '6' } });
+  const elsewhere = { ...whole('uid-n0', '6'), metadata: { name: 'nowhere', uid: 'u', resourceVersion: '6' } };
+  const strange = [whole('another', '6'), whole('uid-n0', '4'), elsewhere];
+  expect(strange.map((each) => fleet.noteStrays(each))).toEqual([false, false, false]);
   expect(fleet.node('n0')?.taints).toBeUndefined();
-  fleet.noteStrays(whole('uid-n0', '5'));
+  expect(fleet.noteStrays(whole('uid-n0', '5'))).toBe(true);
   expect(fleet.node('n0')).toMatchObject({ taints, conditions: [], resourceVersion: '5' });
 });
 

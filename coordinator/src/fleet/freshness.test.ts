@@ -60,6 +60,68 @@ describe('a node', () => {
     expect(tracker.of(bare)).toEqual({ state: 'unheard' });
   });
 
+  test('that has an agent before it is found to have none is expected at once', () => {
+    const { tracker } = fleetOf(0);
+    const bare = nodeRecord('bare');
+    tracker.enter(bare, undefined, 'none', 0);
+    expect(tracker.population.expected).toBe(0);
+    tracker.expect(bare, 10_000);
+    expect(tracker.population.expected).toBe(1);
+    tracker.tick(10_000 + WINDOW_MS - 1000);
+    expect(tracker.of(bare)).toEqual({ state: 'unheard' });
+    tracker.tick(10_000 + WINDOW_MS);
+    expect(tracker.of(bare).state).toBe('silent');
+  });
+
+  test('whose agent was gone when a term began, and has a successor, is given as long as after a goodbye', () => {
+    const { tracker } = fleetOf(0);
+    const parting = nodeRecord('parting');
+    tracker.enter(parting, undefined, 'gone', 0);
+    tracker.expect(parting, 10_000);
+    expect(tracker.population.expected).toBe(1);
+    for (let now = 11_000; now < 10_000 + LEAVING_GRACE_MS; now += 1000) tracker.tick(now);
+    expect(tracker.of(parting)).toEqual({ state: 'unheard' });
+    tracker.tick(10_000 + LEAVING_GRACE_MS);
+    expect(tracker.of(parting).state).toBe('silent');
+  });
+
+  test.each([
+    ['none', WINDOW_MS],
+    ['gone', LEAVING_GRACE_MS],
+  ] as const)(
+    'whose agent was %s when a term began is absent no later since a pod of one is gone',
+    (agent, afterMs) => {
+      const { tracker } = fleetOf(0);
+      const bare = nodeRecord('bare');
+      tracker.enter(bare, undefined, agent, 0);
+      tracker.goodbye(bare, afterMs - 1000, false);
+      tracker.tick(afterMs - 1);
+      expect(tracker.of(bare)).toEqual({ state: 'unheard' });
+      tracker.tick(afterMs);
+      expect(tracker.of(bare)).toEqual({ state: 'absent' });
+      tracker.goodbye(bare, afterMs, false);
+      expect(tracker.of(bare)).toEqual({ state: 'absent' });
+    },
+  );
+
+  test('that is silent, or waited for, is so whatever pods come to it', () => {
+    const { tracker, names, of, run, record } = fleetOf(10);
+    run(0, 60_000, names);
+    run(61_000, 90_000, names.slice(1));
+    tracker.expect(record('node-0'), 90_000);
+    expect(of('node-0')).toEqual({ state: 'silent' });
+    const last = tracker.quietMs(record('node-1'), 90_000);
+    tracker.expect(record('node-1'), 90_000);
+    expect([of('node-1'), tracker.quietMs(record('node-1'), 90_000)]).toEqual([{ state: 'fresh' }, last]);
+  });
+
+  test('is quiet since its last report, if it was heard at all', () => {
+    const { tracker, record, heard } = fleetOf(1);
+    expect(tracker.quietMs(record('node-0'), 1000)).toBeUndefined();
+    heard('node-0', 2000);
+    expect(tracker.quietMs(record('node-0'), 7000)).toBe(5000);
+  });
+
   test('that alone falls silent among ten is silent one window after its last report, and not before', () => {
     const { names, of, run, states, changed } = fleetOf(10);
     run(0, 60_000, names);
@@ -90,6 +152,11 @@ describe('a node', () => {
     goodbye('node-0', 60_000);
     tracker.renewAll(records.values(), 65_000);
     expect(of('node-0')).toEqual({ state: 'leaving' });
+    // From when that is no more than a window, it gets one.
+    tracker.renewAll(records.values(), 60_000 + LEAVING_GRACE_MS - WINDOW_MS - 1);
+    expect(of('node-0')).toEqual({ state: 'leaving' });
+    tracker.renewAll(records.values(), 60_000 + LEAVING_GRACE_MS - WINDOW_MS);
+    expect(of('node-0')).toEqual({ state: 'unheard' });
   });
 
   test('whose agent is gone without a word in this term is absent once the time of a goodbye is over', () => {
@@ -204,6 +271,36 @@ describe('the guard', () => {
     run(61_000, 120_000, names.slice(4));
     expect(tracker.activeGuards()).toEqual(['pool gold']);
     expect(of('node-0')).toEqual({ state: 'silent', guard: 'pool gold' });
+  });
+
+  test('of a pool lets go of a node that leaves the pool, which gets one window of its own', () => {
+    const { tracker, names, of, run, record } = fleetOf(10, (index) => (index < 4 ? 'gold' : 'silver'));
+    run(0, 60_000, names);
+    run(61_000, 120_000, names.slice(3));
+    expect([of('node-0'), of('node-3')]).toEqual([{ state: 'silent', guard: 'pool gold' }, { state: 'fresh' }]);
+    for (const name of ['node-0', 'node-3']) tracker.setPool(record(name), 'silver', 120_000);
+    expect([of('node-0'), of('node-3')]).toEqual([{ state: 'unheard' }, { state: 'fresh' }]);
+    run(121_000, 149_000, names.slice(3));
+    expect(of('node-0')).toEqual({ state: 'unheard' });
+    run(150_000, 150_000, names.slice(3));
+    expect(of('node-0')).toEqual({ state: 'silent' });
+  });
+
+  test('of a pool lets nobody go to a pool where one holds as well', () => {
+    const { tracker, names, of, run, record } = fleetOf(20, (index) => ['gold', 'silver'][Math.floor(index / 4)]);
+    run(0, 60_000, names);
+    run(61_000, 120_000, names.slice(8));
+    expect(of('node-0')).toEqual({ state: 'silent', guard: 'pool gold' });
+    tracker.setPool(record('node-0'), 'silver', 120_000);
+    expect(of('node-0')).toEqual({ state: 'silent', guard: 'pool silver' });
+  });
+
+  test('has nothing to do with a node that moves from one pool to another where none holds', () => {
+    const { tracker, names, of, run, record } = fleetOf(10, (index) => (index < 4 ? 'gold' : 'silver'));
+    run(0, 60_000, names);
+    run(61_000, 120_000, names.slice(1));
+    for (const name of ['node-0', 'node-1']) tracker.setPool(record(name), 'silver', 120_000);
+    expect([of('node-0'), of('node-1')]).toEqual([{ state: 'silent' }, { state: 'fresh' }]);
   });
 
   test('clears below 40 %, and gives who is still silent one window in which old reports say nothing', () => {

@@ -38,6 +38,16 @@ test('one that keeps changing is taken over once a second, as it is then', () =>
   expect(machines.tick(61_000)).toEqual([]);
 });
 
+test('what an agent could not read is kept, and is a change', () => {
+  const machines = new Machines();
+  const n = nodeRecord();
+  const facts = { cpu: 'x' };
+  const report = { devices: NO_DEVICES, facts };
+  const partly = { ...report, unread: ['pci' as const] };
+  expect([report, partly, partly].map((each) => machines.take(n, each, 0))).toEqual([true, true, false]);
+  expect(n.machine?.machine).toEqual(partly);
+});
+
 test('another answer, or another value of one, is a change', () => {
   const machines = new Machines();
   const n = nodeRecord();
@@ -70,6 +80,15 @@ test('what is again as it was needs nothing', () => {
   expect(cpu(n)).toBe('4');
 });
 
+test('what was taken over before its turn came is not told again', () => {
+  const machines = new Machines();
+  const n = nodeRecord();
+  for (let step = 0; step < 6; step += 1) machines.take(n, machine(step), 0);
+  expect(cpu(n)).toBe('4');
+  expect(machines.take(n, machine('late'), 5000)).toBe(true);
+  expect([machines.tick(5000), cpu(n)]).toEqual([[], 'late']);
+});
+
 test('other machines do not wait for it, and one whose node is gone is not told', () => {
   const machines = new Machines();
   const n = nodeRecord();
@@ -95,4 +114,29 @@ test('a driver that comes and goes is held back, and the node is looked at again
   expect(machines.tick(50_000)).toEqual(['n']);
   expect([...shown(50_000).heldDrivers]).toEqual([]);
   expect(machines.tick(51_000)).toEqual([]);
+});
+
+test('of two drivers that are held back, the node is looked at when the first of them is released, and the second', () => {
+  const machines = new Machines();
+  const n = nodeRecord();
+  const amd = (driver: string) => ({
+    ...gpus(driver)[0],
+    attributes: { class: '0380', vendor: '1002', device: '740f' },
+  });
+  const take = (nvidia: string, other: string, nowMs: number) =>
+    machines.take(n, { devices: [...gpus(nvidia), amd(other)] as ReturnType<typeof gpus>, facts: {} }, nowMs);
+  take('nvidia', 'amdgpu', 0);
+  for (let time = 1; time <= 4; time += 1) {
+    take('', 'amdgpu', time * 10_000);
+    take('nvidia', 'amdgpu', time * 10_000 + 2000);
+    take('nvidia', '', time * 10_000 + 4000);
+    take('nvidia', 'amdgpu', time * 10_000 + 6000);
+  }
+  const held = (nowMs: number) => [
+    ...inventoryOf({ shown: n.machine, allocatable: undefined, slices: undefined, nodeFeatures: undefined }, nowMs)
+      .heldDrivers,
+  ];
+  expect(held(47_000)).toEqual(['nvidia-gpu', 'amd-instinct']);
+  expect([machines.tick(49_999), machines.tick(50_000), held(50_000)]).toEqual([[], ['n'], ['amd-instinct']]);
+  expect([machines.tick(53_999), machines.tick(54_000), held(54_000)]).toEqual([[], ['n'], []]);
 });

@@ -95,6 +95,12 @@ describe('the index by node', () => {
     ]);
   });
 
+  test('tells nothing of one that goes and was not there', () => {
+    const { pods, changes } = index();
+    pods.remove(pod());
+    expect(changes).toEqual([]);
+  });
+
   test('leaves out pods that are not bound to a node', () => {
     const { pods } = index();
     pods.upsert(pod({ node: '' }));
@@ -106,6 +112,7 @@ test('a pod is ready by its condition, and terminating by its deletion timestamp
   const metadata = { name: 'p', uid: 'u', resourceVersion: '1', deletionTimestamp: '2026-01-01T00:00:00Z' };
   const status = { conditions: [{ type: 'Ready', status: 'True' }] };
   expect(observePod({ metadata, status })).toMatchObject({ ready: true, terminating: true, node: '' });
+  expect(observePod({ metadata })).toMatchObject({ ready: false });
 });
 
 test('a workspace is on the node that its status names, whatever else it says', () => {

@@ -72,6 +72,21 @@ describe('the node store', () => {
     expect(nodes.get('n')).toMatchObject({ resourceVersion: '101', labels: { ready: 'true' }, taints });
   });
 
+  test.each<[string, Partial<ObservedNode>]>([
+    ['taints', { taints: [{ key: 'k', effect: 'NoSchedule' }] }],
+    ['resources', { allocatable: { cpu: '1' } }],
+    ['conditions', { conditions: [] }],
+    ['taints and conditions', { taints: [], conditions: [] }],
+    ['all', { taints: [], allocatable: {}, conditions: [] }],
+  ])('keeps what was known of a Node, such as its %s, where metadata does not tell', (_what, known) => {
+    const { nodes } = store();
+    nodes.upsert({ ...nodeAt('1'), ...known });
+    nodes.upsert(nodeAt('2', { a: '1' }));
+    expect(nodes.get('n')).toMatchObject({ resourceVersion: '2', labels: { a: '1' }, ...known });
+    nodes.upsert(nodeAt('3', {}, 'another'));
+    for (const key of Object.keys(known)) expect(nodes.get('n')?.[key as keyof ObservedNode]).toBeUndefined();
+  });
+
   test('goes by the list where what was written is older than what is in it', () => {
     const { nodes } = store();
     nodes.upsert(nodeAt('98'));
@@ -93,6 +108,12 @@ describe('the node store', () => {
     nodes.written(nodeAt('51', { ready: 'true' }));
     nodes.replace([nodeAt('40')]);
     expect(nodes.get('n')?.labels).toEqual({});
+  });
+
+  test('tells nothing of a Node that goes and was not known', () => {
+    const { nodes, changes } = store();
+    nodes.remove('n');
+    expect(changes).toEqual([]);
   });
 
   test('tells of Nodes that are missing from a new list', () => {
@@ -118,6 +139,16 @@ describe('the node store', () => {
     nodes.replace(['a', 'b', 'c'].map(named));
     expect(told).toHaveLength(5);
   });
+});
+
+test('a list is not taken for told where the listener threw on one Node', () => {
+  const nodes = new NodeStore(() => {
+    throw new Error('on purpose');
+  });
+  const onPurpose = expect.objectContaining({ message: 'on purpose' });
+  expect(() => nodes.replace([nodeAt('1')])).toThrow(
+    expect.objectContaining({ errors: [onPurpose], cause: onPurpose }),
+  );
 });
 
 test('observing keeps our own keys of managedFields and drops the rest', () => {

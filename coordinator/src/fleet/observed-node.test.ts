@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../kube/objects.ts';
-import { createIntern, type ObservedNode, observeNode, sameObservation } from './observed-node.ts';
+import { createIntern, emptyRecord, type ObservedNode, observeNode, sameObservation } from './observed-node.ts';
 
 const METADATA = { name: 'n', uid: 'u', resourceVersion: '7' };
 
@@ -97,6 +97,8 @@ describe('a key of a Node', () => {
     expect(shared(entry('other', { labels: ['c'] }), entry('other', { annotations: ['a'] }))).toEqual(new Set());
     expect(shared(entry('other', { labels: ['b', 'c'] }))).toEqual(new Set(['b']));
     expect(shared(entry('rollcall', { labels: ['a'] }, { operation: 'Update' }))).toEqual(new Set(['a']));
+    const managedFields = [entry('rollcall', { labels: ['a'] }), entry('other', { labels: ['a'] })];
+    expect(observe({ metadata: { managedFields } }).shared).toEqual(new Set(['a']));
   });
 
   test('is inherited when the predecessor wrote it, and nobody but rollcall beside', () => {
@@ -169,4 +171,8 @@ test('text that is equal is kept once', () => {
   const first = ['val', 'ue'].join('');
   expect(intern(first)).toBe(first);
   expect(intern(['v', 'alue'].join(''))).toBe(first);
+});
+
+test('an empty record has not even what every object inherits', () => {
+  expect([emptyRecord(), 'constructor' in emptyRecord()]).toEqual([{}, false]);
 });

@@ -18,3 +18,7 @@ test.each([
 ])('a pod that has %s takes room, waits and starts accordingly', (_what, observed, expected) => {
   expect(observed).toMatchObject(expected);
 });
+
+test('a pod of which nothing is said yet is starting', () => {
+  expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'p' } })).toMatchObject({ starting: true, waiting: true });
+});

@@ -35,6 +35,18 @@ test('pods are known by namespace, once that was listed, and found by node', () 
   expect(told).toEqual([' → one', ' → two', 'known', ' → three', 'one → ']);
 });
 
+test('the list of a node is the very same until something changes there, also where it is of several namespaces', () => {
+  const { pods, names } = started();
+  const [a, b] = [pods.handlers('a'), pods.handlers('b')];
+  a.onReplace([pod('a', 'one')]);
+  b.onReplace([pod('b', 'two')]);
+  const before = pods.on('n');
+  a.onUpsert(pod('a', 'elsewhere', 'm'));
+  expect(pods.on('n')).toBe(before);
+  b.onUpsert(pod('b', 'three'));
+  expect(names(pods.on('n'))).toEqual(['one', 'two', 'three']);
+});
+
 test('a watch that takes the place of another goes on with its pods, which are not known until it has listed', () => {
   const { pods, told, names } = started();
   pods.handlers('a').onReplace([pod('a', 'one')]);

@@ -24,6 +24,8 @@ describe('the pool of a set', () => {
 
   test('that has no spec asks for nothing', () => {
     expect(observePoolLabelSet({ metadata })).toMatchObject({ pool: 'gold', labels: {} });
+    const { generation, ...bare } = metadata;
+    expect(observePoolLabelSet({ metadata: bare }).generation).toBe(0);
   });
 });
 
@@ -52,6 +54,7 @@ describe('it is told', () => {
     sets.upsert(set('a', { generation: 2, labels: {} }));
     sets.upsert(set('a', { generation: 3, pool: 'elsewhere' }));
     sets.replace([set('a', { generation: 3, pool: 'elsewhere' })]);
+    sets.replace([set('a', { generation: 3, pool: 'elsewhere' })]);
     sets.remove({ name: 'a' });
     sets.remove({ name: 'a' });
     expect(changed).toEqual([['a', 'b'], ['a'], ['a', 'elsewhere'], ['b'], ['elsewhere']]);
@@ -75,8 +78,11 @@ describe('it is told', () => {
 test('a status is forgotten with its set, and not taken for one that is not there', () => {
   sets.upsert(set('a'));
   sets.noteStatus('a', { nodesMatched: 1 });
+  expect(sets.statusOf('a')).toEqual({ nodesMatched: 1 });
   sets.remove({ name: 'a' });
+  expect(sets.statusOf('a')).toBeUndefined();
   sets.noteStatus('a', { nodesMatched: 2 });
+  expect(sets.statusOf('a')).toBeUndefined();
   sets.upsert(set('a', { uid: 'other' }));
   expect(sets.statusOf('a')).toBeUndefined();
 });
@@ -84,4 +90,23 @@ test('a status is forgotten with its set, and not taken for one that is not ther
 test('a node without a pool has no set', () => {
   sets.upsert(set('a'));
   expect(sets.of(undefined)).toBeUndefined();
+});
+
+describe('sets with others that are proposed', () => {
+  const old = set('old', { pool: 'p', createdAt: '2026-01-01T00:00:00Z' });
+  const late = set('late', { pool: 'p', createdAt: '2026-01-03T00:00:00Z' });
+
+  test('have those that are there as well, which stay as they are', () => {
+    sets.replace([old, set('q')]);
+    const proposed = sets.with([late]);
+    expect([...proposed.all()].map(({ name }) => name)).toEqual(['old', 'q', 'late']);
+    expect([proposed.of('p'), [...sets.all()].length]).toEqual([old, 2]);
+  });
+
+  test('have one in the place of what it changes, as old as that is', () => {
+    sets.replace([old, late]);
+    const proposed = sets.with([{ ...old, createdAt: '2026-01-09T00:00:00Z', labels: { b: '1' } }]);
+    expect(proposed.of('p')).toEqual({ ...old, generation: 2, labels: { b: '1' } });
+    expect(sets.of('p')).toBe(old);
+  });
 });

@@ -48,6 +48,26 @@ describe('servicesToProbe', () => {
     expect(hostOf([old, pod('ws-daemon', '10.1.0.2', { ready: false })])).toBe('10.1.0.2');
   });
 
+  test('names the one that is Ready, of several that stay or that all go', () => {
+    for (const terminating of [false, true]) {
+      const pods = [
+        pod('ws-daemon', '10.1.0.1', { ready: false, terminating }),
+        pod('ws-daemon', '10.1.0.2', { terminating }),
+        pod('ws-daemon', '10.1.0.3', { ready: false, terminating }),
+      ];
+      for (const seen of [pods, pods.toReversed()]) {
+        expect(servicesToProbe(SERVICES, seen)[0]?.target?.host).toBe('10.1.0.2');
+      }
+    }
+  });
+
+  test('names the same one of two that are alike, in whatever order they come', () => {
+    const pods = [pod('ws-daemon', '10.1.0.1'), pod('ws-daemon', '10.1.0.2')];
+    for (const seen of [pods, pods.toReversed()]) {
+      expect(servicesToProbe(SERVICES, seen)[0]?.target?.host).toBe('10.1.0.1');
+    }
+  });
+
   test('leaves out what has no pod, unless none is needed', () => {
     const pods = [pod('registry-facade', '10.1.0.3')];
     expect(servicesToProbe(SERVICES, pods).map(({ name }) => name)).toEqual(['registry-facade']);
@@ -75,6 +95,11 @@ describe('servicesToProbe', () => {
       host: '127.0.0.1',
       port: 80,
     });
+  });
+
+  test('leaves it to the agent how and where, for what has no pods and is not said to be asked in a certain way', () => {
+    expect(servicesToProbe([mirror({ probe: { port: 80 } })], [])).toEqual([{ name: 'mirror' }]);
+    expect(servicesToProbe([mirror({ probe: { spec } })], [])).toStrictEqual([{ name: 'mirror', probe: spec }]);
   });
 
   test('names no address for what is at a path, and asks only where there is a pod of it', () => {

@@ -49,3 +49,10 @@ test('one that moves is counted where it is', () => {
   expect(on('m')?.count).toBe(1);
   expect(onChange.mock.calls.flat().sort()).toEqual(['m', 'n']);
 });
+
+test('a slice that lists no devices offers none', () => {
+  const metadata = { name: 'a', uid: 'a', resourceVersion: '1' };
+  const pool = { name: 'n', generation: 1, resourceSliceCount: 1 };
+  const observed = observeResourceSlice({ metadata, spec: { driver: 'd', nodeName: 'n', pool } });
+  expect(draDevices([observed]).get('d')).toEqual({ count: 0, isComplete: true });
+});

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { Term } from './term.ts';
 
 function newTerm() {
@@ -30,4 +31,23 @@ test('all records end with the term', () => {
   const records = [...term.records()];
   term.over();
   expect(records.map(({ ended }) => ended)).toEqual([true, true]);
+});
+
+test('a term is young for one window from when it began', () => {
+  const term = new Term({ windowMs: 30_000, guardPercent: 55, onChange: () => {} }, 50_000);
+  expect([50_000, 79_999, 80_000].map((nowMs) => term.isYoung(nowMs))).toEqual([true, true, false]);
+});
+
+test('an agent that is heard again within the window remembers what it was told', () => {
+  const term = newTerm();
+  term.begin({ name: 'n', uid: 'u' }, undefined, 'there', 0);
+  const boots = term.record('n')?.boots;
+  const service = serviceOf();
+  const header = { node: 'n', boot: 'b', digest: 'd' };
+  boots?.admit({ ...header, sequence: 1, services: [], devices: [], facts: {} }, {}, 0);
+  boots?.tell('b', [service], 0);
+  boots?.admit({ ...header, sequence: 2 }, {}, 29_999);
+  expect(boots?.told.get(service)).toBe(0);
+  boots?.admit({ ...header, sequence: 3 }, {}, 59_999);
+  expect(boots?.told.get(service)).toBeUndefined();
 });

@@ -1,0 +1,131 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { expect, test } from 'vitest';
+import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
+
+const POOL = 'example.com/pool';
+
+function watched() {
+  const clock = new FakeClock();
+  const pools: string[][] = [];
+  const onPoolsChanged = (changed: ReadonlySet<string>) => pools.push([...changed]);
+  return { ...watchedFleet(['n', 'm'], { clock, poolLabels: [POOL], onPoolsChanged }), pools };
+}
+
+const ALL = ['n normal', 'm normal'];
+
+test('a pod of a service that comes, moves or goes makes the nodes that it is and was on urgent', () => {
+  const { fleet, told } = watched();
+  const { onReplace, onUpsert, onDelete } = fleet.servicePods.handlers('default');
+  onReplace([]);
+  expect(told()).toEqual(ALL);
+  onUpsert(agentPod('p', 'n'));
+  expect(told()).toEqual(['n urgent']);
+  onUpsert(agentPod('p', 'm'));
+  expect(told()).toEqual(['n urgent', 'm urgent']);
+  onDelete(agentPod('p', 'm'));
+  expect(told()).toEqual(['m urgent']);
+});
+
+test('a workspace that comes, moves or goes makes the nodes that it is and was on urgent', () => {
+  const { fleet, told } = watched();
+  const workspace = (node: string) => ({ uid: 'w', namespace: 'default', name: 'w', node });
+  const { onReplace, onUpsert, onDelete } = fleet.workspaceHandlers;
+  onReplace([]);
+  expect(told()).toEqual(ALL);
+  onUpsert(workspace('n'));
+  expect(told()).toEqual(['n urgent']);
+  onUpsert(workspace('m'));
+  expect(told()).toEqual(['n urgent', 'm urgent']);
+  onDelete(workspace('m'));
+  expect(told()).toEqual(['m urgent']);
+});
+
+test('the workspaces of a node are known once they were listed, and until their watch is lost', () => {
+  const { fleet, told } = watched();
+  const workspace = { uid: 'w', namespace: 'default', name: 'w', node: 'n' };
+  const { onReplace, onLost } = fleet.workspaceHandlers;
+  const seen = () => fleet.snapshot('n')?.workspaces;
+  expect(seen()).toBeUndefined();
+  onReplace([workspace]);
+  expect([seen(), told()]).toEqual([[workspace], ['n urgent', ...ALL]]);
+  onReplace([workspace]);
+  expect(told()).toEqual([]);
+  onLost();
+  expect(seen()).toBeUndefined();
+  onReplace([workspace]);
+  expect([seen(), told()]).toEqual([[workspace], ALL]);
+});
+
+test('a NodePoolLabelSet is known once all were listed, and only nodes of its pool are looked at because of it', () => {
+  const { fleet, node, told, pools } = watched();
+  const gold = {
+    ...{ uid: 's', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
+    ...{ labels: {}, status: undefined },
+  };
+  fleet.nodeHandlers.onUpsert(node('n', { [POOL]: 'gold' }, '2'));
+  fleet.nodeHandlers.onUpsert(node('m', { [POOL]: 'silver' }, '2'));
+  told();
+  const { onReplace, onUpsert, onLost } = fleet.poolLabelSetHandlers;
+  const known = () => fleet.snapshot('n')?.poolLabelSetsKnown;
+  expect(known()).toBe(false);
+  onReplace([]);
+  expect([known(), told()]).toEqual([true, ALL]);
+  onUpsert(gold);
+  expect([told(), pools]).toEqual([['n normal'], [['gold']]]);
+  expect([fleet.poolLabelSetOf('n'), fleet.poolLabelSetOf('m')]).toEqual([gold, undefined]);
+  expect(fleet.snapshot('n')?.poolLabelSet).toBe(gold);
+  onLost();
+  expect(known()).toBe(false);
+});
+
+test('a CSINode that comes or goes makes its node urgent', () => {
+  const { fleet, told } = watched();
+  const csiNode = { name: 'n', nodeUid: 'uid-n', drivers: ['ebs'] };
+  expect(fleet.snapshot('n')?.csiNode).toBe('unknown');
+  fleet.csiNodeHandlers.onReplace([csiNode]);
+  expect([fleet.snapshot('n')?.csiNode, fleet.snapshot('m')?.csiNode, told()]).toEqual([csiNode, 'none', ['n urgent']]);
+  fleet.csiNodeHandlers.onDelete(csiNode);
+  expect([fleet.snapshot('n')?.csiNode, told()]).toEqual(['none', ['n urgent']]);
+});
+
+test('what a driver or NFD says of a node is not urgent', () => {
+  const { fleet, told } = watched();
+  const placed = { uid: 'x', namespace: '', name: 'x', node: 'n' };
+  fleet.asked.slices.upsert({ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices: 1 });
+  expect(told()).toEqual(['n normal']);
+  fleet.asked.nodeFeatures.upsert({ ...placed, features: { 'cpu.model.family': '6' } });
+  expect(told()).toEqual(['n normal']);
+  const inventory = () => fleet.snapshot('n')?.inventory;
+  expect([inventory()?.dra, inventory()?.nfd]).toEqual([undefined, undefined]);
+  fleet.asked.slices.replace([{ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices: 1 }]);
+  fleet.asked.nodeFeatures.replace([{ ...placed, features: { 'cpu.model.family': '6' } }]);
+  expect(inventory()?.dra).toEqual(new Map([['d', { count: 1, isComplete: true }]]));
+  expect(inventory()?.nfd).toEqual({ 'cpu.model.family': '6' });
+  expect(told()).toEqual([...ALL, ...ALL]);
+});
+
+test('a Node that changed is looked at, and one that is gone is not', () => {
+  const { fleet, node, told } = watched();
+  fleet.nodeHandlers.onUpsert(node('n', { a: '1' }, '2'));
+  expect(told()).toEqual(['n normal']);
+  fleet.nodeHandlers.onDelete(node('n'));
+  expect([told(), fleet.snapshot('n'), fleet.nodeNames()]).toEqual([[], undefined, ['m']]);
+});
+
+test('the answer to a write counts, and a watch that is behind does not undo it', () => {
+  const { fleet, node } = watched();
+  fleet.written(node('n', { a: 'written' }, '3'));
+  fleet.nodeHandlers.onUpsert(node('n', { a: 'late' }, '2'));
+  expect(fleet.node('n')?.labels).toEqual({ a: 'written' });
+});
+
+test('the pod of an agent is found by its name while it is the same, and is counted', () => {
+  const { fleet } = watched();
+  const pod = agentPod('p', 'n');
+  fleet.agentPodHandlers.onReplace([pod, agentPod('q', 'm', { terminating: true })]);
+  expect(fleet.agentPodNode(pod)).toBe('n');
+  expect(fleet.agentPodNode({ namespace: 'rollcall', name: 'q', uid: 'uid-q' })).toBe('m');
+  expect(fleet.agentPodNode({ ...pod, uid: 'another' })).toBeUndefined();
+  expect(fleet.agentPodNode({ ...pod, namespace: 'default' })).toBeUndefined();
+  expect(fleet.agentPodCount).toBe(2);
+});
