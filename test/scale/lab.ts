@@ -22,6 +22,8 @@ const RELEASE_CONCURRENCY = 16;
 
 type CoordinatorOptions = Partial<ConstructorParameters<typeof Coordinator>[0]>;
 
+const STANDBY: CoordinatorOptions = { name: 'standby', nodeArgs: COORDINATOR_V8_FLAGS };
+
 export type CpuMs = { coordinator: number; apiServer: number; etcd: number };
 
 /** A control plane, one coordinator at a time, and a fleet: what the benches share. */
@@ -102,7 +104,7 @@ export class Lab {
   /** Kills the leader beside a standby that is ready; returns when it was killed, and when the standby began to lead. */
   async failOver(): Promise<{ killedMs: number; leadMs: number }> {
     const ports = await coordinatorPorts();
-    const { coordinator: standby, leading } = this.#begin(ports, { name: 'standby', nodeArgs: COORDINATOR_V8_FLAGS });
+    const { coordinator: standby, leading } = this.#begin(ports, STANDBY);
     try {
       await standby.ready({ timeoutMs: STANDBY_READY_MS });
       this.fleet.alsoReportTo(`https://127.0.0.1:${ports.reports}`);
@@ -130,10 +132,7 @@ export class Lab {
 
   /** Starts another replica, which the caller ends. */
   async standby(): Promise<Coordinator> {
-    return startCoordinator(this.cluster, await coordinatorPorts(), {
-      name: 'standby',
-      nodeArgs: COORDINATOR_V8_FLAGS,
-    });
+    return startCoordinator(this.cluster, await coordinatorPorts(), STANDBY);
   }
 
   /** Ends the coordinator in an orderly way, so that the next one need not wait for its Lease. */

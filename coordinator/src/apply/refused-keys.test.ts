@@ -22,16 +22,15 @@ const set: NodeSet = { labels: { same: '1', other: 'new', added: '1' }, annotati
 function started(reply: (labels: object) => WriteOutcome, { mustYield = false } = {}) {
   const clock = new FakeClock();
   const probes: object[] = [];
-  const conditions = async (_node: unknown, sent: { conditions: object }, { rehearsal }: WriteOptions) => {
+  const rehearsed = async (sent: object, { rehearsal }: WriteOptions) => {
     if (!rehearsal) throw new Error('a search writes nothing');
-    probes.push(sent.conditions);
-    return reply(sent.conditions);
+    probes.push(sent);
+    return reply(sent);
   };
-  const probe = async (_node: unknown, { labels }: NodeSet | NodeWithdrawal, { rehearsal }: WriteOptions) => {
-    if (!rehearsal) throw new Error('a search writes nothing');
-    probes.push(labels);
-    return reply(labels);
-  };
+  const labels = (_node: unknown, sent: NodeSet | NodeWithdrawal, options: WriteOptions) =>
+    rehearsed(sent.labels, options);
+  const conditions = (_node: unknown, sent: { conditions: object }, options: WriteOptions) =>
+    rehearsed(sent.conditions, options);
   const metrics = {
     countPatch: () => {},
     observePatch: () => {},
@@ -40,7 +39,7 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
   };
   const limiter = new ConcurrencyLimiter({ clock, random: () => 0.5 });
   const search = {
-    writer: { set: probe, withdraw: probe, conditions } as unknown as NodeWriter,
+    writer: { set: labels, withdraw: labels, conditions } as unknown as NodeWriter,
     gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
     limiter,
     mustYield: () => mustYield,

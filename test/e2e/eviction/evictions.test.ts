@@ -175,7 +175,10 @@ describe('a budget', () => {
       return true;
     });
     // That the other has gone is known here before the replica has heard of it.
-    await waitFor('one that is pending', async () => (await metric('evictions_pending')).join().endsWith('pending 1'));
+    await waitFor('one that is pending', async () => {
+      expect(await metric('evictions_pending')).toEqual(['rollcall_coordinator_evictions_pending 1']);
+      return true;
+    });
     await allowDisruptions(controlPlane, { namespace, name: 'one', allowed: 1 });
     await waitFor('the eviction', async () => (await staying(controlPlane, node)).length === 0, { timeoutMs: 35_000 });
     await ended(metric);
