@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from '../tidy/sources.ts';
-import { copyRepository } from './copy.ts';
-import { KeptVitest } from './kept-vitest.ts';
+import { inCopy } from './copy.ts';
 import { type Mutant, tryMutant } from './try-mutant.ts';
 
 export type NamedMutant = {
@@ -186,21 +185,16 @@ export function mutantOf({ name, file, from, to }: NamedMutant, text: string): M
 /** Whether the unit tests notice every one of them. */
 export async function runNamed(say: (line: string) => void, part = ''): Promise<boolean> {
   const chosen = NAMED.filter(({ name, file }) => name.includes(part) || file.includes(part));
-  const copy = copyRepository(ROOT);
-  const tests = new KeptVitest(copy.directory);
   let killed = 0;
-  try {
+  await inCopy(async (copy) => {
     for (const named of chosen) {
       const mutant = mutantOf(named, readFileSync(path.join(ROOT, named.file), 'utf8'));
-      const run = await tryMutant({ ...copy, tests }, mutant, { limitMs: LIMIT_MS });
+      const run = await tryMutant(copy, mutant, { limitMs: LIMIT_MS });
       if (run.result !== 'passed') killed += 1;
       const by = run.result === 'failed' ? (run.by ?? 'no test; a file could not be loaded') : run.result;
       say(`  ${run.result === 'passed' ? 'SURVIVED' : 'killed'}  ${mutant.file}:${mutant.line}: ${named.name}: ${by}`);
     }
-  } finally {
-    tests.stop();
-    copy.remove();
-  }
+  });
   say(`${killed} of ${chosen.length} named mutants killed`);
   return killed === chosen.length && killed > 0;
 }

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { generator } from '../model/random.ts';
 import { ROOM_IMPORTS } from '../tidy/rooms.ts';
-import { isTestCode, ROOT, repositoryFiles, roomOf } from '../tidy/sources.ts';
-import { copyRepository } from './copy.ts';
+import { isTestCode, repositoryFiles, roomOf } from '../tidy/sources.ts';
+import { inCopy } from './copy.ts';
 import { isEquivalent } from './equivalents.ts';
 import FLOORS from './floors.json' with { type: 'json' };
-import { KeptVitest } from './kept-vitest.ts';
+import type { KeptVitest } from './kept-vitest.ts';
 import { mutationsOf } from './mutations.ts';
 import { type Mutant, tryMutant } from './try-mutant.ts';
 
@@ -58,13 +58,11 @@ export async function tryRoom(say: (line: string) => void, room: string, options
   const all = mutantsOf(room, part);
   const chosen = sampleOf(all, sample, generator(seed));
   say(`${room}: ${chosen.length} of ${all.length} mutants, seed ${seed}`);
-  const copy = copyRepository(ROOT);
-  const tests = new KeptVitest(copy.directory);
   let survivors = 0;
-  try {
-    const limitMs = await limitOf(tests, chosen, besideOnly);
+  await inCopy(async (copy) => {
+    const limitMs = await limitOf(copy.tests, chosen, besideOnly);
     for (const mutant of chosen) {
-      const run = await tryMutant({ ...copy, tests }, mutant, { limitMs, besideOnly });
+      const run = await tryMutant(copy, mutant, { limitMs, besideOnly });
       if (run.result === 'overtime') say(`  overtime  ${mutant.file}:${mutant.line}: ${mutant.what}`);
       // A test file that cannot even be loaded, or a run that broke off: to be looked at if there are many.
       if (run.result === 'failed' && !run.by) say(`  no test   ${mutant.file}:${mutant.line}: ${mutant.what}`);
@@ -72,10 +70,7 @@ export async function tryRoom(say: (line: string) => void, room: string, options
       survivors += 1;
       say(`  SURVIVED  ${mutant.file}:${mutant.line}: ${mutant.what}`);
     }
-  } finally {
-    tests.stop();
-    copy.remove();
-  }
+  });
   const killed = chosen.length - survivors;
   const percent = chosen.length === 0 ? 100 : Math.floor((100 * killed) / chosen.length);
   const floor = (FLOORS as Record<string, number>)[room] ?? FLOORS.default;

@@ -1,8 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { ROOT } from '../tidy/sources.ts';
-import { copyRepository } from './copy.ts';
-import { KeptVitest } from './kept-vitest.ts';
+import { type Copy, inCopy } from './copy.ts';
 
 export type ShippedDefect = {
   /** Of the patch in `shipped/` that plants it. */
@@ -97,27 +95,21 @@ export function patchOf({ name }: ShippedDefect): string {
  */
 export async function runShipped(say: (line: string) => void, only?: string): Promise<boolean> {
   const defects = SHIPPED.filter(({ name }) => only === undefined || name === only);
-  const copy = copyRepository(ROOT);
-  const tests = new KeptVitest(copy.directory);
   let caught = 0;
-  try {
+  await inCopy(async (copy) => {
     for (const defect of defects) {
-      const by = await catcherOf(defect, copy.directory, tests);
+      const by = await catcherOf(defect, copy);
       if (by.isCaught) caught += 1;
       say(`  ${by.isCaught ? 'caught' : 'MISSED'}  ${defect.name}: ${by.what}`);
     }
-  } finally {
-    tests.stop();
-    copy.remove();
-  }
+  });
   say(`${caught} of ${defects.length} shipped defects caught`);
   return caught === defects.length && caught > 0;
 }
 
 async function catcherOf(
   defect: ShippedDefect,
-  directory: string,
-  tests: KeptVitest,
+  { directory, tests }: Copy,
 ): Promise<{ isCaught: boolean; what: string }> {
   const { caughtBy } = defect;
   const [file, test] = caughtBy;

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { KeptVitest, TestRun, WhichTests } from './kept-vitest.ts';
+import type { Copy } from './copy.ts';
+import type { TestRun, WhichTests } from './kept-vitest.ts';
 import { type Mutation, mutated } from './mutations.ts';
 
 /** A mutation of a file, whose path is relative to the repository. */
@@ -11,7 +12,7 @@ export type TryOptions = { limitMs: number; besideOnly?: boolean };
 
 /** The tests of the file itself first, which most mutants do not survive; then those beside it; then all that reach it. */
 export async function tryMutant(
-  { directory, tests }: { directory: string; tests: KeptVitest },
+  { directory, tests }: Copy,
   mutant: Mutant,
   { limitMs, besideOnly = false }: TryOptions,
 ): Promise<TestRun> {
