@@ -187,6 +187,22 @@ describe('a list', () => {
     expect([times(lists), reflector.hasRelisted()]).toEqual([[0, 375, 1000, 1000], true]);
   });
 
+  test('that was asked for before a new one was wanted does not say that a resource is not served', async () => {
+    let isServed = false;
+    const late = (clock: FakeClock) =>
+      new Promise((_, reject) => clock.after(1000, () => reject(new KubeStatusError(404, {}, undefined, {}))));
+    const { clock, lists, told, reflector } = started(
+      { list: (count) => (isServed ? undefined : count < 2 ? refused(404) : late(clock)) },
+      { absentIsEmpty: true },
+    );
+    await clock.advance(10_000);
+    expect([lists.length, told]).toEqual([3, ['all 0']]);
+    isServed = true;
+    reflector.relist();
+    await clock.advance(1000);
+    expect([lists.length, told, reflector.hasRelisted()]).toEqual([4, ['all 0', 'all 0'], true]);
+  });
+
   test('of a resource that was served in between is asked for as often as at first when it is gone again', async () => {
     const { clock, lists, times, reflector } = started(
       { list: (count) => (count === 4 ? undefined : refused(404)) },

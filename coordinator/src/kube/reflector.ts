@@ -169,6 +169,7 @@ class ListWatch<T> implements Reflector {
 
   /** Does what is due, and returns how long to wait before the next. */
   async #listOrWatch(): Promise<number> {
+    const relists = this.#relists;
     try {
       if (this.#position === undefined) {
         await this.#list();
@@ -176,7 +177,7 @@ class ListWatch<T> implements Reflector {
       }
       return await this.#watch(this.#position);
     } catch (err) {
-      return this.#options.signal.aborted ? 0 : this.#afterFailure(err);
+      return this.#options.signal.aborted ? 0 : this.#afterFailure(err, relists);
     }
   }
 
@@ -311,13 +312,17 @@ class ListWatch<T> implements Reflector {
     return this.#backoff.next();
   }
 
-  #afterFailure(err: unknown): number {
+  /** `relists`: as many as there were when it was asked for what failed. */
+  #afterFailure(err: unknown, relists: number): number {
     const { logger, metrics } = this.#options;
     const failure = classifyFailure(err, this.#resource);
     if (this.#position !== undefined) metrics?.watchRestarted(this.#resource, failure.reason);
     // What was garbled once may have been an accident on the way; twice without progress, it is there to stay.
     if (failure.relist || (failure.reason === 'garbled' && this.#backoff.attempts > 0)) this.#position = undefined;
-    if (failure.reason === 'absent' && this.#options.absentIsEmpty) return this.#afterAbsence();
+    if (failure.reason === 'absent' && this.#options.absentIsEmpty) {
+      // It may have come to be served since, which may be why a new list was asked for.
+      return relists === this.#relists ? this.#afterAbsence() : 0;
+    }
     if (failure.reason !== 'expired') this.#noteFailure(failure, err);
     else logger.info({ resource: this.#resource, err }, 'Lost the history of a watch');
     const refusedMs = failure.reason === 'refused' ? (this.#options.refusedRetryMs ?? 0) : 0;
