@@ -5,6 +5,8 @@ import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
 /** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
 const TEST_TIMEOUT_MS = 90_000;
 const ANY_NAME = '';
+/** The start of a worker takes longer than most tests of a room. */
+const WORKERS_MAX = 2;
 
 type Ended = { modules: readonly TestModule[]; errors: readonly unknown[]; reason: TestRunEndReason };
 let ended: Ended = { modules: [], errors: [], reason: 'passed' };
@@ -23,6 +25,8 @@ const vitest = await createVitest({
   testTimeout: TEST_TIMEOUT_MS,
   passWithNoTests: true,
 });
+
+for (const { config } of vitest.projects) config.maxWorkers = WORKERS_MAX;
 
 async function specificationsOf(which: WhichTests): Promise<TestSpecification[]> {
   if ('paths' in which) return vitest.getRelevantTestSpecifications([...which.paths]);
