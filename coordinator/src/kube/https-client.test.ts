@@ -331,6 +331,7 @@ describe('streams', () => {
   it('tells a refusal, a cut and garbage apart', async () => {
     const { client, answers } = await serve((request, response) => {
       if (request.url?.endsWith('refused')) return answer(response, { reason: 'Expired' }, 410);
+      if (request.url?.endsWith('half')) return void response.writeHead(200).end('{"a":');
       response.writeHead(200).write(request.url?.endsWith('garbage') ? 'garbage\n' : '{"a":');
       setTimeout(() => request.socket.resetAndDestroy(), 20);
     });
@@ -339,10 +340,10 @@ describe('streams', () => {
       code: 'KUBE_UNREACHABLE',
       cause: { code: 'ECONNRESET' },
     });
-    expect(await failure(client.stream({ ...watch, path: '/garbage' }, () => {}))).toMatchObject({
-      code: 'KUBE_WATCH_BROKEN',
-    });
-    expect(answers).toEqual(['watch 410', 'watch 200', 'watch 200']);
+    for (const path of ['/garbage', '/half']) {
+      expect(await failure(client.stream({ ...watch, path }, () => {}))).toMatchObject({ code: 'KUBE_WATCH_BROKEN' });
+    }
+    expect(answers).toEqual(['watch 410', 'watch 200', 'watch 200', 'watch 200']);
   });
 
   it('takes events of up to 8 MiB, and ends at a larger one', async () => {

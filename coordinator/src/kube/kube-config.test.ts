@@ -94,6 +94,15 @@ describe('access to the API server', () => {
     expect(ipv6.server).toBe('https://[fd00::1]:443');
   });
 
+  it('reads its files again when what they said is no longer accepted', async () => {
+    const files = { '/k': kubeconfig('k') };
+    const access = await open({ kubeconfig: '/k' }, files);
+    files['/k'] = kubeconfig('k', { user: { token: 'another' } });
+    expect((await access.options()).headers).toEqual({ Authorization: 'Bearer token of k' });
+    access.renew();
+    expect((await access.options()).headers).toEqual({ Authorization: 'Bearer another' });
+  });
+
   it('lets --master go before the address that the rest says', async () => {
     const files = { '/k': kubeconfig('k') };
     const given = { kubeconfig: '/k', master: 'https://other:1' };
@@ -119,6 +128,8 @@ describe('access to the API server', () => {
     expect(user).toMatchObject({ certFile: '/etc/me.crt', authProvider: { config: { tokenFile: '/etc/kube/token' } } });
     expect(user?.token).toBeUndefined();
     expect(user?.exec).toMatchObject({ command: '/etc/kube/bin/login', env: [{ name: 'KUBERNETES_EXEC_INFO' }] });
+    // Nobody is there to be asked.
+    expect(JSON.parse(user?.exec.env[0].value)).toMatchObject({ spec: { interactive: false } });
   });
 
   it('keeps the CA of a context without a user', async () => {

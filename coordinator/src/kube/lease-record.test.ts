@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Lease, type LeaseSpec, leaseState, microTime, released } from './lease-record.ts';
+import { acquired, type Lease, type LeaseSpec, leaseState, microTime, released, whereabouts } from './lease-record.ts';
 
 function lease(spec: LeaseSpec, annotations: Record<string, string> = {}): Lease {
   return { metadata: { name: 'l', uid: 'u', resourceVersion: '1', annotations }, spec };
@@ -47,6 +47,33 @@ describe('released', () => {
     });
     expect(released(lease(spec, annotations), 'now').metadata.annotations).toEqual({ other: 'kept' });
   });
+});
+
+describe('acquired', () => {
+  it.each([
+    ['https://scheduler', 'https://console'],
+    ['', 'https://console'],
+    ['https://scheduler', ''],
+  ])(
+    'says where the holder answers kube-scheduler (%s) and people (%s), and nothing of its predecessor',
+    (schedulerUrl, consoleUrl) => {
+      const before = {
+        identity: 'old',
+        leaderUrl: 'https://old',
+        schedulerUrl: 's',
+        consoleUrl: 'c',
+        leaseDurationMs: 1,
+      };
+      const candidate = { identity: 'x', leaderUrl: 'https://x', schedulerUrl, consoleUrl, leaseDurationMs: 15_000 };
+      const taken = acquired(acquired(lease({}, { other: 'kept' }), before, 1, 'then'), candidate, 2, 'now');
+      expect(whereabouts(taken)).toEqual({
+        url: 'https://x',
+        schedulerUrl: schedulerUrl || undefined,
+        consoleUrl: consoleUrl || undefined,
+      });
+      expect(taken.metadata.annotations).toMatchObject({ other: 'kept' });
+    },
+  );
 });
 
 describe('microTime', () => {

@@ -305,8 +305,10 @@ describe('a watch', () => {
     [5000, 375],
     [4999, 750],
   ])('that was cut after %i ms is taken up after %i ms the second time', async (livedMs, secondMs) => {
-    const { clock, watches, times } = watchesFor(livedMs, true);
+    const { clock, watches, times, reflector } = watchesFor(livedMs, true);
     await clock.advance(20_000);
+    // It was never opened, which is a failure.
+    expect(reflector.isFailing()).toBe(true);
     expect(times(watches).slice(0, 3)).toEqual([0, livedMs + 375, 2 * livedMs + 375 + secondMs]);
   });
 
