@@ -145,4 +145,13 @@ describe('an answer with status 422', () => {
       expect(answer(...reasons)).toBe('failed');
     },
   );
+
+  test.each([
+    [{ message: 'a policy' }, 'denied'],
+    [{ message: 'a field', field: 'spec.taints' }, 'failed'],
+    [{ message: 'a value', reason: 'FieldValueInvalid' }, 'failed'],
+  ])('with the cause %j is %s', (cause, kind) => {
+    const error = new KubeStatusError(422, { details: { causes: [cause] } }, undefined, {});
+    expect(classifyWriteError(error, nothing).kind).toBe(kind);
+  });
 });

@@ -58,6 +58,12 @@ describe('isolating', () => {
     expect(found.offending.length).toBeGreaterThan(20);
   });
 
+  test('of a single suspect tries it once', async () => {
+    const { probes, probe } = refusing(new Set([7]));
+    expect(await isolate([7], probe)).toEqual({ offending: [{ suspect: 7, message: 'no' }], accepted: [] });
+    expect(probes).toEqual([[], [7]]);
+  });
+
   test('accuses nobody when the request is refused without any of them', async () => {
     const found = await isolate([1, 2, 3], async () => refused);
     expect(found).toEqual({ offending: [], accepted: [], ended: { kind: 'whole-refused', message: 'no' } });

@@ -209,9 +209,13 @@ describe('a refusal', () => {
     replan({ set: { ...set, labels: { loose: '1' }, annotations: {} } });
     expect(await newTurn().run()).toEqual({ kind: 'holds' });
     expect(written).toHaveLength(before);
+    replan({ set: { ...set, labels: { loose: '1', more: '1' }, annotations: {} } });
+    await newTurn().run();
+    expect(taken.at(-1)).toEqual({ stuck: '1', loose: '1', more: '1' });
+    replan({ set: { ...set, labels: { loose: '1' }, annotations: {} } });
     await clock.advance(30_001);
     await newTurn().run();
-    expect(written.length).toBeGreaterThan(before);
+    expect(written.length).toBeGreaterThan(before + 1);
   });
 
   test.each<['set' | 'withdraw', Partial<NodePlan>]>([
@@ -227,6 +231,27 @@ describe('a refusal', () => {
     });
     await yielding.turn.run();
     expect(yielding.written.slice(0, 2)).toEqual([kind, 'taints']);
+  });
+
+  test('is searched for while nothing waits but a taint that goes', async () => {
+    const reply = (_write: Kind, count: number): WriteOutcome | undefined => {
+      if (count > 1) return undefined;
+      freed.replan({ taints: { ...TAINTS, add: [], remove: ['t'] } });
+      return { kind: 'denied', message: 'no' };
+    };
+    const freed = started({ set: { ...set, labels: { a: '1', b: '2' } } }, { reply });
+    await freed.turn.run();
+    expect(freed.written).toEqual(['set', 'set', 'set', 'set', 'taints']);
+  });
+
+  test('of conditions that cannot be searched for now is no refusal of conditions', async () => {
+    const outcomes: WriteOutcome[] = [
+      { kind: 'denied', message: 'no' },
+      { kind: 'throttled', retryAfterMs: 1000 },
+    ];
+    const { turn, written } = started({ conditions: CONDITIONS }, { reply: (_write, count) => outcomes[count - 1] });
+    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    expect(written).toEqual(['conditions', 'conditions']);
   });
 
   test('that comes again and again is given sixteen rounds', async () => {

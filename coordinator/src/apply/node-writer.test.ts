@@ -6,11 +6,12 @@ const node = { name: 'n/1', uid: 'u', resourceVersion: '7' };
 const metadata = { name: 'n/1', uid: 'u', resourceVersion: '8' };
 
 /** Keeps what is sent; what comes of it is tested against a real API server. */
-function started() {
+function started(failure?: Error) {
   const sent: KubeRequest[] = [];
   const client: KubeClient = {
     request: async <T>(request: KubeRequest) => {
       sent.push(request);
+      if (failure) throw failure;
       return { kind: 'PartialObjectMetadata', metadata } as T;
     },
     stream: () => Promise.resolve(),
@@ -140,4 +141,11 @@ describe('conditions', () => {
     ]);
     expect(operations.at(-1)).toEqual({ op: 'remove', path: '/metadata/managedFields/2' });
   });
+});
+
+test('a node is read as metadata, and is unknown where it cannot be read', async () => {
+  const { sent, writer } = started();
+  expect(await writer.read('n/1')).toMatchObject({ metadata });
+  expect(sent).toMatchObject([{ method: 'GET', path: '/api/v1/nodes/n%2F1' }]);
+  expect(await started(new Error('on purpose')).writer.read('n/1')).toBeUndefined();
 });

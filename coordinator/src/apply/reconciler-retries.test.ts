@@ -35,6 +35,37 @@ describe('the pause between tries of one node', () => {
   });
 });
 
+describe('the pause between tries of one node is short again', () => {
+  async function failing() {
+    const run = started(({ contentType }) => (contentType?.includes('merge') ? {} : { error: status(400) }));
+    run.plans.set('n', planFor('n', { set }));
+    run.reconciler.add('n');
+    await run.clock.advance(120_000);
+    expect(gapsOf(run.sent).at(-1)).toBeGreaterThan(5000);
+    return { ...run, before: run.sent.length };
+  }
+
+  test('once something was written to it', async () => {
+    const { clock, sent, plans, reconciler, before } = await failing();
+    plans.set('n', planFor('n', { set, withdrawal }));
+    reconciler.add('n');
+    await clock.advance(1000);
+    expect(sent.slice(before, before + 2).map(({ kind }) => kind)).toEqual(['withdraw', 'set']);
+    expect(sent.length - before).toBeGreaterThanOrEqual(4);
+  });
+
+  test('in another term', async () => {
+    const { clock, sent, state, reconciler, before } = await failing();
+    state.remainingMs = 0;
+    reconciler.add('n');
+    await clock.advance(100);
+    state.remainingMs = 60_000;
+    reconciler.add('n');
+    await clock.advance(1000);
+    expect(sent.length - before).toBeGreaterThanOrEqual(3);
+  });
+});
+
 describe('a node that is gone', () => {
   test('is tried again after five seconds while the plan still knows it', async () => {
     const { clock, sent, plans, reconciler } = started(() => ({ error: status(404) }));

@@ -82,6 +82,13 @@ describe('a foreign condition', () => {
     expect(isOut(seenWith('False', 'npd'))).toBe(true);
     expect(isOut(seenWith('False', 'other'))).toBe(false);
   });
+
+  test('is back when its owner says something else', () => {
+    const { setAside } = started({ ...ref, cause: 'foreign', wanted: 'True', message: 'why' });
+    const isOut = (seen: SeenNode) => setAside.consult(seen, (ask) => ask(ref, 'True') !== undefined);
+    expect(isOut(seenWith('False', 'npd'))).toBe(true);
+    expect(isOut(seenWith('Unknown', 'npd'))).toBe(false);
+  });
 });
 
 describe('an invalid key', () => {
