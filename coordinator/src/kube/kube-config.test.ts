@@ -140,6 +140,15 @@ describe('access to the API server', () => {
     expect((await options({ kubeconfig: '/k' }, { '/k': text })).ca).toEqual(Buffer.from('the CA'));
   });
 
+  it.each([
+    ['https://k', undefined, false],
+    ['https://k', true, true],
+    ['http://k', undefined, true],
+  ])('leaves out the check of the certificate of %s (insecure-skip-tls-verify: %s): %s', (server, skip, isSkipped) => {
+    const text = kubeconfig('k', { cluster: { server, 'insecure-skip-tls-verify': skip } });
+    expect(Boolean(load({ kubeconfig: '/k' }, { '/k': text }).getCurrentCluster()?.skipTLSVerify)).toBe(isSkipped);
+  });
+
   it('says why none of several files could be read', async () => {
     await expect(open({ kubeconfig: '/k:/l' })).rejects.toMatchObject({ cause: { message: 'no such file: /l' } });
   });
