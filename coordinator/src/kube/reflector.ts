@@ -74,8 +74,7 @@ export type Reflector = {
 };
 
 const LIST_TIMEOUT_MS = 60_000;
-const WATCH_SECONDS_MIN = 300;
-const WATCH_SECONDS_MAX = 600;
+const WATCH_SECONDS = { min: 300, max: 600 };
 /** A watch that ends sooner is not taken up at once, also where it delivered something: the next may end as soon. */
 const SHORT_WATCH_MS = 1000;
 /** A watch that lived so long, or delivered anything, proves that things go well again. */
@@ -235,7 +234,7 @@ class ListWatch<T> implements Reflector {
       this.#position = undefined;
       return 0;
     }
-    const spreadSeconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN));
+    const spreadSeconds = WATCH_SECONDS.min + Math.floor(random() * (WATCH_SECONDS.max - WATCH_SECONDS.min));
     const seconds = Math.min(spreadSeconds, Math.ceil(untilRelistMs / 1000));
     const startedAt = clock.monotonic();
     this.#eventsOfWatch = 0;
@@ -312,17 +311,15 @@ class ListWatch<T> implements Reflector {
     return this.#backoff.next();
   }
 
-  /** `relists`: as many as there were when it was asked for what failed. */
-  #afterFailure(err: unknown, relists: number): number {
+  #afterFailure(err: unknown, relistsWhenAsked: number): number {
     const { logger, metrics } = this.#options;
     const failure = classifyFailure(err, this.#resource);
     if (this.#position !== undefined) metrics?.watchRestarted(this.#resource, failure.reason);
     // What was garbled once may have been an accident on the way; twice without progress, it is there to stay.
     if (failure.relist || (failure.reason === 'garbled' && this.#backoff.attempts > 0)) this.#position = undefined;
-    if (failure.reason === 'absent' && this.#options.absentIsEmpty) {
-      // It may have come to be served since, which may be why a new list was asked for.
-      return relists === this.#relists ? this.#afterAbsence() : 0;
-    }
+    const isAbsent = failure.reason === 'absent' && this.#options.absentIsEmpty;
+    // It may be served by now, which may be why a new list was asked for meanwhile.
+    if (isAbsent) return relistsWhenAsked === this.#relists ? this.#afterAbsence() : 0;
     if (failure.reason !== 'expired') this.#noteFailure(failure, err);
     else logger.info({ resource: this.#resource, err }, 'Lost the history of a watch');
     const refusedMs = failure.reason === 'refused' ? (this.#options.refusedRetryMs ?? 0) : 0;
@@ -356,8 +353,7 @@ class ListWatch<T> implements Reflector {
     const before = this.#failing;
     this.#failing = failure;
     if (before?.kind === failure.kind) return;
-    const { resource, hint } = { resource: this.#resource, hint: failure.hint };
-    this.#options.logger.warn({ resource, err, ...(hint === undefined ? {} : { hint }) }, 'Failed to list or watch');
+    this.#options.logger.warn({ resource: this.#resource, err, hint: failure.hint }, 'Failed to list or watch');
   }
 
   #noteContact(): void {
