@@ -6,7 +6,7 @@ import {
 } from '@rollcall/common/console.test-fixtures.ts';
 import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
 import { expect, test } from 'vitest';
-import { agreement, chainOf } from './chain.ts';
+import { agreement, chainOf, stateOfDocument } from './chain.ts';
 
 const NOW = '2026-01-01T00:01:00Z';
 const SINCE = '2026-01-01T00:00:00Z';
@@ -103,4 +103,93 @@ test.each<[Partial<KeyDocument>, string]>([
 
 test('in a dry run nothing is about to be written', () => {
   expect(agreement({ ...KEY, onNode: null }, true).text).toContain('a dry run writes nothing');
+});
+
+test('a service is shown as held back while it is, and as none where the node is not for it', () => {
+  const heldBack = { until: NOW, falls: 4 };
+  const of = (change: Partial<NodeServiceDocument>) => stateOfDocument({ ...SERVICE, ...change });
+  expect(of({ state: 'not-ready', heldBack })).toBe('held-back');
+  expect(of({ state: 'not-ready' })).toBe('not-ready');
+  expect(of({ state: 'ready', heldBack })).toBe('ready');
+  expect(of({ state: undefined })).toBe('none');
+});
+
+test('a pod that is not Ready, and a probe that fails, speak against the service', () => {
+  const pods = [{ pod: 'ns/p', ready: false, terminating: false }];
+  const probe = { ready: false, since: SINCE, evidence: 'tcp refused' };
+  expect(steps({ pods, probe }).slice(0, 2)).toEqual([
+    'Pod bad: ns/p is not Ready.',
+    'Probe bad: tcp refused, 1 min ago.',
+  ]);
+});
+
+test('each pod is a step', () => {
+  const pods = ['p', 'q'].map((pod) => ({ pod, ready: true, terminating: false }));
+  expect(steps({ pods }).filter((step) => step.startsWith('Pod'))).toHaveLength(2);
+});
+
+test('only the keys of the service are steps', () => {
+  const kinds = ['label', 'taint', 'annotation', 'condition'] as const;
+  const keys = [...kinds.map((kind) => ({ ...KEY, kind })), { ...KEY, service: 'other' }];
+  expect(steps({}, { keys }).slice(4)).toEqual(
+    ['Label', 'Taint', 'Annotation', 'Condition'].map((kind) => `${kind} good: k: wanted as “true”, and it is.`),
+  );
+});
+
+test.each<[NodeDocument['agent'], string]>([
+  [{ state: 'unheard' }, 'Agent open: The agent is not heard yet since this leader began.'],
+  [{ state: 'leaving' }, 'Agent open: The agent is gone for now, another is expected.'],
+  [{ state: 'silent' }, 'Agent bad: The agent is silent. It counts as silent after 30 s.'],
+  [
+    { state: 'silent', guard: 'fleet' },
+    'Agent open: The agent is silent. It counts as silent after 30 s. The guard over fleet keeps its silence from being held against it.',
+  ],
+  [{ state: 'fresh', lastReportSecondsAgo: 0 }, 'Agent good: The agent is heard, last report just now.'],
+])('what is known of the agent: %j', (agent, text) => {
+  expect(steps({}, { agent })[2]).toBe(text);
+});
+
+test('when the agent reported is counted from the time of the document', () => {
+  const replica = replicaDocument({ now: '2026-01-01T00:00:30Z' });
+  expect(steps({}, { replica })[2]).toBe('Agent good: The agent is heard, last report 32 s ago.');
+});
+
+test('the verdict is told as far as it is known', () => {
+  const verdict = (change: Partial<NodeServiceDocument>) => steps(change)[3];
+  expect(verdict({ state: 'not-ready', since: undefined, reason: undefined })).toBe('Verdict bad: not ready.');
+  expect(verdict({ state: 'unknown', since: undefined })).toBe('Verdict open: unknown: all agree.');
+  expect(verdict({ state: undefined })).toBe('Verdict open: The node is not for this service.');
+});
+
+test('the evidence comes before a verdict that is another, and what holds the service back after it', () => {
+  const evidence = { state: 'not-ready', reason: 'it is down' } as const;
+  const heldBack = { until: NOW, falls: 4 };
+  expect(steps({ evidence, heldBack }).slice(3, 6)).toEqual([
+    'Evidence bad: The evidence alone says not ready: it is down.',
+    'Verdict good: ready since 1 min: all agree.',
+    'Held back open: It fell 4 times in a short while, and is held back for another 0 s.',
+  ]);
+});
+
+test.each<[Partial<KeyDocument>, string]>([
+  [{ stance: 'hold', onNode: undefined }, 'open stays as it is: not watched.'],
+  [{ stance: 'hold', onNode: null }, 'open stays as it is: absent.'],
+  [{ stance: 'withhold', onNode: undefined }, 'open is to be absent; whether it is, is not watched.'],
+  [{ value: '', onNode: '' }, 'good wanted as an empty value, and it is.'],
+  [{ stance: 'withhold', removalRefused: 'no' }, 'bad is to be absent, but on the Node as “true” (no).'],
+  [
+    { stance: 'hold', setAside: { cause: 'foreign', message: 'is not ours' } },
+    'open stays as it is: on the Node as “true” (is not ours).',
+  ],
+  [
+    { onNode: undefined, setAside: { cause: 'foreign', message: 'is not ours' } },
+    'open wanted as “true”; whether it is, is not watched (is not ours).',
+  ],
+  [
+    { contested: { rival: 'a', nextTrySeconds: 8 }, removalRefused: 'no' },
+    'good wanted as “true”, and it is (contested by a, tried again in 8 s; no).',
+  ],
+])('what else holds of a key: %o', (change, words) => {
+  const { ok, text } = agreement({ ...KEY, ...change }, false);
+  expect(`${ok} ${text}`).toBe(words);
 });

@@ -35,3 +35,13 @@ test('an event that is not complete is none', () => {
   expect(parser.take('event: node\ndata: {}\n')).toEqual([]);
   expect(parser.take('\n')).toHaveLength(1);
 });
+
+test('a line without a colon is a field without a value', () => {
+  expect(new EventParser().take('data\n\n')).toEqual([{ name: 'message', data: '', id: undefined }]);
+});
+
+test('of a field that comes twice the last is taken, but of data all lines', () => {
+  expect(new EventParser().take('event: a\nevent: b\ndata: 1\ndata:\ndata: 2\nid: x\nid: y\n\n')).toEqual([
+    { name: 'b', data: '1\n\n2', id: 'y' },
+  ]);
+});

@@ -58,3 +58,25 @@ test('the counts are those of the nodes, whatever happened to them', () => {
     }),
   );
 });
+
+test('a node is found by its name, as it was told last', () => {
+  const fleet = new Fleet();
+  fleet.set(summary('a'));
+  fleet.set(summary('a', DOWN));
+  expect(fleet.node('a')).toEqual(summary('a', DOWN));
+  expect(fleet.node('b')).toBeUndefined();
+  expect(fleet.size).toBe(1);
+});
+
+test('a node that goes leaves its pool', () => {
+  const fleet = new Fleet();
+  fleet.replace([summary('a', { pool: 'p' }), summary('b', { pool: 'p' })]);
+  expect(fleet.pools()).toEqual([{ name: 'p', nodes: ['a', 'b'] }]);
+  const before = fleet.pools();
+  fleet.delete('none');
+  expect(fleet.pools()).toBe(before);
+  fleet.delete('a');
+  expect(fleet.pools()).toEqual([{ name: 'p', nodes: ['b'] }]);
+  fleet.set(summary('c', { pool: 'p' }));
+  expect(fleet.pools()).toEqual([{ name: 'p', nodes: ['b', 'c'] }]);
+});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ago, seconds, span, visible } from './format.ts';
+import { ago, seconds, span, timeOfDay, visible } from './format.ts';
 
 test('what cannot be seen in a text is made visible, and the rest stays', () => {
   expect(visible('plain – ünï 👩‍🚀 עברית')).toBe('plain – ünï 👩‍🚀 עברית');
@@ -27,4 +27,28 @@ test('a moment is told from now', () => {
   expect(ago('2026-01-01T00:00:00Z', nowMs)).toBe('1 min ago');
   expect(ago(nowMs + 5000, nowMs)).toBe('just now');
   expect(ago('nonsense', nowMs)).toBe('at an unknown time');
+});
+
+test.each([
+  [59.5, '1 min'],
+  [3599, '59 min 59 s'],
+  [3660, '1 h 1 min'],
+  [86_399, '23 h 59 min'],
+  [86_400, '1 d'],
+  [86_400 + 25 * 3600, '2 d 1 h'],
+])('a span of %s seconds has no more than its two largest units: %s', (value, text) => {
+  expect(span(value)).toBe(text);
+});
+
+test('a twentieth of a second is measured, and ten seconds are whole', () => {
+  expect([0.049, 0.05, 9.94, 10, 10.4].map(seconds)).toEqual(['<0.1 s', '0.1 s', '9.9 s', '10 s', '10 s']);
+});
+
+test('a moment less than a second ago is just now', () => {
+  expect([ago(0, 999), ago(0, 1000), ago(Number.NaN, 0)]).toEqual(['just now', '1 s ago', 'at an unknown time']);
+});
+
+test('a time of day is on the clock of the reader, and a dash where it is none', () => {
+  expect(timeOfDay('2026-01-01T00:00:05Z')).toMatch(/^\d\d:\d\d:05$/);
+  expect(timeOfDay('nonsense')).toBe('–');
 });

@@ -1,12 +1,13 @@
 import type { NodeSummary } from '@rollcall/common/console.ts';
 import { expect, test } from 'vitest';
-import { needsLook, stateOfNode, stateOfService } from './node-state.ts';
+import { isDisputed, needsLook, noCounts, stateOfNode, stateOfService, troubles } from './node-state.ts';
 import { summary } from './summary.test-fixtures.ts';
 
 const DOWN = { services: { a: 'not-ready', b: 'ready' } } as const;
 
 test.each<[string, Partial<NodeSummary>]>([
   ['ready', {}],
+  ['ready', { services: { a: 'ready' } }],
   ['none', { services: {} }],
   ['not-ready', DOWN],
   ['held-back', { ...DOWN, heldBack: ['a'] }],
@@ -40,4 +41,30 @@ test('a node that is ready needs a look where somebody else has a say in its key
   expect(needsLook(summary('n', { contested: ['k'] }))).toBe(true);
   expect(needsLook(summary('n', { setAside: ['k'] }))).toBe(true);
   expect(needsLook(summary('n', DOWN))).toBe(true);
+});
+
+test('a service whose agent was never heard is silent', () => {
+  const node = summary('n', { services: { a: 'not-ready', b: 'unknown' }, agent: 'absent' });
+  expect(stateOfService(node, 'a')).toBe('silent');
+  expect(stateOfService(node, 'b')).toBe('unknown');
+  expect(stateOfService({ ...node, heldBack: ['a'] }, 'a')).toBe('held-back');
+});
+
+test('a node of no service needs no look', () => {
+  expect(needsLook(summary('n', { services: {} }))).toBe(false);
+});
+
+test('troubles are all states but ready and none', () => {
+  const counts = { 'not-ready': 1, silent: 2, 'held-back': 4, guarded: 8, unknown: 16, none: 32, ready: 64 };
+  expect(troubles(counts)).toBe(31);
+  expect(troubles(noCounts())).toBe(0);
+  expect(Object.values(noCounts())).toEqual([0, 0, 0, 0, 0, 0, 0]);
+});
+
+test('a node is disputed where somebody else has a say in a key', () => {
+  expect([{}, { contested: ['k'] }, { setAside: ['k'] }].map((change) => isDisputed(summary('n', change)))).toEqual([
+    false,
+    true,
+    true,
+  ]);
 });

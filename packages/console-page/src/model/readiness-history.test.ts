@@ -45,3 +45,31 @@ test('an hour is kept, and what held when it began', () => {
   expect(history.samples).toHaveLength(62);
   expect(history.samples[0]?.atMs).toBe(119 * MINUTE);
 });
+
+test('after five seconds there is a new sample', () => {
+  const history = new ReadinessHistory();
+  for (const atMs of [0, 4999, 5000, 9999, 10_000]) history.add(atMs, counts(1, 0));
+  expect(history.samples.map(({ atMs }) => atMs)).toEqual([0, 5000, 10_000]);
+});
+
+test('of two that are as bad the later is kept', () => {
+  const history = new ReadinessHistory();
+  history.add(0, counts(3, 1));
+  history.add(1000, counts(5, 1));
+  expect(history.samples[0]?.counts?.ready).toBe(5);
+});
+
+test('what is kept of the worst does not change with the counts of the fleet', () => {
+  const history = new ReadinessHistory();
+  const live = counts(3, 1);
+  history.add(0, counts(4, 0));
+  history.add(1000, live);
+  live['not-ready'] = 3;
+  expect(history.samples[0]?.counts?.['not-ready']).toBe(1);
+});
+
+test('what is exactly an hour old is kept, and one before it', () => {
+  const history = new ReadinessHistory();
+  for (const minute of [0, 1, 2, 61, 62]) history.add(minute * MINUTE, counts(1, 0));
+  expect(history.samples.map(({ atMs }) => atMs / MINUTE)).toEqual([1, 2, 61, 62]);
+});

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { noCounts } from './node-state.ts';
 import { summary } from './summary.test-fixtures.ts';
-import { fleetSentence, nodeSentence } from './words.ts';
+import { fleetSentence, nodeSentence, number, plural } from './words.ts';
 
 test.each([
   [0, {}, 'There are no nodes.'],
@@ -18,5 +18,30 @@ test('a node is one sentence', () => {
   const change = { services: { a: 'not-ready' }, agent: 'silent', guard: 'fleet', contested: ['k'] } as const;
   expect(nodeSentence(summary('n', change))).toBe(
     'guarded; a not ready; agent silent; guard over fleet; 1 contested key',
+  );
+});
+
+test('two are plural, and large numbers are grouped', () => {
+  expect([plural(0, 'node'), plural(1, 'node'), plural(2000, 'node'), number(1_000_000)]).toEqual([
+    '0 nodes',
+    '1 node',
+    '2,000 nodes',
+    '1,000,000',
+  ]);
+});
+
+test('two nodes are all nodes', () => {
+  expect(fleetSentence(2, { ...noCounts(), ready: 2 })).toBe('All 2 nodes are ready.');
+});
+
+test('a node is told with what is not ready, how its agent is, and who else has a say', () => {
+  const change = {
+    services: { a: 'not-ready', b: 'ready', c: 'unknown' },
+    agent: 'unheard',
+    contested: ['k', 'l'],
+    setAside: ['m'],
+  } as const;
+  expect(nodeSentence(summary('n', change))).toBe(
+    'not ready; a not ready, c unknown; agent not heard yet since this leader began; 2 contested keys; 1 key left to somebody else',
   );
 });

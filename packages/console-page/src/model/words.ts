@@ -20,7 +20,7 @@ export const STATE_WORDS: Readonly<Record<State, { name: string; meaning: string
 
 export const AGENT_WORDS: Readonly<Record<AgentState, string>> = {
   fresh: 'heard',
-  leaving: 'said goodbye, another is expected',
+  leaving: 'gone for now, another is expected',
   unheard: 'not heard yet since this leader began',
   silent: 'silent',
   absent: 'never heard',

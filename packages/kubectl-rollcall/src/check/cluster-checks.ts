@@ -153,12 +153,12 @@ export const otherLabelers: Check = ({ workloads }) => {
 
 export const nodesThere: Check = ({ nodes }) => {
   const all = known(nodes);
-  const virtual = all.filter(
+  const without = all.filter(
     ({ metadata: { labels = {} } }) =>
-      labels['type'] === 'virtual-kubelet' || labels['eks.amazonaws.com/compute-type'] === 'fargate',
+      labels['type'] === 'virtual-kubelet' ||
+      labels['eks.amazonaws.com/compute-type'] === 'fargate' ||
+      labels['kubernetes.io/os'] === 'windows',
   );
-  const windows = all.filter(({ metadata: { labels = {} } }) => labels['kubernetes.io/os'] === 'windows');
-  const without = [...virtual, ...windows];
   const besides = without.length > 0 ? `; ${count(without.length, 'node')} cannot (virtual or Windows)` : '';
   if (all.length > without.length)
     return { well: `${count(all.length - without.length, 'node')} can run an agent${besides}` };

@@ -119,19 +119,21 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     networkPolicies: list<NetworkPolicy>(`/apis/networking.k8s.io/v1/${inNamespace}/networkpolicies`),
   });
   const { deployments, daemonSets, ...rest } = first;
-  const workloads =
-    'value' in deployments && 'value' in daemonSets
-      ? { value: [...deployments.value, ...daemonSets.value] }
-      : deployments;
   return {
     namespace,
     nowMs,
     ...rest,
     ...second,
-    workloads,
+    workloads: both(deployments, daemonSets),
     may: (right, user) => read(() => review(kube, right, user)),
     podsWith: (selector) => list<PodObject>(`/api/v1/pods?labelSelector=${encodeURIComponent(selector)}`),
   };
+}
+
+/** Half of what was asked for proves nothing. */
+function both<T>(one: Read<T[]>, other: Read<T[]>): Read<T[]> {
+  if (!('value' in one)) return one;
+  return 'value' in other ? { value: [...one.value, ...other.value] } : other;
 }
 
 /** A Node is large, and there may be thousands. */

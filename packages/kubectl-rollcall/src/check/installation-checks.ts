@@ -41,9 +41,8 @@ export const someoneLeads: Check = ({ coordinator, lease, namespace, nowMs }) =>
 
 export const agentsRun: Check = ({ agent, namespace }) => {
   const { desiredNumberScheduled = 0, numberReady = 0 } = known(agent).status ?? {};
-  if (numberReady >= desiredNumberScheduled)
-    return { well: `${numberReady} of ${count(desiredNumberScheduled, 'agent')} are ready` };
-  const text = `${numberReady} of ${count(desiredNumberScheduled, 'agent')} are ready`;
+  const text = `${numberReady} of ${desiredNumberScheduled} agents are ready`;
+  if (numberReady >= desiredNumberScheduled) return { well: text };
   return {
     findings: [{ severity: 'fail', text, cure: `kubectl -n ${namespace} get pods -l ${COMPONENT}=agent -o wide` }],
   };

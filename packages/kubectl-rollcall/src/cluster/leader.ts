@@ -69,7 +69,7 @@ async function otherLease(kube: KubeApi, namespace: string): Promise<string> {
 }
 
 function leaseFailure(cause: unknown, namespace: string, name = LEASE): CommandFailure {
-  if (!(cause instanceof KubeApiError)) return unreachable(cause);
+  if (!(cause instanceof KubeApiError) || cause.status === 401) return unreachable(cause);
   if (cause.status === 404) {
     const cure =
       'use -n to name the namespace of rollcall, or install it; "check --pre" finds what prevents the installation';
@@ -81,13 +81,14 @@ function leaseFailure(cause: unknown, namespace: string, name = LEASE): CommandF
     const cure = `ask for the right to get leases in ${namespace}, or pass --console-url`;
     return new CommandFailure(`You may not read the Lease of the leader: ${cause.message}`, cure, { cause });
   }
-  if (cause.status === 401) {
-    return new CommandFailure('The API server does not accept your credentials', 'log in again', { cause });
-  }
   return new CommandFailure(`The API server answered ${cause.status}: ${cause.message}`, 'try again', { cause });
 }
 
+/** There is no API server, or none that knows who asks. */
 export function unreachable(cause: unknown): CommandFailure {
+  if (cause instanceof KubeApiError && cause.status === 401) {
+    return new CommandFailure('The API server does not accept your credentials', 'log in again', { cause });
+  }
   const reason = describeError(cause);
   return new CommandFailure(
     `The API server cannot be reached: ${reason}`,

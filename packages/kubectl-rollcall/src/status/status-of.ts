@@ -36,7 +36,7 @@ export function statusOf({ replica, nodes }: NodesDocument, namespace = 'rollcal
   }
   const findings = [
     ...leaderFindings(replica, nodes),
-    ...(replica.leading ? [...guardFindings(replica), ...nodeFindings(replica, nodes)] : []),
+    ...(replica.leading ? [...guardFindings(replica), ...nodeFindings(replica, nodes, namespace)] : []),
     ...versionFindings(agentVersions, namespace),
   ];
   const holds = !findings.some(({ severity }) => severity === 'fail');
@@ -109,7 +109,7 @@ type Kind = {
   severity: Finding['severity'];
   of: (node: NodeSummary) => readonly string[];
   text: (what: string, nodes: string) => string;
-  cure: (node: string, what: string) => string;
+  cure: (found: { node: string; what: string; namespace: string }) => string;
 };
 
 const YES: readonly string[] = [''];
@@ -120,13 +120,14 @@ const KINDS: readonly Kind[] = [
     severity: 'fail',
     of: ({ agent, guard }) => (agent === 'silent' && guard === undefined ? YES : NO),
     text: (_what, nodes) => `The agent is silent on ${nodes}`,
-    cure: (node) => `kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
+    cure: ({ node }) => `kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
   },
   {
     severity: 'warn',
     of: ({ agent }) => (agent === 'absent' ? YES : NO),
     text: (_what, nodes) => `There is no agent on ${nodes}`,
-    cure: () => 'kubectl -n rollcall describe daemonset rollcall-agent; check its node selector and tolerations',
+    cure: ({ namespace }) =>
+      `kubectl -n ${namespace} describe daemonset rollcall-agent; check its node selector and tolerations`,
   },
   {
     severity: 'fail',
@@ -138,36 +139,40 @@ const KINDS: readonly Kind[] = [
     severity: 'fail',
     of: ({ contested }) => contested,
     text: (key, nodes) => `Another writer keeps changing ${key} on ${nodes}`,
-    cure: (node, key) => `stop the other writer; to see who it is: kubectl rollcall why node/${node} ${key}`,
+    cure: ({ node, what: key }) => `stop the other writer; to see who it is: kubectl rollcall why node/${node} ${key}`,
   },
   {
     severity: 'fail',
     of: ({ setAside }) => setAside,
     text: (key, nodes) => `${key} cannot be written on ${nodes}`,
-    cure: (node, key) => `to see the owner or the error: kubectl rollcall why node/${node} ${key}`,
+    cure: ({ node, what: key }) => `to see the owner or the error: kubectl rollcall why node/${node} ${key}`,
   },
   {
     severity: 'warn',
     of: ({ services }) => Object.keys(services).filter((name) => services[name] === 'not-ready'),
     text: (service, nodes) => `${service} is not ready on ${nodes}`,
-    cure: (node) => `kubectl rollcall why node/${node}`,
+    cure: ({ node }) => `kubectl rollcall why node/${node}`,
   },
   {
     severity: 'warn',
     of: ({ heldBack }) => heldBack,
     text: (service, nodes) => `${service} became not ready too often, and is held back on ${nodes}`,
-    cure: (node) => `kubectl rollcall why node/${node}`,
+    cure: ({ node }) => `kubectl rollcall why node/${node}`,
   },
 ];
 
-function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
+function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[], namespace: string): Finding[] {
   const findings = KINDS.flatMap((kind) => {
     const found = new Map<string, string[]>();
     for (const node of nodes)
       for (const what of kind.of(node)) found.set(what, [...(found.get(what) ?? []), node.name]);
     return [...found].map(([what, names]): Finding => {
       const where = `${count(names.length, 'node')}: ${listed(names, 3)}`;
-      return { severity: kind.severity, text: kind.text(what, where), cure: kind.cure(names[0] ?? '', what) };
+      return {
+        severity: kind.severity,
+        text: kind.text(what, where),
+        cure: kind.cure({ node: names[0] ?? '', what, namespace }),
+      };
     });
   });
   const pending = nodes.filter((node) => node.pending);

@@ -9,6 +9,17 @@ export const TERMINALS: Readonly<Record<string, Terminal>> = {
   piped: { columns: undefined, colors: false },
 };
 
+/** As wide as it likes, with colors. */
+export const COLORED: Terminal = { columns: undefined, colors: true };
+
+const TONES: Readonly<Record<string, string>> = { 32: 'good', 31: 'bad', 33: 'doubtful', 2: 'quiet', 1: 'strong' };
+
+/** Text for a terminal with colors, with its tones in words: `<bad>no</>`. */
+export function toned(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with one.
+  return text.replace(/\u001b\[(\d+)m/g, (_all, code: string) => (TONES[code] ? `<${TONES[code]}>` : '</>'));
+}
+
 /** A fleet in three pools; `troubled`: with one of each trouble, as far as there are nodes for it. */
 export function fleet(size: number, { troubled = false } = {}): NodesDocument {
   const troubles: Partial<NodeSummary>[] = [

@@ -174,7 +174,6 @@ export function nodeCause(document: NodeDocument): Cause {
   const obstructed = keys.find((key) => obstacleOf(key, document));
   if (obstructed && (!troubled || !obstructed.service)) return keyCause(document, obstructed);
   if (troubled) return { ...troubled, headline: `node/${name}: ${troubled.headline}` };
-  if (obstructed) return keyCause(document, obstructed);
   const gate = keys.find(isClosedGate);
   if (gate) return keyCause(document, gate);
   const heard =

@@ -1,0 +1,29 @@
+import { expect, test, vi } from 'vitest';
+import { appearance, watchAppearance } from './appearance.ts';
+import { standInForBrowser } from './browser.test-fixtures.ts';
+
+test('what changes how the page looks is noticed, until the page goes', () => {
+  const browser = standInForBrowser();
+  const queries = new Map<string, EventTarget>();
+  vi.stubGlobal('matchMedia', (query: string) => {
+    const target = new EventTarget();
+    queries.set(query, target);
+    return target;
+  });
+  const ending = new AbortController();
+  watchAppearance(ending.signal);
+  const changes = () => {
+    const before = appearance.value;
+    for (const target of queries.values()) target.dispatchEvent(new Event('change'));
+    browser.happen('resize');
+    return appearance.value - before;
+  };
+  expect([...queries.keys()]).toEqual([
+    '(prefers-color-scheme: dark)',
+    '(prefers-contrast: more)',
+    '(forced-colors: active)',
+  ]);
+  expect(changes()).toBe(4);
+  ending.abort();
+  expect(changes()).toBe(0);
+});

@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { kubeConfigDocument } from '../testing/stand-in.test-fixtures.ts';
+import { loadKubeConfig } from './kube-config.ts';
+
+function fileWith(document: object): string {
+  const dir = mkdtempSync(path.join(tmpdir(), 'kubectl-rollcall-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const file = path.join(dir, 'config');
+  writeFileSync(file, JSON.stringify(document));
+  return file;
+}
+
+const document = kubeConfigDocument('http://127.0.0.1:1') as { contexts: object[] };
+const other = { name: 'other', context: { cluster: 'c', user: 'u' } };
+
+test('the context of the file is used, or the one that is asked for', () => {
+  const kubeconfig = fileWith({ ...document, contexts: [...document.contexts, other] });
+  expect(loadKubeConfig({ kubeconfig }).getCurrentContext()).toBe('x');
+  expect(loadKubeConfig({ kubeconfig, context: 'other' }).getCurrentContext()).toBe('other');
+});
+
+test('a context that is not there is answered with those that are', () => {
+  const kubeconfig = fileWith({ ...document, contexts: [...document.contexts, other] });
+  expect(() => loadKubeConfig({ kubeconfig, context: 'none' })).toThrow(
+    expect.objectContaining({ message: 'There is no context none', cure: 'choose one of: x, other' }),
+  );
+  expect(() => loadKubeConfig({ kubeconfig: fileWith({ ...document, contexts: [] }), context: 'none' })).toThrow(
+    expect.objectContaining({ cure: 'choose one of: (none)' }),
+  );
+});
+
+test('a file that cannot be read is named with the reason', () => {
+  expect(() => loadKubeConfig({ kubeconfig: '/nonexistent' })).toThrow(
+    expect.objectContaining({
+      name: 'CommandFailure',
+      message: expect.stringMatching(/^The kubeconfig cannot be read: ENOENT/),
+      cure: 'pass another file with --kubeconfig',
+    }),
+  );
+});
+
+test('a context without a cluster is no cluster to ask', () => {
+  expect(() => loadKubeConfig({ kubeconfig: fileWith({ ...document, 'current-context': 'none' }) })).toThrow(
+    expect.objectContaining({ message: 'The kubeconfig names no cluster', cure: 'choose a context with --context' }),
+  );
+});
+
+test('without a flag, KUBECONFIG names the file', () => {
+  const before = process.env['KUBECONFIG'];
+  onTestFinished(() => {
+    if (before === undefined) delete process.env['KUBECONFIG'];
+    else process.env['KUBECONFIG'] = before;
+  });
+  process.env['KUBECONFIG'] = fileWith(document);
+  expect(loadKubeConfig({}).getCurrentCluster()?.server).toBe('http://127.0.0.1:1');
+});

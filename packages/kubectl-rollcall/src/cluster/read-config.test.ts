@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { kubeStandIn } from '../testing/stand-in.test-fixtures.ts';
+import { readConfig } from './read-config.ts';
+
+const CONFIG = '/api/v1/namespaces/ns/configmaps/rollcall-coordinator';
+
+async function read(configMap: object): Promise<object> {
+  return readConfig((await kubeStandIn({ [CONFIG]: configMap })).kube, 'ns');
+}
+
+test('the configuration is the file of the coordinators', async () => {
+  expect(await read({ data: { 'coordinator.yaml': 'namespace: gitpod\nevict: true\n' } })).toEqual({
+    namespace: 'gitpod',
+    evict: true,
+  });
+});
+
+test.each([
+  ['no file', {}],
+  ['an empty file', { data: { 'coordinator.yaml': '' } }],
+  ['a file that is only a text', { data: { 'coordinator.yaml': 'text' } }],
+])('of %s it is empty', async (_what, configMap) => {
+  expect(await read(configMap)).toEqual({});
+});
+
+test('a ConfigMap that is not there is an error', async () => {
+  const { kube } = await kubeStandIn({});
+  await expect(readConfig(kube, 'ns')).rejects.toMatchObject({ status: 404 });
+});

@@ -1,0 +1,223 @@
+import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
+import type { NodeSummary, ReplicaDocument } from '@rollcall/common/console.ts';
+import { describe, expect, test } from 'vitest';
+import { type Status, statusOf } from './status-of.ts';
+
+type Node = Partial<NodeSummary>;
+
+function of(nodes: readonly Node[], replica: Partial<ReplicaDocument> = {}, namespace?: string): Status {
+  const named = nodes.map((node, index) => nodeSummary({ name: `node-${index + 1}`, ...node }));
+  return statusOf({ replica: replicaDocument(replica), nodes: named }, namespace);
+}
+
+describe('the answer', () => {
+  test('is that all is well, with the number of nodes', () => {
+    expect(of([{}, {}])).toMatchObject({
+      holds: true,
+      answer: 'All nodes are as rollcall wants them (2 nodes).',
+      nodes: 2,
+      agents: { fresh: 2 },
+      agentVersions: { '0.1.0': 2 },
+      findings: [],
+    });
+  });
+
+  test('names warnings beside failures', () => {
+    expect(of([{ agent: 'silent' }, { agent: 'absent' }]).answer).toBe(
+      'NOT all nodes are as rollcall wants them (2 nodes): 1 failure; 1 warning.',
+    );
+  });
+
+  test('names warnings where all is well otherwise', () => {
+    expect(of([{ agent: 'absent' }]).answer).toBe('All nodes are as rollcall wants them (1 node); 1 warning.');
+  });
+
+  test('of a dry run is that nothing is written', () => {
+    expect(of([{}], { dryRun: true }).answer).toBe('This is a dry run (1 node): rollcall writes nothing; 1 warning.');
+  });
+
+  test('of a standby is that nobody can tell, whatever its nodes are', () => {
+    const found = of([{ agent: 'silent', pending: true }], { leading: false, dryRun: true, guards: ['fleet'] });
+    expect(found.answer).toBe('The state is unknown: this replica does not lead.');
+    expect(found.findings).toEqual([
+      {
+        severity: 'fail',
+        text: 'The replica that answered does not lead: no leader is known',
+        cure: 'leave out --console-url, or pass the one of the leader',
+      },
+    ]);
+  });
+});
+
+describe('findings', () => {
+  const found = (nodes: readonly Node[], replica?: Partial<ReplicaDocument>) => of(nodes, replica).findings;
+
+  test('of a cluster without nodes', () => {
+    expect(found([])).toEqual([
+      { severity: 'fail', text: 'The cluster has no nodes', cure: 'check that this is the right cluster' },
+    ]);
+    expect(found([], { leading: false })).toHaveLength(1);
+  });
+
+  test('of a missing agent name the namespace that its DaemonSet is in', () => {
+    const [missing] = of([{ agent: 'absent' }], {}, 'node-labels').findings;
+    expect(missing?.cure).toContain('kubectl -n node-labels describe daemonset rollcall-agent');
+  });
+
+  test('of a dry run count the nodes that would be changed, and call none pending', () => {
+    expect(found([{ pending: true }, {}, { pending: true }], { dryRun: true })).toEqual([
+      {
+        severity: 'warn',
+        text: 'This is a dry run: 2 nodes would be changed',
+        cure: 'to write these changes, set coordinator.config.dryRun=false',
+      },
+    ]);
+  });
+
+  test('of a guard over silence', () => {
+    expect(found([{}], { guards: ['fleet'] })).toEqual([
+      {
+        severity: 'fail',
+        text: 'A guard is active (fleet): so many agents are silent that silence removes no labels',
+        cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
+      },
+    ]);
+  });
+
+  test('of what is held on nodes, with what helps against new agents or a new configuration', () => {
+    const heldWithdrawals = [
+      { guard: 'observer', of: 'gpu', nodes: 3 },
+      { guard: 'configuration', of: 'example.com/tier', nodes: 1 },
+    ];
+    expect(found([{}], { heldWithdrawals })).toEqual([
+      {
+        severity: 'fail',
+        text: 'A guard is active (observer): most new agents no longer see gpu, so its keys stay on 3 nodes for a while',
+        cure: 'if the new agents are wrong, roll them back',
+      },
+      {
+        severity: 'fail',
+        text: 'A guard is active (configuration): many nodes would lose example.com/tier at once, so it stays on 1 node for a while',
+        cure: 'if the latest change of the configuration was a mistake, undo it',
+      },
+    ]);
+  });
+
+  test.each<[string, Node, object]>([
+    [
+      'a silent agent',
+      { agent: 'silent' },
+      {
+        severity: 'fail',
+        text: 'The agent is silent on 1 node: node-1',
+        cure: 'kubectl get pods -A -o wide --field-selector spec.nodeName=node-1',
+      },
+    ],
+    [
+      'a missing agent',
+      { agent: 'absent' },
+      {
+        severity: 'warn',
+        text: 'There is no agent on 1 node: node-1',
+        cure: 'kubectl -n rollcall describe daemonset rollcall-agent; check its node selector and tolerations',
+      },
+    ],
+    [
+      'an agent that was not heard yet',
+      { agent: 'unheard' },
+      {
+        severity: 'fail',
+        text: 'The agent has not reported to this leader yet on 1 node: node-1',
+        cure: 'wait, since agents report within a minute',
+      },
+    ],
+    [
+      'a contested key',
+      { contested: ['k'] },
+      {
+        severity: 'fail',
+        text: 'Another writer keeps changing k on 1 node: node-1',
+        cure: 'stop the other writer; to see who it is: kubectl rollcall why node/node-1 k',
+      },
+    ],
+    [
+      'a key that cannot be written',
+      { setAside: ['k'] },
+      {
+        severity: 'fail',
+        text: 'k cannot be written on 1 node: node-1',
+        cure: 'to see the owner or the error: kubectl rollcall why node/node-1 k',
+      },
+    ],
+    [
+      'a service that is not ready',
+      { services: { a: 'not-ready', b: 'ready', c: 'unknown' } },
+      { severity: 'warn', text: 'a is not ready on 1 node: node-1', cure: 'kubectl rollcall why node/node-1' },
+    ],
+    [
+      'a service that is held back',
+      { heldBack: ['a'] },
+      {
+        severity: 'warn',
+        text: 'a became not ready too often, and is held back on 1 node: node-1',
+        cure: 'kubectl rollcall why node/node-1',
+      },
+    ],
+    [
+      'a pending write',
+      { pending: true },
+      {
+        severity: 'fail',
+        text: '1 node has pending writes: node-1',
+        cure: 'wait, or pass --wait; if it lasts, see the log of the coordinator',
+      },
+    ],
+  ])('of %s', (_what, node, finding) => {
+    expect(found([node, {}])).toEqual([finding]);
+  });
+
+  test('of a silent agent say nothing where a guard speaks for it', () => {
+    expect(found([{ agent: 'silent', guard: 'fleet' }])).toEqual([]);
+  });
+
+  test('of an agent that stops for an update there are none', () => {
+    expect(found([{ agent: 'leaving' }])).toEqual([]);
+  });
+
+  test('of several nodes name three of them', () => {
+    const four = Array.from({ length: 4 }, () => ({ pending: true, contested: ['k'] }));
+    expect(found(four).map(({ text }) => text)).toEqual([
+      'Another writer keeps changing k on 4 nodes: node-1, node-2, node-3 and 1 more',
+      '4 nodes have pending writes: node-1, node-2, node-3 and 1 more',
+    ]);
+  });
+
+  test('of agents of several versions name the most frequent first, and the namespace', () => {
+    const versions = ['0.0.8', '0.0.9', '0.0.9', '0.0.8', '0.0.9'].map((agentVersion) => ({ agentVersion }));
+    expect(of(versions, {}, 'elsewhere').findings).toEqual([
+      {
+        severity: 'warn',
+        text: 'Agents run 2 versions: 0.0.9 on 3 nodes and 0.0.8 on 2 nodes',
+        cure: 'kubectl -n elsewhere rollout status daemonset/rollcall-agent',
+      },
+    ]);
+  });
+});
+
+describe('pools', () => {
+  test('count the nodes of each service, by pool and then by service', () => {
+    const { pools } = of([
+      { pool: 'b', services: { y: 'ready', x: 'not-ready' }, heldBack: ['x'] },
+      { pool: 'b', services: { x: 'unknown' } },
+      { services: { x: 'ready' } },
+      { pool: 'a', services: { x: 'ready' } },
+    ]);
+    const none = { ready: 0, notReady: 0, unknown: 0, heldBack: 0 };
+    expect(pools).toEqual([
+      { ...none, pool: '-', service: 'x', nodes: 1, ready: 1 },
+      { ...none, pool: 'a', service: 'x', nodes: 1, ready: 1 },
+      { ...none, pool: 'b', service: 'x', nodes: 2, notReady: 1, unknown: 1, heldBack: 1 },
+      { ...none, pool: 'b', service: 'y', nodes: 1, ready: 1 },
+    ]);
+  });
+});

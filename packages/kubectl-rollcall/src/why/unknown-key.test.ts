@@ -1,0 +1,50 @@
+import { keyDocument, nodeDocument } from '@rollcall/common/console.test-fixtures.ts';
+import { expect, test } from 'vitest';
+import { kubeStandIn, Status } from '../testing/stand-in.test-fixtures.ts';
+import { missingCrds, unknownKey } from './unknown-key.ts';
+
+const POOLS = '/apis/labels.banzaicloud.io/v1alpha1';
+const SERVICES = '/apis/rollcall.dev/v1alpha1';
+const resources = (...names: string[]) => ({ resources: names.map((name) => ({ name })) });
+
+test('a CRD is missing where the API server does not have its group, or not its resource', async () => {
+  const { kube } = await kubeStandIn({ [POOLS]: resources('nodepoollabelsets/status') });
+  expect(await missingCrds(() => kube)).toEqual(['nodepoollabelsets', 'nodeservices']);
+});
+
+test('no CRD is missing where the API server has them', async () => {
+  const { kube } = await kubeStandIn({
+    [POOLS]: resources('nodepoollabelsets'),
+    [SERVICES]: resources('nodeservices'),
+  });
+  expect(await missingCrds(() => kube)).toEqual([]);
+});
+
+test('no CRD is called missing where the API server may not be asked, or cannot be', async () => {
+  const { kube } = await kubeStandIn({ [POOLS]: new Status(403), [SERVICES]: new Status(500) });
+  expect(await missingCrds(() => kube)).toEqual([]);
+  const unreadable = () => {
+    throw new Error('no kubeconfig');
+  };
+  expect(await missingCrds(unreadable)).toEqual([]);
+});
+
+test('of a key that nobody decides about, those are named that contain it or end as it does', () => {
+  const keys = ['a.example/tier', 'b.example/tier-2', 'c.example/other'].map((key) => keyDocument({ key }));
+  const cureOf = (key: string) => unknownKey(nodeDocument({ keys }), key, []).cure;
+  expect(cureOf('tier')).toBe('did you mean a.example/tier and b.example/tier-2?');
+  expect(cureOf('z.example/tier')).toBe('did you mean a.example/tier?');
+});
+
+test('several CRDs that are missing are all named', () => {
+  const failure = unknownKey(nodeDocument({ keys: [] }), 'k', ['nodepoollabelsets', 'nodeservices']);
+  expect(failure).toMatchObject({
+    message:
+      'rollcall does not decide about k on node/node-7: the CRD of nodepoollabelsets and nodeservices is not installed',
+    cure: expect.stringMatching(
+      /^kubectl apply -f deploy\/crds\/nodepoollabelsets\.yaml -f deploy\/crds\/nodeservices\.yaml, /,
+    ),
+    exitCode: 1,
+  });
+  expect(unknownKey(nodeDocument({ keys: [] }), 'k', []).exitCode).toBe(1);
+});
