@@ -9,6 +9,7 @@ import type { KubeObject, Pod } from '../kube/objects.ts';
 import type { ServiceCatalog } from '../services/catalog.ts';
 import { type ObservedNodeService, observeNodeService } from '../services/node-service.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
+import type { ServiceKeys } from '../setup/keys/key-entry.ts';
 import { KeyRegistry } from '../setup/keys/key-registry.ts';
 import type { Slices } from './console/slices.ts';
 
@@ -46,8 +47,7 @@ export async function diff(
   const ruled = Object.keys(files).length > 0 ? rules?.propose(files) : undefined;
   if (Object.keys(files).length > 0 && !rules) problems.push('Rule files are ignored: --label-dir is not set');
   problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
-  const keys = new KeyRegistry(config);
-  for (const service of proposed.services) keys.setService(service);
+  const keys = keysOf(config, proposed.services);
   const poolLabelSets = decider.fleet.poolLabelSets.with(sets);
   const whatIf = decider.whatIf({
     services: proposed.services,
@@ -63,8 +63,16 @@ export async function diff(
     await slices.pause();
   }
   const notes = notesOn(services, proposed.refusals);
-  if (config.evict) await addEvictions(nodes, options, notes);
+  const before = keysOf(config, catalog.services());
+  const isIgnored = (label: string) => !config.evictReadiness && (before.isOfService(label) || keys.isOfService(label));
+  if (config.evict) await addEvictions(nodes, isIgnored, options, notes);
   return { looked: names.length, problems, notes, evicts: config.evict, nodes };
+}
+
+function keysOf(config: CoordinatorConfig, services: readonly ServiceKeys[]): KeyRegistry {
+  const keys = new KeyRegistry(config);
+  for (const service of services) keys.setService(service);
+  return keys;
 }
 
 function diffed(name: string, decider: Decider, whatIf: WhatIf): DiffedNode | undefined {
@@ -117,9 +125,14 @@ function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap
   });
 }
 
-/** Pods that would have no place any more on the nodes that would lose a label. */
-async function addEvictions(nodes: DiffedNode[], { decider, client }: DiffOptions, notes: string[]): Promise<void> {
-  const losing = nodes.filter(({ changes }) => changes.some(({ kind, to }) => kind === 'label' && to === undefined));
+/** Pods that would have no place any more on the nodes that would lose a label, or its value. */
+async function addEvictions(
+  nodes: DiffedNode[],
+  isIgnored: (label: string) => boolean,
+  { decider, client }: DiffOptions,
+  notes: string[],
+): Promise<void> {
+  const losing = nodes.filter(({ changes }) => Object.keys(withdrawnBy(changes, isIgnored)).length > 0);
   if (losing.length > NODES_ASKED_MAX) {
     notes.push(
       `The pods of only ${NODES_ASKED_MAX} of the ${losing.length} nodes that would lose a label were checked`,
@@ -127,11 +140,11 @@ async function addEvictions(nodes: DiffedNode[], { decider, client }: DiffOption
   }
   for (const node of losing.slice(0, NODES_ASKED_MAX)) {
     const labels: Record<string, string> = { ...decider.fleet.node(node.name)?.labels };
-    const withdrawn: Record<string, string> = {};
-    for (const { kind, key, from, to } of node.changes) {
-      if (kind !== 'label' || to !== undefined) continue;
-      if (from !== undefined) withdrawn[key] = from;
-      delete labels[key];
+    const withdrawn = withdrawnBy(node.changes, isIgnored);
+    for (const { kind, key, to } of node.changes) {
+      if (kind !== 'label') continue;
+      if (to === undefined) delete labels[key];
+      else labels[key] = to;
     }
     const pods = await podsOn(client, node.name);
     const evicted = pods.flatMap((pod) => {
@@ -140,6 +153,14 @@ async function addEvictions(nodes: DiffedNode[], { decider, client }: DiffOption
     });
     nodes[nodes.indexOf(node)] = { ...node, evicted };
   }
+}
+
+/** Labels that would go or change, with the values that they have now. */
+function withdrawnBy(changes: DiffedNode['changes'], isIgnored: (label: string) => boolean): Record<string, string> {
+  const gone = changes.flatMap(({ kind, key, from }): [string, string][] =>
+    kind !== 'label' || from === undefined || isIgnored(key) ? [] : [[key, from]],
+  );
+  return Object.fromEntries(gone);
 }
 
 async function podsOn(client: KubeClient, node: string): Promise<Pod[]> {

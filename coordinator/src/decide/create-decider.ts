@@ -22,8 +22,6 @@ type Given =
 /** The decider as the configuration wants it. */
 export function createDecider(config: CoordinatorConfig, given: Pick<DeciderOptions, Given>): Decider {
   const { evict, evictReadiness } = config;
-  const isService = (label: string) =>
-    ['readiness', 'published-keys'].includes(given.keys.entryOf('label', label)?.labeler ?? '');
   return new Decider({
     ...config,
     ...given,
@@ -33,7 +31,7 @@ export function createDecider(config: CoordinatorConfig, given: Pick<DeciderOpti
       pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
       usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
     },
-    eviction: evict ? { isIgnored: (label) => !evictReadiness && isService(label) } : undefined,
+    eviction: evict ? { isIgnored: (label) => !evictReadiness && given.keys.isOfService(label) } : undefined,
     allAnnotations: config.notifyUrl.length > 0,
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,

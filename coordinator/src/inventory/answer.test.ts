@@ -62,6 +62,10 @@ describe('how many there are', () => {
     });
   });
 
+  test('says how many are seen', () => {
+    expect(ask('count:nvidia-gpu', seen(...gpus('nvidia'))).found).toBe('the agent sees 1 of nvidia-gpu');
+  });
+
   test('says which are gone', () => {
     const gone = new Map([['nvidia-gpu', ['pci 0000:78:00.0']]]);
     const { found } = ask('count:nvidia-gpu >= 2', { ...seen(...gpus('nvidia')), gone });
@@ -92,6 +96,14 @@ describe('the driver', () => {
     expect(ask(text, seen(...gpus(...drivers)))).toEqual({ truth: expected, found });
   });
 
+  test('of those that are only counted differs without a place', () => {
+    const groups = gpus('nvidia', 'vfio-pci').map(({ address: _address, ...gpu }) => gpu);
+    expect(ask('driver:nvidia-gpu = nvidia', seen(...groups))).toEqual({
+      truth: 'no',
+      found: 'the drivers of nvidia-gpu differ',
+    });
+  });
+
   test('counts as none while it comes and goes', () => {
     const held = { ...seen(...gpus('nvidia')), heldDrivers: new Set(['nvidia-gpu']) };
     expect(ask('driver:gpu = nvidia', held)).toMatchObject({
@@ -106,6 +118,11 @@ describe('what agents are asked', () => {
     const answers = { 'module:apex': true, 'cpu:avx2': false };
     const terms = ['module:apex', 'cpu:avx2', 'module:nvidia'];
     expect(terms.map((text) => truth(text, { answers }))).toEqual(['yes', 'no', 'unknown']);
+    expect(terms.map((text) => ask(text, { answers }).found)).toEqual([
+      'the node has the kernel module apex',
+      'the node does not have the flag avx2 of its processors',
+      'the agent has not reported the kernel module nvidia',
+    ]);
   });
 });
 

@@ -66,3 +66,21 @@ test('one of many that comes and goes is held back, and what comes back is no fa
   memory = remember(remember(memory, gpus('nvidia', 'nvidia'), 10), gpus('nvidia', 'vfio-pci'), 11);
   expect(heldDrivers(memory, 12).size).toBe(1);
 });
+
+test('of those that are gone sixteen are remembered, the first by their places', () => {
+  const drivers = Array<string>(20).fill('nvidia');
+  const gone = remember(remember(undefined, gpus(...drivers), 0), [], 1).gone.get('nvidia-gpu') ?? [];
+  expect(gone).toHaveLength(16);
+  expect(gone).toEqual([...gone].sort());
+});
+
+test('of those that are only counted, one that loses its driver falls, and one that goes does not', () => {
+  const group = (count: number, driver?: string) =>
+    gpus('').map(({ address: _address, ...gpu }) => ({ ...gpu, count, ...(driver ? { driver } : {}) }));
+  const fallsAfter = (now: Parameters<typeof remember>[1]) =>
+    remember(remember(undefined, group(4, 'nvidia'), 0), now, 1).damping.get('nvidia-gpu')?.fallsMs ?? [];
+  expect(fallsAfter(group(4))).toEqual([1]);
+  expect(fallsAfter([...group(3, 'nvidia'), ...group(1)])).toEqual([1]);
+  expect(fallsAfter(group(3, 'nvidia'))).toEqual([]);
+  expect(fallsAfter([...group(4, 'nvidia'), ...group(1)])).toEqual([]);
+});

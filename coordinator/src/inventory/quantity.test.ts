@@ -22,3 +22,23 @@ test.each([
 test.each(['', 'many', '1x', '1 ', ' 1', '1kk', '.', '1e', 'NaN', '٣'])('%j is no quantity', (text) => {
   expect(quantityOf(text)).toBeUndefined();
 });
+
+test.each([
+  ['n', 1e-9],
+  ['u', 1e-6],
+  ['m', 1e-3],
+  ['k', 1e3],
+  ['M', 1e6],
+  ['G', 1e9],
+  ['T', 1e12],
+  ['P', 1e15],
+  ['E', 1e18],
+  ['Ki', 2 ** 10],
+  ['Mi', 2 ** 20],
+  ['Gi', 2 ** 30],
+  ['Ti', 2 ** 40],
+  ['Pi', 2 ** 50],
+  ['Ei', 2 ** 60],
+])('3%s is three times %d', (suffix, factor) => {
+  expect((quantityOf(`3${suffix}`) ?? 0) / factor).toBeCloseTo(3, 12);
+});

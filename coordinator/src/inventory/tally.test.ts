@@ -75,6 +75,12 @@ describe('the tally of an accelerator', () => {
     const tally = tallyDevices([...gpus('nvidia'), amd]);
     expect(combined(tally, 'gpu').count).toBe(9);
     expect(driverOf(combined(tally, 'gpu'))).toBe('mixed');
+    expect(combined(tally, 'gpu').drivers).toEqual(
+      new Map([
+        ['nvidia', 1],
+        ['amdgpu', 8],
+      ]),
+    );
     expect(combined(tally, 'amd-gpu').count).toBe(8);
     expect(combined(tally, 'edgetpu')).toBe(NONE_SEEN);
   });

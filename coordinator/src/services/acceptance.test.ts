@@ -13,22 +13,23 @@ function object(name: string, spec: NodeService['spec'], createdAt = '2026-01-01
   return observeNodeService({ metadata, spec: { probe: { tcp: { port: 1 } }, ...spec } });
 }
 
+const OPTIONS: AcceptanceOptions = {
+  builtIn: [GITPOD],
+  keys: registryOf({ watchedServices: [GITPOD], poolLabels: ['agentpool'] }),
+  allowedPrefixes: [],
+  allowNoExecute: false,
+  conditions: true,
+  allowedConditions: [],
+  impliedBy: () => new Set(),
+  intolerantPod: () => undefined,
+};
+
 /** The reasons why these are refused, by name; those that are accepted are not named. */
 function refused(
   objects: readonly ObservedNodeService[],
   change: Partial<AcceptanceOptions> = {},
 ): Record<string, string> {
-  const refusals = refusalsOf(objects, {
-    builtIn: [GITPOD],
-    keys: registryOf({ watchedServices: [GITPOD], poolLabels: ['agentpool'] }),
-    allowedPrefixes: [],
-    allowNoExecute: false,
-    conditions: true,
-    allowedConditions: [],
-    impliedBy: () => new Set(),
-    intolerantPod: () => undefined,
-    ...change,
-  });
+  const refusals = refusalsOf(objects, { ...OPTIONS, ...change });
   return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
 }
 
@@ -82,6 +83,12 @@ describe('a service is refused', () => {
     ['a device that nobody knows', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'DevicesNotUnderstood'],
     ['a label instead of a device', { devices: ['module:apex'] }, 'DevicesNotUnderstood'],
     ['more than a device', { devices: ['edgetpu && hailo8'] }, 'DevicesNotUnderstood'],
+    [
+      'a taint of Kubernetes',
+      { publish: { taint: { ...TAINT, key: 'node.kubernetes.io/unreachable' } } },
+      'KeyRefused',
+    ],
+    ['a label in a domain of taints', { publish: { label: 'readiness.k8s.io/a' } }, 'KeyRefused'],
     ['a field that nobody knows', { pubish: {} }, 'UnknownField'],
     ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
     ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
@@ -127,6 +134,24 @@ describe('a service is refused', () => {
     const options = { allowedPrefixes: ['service.rollcall.dev/'] };
     expect(refused(objects, options)).toEqual({ a: 'PrefixNotAllowed' });
     expect(refused(objects, { allowedPrefixes: ['service.rollcall.dev/', 'example.com/'] })).toEqual({});
+  });
+
+  test('for the name of a service of Gitpod, whatever it publishes', () => {
+    expect(refused([object('ws-daemon', { publish: { label: 'example.com/a' } })])).toEqual({
+      'ws-daemon': 'NameTaken',
+    });
+  });
+
+  test.each([
+    ['example.com/a', 'example.com/'],
+    ['tier', 'tier'],
+  ])('for a label %s outside of what is allowed, with the prefix to add', (label, prefix) => {
+    const a = object('a', { publish: { label } });
+    const [refusal] = refusalsOf([a], { ...OPTIONS, allowedPrefixes: ['service.rollcall.dev/'] }).values();
+    expect(refusal?.message).toBe(
+      `The label ${label} does not begin with an allowed prefix: add ${prefix} to --services-allowed-prefixes ` +
+        '(services.allowedPrefixes in the chart)',
+    );
   });
 
   test('for any condition, where none are published', () => {

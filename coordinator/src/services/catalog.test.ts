@@ -1,69 +1,32 @@
-import { systemClock } from '@rollcall/common/clock.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
-import { expect, test } from 'vitest';
-import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
-import { ServiceCatalog } from './catalog.ts';
-import { observeNodeService } from './node-service.ts';
+import { describe, expect, test } from 'vitest';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { nodeService, stage } from './catalog.test-fixtures.ts';
 
-/** A NodeService with a taint; whether its pods tolerate it, anybody knows only while they are watched. */
-function stage() {
-  const pods = { tolerate: false, revision: 0 };
-  let changes = 0;
-  const catalog: ServiceCatalog = new ServiceCatalog({
-    builtIn: [],
-    keys: registryOf({ watchedServices: [] }),
-    otherKeys: registryOf({ watchedServices: [] }),
-    allowedPrefixes: [],
-    allowNoExecute: false,
-    conditions: true,
-    allowedConditions: [],
-    impliedBy: () => new Set(),
-    intolerantPod: ({ name }) => {
-      const isInView = catalog.watched().some((service) => service.name === name);
-      return isInView && !pods.tolerate ? 'default/pod' : undefined;
-    },
-    podsRevision: () => pods.revision,
-    clock: systemClock,
-    logger: silentLogger(),
-    onChange: () => {
-      changes += 1;
-    },
-  });
-  const object = observeNodeService({
-    metadata: { name: 'a', uid: 'u', resourceVersion: '1', generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' },
-    spec: {
-      pods: { namespace: 'default', selector: { matchLabels: { app: 'a' } } },
-      publish: { taint: { key: 'example.com/no-a', effect: 'NoSchedule' } },
-    },
-  });
-  const names = (services: readonly { name: string }[]) => services.map(({ name }) => name);
-  return {
-    catalog,
-    object,
-    pods,
-    changes: () => changes,
-    inForce: () => names(catalog.services()),
-    watched: () => names(catalog.watched()),
-  };
-}
+const TAINTED = nodeService('a', {
+  pods: { namespace: 'default', selector: { matchLabels: { app: 'a' } } },
+  publish: { taint: { key: 'example.com/no-a', effect: 'NoSchedule' } },
+});
+const LABEL = 'service.rollcall.dev/b';
 
 test('a service that is refused for its pods stays so while they are as they are', () => {
-  const { catalog, object, pods, inForce, watched, changes } = stage();
-  catalog.handlers.onReplace([object]);
+  const { catalog, pods, inForce, watched, changes } = stage();
+  catalog.handlers.onReplace([TAINTED]);
   expect(inForce()).toEqual(['a']);
   for (let round = 0; round < 3; round += 1) {
     catalog.judge();
     expect([inForce(), watched()]).toEqual([[], ['a']]);
+    expect(catalog.refusalOf(TAINTED)?.reason).toBe('TaintNotTolerated');
   }
   expect(changes()).toBe(2);
   pods.tolerate = true;
   catalog.judge();
   expect([inForce(), watched()]).toEqual([['a'], ['a']]);
+  expect(catalog.refusalOf(TAINTED)).toBeUndefined();
 });
 
 test('the pods of a refused service that is deleted are watched no more', () => {
-  const { catalog, object, watched, changes } = stage();
-  catalog.handlers.onReplace([object]);
+  const { catalog, watched, changes } = stage();
+  catalog.handlers.onReplace([TAINTED]);
   catalog.judge();
   const before = changes();
   catalog.handlers.onReplace([]);
@@ -72,14 +35,157 @@ test('the pods of a refused service that is deleted are watched no more', () => 
 });
 
 test('what was listed is unknown while it is not watched, and stays in force', () => {
-  const { catalog, object, pods, inForce, changes } = stage();
+  const { catalog, pods, inForce, changes } = stage();
   pods.tolerate = true;
   expect(catalog.known).toBe(false);
-  catalog.handlers.onReplace([object]);
+  catalog.handlers.onReplace([TAINTED]);
   expect(catalog.known).toBe(true);
   const before = changes();
   catalog.handlers.onLost();
   expect([catalog.known, inForce(), changes()]).toEqual([false, ['a'], before]);
-  catalog.handlers.onReplace([object]);
+  catalog.handlers.onReplace([TAINTED]);
   expect([catalog.known, inForce(), changes()]).toEqual([true, ['a'], before + 1]);
+});
+
+test('built-in services come first, and are in force before anything is listed', () => {
+  const { catalog, inForce } = stage([serviceOf()]);
+  expect(inForce()).toEqual(['ws-daemon']);
+  catalog.handlers.onReplace([nodeService('b')]);
+  expect(inForce()).toEqual(['ws-daemon', 'b']);
+});
+
+test('a service has its keys while it is in force', () => {
+  const { catalog, keys } = stage();
+  catalog.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  expect(keys.entryOf('label', LABEL)).toMatchObject({ labeler: 'published-keys' });
+  catalog.handlers.onReplace([nodeService('c')]);
+  expect(keys.entryOf('label', LABEL)).toBeUndefined();
+  expect(keys.entryOf('label', 'service.rollcall.dev/c')).toBeDefined();
+});
+
+test('keys are written down only for services that are others than before', () => {
+  const { catalog, keys } = stage();
+  catalog.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  const before = keys.revision;
+  catalog.handlers.onReplace([nodeService('b'), nodeService('c', {}, { generation: 2 })]);
+  expect(keys.revision).toBe(before + 1);
+});
+
+test('a list with the same services changes nothing', () => {
+  const { catalog, changes } = stage();
+  catalog.handlers.onReplace([nodeService('b')]);
+  catalog.handlers.onReplace([nodeService('b')]);
+  expect(changes()).toBe(1);
+});
+
+describe('an event', () => {
+  test.each([
+    ['of a new object', nodeService('c'), ['b', 'c']],
+    ['of another object of the same name', nodeService('b', {}, { uid: 'other' }), ['b']],
+    ['of an object that was changed', nodeService('b', {}, { generation: 2 }), ['b']],
+  ])('%s is taken in soon', async (_what, object, expected) => {
+    const { clock, catalog, inForce, changes } = stage();
+    catalog.handlers.onReplace([nodeService('b')]);
+    catalog.handlers.onUpsert(object);
+    expect([inForce(), changes()]).toEqual([['b'], 1]);
+    await clock.advance(100);
+    expect([inForce(), changes()]).toEqual([expected, 2]);
+    expect(catalog.objects()).toContain(object);
+    expect(catalog.services()).toContain(object.service);
+  });
+
+  test('with a new status alone changes the status of the object', async () => {
+    const { clock, catalog, changes } = stage();
+    const object = nodeService('b');
+    catalog.handlers.onReplace([object]);
+    catalog.handlers.onUpsert({ ...nodeService('b'), status: 'new' });
+    expect(clock.pendingTimers).toBe(0);
+    expect(catalog.objects()).toEqual([{ ...object, status: 'new' }]);
+    expect(catalog.objects()[0]).toBe(object);
+    expect(changes()).toBe(1);
+  });
+
+  test('of a deletion is taken in soon, once with others, and not where nothing was there', async () => {
+    const { clock, catalog, inForce, changes } = stage();
+    catalog.handlers.onReplace([nodeService('b'), nodeService('c')]);
+    catalog.handlers.onDelete(nodeService('nobody'));
+    expect(clock.pendingTimers).toBe(0);
+    catalog.handlers.onDelete(nodeService('b'));
+    catalog.handlers.onDelete(nodeService('c'));
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(100);
+    expect([inForce(), changes()]).toEqual([[], 2]);
+  });
+});
+
+test('a status that was written is kept with its object, and with none that is gone', () => {
+  const { catalog } = stage();
+  catalog.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  catalog.noteStatus('b', 'written');
+  catalog.noteStatus('gone', 'written');
+  expect(catalog.objects().map(({ status }) => status)).toEqual(['written', undefined]);
+});
+
+describe('what pods tolerate', () => {
+  test('is looked at when they have changed', () => {
+    const { catalog, pods, inForce } = stage();
+    catalog.handlers.onReplace([TAINTED]);
+    catalog.podsMayHaveChanged();
+    expect(inForce()).toEqual(['a']);
+    pods.revision += 1;
+    catalog.podsMayHaveChanged();
+    expect(inForce()).toEqual([]);
+  });
+
+  test('is looked at again after 5 s, and only when they have changed since', async () => {
+    const { clock, catalog, pods, inForce } = stage();
+    catalog.handlers.onReplace([TAINTED]);
+    pods.revision += 1;
+    catalog.podsMayHaveChanged();
+    pods.tolerate = true;
+    pods.revision += 1;
+    await clock.advance(4999);
+    catalog.podsMayHaveChanged();
+    expect(inForce()).toEqual([]);
+    await clock.advance(1);
+    catalog.podsMayHaveChanged();
+    expect(inForce()).toEqual(['a']);
+    pods.tolerate = false;
+    await clock.advance(60_000);
+    catalog.podsMayHaveChanged();
+    expect(inForce()).toEqual(['a']);
+  });
+});
+
+describe('a proposal', () => {
+  const label = { publish: { label: 'example.com/b' } };
+
+  test('says what would be in force and what would be refused, and changes nothing', () => {
+    const { catalog, inForce, changes } = stage([serviceOf()]);
+    catalog.handlers.onReplace([nodeService('b')]);
+    const { services, refusals } = catalog.propose([nodeService('c'), nodeService('d', { pubish: {} })]);
+    expect(services.map(({ name }) => name)).toEqual(['ws-daemon', 'b', 'c']);
+    expect([...refusals].map(([name, { reason }]) => [name, reason])).toEqual([['d', 'UnknownField']]);
+    expect([inForce(), changes()]).toEqual([['ws-daemon', 'b'], 1]);
+  });
+
+  test('for an object that is there takes its place, with its age', () => {
+    const { catalog } = stage();
+    const newer = { creationTimestamp: '2026-02-01T00:00:00Z' };
+    catalog.handlers.onReplace([nodeService('b', label), nodeService('c', {}, newer)]);
+    const proposed = nodeService(
+      'b',
+      { ...label, csiDriver: 'disk.csi' },
+      { creationTimestamp: '2026-03-01T00:00:00Z' },
+    );
+    const { services, refusals } = catalog.propose([proposed, nodeService('c', label, newer)]);
+    expect(services.map(({ name, csiDriver }) => [name, csiDriver])).toEqual([['b', 'disk.csi']]);
+    expect([...refusals.keys()]).toEqual(['c']);
+  });
+
+  test('does not tell of refusals of others', () => {
+    const { catalog } = stage();
+    catalog.handlers.onReplace([nodeService('d', { pubish: {} })]);
+    expect([...catalog.propose([nodeService('c')]).refusals]).toEqual([]);
+  });
 });

@@ -49,3 +49,17 @@ test('a probe at a path has no port', () => {
   const { service } = observeNodeService({ metadata, spec: { probe: { csi: { socket: '/csi.sock' } } } });
   expect(service.probe).toEqual({ spec: { kind: 'csi', socket: '/csi.sock' } });
 });
+
+test('one without a generation or a time of creation counts as the first and oldest', () => {
+  const { generation, createdAtMs } = observeNodeService({ metadata: { name: 'a', uid: 'u', resourceVersion: '1' } });
+  expect({ generation, createdAtMs }).toEqual({ generation: 0, createdAtMs: 0 });
+});
+
+test('what is wrong with a device is told with its place', () => {
+  const { service, devicesProblem } = observeNodeService({
+    metadata,
+    spec: { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] },
+  });
+  expect(service.devices?.map(({ text }) => text)).toEqual(['edgetpu >= 1']);
+  expect(devicesProblem).toMatch(/^spec\.devices\[1\], column 1: /);
+});

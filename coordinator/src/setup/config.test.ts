@@ -1,6 +1,6 @@
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { expect, test } from 'vitest';
-import { loadConfig } from './config.ts';
+import { loadConfig, loadEnvironment } from './config.ts';
 
 const environment = { ownNamespace: 'rollcall', podName: undefined, podIp: undefined };
 
@@ -62,4 +62,35 @@ test('what belongs together may stand in groups of the file', async () => {
 test('where notifications go is not printed: it may hold a secret', async () => {
   const printed = await load(['--notify-url=https://example.com/hook?token=t', '--print-config']);
   expect(JSON.stringify(printed)).not.toContain('token');
+});
+
+test('the subcommand of node-labeler may stand before the flags, and nowhere else', async () => {
+  expect(await load(['run', '--namespace=a'])).toMatchObject({ action: 'run', values: { namespace: 'a' } });
+  expect(await load(['run'])).toMatchObject({ action: 'run' });
+  await expect(load(['--evict', 'run'])).rejects.toThrow();
+});
+
+test('what is not said is of the own namespace, and workspaces are in that of Gitpod', async () => {
+  expect(await load(['--namespace=gitpod'])).toMatchObject({
+    values: {
+      leaseNamespace: 'rollcall',
+      poolNamespace: 'rollcall',
+      schedulerNamespace: 'gitpod',
+      agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
+    },
+  });
+});
+
+test.each([
+  [{ POD_NAME: 'pod', HOSTNAME: 'host', POD_IP: '10.0.0.1' }, 'pod', '10.0.0.1'],
+  [{ HOSTNAME: 'host', POD_IP: '' }, 'host', undefined],
+  [{ POD_NAME: '', HOSTNAME: '' }, undefined, undefined],
+])('the environment %j tells the pod and its address', (env, podName, podIp) => {
+  const loaded = loadEnvironment({ env: { POD_NAMESPACE: 'own', ...env }, readFile: () => '' });
+  expect(loaded).toEqual({ ownNamespace: 'own', podName, podIp });
+});
+
+test.each(['config', 'prune'])('%s is a flag, and no field of the file', async (field) => {
+  const file = JSON.stringify({ apiVersion: 'rollcall.dev/v1alpha1', kind: 'CoordinatorConfiguration', [field]: true });
+  await expect(load(['--config=/c'], file)).rejects.toThrow(`/c: ${field}: unknown field`);
 });

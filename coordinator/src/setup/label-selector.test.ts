@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatSelector, formatUnion, type LabelSelector, selects } from './label-selector.ts';
+import { formatSelector, formatUnion, keysOfSelector, type LabelSelector, selects } from './label-selector.ts';
 
 const LABELS = { app: 'mirror', tier: 'node' };
 
@@ -23,6 +23,7 @@ describe('a selector', () => {
     ['a label that is there', { matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true],
     ['a label that every object has', { matchExpressions: [{ key: 'constructor', operator: 'Exists' }] }, false],
     ['that a label is not there', { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }, false],
+    ['that a label that nobody has is not there', { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] }, true],
     ['both', { matchLabels: { app: 'mirror' }, matchExpressions: [{ key: 'x', operator: 'Exists' }] }, false],
   ])('that asks for %s', (_what, selector, expected) => {
     expect(selects(selector, LABELS)).toBe(expected);
@@ -30,6 +31,12 @@ describe('a selector', () => {
 
   test('that was not given selects everything', () => {
     expect(selects(undefined, {})).toBe(true);
+  });
+
+  test('tells the keys that it looks at', () => {
+    const matchExpressions = [{ key: 'b', operator: 'Exists' }] as const;
+    expect(keysOfSelector({ matchLabels: { a: '1' }, matchExpressions })).toEqual(['a', 'b']);
+    expect(keysOfSelector(undefined)).toEqual([]);
   });
 
   test('is written as the API server reads it', () => {

@@ -58,6 +58,9 @@ test('nobody is sent to a leader that is silent, nor to this one when it may not
   expect(stood.role()).toEqual({ leading: false, leaderUrl: 'https://other', leader: 'pod-2' });
   expect(stood.leaderSchedulerUrl()).toBe('https://other:8888');
   expect(stood.leaderConsoleUrl()).toBe('http://other:8090');
+  election.silentMs = 5000;
+  expect(stood.role().leading).toBe(false);
+  expect(stood.leaderSchedulerUrl()).toBe('https://other:8888');
   election.silentMs = 5001;
   expect(stood.role()).toEqual({ leading: false });
   expect(stood.leaderSchedulerUrl()).toBeUndefined();
@@ -66,4 +69,24 @@ test('nobody is sent to a leader that is silent, nor to this one when it may not
   expect(stood.role()).toEqual({ leading: true });
   election.isLeading = false;
   expect(stood.role()).toEqual({ leading: false });
+});
+
+test('a term that begins after the program was stopped is over, and so is the one before another', () => {
+  const { stood, join, program } = standing();
+  join();
+  const first = stood.begin();
+  const second = stood.begin();
+  expect([first.signal.aborted, second.signal.aborted]).toEqual([true, false]);
+  program.abort();
+  const third = stood.begin();
+  third.decide();
+  expect([second.signal.aborted, third.signal.aborted, stood.mayDecide()]).toEqual([true, true, false]);
+});
+
+test('a replica that leads does not name the scheduler or the console of who led before', () => {
+  const { stood, join } = standing();
+  join();
+  stood.standBy({ leaderUrl: 'https://other', schedulerUrl: 'https://other:8888', consoleUrl: 'http://other:8090' });
+  stood.begin();
+  expect([stood.leaderSchedulerUrl(), stood.leaderConsoleUrl()]).toEqual([undefined, undefined]);
 });

@@ -124,6 +124,7 @@ describe('a reader', () => {
     expect(stream.readers).toBe(1);
     reader.to.destroy();
     await expect.poll(() => stream.readers).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('hears a sign of life while nothing changes', async () => {

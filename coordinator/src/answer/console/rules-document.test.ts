@@ -58,3 +58,18 @@ test('a single one is shown with its nodes and the reason on each', async () => 
 test('a label that no rule gives is unknown', async () => {
   expect(await documentOf('nobody')).toBeUndefined();
 });
+
+test('others get a turn while many nodes are looked at', async () => {
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 0);
+  const intent = () => {
+    const untilMs = performance.now() + 1;
+    while (performance.now() < untilMs);
+    return undefined;
+  };
+  await rulesDocument({ rules: RULES, problems: [], nodes, intent, label: undefined });
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(1);
+});

@@ -356,6 +356,8 @@ test('what was asked and answered is counted', async () => {
   expect(text).toContain('rollcall_coordinator_extender_verdicts_total{rule="passed"} 2');
   expect(text).toContain('rollcall_coordinator_extender_verdicts_total{rule="room"} 1');
   expect(text).toContain('rollcall_coordinator_extender_duration_seconds_count{verb="prioritize"} 1');
+  const [, seconds] = /duration_seconds_sum\{verb="filter"\} (\S+)/.exec(text) ?? [];
+  expect(Number(seconds)).toBeLessThan(30);
 });
 
 function head(path: string, length: number): string {

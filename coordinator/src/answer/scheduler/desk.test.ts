@@ -47,6 +47,18 @@ function rules(names = ['a', 'b', 'c'], who = pod) {
   return desk.filter(who, names).map((verdict) => verdict?.rule);
 }
 
+test('a pod that asks for scores again is not counted beside itself', () => {
+  const spread = { ...DEFAULT_SCORE_WEIGHTS };
+  for (const term of Object.keys(spread) as (keyof typeof spread)[]) spread[term] = term === 'spread' ? 1 : 0;
+  const spreading = new SchedulingDesk({
+    ...{ clock, limits: LIMITS, weights: spread, namespace: 'default' },
+    node: (name) => known.get(name),
+  });
+  expect(spreading.prioritize(pod, ['a', 'b'])).toEqual([10, 9]);
+  expect(spreading.prioritize(pod, ['a', 'b'])).toEqual([10, 9]);
+  expect(spreading.prioritize(workspacePod({ id: 'q' }), ['a', 'b'])).toEqual([6, 10]);
+});
+
 describe('filter', () => {
   test('answers node by node, in their order, duplicates and all', () => {
     change('b', busy(10));

@@ -95,3 +95,56 @@ test('no more than five thousand nodes and ten thousand pods are kept in mind', 
   for (let index = 100; index < 10_100; index += 1) memory.settled(`p${index}`);
   expect(memory.nodes()).toEqual([]);
 });
+
+test('five minutes count from the refusal, however long the program has run, for each node by itself', async () => {
+  await clock.advance(1_000_000);
+  memory.refused(pod, [
+    ['n', SILENT],
+    ['m', SILENT],
+  ]);
+  await clock.advance(200_000);
+  memory.refused(pod, [['m', SILENT]]);
+  await clock.advance(99_999);
+  expect([memory.awaited('n'), memory.awaited('m')]).toEqual([['regular'], ['regular']]);
+  await clock.advance(1);
+  expect([memory.awaited('n'), memory.awaited('m')]).toEqual([[], ['regular']]);
+  await clock.advance(199_999);
+  expect(memory.nodes()).toEqual(['n', 'm']);
+  await clock.advance(1);
+  expect(memory.nodes()).toEqual([]);
+});
+
+test('a node is touched once a second also when the program has run for long', async () => {
+  await clock.advance(1_000_000);
+  memory.refused(pod, [['n', SILENT]]);
+  expect(memory.passed('n')).toBe(true);
+  memory.refused(pod, [['n', SILENT]]);
+  await clock.advance(999);
+  expect(memory.passed('n')).toBe(false);
+  await clock.advance(1);
+  expect(memory.passed('n')).toBe(true);
+});
+
+test('a node that refuses again takes no place of another, and is forgotten after it', () => {
+  memory.refused(
+    pod,
+    Array.from({ length: 5000 }, (_, index) => [`n${index}`, SILENT] as const),
+  );
+  memory.refused(pod, [['n2', SILENT]]);
+  expect(memory.nodes()).toHaveLength(5000);
+  memory.refused(pod, [
+    ['x', SILENT],
+    ['y', SILENT],
+    ['z', SILENT],
+  ]);
+  const awaited = ['n1', 'n2', 'n3', 'n4'].filter((node) => memory.awaited(node).length > 0);
+  expect(awaited).toEqual(['n2', 'n4']);
+});
+
+test('nothing is left of pods that wait no longer for those that come later', () => {
+  memory.refused(pod, [['n', SILENT]]);
+  memory.settled(pod.id);
+  expect(memory.nodes()).toEqual([]);
+  memory.refused(workspacePod({ id: 'later' }), [['m', SILENT]]);
+  expect(memory.nodes()).toEqual(['m']);
+});

@@ -114,3 +114,65 @@ test('pods that are no workspaces may go anywhere, whatever the node is', () => 
   );
   expect(refusalOf(stranger, undefined, LIMITS)).toBeUndefined();
 });
+
+describe('the reason', () => {
+  const [regular, headless] = [`(it has no label ${REGULAR})`, `(it has no label ${HEADLESS})`];
+  const down = service({ name: 'a', state: 'not-ready', reason: 'it is gone' });
+
+  test.each<[Partial<SchedulableNode>, Partial<SchedulingPod>, object]>([
+    [{ deleting: true }, {}, { message: 'the node is being deleted' }],
+    [
+      taint('karpenter.sh/disruption'),
+      {},
+      { message: 'the node is being removed by an autoscaler (taint karpenter.sh/disruption)' },
+    ],
+    [{ labels: {} }, {}, { message: `the node is not for regular workspaces ${regular}` }],
+    [{ labels: {} }, { workspace: 'headless' }, { message: `the node is not for headless workspaces ${headless}` }],
+    [
+      { labels: {} },
+      { workspace: 'any' },
+      { message: `the node is not for workspaces (it has no label ${REGULAR} or ${HEADLESS})` },
+    ],
+    [{ services: [down] }, {}, { message: 'a is not ready on the node', evidence: 'a: it is gone' }],
+    [
+      { services: [service(), down, { ...down, name: 'b' }] },
+      {},
+      { message: 'a and b are not ready on the node', evidence: 'a: it is gone; b: it is gone' },
+    ],
+    [
+      busy(0, 3),
+      {},
+      {
+        message: 'the maximum number of workspaces is already starting on the node (3)',
+        evidence: '3 are starting',
+        announced: false,
+      },
+    ],
+    [
+      busy(10, 1),
+      {},
+      {
+        message: 'the node has no room for another workspace (at most 10)',
+        evidence: '11 are on the node or on their way to it',
+        announced: true,
+      },
+    ],
+  ])('of a node with %j for a pod with %j is %j', (change, pod, expected) => {
+    expect(refusal(change, pod)).toMatchObject(expected);
+  });
+
+  test('is no other than that the node is not known, where it is not', () => {
+    const unknown = {
+      ...{ rule: 'unknown-node', announced: true },
+      message: 'the coordinator does not know this node (yet)',
+    };
+    expect(refusalOf(workspacePod(), undefined, LIMITS)).toEqual(unknown);
+    expect(refusalsOf(workspacePod(), undefined, LIMITS)).toEqual([unknown]);
+    expect(refusalsOf({ workspace: undefined }, undefined, LIMITS)).toEqual([]);
+  });
+
+  test('is every one of them for people, in the order of the rules', () => {
+    const place = placeOn(node({ deleting: true, ...busy(10, 3) }));
+    expect(refusalsOf(workspacePod(), place, LIMITS).map(({ rule }) => rule)).toEqual(['deleting', 'starting', 'room']);
+  });
+});

@@ -134,3 +134,52 @@ test('whatever a node is like, its worth is from 0 to 1, and every term says why
     }),
   );
 });
+
+describe('what is said of a node', () => {
+  const said = (change: Partial<SchedulableNode>, pod = {}) =>
+    Object.fromEntries(
+      explainTerms(workspacePod(pod), placeOn(node(change)), LIMITS, DEFAULT_SCORE_WEIGHTS).map((each) => [
+        each.term,
+        [Math.round(100 * each.value) / 100, each.message],
+      ]),
+    );
+
+  test('that is empty and well', () => {
+    expect(said({})).toEqual({
+      density: [0, '0 of at most 10 pods are on the node or on their way to it'],
+      occupied: [0, 'the node is empty, so it can be removed'],
+      image: [0, '0 of 1 images are known to be on the node'],
+      spread: [1, '0 of at most 3 are starting'],
+      'scale-down': [1, 'no autoscaler plans to remove the node'],
+      fresh: [1, 'the agent reported recently'],
+      steady: [1, 'services became not ready 0 times in the last minutes'],
+    });
+  });
+
+  test('that is in use, and not so well', () => {
+    const taints = [{ key: 'DeletionCandidateOfClusterAutoscaler', effect: 'PreferNoSchedule' }];
+    const services = [service({ falls: 1 }), service({ falls: 2 })];
+    const images = new Set(['there']);
+    expect(
+      said({ ...busy(2, 1, ['img']), taints, services, images, fresh: false }, { images: ['img', 'there', 'x', 'y'] }),
+    ).toEqual({
+      density: [0.3, '3 of at most 10 pods are on the node or on their way to it'],
+      occupied: [1, 'the node is in use'],
+      image: [0.5, '2 of 4 images are known to be on the node'],
+      spread: [0.67, '1 of at most 3 are starting'],
+      'scale-down': [0, 'the autoscaler may remove the node soon'],
+      fresh: [0, 'the agent has not reported recently'],
+      steady: [0.33, 'services became not ready 2 times in the last minutes'],
+    });
+    expect(said({}, { images: [] })['image']).toEqual([0, '0 of 0 images are known to be on the node']);
+    expect(said({ services: [service({ falls: 9 })] })['steady']?.[0]).toBe(0);
+  });
+
+  test('whose room is known', () => {
+    const allocatable = { cpu: 8, memory: 4 * 1024 ** 3 };
+    expect(said({ ...busy(2), allocatable })['density']).toEqual([
+      0.75,
+      "75 % of the node's CPU or memory would be requested",
+    ]);
+  });
+});

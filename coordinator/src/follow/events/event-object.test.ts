@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { leaseSubject } from './event-news.ts';
 import { boundedMessage, eventName, eventObject, packMessages } from './event-object.ts';
 
 describe('the name of an Event', () => {
@@ -67,5 +68,15 @@ test('an Event says what, about whom, since when, how often and by whom', () => 
     source: { component: 'rollcall' },
     reportingComponent: 'rollcall',
     reportingInstance: 'coordinator-0',
+  });
+});
+
+test('what concerns the whole fleet is told of the Lease, whose uid nobody knows', () => {
+  expect(leaseSubject({ namespace: 'rollcall', name: 'lease' })).toEqual({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    namespace: 'rollcall',
+    name: 'lease',
+    uid: '',
   });
 });

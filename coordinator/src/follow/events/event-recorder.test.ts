@@ -202,3 +202,70 @@ describe('stopping', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 });
+
+describe('while there is something more important to send', () => {
+  test('the same news is told in one request, which costs its object one', async () => {
+    const { clock, sent, state, recorder } = started();
+    state.mustYield = true;
+    recorder.record(newsOf('n'));
+    recorder.record(newsOf('n'));
+    for (let index = 0; index < 24; index += 1) recorder.record(newsOf('n', { message: `${index}` }));
+    state.mustYield = false;
+    await clock.advance(1000);
+    expect(sent).toHaveLength(25);
+    expect(sent[0]?.body).toMatchObject({ count: 2 });
+  });
+
+  test('news waits for 30 s, counted anew each time', async () => {
+    const { clock, sent, state, recorder } = started();
+    for (const round of [1, 2]) {
+      state.mustYield = true;
+      recorder.record(newsOf(`n${round}`));
+      await clock.advance(29_999);
+      expect(sent).toHaveLength(round - 1);
+      await clock.advance(1);
+      expect(sent).toHaveLength(round);
+      state.mustYield = false;
+      recorder.record(newsOf(`m${round}`));
+      await clock.advance(30_000);
+      sent.pop();
+    }
+  });
+
+  test('nobody looks again and again where no news waits', async () => {
+    const { clock, state, recorder } = started();
+    recorder.record(newsOf('n'));
+    state.mustYield = true;
+    await clock.advance(1000);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+test('what was told is not lost', async () => {
+  const { clock, lost, recorder } = started();
+  recorder.record(newsOf('n'));
+  await clock.advance(1000);
+  expect(lost).toEqual([]);
+});
+
+describe('all is settled', () => {
+  async function settledAfter(...tookMs: number[]) {
+    const { clock, recorder } = started((_request, count) => ({ afterMs: tookMs[count - 1] ?? 0 }));
+    for (const index of tookMs.keys()) recorder.record(newsOf(`n${index}`));
+    await clock.advance(0);
+    let atMs: number | undefined;
+    void recorder.settled().then(() => {
+      atMs = clock.monotonic();
+    });
+    for (let step = 0; step < 10; step += 1) await clock.advance(100);
+    return atMs;
+  }
+
+  test('at once where no request is under way', async () => {
+    expect(await settledAfter()).toBe(0);
+  });
+
+  test('when the last of the requests under way has ended', async () => {
+    expect(await settledAfter(100, 400, 200)).toBe(400);
+  });
+});

@@ -10,6 +10,7 @@ describe('a request that fails', () => {
     ['unreachable', UNREACHABLE] as const,
     ['500', status(500)] as const,
     ['429', status(429)] as const,
+    ['401', status(401)] as const,
     ['403', status(403)] as const,
   ])('with %s is repeated a few times with growing pauses, and then given up with one line', async (_name, error) => {
     const { clock, sent, lost, recorder, outcomes } = started(() => ({ error }));
@@ -27,6 +28,14 @@ describe('a request that fails', () => {
     await clock.advance(600_000);
     expect(sent).toHaveLength(1);
     expect(lost).toHaveLength(1);
+    expect(await outcomes()).toEqual({ failed: 1 });
+  });
+
+  test('for a reason that has nothing to do with the API server is not repeated', async () => {
+    const { clock, sent, recorder, outcomes } = started(() => ({ error: new Error('on purpose') }));
+    recorder.record(newsOf('n'));
+    await clock.advance(600_000);
+    expect(sent).toHaveLength(1);
     expect(await outcomes()).toEqual({ failed: 1 });
   });
 

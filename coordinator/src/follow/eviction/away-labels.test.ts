@@ -49,6 +49,13 @@ test('so it does for another value, and where all was forgotten', () => {
   expect(look({ labels: {}, withdrawn: { a: 'gold' } }, 90)).toEqual(['', 30]);
 });
 
+test('a label that has another value now is away', () => {
+  const look = looking();
+  const other = { labels: { a: 'gold' }, withdrawn: { a: 'true' } };
+  expect(look(other, 0)).toEqual(['', 30]);
+  expect(look(other, 30)).toEqual(['a', undefined]);
+});
+
 test('without a delay it counts at once', () => {
   expect(looking(new AwayLabels(0))(gone('a'), 5)).toEqual(['a', undefined]);
 });

@@ -1,6 +1,6 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { expect, test } from 'vitest';
-import { type KubeClient, KubeStatusError } from '../../kube/client.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import type { KubeStatus, Pod } from '../../kube/objects.ts';
 import { evictPod } from './evict-pod.ts';
 
@@ -37,4 +37,30 @@ test.each<[string, unknown, object]>([
   ['no answer is no pod’s fault', new CodedError('KUBE_UNREACHABLE', 'Away'), { kind: 'failed', ofPod: false }],
 ])('%s', async (_what, error, expected) => {
   expect(await evictPod(answering(error), pod, 1000)).toMatchObject(expected);
+});
+
+test('names the pod and its uid, so that another one of the same name stays', async () => {
+  const requests: KubeRequest[] = [];
+  const client = { ...answering(undefined), request: async (request: KubeRequest) => requests.push(request) as never };
+  expect(await evictPod(client, pod, 1000)).toEqual({ kind: 'evicted' });
+  expect(requests).toEqual([
+    {
+      method: 'POST',
+      path: '/api/v1/namespaces/default/pods/p/eviction',
+      body: {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: 'p', namespace: 'default' },
+        deleteOptions: { preconditions: { uid: 'u' } },
+      },
+      timeoutMs: 1000,
+    },
+  ]);
+});
+
+test('a budget that says nothing is described by the status', async () => {
+  const silent = refusal(429, { details: { causes: [{ reason: 'Other' }, { reason: 'DisruptionBudget' }] } });
+  const outcome = await evictPod(answering(silent), pod, 1000);
+  expect(outcome).toMatchObject({ kind: 'blocked', retryAfterMs: 0 });
+  expect(outcome.kind === 'blocked' && outcome.message).toContain('429');
 });

@@ -26,6 +26,8 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
   const states = new Map<string, NodeState>();
   const news: EventNews[] = [];
   const requests: { atMs: number; what: string }[] = [];
+  /** Of the evictions. */
+  const timeoutsMs: (number | undefined)[] = [];
   const rig = {
     remainingMs: 10_000,
     /** What the API server answers to an eviction: `undefined` to do it. */
@@ -47,6 +49,7 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
         items: [...pods.values()].filter((pod) => pod.spec?.nodeName === node),
       };
     }
+    timeoutsMs.push(asked.timeoutMs);
     const name = asked.path.split('/')[6] ?? '';
     const error = await rig.answer(name);
     if (error !== undefined) throw error;
@@ -75,6 +78,7 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
     pods,
     states,
     news,
+    timeoutsMs,
     controller,
     /** Puts pods that select the label onto a node, and lets the node lose it. */
     lose(node: string, ...names: string[]) {

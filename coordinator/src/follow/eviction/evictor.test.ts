@@ -1,6 +1,5 @@
-import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
 import { describe, expect, test } from 'vitest';
 import { blocked, evictorRig, GPU_GONE, refusal } from './evictor.test-fixtures.ts';
 
@@ -31,6 +30,7 @@ describe('a node that lost a label', () => {
 
   test('is listed once a minute at most while nothing is new, and at once when something is', async () => {
     const rig = evictorRig();
+    await rig.clock.advance(5000);
     rig.lose('n');
     await rig.clock.advance(0);
     expect(rig.asked()).toEqual([LIST]);
@@ -43,6 +43,26 @@ describe('a node that lost a label', () => {
     rig.evictor.consider('n');
     await rig.clock.advance(0);
     expect(rig.asked()).toEqual([LIST]);
+  });
+
+  test('is listed at once when the label came back and went again', async () => {
+    const rig = evictorRig();
+    rig.lose('n');
+    await rig.clock.advance(0);
+    rig.states.set('n', { labels: { gpu: 'true' }, withdrawn: {} });
+    rig.evictor.consider('n');
+    rig.lose('n', 'a');
+    await rig.clock.advance(0);
+    expect(rig.asked()).toEqual([LIST, LIST, 'evict a']);
+  });
+
+  test('has no pod pending that may stay, while others wait for their turn', async () => {
+    const rig = evictorRig();
+    const metadata = { name: 'free', namespace: 'default', uid: 'uid-free', resourceVersion: '1' };
+    rig.pods.set('free', { metadata, spec: { nodeName: 'n' } });
+    rig.lose('n', ...Array.from({ length: 11 }, (_, index) => `pod${index}`));
+    await rig.clock.advance(0);
+    expect(await rig.metric('evictions_pending')).toEqual(['rollcall_coordinator_evictions_pending 1']);
   });
 
   test('tells on each pod which labels it misses', async () => {
@@ -60,79 +80,6 @@ describe('a node that lost a label', () => {
   });
 });
 
-describe('the delay', () => {
-  const delayed = () => evictorRig({ delayMs: 30_000 });
-
-  test('has to pass before the node is looked at, and passes once', async () => {
-    const rig = delayed();
-    rig.lose('n', 'a');
-    await rig.clock.advance(20_000);
-    rig.evictor.consider('n');
-    await rig.clock.advance(9999);
-    expect(rig.asked()).toEqual([]);
-    await rig.clock.advance(1);
-    expect(rig.asked()).toEqual([LIST, 'evict a']);
-    await rig.clock.advance(600_000);
-    expect(rig.asked()).toEqual([]);
-    expect(rig.clock.pendingTimers).toBe(0);
-  });
-
-  test('begins anew with every flap, so that one of milliseconds costs no pod', async () => {
-    const rig = delayed();
-    for (let count = 0; count < 10; count += 1) {
-      rig.lose('n', 'a');
-      await rig.clock.advance(25_000);
-      rig.states.set('n', { labels: { gpu: 'true' }, withdrawn: {} });
-      rig.evictor.consider('n');
-      await rig.clock.advance(5000);
-    }
-    expect(rig.asked()).toEqual([]);
-  });
-
-  test('is each label’s own', async () => {
-    const rig = delayed();
-    rig.lose('n', 'a');
-    const metadata = { name: 'b', namespace: 'default', uid: 'uid-b', resourceVersion: '1' };
-    rig.pods.set('b', { metadata, spec: { nodeName: 'n', nodeSelector: { tpu: 'true' } } });
-    await rig.clock.advance(10_000);
-    rig.states.set('n', { labels: {}, withdrawn: { gpu: 'true', tpu: 'true' } });
-    rig.evictor.consider('n');
-    await rig.clock.advance(20_000);
-    expect(rig.asked()).toEqual([LIST, 'evict a']);
-    await rig.clock.advance(10_000);
-    expect(rig.asked()).toEqual([LIST, 'evict b']);
-  });
-
-  test.each([0.25, 0.5, 1, 1.75])(
-    'is not lost when a timer fires %d ms early and time goes on meanwhile',
-    async (ms) => {
-      const time = new FakeClock();
-      let readings = 0;
-      const clock: Clock = {
-        now: () => time.now(),
-        monotonic: () => time.monotonic() + ++readings * 0.2,
-        after: (delayMs, callback) => time.after(delayMs - ms, callback),
-      };
-      const rig = evictorRig({ delayMs: 30_000, clock });
-      rig.lose('n', 'a');
-      await time.advance(31_000);
-      expect(rig.asked()).toEqual([LIST, 'evict a']);
-    },
-  );
-
-  test('begins anew where another term does', async () => {
-    const rig = delayed();
-    rig.lose('n', 'a');
-    await rig.clock.advance(20_000);
-    rig.evictor.restart();
-    rig.evictor.consider('n');
-    await rig.clock.advance(29_999);
-    expect(rig.asked()).toEqual([]);
-    await rig.clock.advance(1);
-    expect(rig.asked()).toEqual([LIST, 'evict a']);
-  });
-});
-
 test('a node from which nothing was withdrawn is never listed', async () => {
   const rig = evictorRig();
   rig.states.set('n', { labels: {}, withdrawn: {} });
@@ -142,45 +89,17 @@ test('a node from which nothing was withdrawn is never listed', async () => {
   expect(rig.asked()).toEqual([]);
 });
 
-describe('the rate limit', () => {
-  test('holds over all nodes, which take turns', async () => {
-    const rig = evictorRig();
-    const names = (node: string) => Array.from({ length: 10 }, (_, index) => `${node}${index}`);
-    rig.lose('n', ...names('n'));
-    rig.lose('m', ...names('m'));
-    await rig.clock.advance(0);
-    expect(rig.timed().filter(({ what }) => what.startsWith('evict'))).toHaveLength(10);
-    await rig.clock.advance(10_000);
-    expect(rig.pods.size).toBe(0);
-    const later = rig.timed().filter(({ what }) => what.startsWith('evict'));
-    expect(later.map(({ atMs }) => atMs)).toEqual(Array.from({ length: 10 }, (_, index) => 1000 * (index + 1)));
-  });
-
-  test('is not spent on evictions that are refused', async () => {
-    const rig = evictorRig();
-    rig.answer = (name) => (name.startsWith('blocked') ? blocked() : undefined);
-    rig.lose('m', ...Array.from({ length: 20 }, (_, index) => `blocked${index}`));
-    rig.lose('n', ...Array.from({ length: 10 }, (_, index) => `free${index}`));
-    await rig.clock.advance(2000);
-    expect(rig.pods.size).toBe(20);
-  });
-
-  test('leaves the API server in peace between two refusals', async () => {
-    const rig = evictorRig();
-    rig.answer = () => blocked();
-    rig.lose('n', 'a', 'b', 'c');
-    await rig.clock.advance(1000);
-    expect(rig.timed().map(({ atMs }) => atMs)).toEqual([0, 0, 100, 200]);
-  });
-
-  test('is what the option says', async () => {
-    const rig = evictorRig({ perSecond: 10 });
-    rig.lose('n', ...Array.from({ length: 20 }, (_, index) => `pod${index}`));
-    await rig.clock.advance(999);
-    expect(rig.pods.size).toBe(1);
-    await rig.clock.advance(1);
-    expect(rig.pods.size).toBe(0);
-  });
+test('one node is worked on after the other', async () => {
+  const rig = evictorRig();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  rig.answer = () => promise;
+  rig.lose('n', 'a');
+  rig.lose('m', 'b');
+  await rig.clock.advance(5000);
+  expect(rig.asked()).toEqual([LIST, 'evict a']);
+  resolve();
+  await rig.clock.advance(0);
+  expect(rig.asked()).toEqual(['list spec.nodeName=m', 'evict b']);
 });
 
 describe('a pod that a budget holds', () => {
@@ -225,6 +144,14 @@ describe('a pod that a budget holds', () => {
     expect(rig.asked()).toEqual([LIST, 'evict a']);
     await rig.clock.advance(1);
     expect(rig.asked()).toEqual([LIST, 'evict a']);
+  });
+
+  test('that is held for longer holds up no other', async () => {
+    const rig = evictorRig();
+    rig.answer = (name) => blocked(name === 'a' ? 50_000 : 0);
+    rig.lose('n', 'a', 'b');
+    await rig.clock.advance(30_000);
+    expect(rig.asked()).toEqual([LIST, 'evict a', 'evict b', LIST, 'evict b']);
   });
 
   test('holds up no other pod of its node', async () => {
@@ -278,6 +205,17 @@ describe('what fails', () => {
     expect(rig.asked()).toEqual([LIST, LIST]);
   });
 
+  test('is logged as a warning once', async () => {
+    const logger = silentLogger();
+    const warnings: string[] = [];
+    logger.warn = ((_fields: object, text: string) => warnings.push(text)) as unknown as typeof logger.warn;
+    const rig = evictorRig({ logger });
+    rig.listError = refusal(500);
+    rig.lose('n', 'a');
+    await rig.clock.advance(10_000);
+    expect(warnings).toEqual(['Failed to evict pods from a node; it is tried until they go']);
+  });
+
   test('is tried again when it is about one pod, while others go', async () => {
     const rig = evictorRig();
     rig.answer = (name) => (name === 'a' ? refusal(500) : undefined);
@@ -287,6 +225,15 @@ describe('what fails', () => {
     rig.answer = () => undefined;
     await rig.clock.advance(1000);
     expect(rig.pods.size).toBe(0);
+  });
+
+  test('is not asked for again before a second has passed, when the list still has a pod that is gone', async () => {
+    const rig = evictorRig();
+    rig.answer = () => refusal(404);
+    rig.lose('n', 'a');
+    await rig.clock.advance(2500);
+    const evictions = rig.timed().filter(({ what }) => what === 'evict a');
+    expect(evictions.map(({ atMs }) => atMs)).toEqual([0, 1000, 2000]);
   });
 
   test('is looked at once more when the pod was another one, and is left when it is gone', async () => {
@@ -325,6 +272,7 @@ describe('evictions end', () => {
     await rig.clock.advance(60_000);
     expect(rig.pods.size).toBe(12);
     expect(rig.asked()).toHaveLength(4);
+    expect(await rig.metric('evictions_pending')).toEqual(['rollcall_coordinator_evictions_pending 0']);
     rig.evictor.consider('n');
     await rig.clock.advance(60_000);
     expect(rig.asked()).toEqual([]);
@@ -370,6 +318,17 @@ describe('evictions end', () => {
     expect(rig.asked()).toEqual([LIST]);
   });
 
+  test('before the right to write does: none waits longer than that for its answer, nor than 10 s', async () => {
+    const rig = evictorRig();
+    rig.remainingMs = 3000;
+    rig.lose('n', 'a');
+    await rig.clock.advance(0);
+    rig.remainingMs = 60_000;
+    rig.lose('m', 'b');
+    await rig.clock.advance(0);
+    expect(rig.timeoutsMs).toEqual([3000, 10_000]);
+  });
+
   test('only after the one under way has been answered', async () => {
     const rig = evictorRig();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -390,11 +349,20 @@ describe('evictions end', () => {
   });
 });
 
-test('a dry run lists and evicts nothing', async () => {
-  const rig = evictorRig({ dryRun: true });
+test('a dry run lists and evicts nothing, and says once of each pod that it would', async () => {
+  const logger = silentLogger();
+  const pods: unknown[] = [];
+  logger.info = (({ pod }: { pod: unknown }) => pods.push(pod)) as unknown as typeof logger.info;
+  const rig = evictorRig({ dryRun: true, logger });
   rig.lose('n', 'a', 'b');
   await rig.clock.advance(60_000);
-  expect(rig.asked()).toEqual([LIST]);
+  expect(pods).toEqual(['default/a', 'default/b']);
+  rig.evictor.consider('n');
+  await rig.clock.advance(0);
+  rig.evictor.consider('n');
+  await rig.clock.advance(0);
+  expect(pods).toHaveLength(2);
+  expect(rig.asked()).toEqual([LIST, LIST]);
   expect(rig.news).toEqual([]);
   expect(await rig.metric('evictions_pending')).toEqual(['rollcall_coordinator_evictions_pending 2']);
 });

@@ -92,6 +92,19 @@ describe('a label of a service', () => {
     expect(lies(NOT_READY, { label: 'true', rules: { dryRun: true } })).toEqual(['said-ready label dry-run']);
   });
 
+  test('is not wrong for a reason that is about another key', () => {
+    const others = [
+      { kind: 'label', key: 'other' },
+      { kind: 'annotation', key: LABEL },
+    ] as const;
+    const contested = others.map((each) => ({ ...each, rival: 'x', wanted: 'true', nextTryMs: 0 }));
+    const setAside = others.map((each) => ({ ...each, cause: 'denied', wanted: 'true', message: '' }) as const);
+    const refusedWithdrawals = others.map((each) => ({ ...each, message: '' }));
+    for (const witness of [{ contested }, { setAside }, { refusedWithdrawals }]) {
+      expect(lies(READY, { witness })).toEqual(['said-not-ready label unwritten']);
+    }
+  });
+
   test('says nothing with the taint as the gate, but where it is missing', () => {
     const gate = 'taint';
     expect(lies(NOT_READY, { gate, label: 'true', taints: TAINTED })).toEqual([]);

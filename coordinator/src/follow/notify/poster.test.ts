@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
@@ -63,6 +64,13 @@ describe('a message', () => {
     const { receiver, post } = await served((response) => response.end('x'.repeat(1000)));
     for (let count = 0; count < 3; count += 1) await post();
     expect(new Set(receiver.requests.map(({ socket }) => socket)).size).toBe(1);
+  });
+
+  test('leaves nothing at the signal, which lasts for a term', async () => {
+    const { post } = await served(ok);
+    const { signal } = new AbortController();
+    for (let count = 0; count < 3; count += 1) await post(signal);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('goes again at once when the kept connection had been closed', async () => {

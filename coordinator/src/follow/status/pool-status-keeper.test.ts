@@ -3,16 +3,21 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import { Fleet } from '../../fleet/fleet.ts';
 import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
-import { type KubeClient, KubeStatusError } from '../../kube/client.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
 import type { EventNews } from '../events/event-news.ts';
 import { RETRY_MAX_MS } from './object-status-keeper.ts';
 import { createPoolStatusKeeper } from './pool-status-keeper.ts';
+import type { SetStatus } from './set-status.ts';
 
 const POOL: ObservedPoolLabelSet = {
   ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '2026-01-01T00:00:00Z', pool: 'gold' },
   ...{ labels: { 'k8s.io/x': '1' }, status: undefined },
 };
+
+function setOf(change: Partial<ObservedPoolLabelSet>): ObservedPoolLabelSet {
+  return { ...POOL, ...change };
+}
 
 /** A keeper that looks every second, and whose requests fail with this status, or succeed. */
 function started(code?: number) {
@@ -25,8 +30,10 @@ function started(code?: number) {
   }
   const news: EventNews[] = [];
   const sentMs: number[] = [];
+  const requests: KubeRequest[] = [];
   const client: KubeClient = {
-    async request<T>(): Promise<T> {
+    async request<T>(request: KubeRequest): Promise<T> {
+      requests.push(request);
       sentMs.push(clock.monotonic());
       if (code !== undefined) throw new KubeStatusError(code, {}, undefined, {});
       return {} as T;
@@ -46,7 +53,7 @@ function started(code?: number) {
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
     ...{ onDirty: () => {}, onNodeGone: () => {} },
   });
-  const { keeper } = createPoolStatusKeeper({
+  const { keeper, refusedKeys } = createPoolStatusKeeper({
     ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
     reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
   });
@@ -56,7 +63,11 @@ function started(code?: number) {
       await keeper.tick();
     }
   };
-  return { fleet, sentMs, news, logged, pass };
+  const upsert = (name: string, labels: Record<string, string>) => {
+    const metadata = { name, uid: name, resourceVersion: '1', labels };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ apiVersion: 'v1', kind: 'Node', metadata }));
+  };
+  return { fleet, sentMs, requests, news, logged, pass, refusedKeys, upsert };
 }
 
 test('a status that is written is not written again, and its refused keys are told once', async () => {
@@ -66,6 +77,62 @@ test('a status that is written is not written again, and its refused keys are to
   expect(sentMs).toHaveLength(1);
   expect(news.map(({ message }) => message)).toEqual(['k8s.io/x is in the reserved domain k8s.io']);
   expect(logged).toEqual([]);
+});
+
+test('a status counts the nodes of its pool, and those that have its labels', async () => {
+  const { fleet, requests, pass, upsert } = started();
+  fleet.poolLabelSetHandlers.onReplace([setOf({ labels: { tier: '1' } })]);
+  upsert('labelled', { agentpool: 'gold', tier: '1' });
+  upsert('waiting', { agentpool: 'gold' });
+  upsert('conflicting', { agentpool: 'gold', tier: '2' });
+  upsert('other', { agentpool: 'silver', tier: '1' });
+  await pass(1);
+  expect(requests).toMatchObject([
+    {
+      path: '/apis/labels.banzaicloud.io/v1alpha1/namespaces/rollcall/nodepoollabelsets/gold/status',
+      body: { metadata: { uid: 'u' }, status: { nodesMatched: 3, nodesLabelled: 1, nodesInConflict: 1 } },
+    },
+  ]);
+});
+
+test('of two sets for a pool the newer one is said to count for nothing', async () => {
+  const { fleet, requests, pass } = started();
+  const newer = setOf({ uid: 'v', name: 'newer', createdAt: '2026-01-02T00:00:00Z', labels: {} });
+  fleet.poolLabelSetHandlers.onReplace([setOf({ labels: {} }), newer]);
+  await pass(1);
+  const reasons = requests.map(({ path, body }) => {
+    const { conditions } = (body as { status: SetStatus }).status;
+    return [path.split('/').at(-2), conditions.map(({ reason }) => reason)];
+  });
+  expect(reasons).toEqual([
+    ['gold', ['Accepted', 'AllLabelled']],
+    ['newer', ['PoolTaken', 'PoolTaken']],
+  ]);
+});
+
+test('refused keys are counted over all sets as they are now, and told of on the set', async () => {
+  const { fleet, news, pass, refusedKeys } = started();
+  expect(refusedKeys()).toBe(0);
+  const labels = { 'k8s.io/x': '1', 'k8s.io/y': '1' };
+  fleet.poolLabelSetHandlers.onReplace([POOL, setOf({ uid: 'v', name: 'other', pool: 'other', labels })]);
+  await pass(2);
+  expect(refusedKeys()).toBe(3);
+  expect(news[0]).toMatchObject({
+    subject: { apiVersion: 'labels.banzaicloud.io/v1alpha1', kind: 'NodePoolLabelSet', name: 'gold', uid: 'u' },
+    ...{ type: 'Warning', reason: 'KeysRefused' },
+  });
+  expect(news[1]?.message).toBe('k8s.io/x is in the reserved domain k8s.io; k8s.io/y is in the reserved domain k8s.io');
+  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  await pass(1);
+  expect(refusedKeys()).toBe(1);
+});
+
+test('refused keys that the status shows already are not told again', async () => {
+  const { fleet, news, pass } = started();
+  const refusedKeys = [{ key: 'k8s.io/x', reason: 'is in the reserved domain k8s.io' }];
+  fleet.poolLabelSetHandlers.onReplace([setOf({ status: { refusedKeys } })]);
+  await pass(1);
+  expect(news).toEqual([]);
 });
 
 test('a status that cannot be written is tried later and later, and said to fail once', async () => {

@@ -3,10 +3,12 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import type { ObservedPod } from '../../fleet/observed-pod.ts';
 import { PodsByNamespace } from '../../fleet/pods-by-namespace.ts';
+import type { KubeRequest } from '../../kube/client.ts';
 import type { Refusal } from '../../services/acceptance.ts';
 import type { ObservedNodeService } from '../../services/node-service.ts';
+import type { EventNews } from '../events/event-news.ts';
 import type { ServiceStatus } from './service-status.ts';
-import { createServiceStatusKeeper } from './service-status-keeper.ts';
+import { createServiceStatusKeeper, serviceSubject } from './service-status-keeper.ts';
 
 /** The keeper of one NodeService whose pods are in a namespace. */
 function stage() {
@@ -16,6 +18,9 @@ function stage() {
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
   const now: { refusal: Refusal | undefined; problem: string | undefined } = { refusal: undefined, problem: undefined };
   const written: ServiceStatus[] = [];
+  const requests: KubeRequest[] = [];
+  const news: EventNews[] = [];
+  const facts = { isYoung: false, provenTaint: undefined as string | undefined, noted: 0 };
   const keeper = createServiceStatusKeeper({
     catalog: {
       objects: () => [object],
@@ -26,15 +31,15 @@ function stage() {
       },
     } as never,
     decider: {
-      tally: { count: () => ({ ready: 1, 'not-ready': 0, unknown: 0 }) },
-      firstTaints: { provenTaint: () => undefined },
-      statusNoted: () => {},
-      fleet: { servicePods, term: { isYoung: () => false } },
+      tally: { count: (name: string) => ({ ready: name === 'a' ? 1 : 0, 'not-ready': 0, unknown: 1 }) },
+      firstTaints: { provenTaint: () => facts.provenTaint },
+      statusNoted: () => facts.noted++,
+      fleet: { servicePods, term: { isYoung: () => facts.isYoung } },
     } as never,
     problemOf: () => now.problem,
-    client: { request: async () => ({}) as never },
+    client: { request: async (request: KubeRequest) => requests.push(request) as never },
     fence: { remainingMs: () => 10_000 },
-    record: () => {},
+    record: (each) => news.push(each),
     clock,
     logger: silentLogger(),
   });
@@ -43,7 +48,7 @@ function stage() {
     await keeper.tick();
     return written.splice(0).map(({ conditions: [accepted] }) => accepted?.status);
   };
-  return { tick, now, servicePods };
+  return { tick, now, servicePods, facts, requests, news };
 }
 
 test('a service is not said to be accepted before its pods are known, which may not tolerate its taint', async () => {
@@ -75,4 +80,49 @@ test.each([
   const { tick, now } = stage();
   Object.assign(now, change);
   expect(await tick()).toEqual(['False']);
+});
+
+test('the status is written to the NodeService, and the decider is told after it', async () => {
+  const { tick, servicePods, facts, requests } = stage();
+  servicePods.handlers('apps').onReplace([]);
+  await tick();
+  expect(requests).toMatchObject([
+    {
+      path: '/apis/rollcall.dev/v1alpha1/nodeservices/a/status',
+      body: { metadata: { uid: 'u' }, status: { nodesReady: 1, nodesUnknown: 1 } },
+    },
+  ]);
+  expect(facts.noted).toBe(1);
+  await tick();
+  expect([requests.length, facts.noted]).toEqual([1, 1]);
+});
+
+test('the counts of a predecessor stay while a replica takes over', async () => {
+  const { tick, servicePods, facts, requests } = stage();
+  servicePods.handlers('apps').onReplace([]);
+  await tick();
+  facts.provenTaint = 'k:NoSchedule';
+  facts.isYoung = true;
+  await tick();
+  expect(requests[1]?.body).toMatchObject({ status: { nodesReady: 1, provenTaint: 'k:NoSchedule' } });
+});
+
+test('a proven taint that is no more is taken out of the status', async () => {
+  const { tick, servicePods, facts, requests } = stage();
+  servicePods.handlers('apps').onReplace([]);
+  facts.provenTaint = 'k:NoSchedule';
+  await tick();
+  facts.provenTaint = undefined;
+  await tick();
+  expect(requests[1]?.body).toMatchObject({ status: { provenTaint: null } });
+});
+
+test('a service that is not accepted is told of on itself', async () => {
+  const { tick, now, news } = stage();
+  now.refusal = { reason: 'KeyTaken', message: 'm' };
+  await tick();
+  expect(news).toEqual([
+    { subject: serviceSubject({ name: 'a', uid: 'u' }), type: 'Warning', reason: 'KeyTaken', message: 'm' },
+  ]);
+  expect(news[0]?.subject).toMatchObject({ kind: 'NodeService', name: 'a' });
 });

@@ -157,6 +157,7 @@ test('refused keys are bounded in number and length', () => {
   }));
   const status = statusOf({ refused });
   expect(status.refusedKeys).toHaveLength(20);
+  expect(status.refusedKeys[0]).toEqual({ key: `0-${'x'.repeat(314)}…`, reason: 'is bad' });
   expect(JSON.stringify(status).length).toBeLessThan(8000);
   expect(condition('Accepted', { refused })?.message).toContain('(and 99 more)');
 });

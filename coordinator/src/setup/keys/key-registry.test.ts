@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceKeys } from './key-entry.ts';
 import { registryOf } from './key-registry.test-fixtures.ts';
-import { OWN_KEYS } from './own-keys.ts';
+import { LISTING_ANNOTATIONS, OWN_KEYS, serviceKeys } from './own-keys.ts';
 
 const [LABEL, TAINT] = ['example.com/cache', 'example.com/no-cache'];
 const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
@@ -81,4 +81,43 @@ test('each key is in the list once, and each list of labels is an annotation in 
   const annotations = registryOf().names('annotation');
   const lists = OWN_KEYS.flatMap(({ keys }) => ('listedIn' in keys ? [keys.listedIn] : []));
   expect(lists.filter((key) => !annotations.has(key))).toEqual([]);
+});
+
+test('the lists of labels are annotations of rollcall', () => {
+  expect(LISTING_ANNOTATIONS).toEqual(
+    new Set(['nodepool.banzaicloud.io/managed-labels', 'rollcall.dev/implied-labels']),
+  );
+});
+
+test('conditions of kubelets are untouchable, and no others', () => {
+  const keys = registryOf();
+  const conditions = ['Ready', 'NetworkUnavailable', 'example.com/A', 'node.kubernetes.io/a'];
+  expect(conditions.filter((type) => keys.isUntouchable('condition', type))).toEqual(['Ready', 'NetworkUnavailable']);
+});
+
+test('only taints are exempt for a prefix that is known for taints', () => {
+  const keys = registryOf();
+  expect(keys.isUntouchable('taint', 'readiness.k8s.io/a')).toBe(false);
+  expect(keys.isUntouchable('label', 'readiness.k8s.io/a')).toBe(true);
+});
+
+test('a condition of a service is kept, shared with others, and found by its name', () => {
+  const condition = 'example.com/CacheReady';
+  const keys = registryOf({ watchedServices: [{ ...CACHE, publish: { condition } }] });
+  expect(keys.names('condition')).toEqual(new Set([condition]));
+  expect(keys.entryOf('condition', condition)).toMatchObject({ ownership: 'shared', labeler: 'readiness' });
+  expect(keys.needsWholeNodes).toBe(true);
+});
+
+test('names are those of one kind', () => {
+  const names = registryOf({ watchedServices: [CACHE] }).names('taint');
+  expect(names).toEqual(new Set([TAINT, STARTUP]));
+});
+
+test('the table of keys says when the taint of a service is there', () => {
+  const presentWhile = (origin: ServiceKeys['origin']) => serviceKeys({ ...CACHE, origin })[1]?.presentWhile;
+  expect(presentWhile({ kind: 'built-in' })).toBe(
+    'cache is not ready, on nodes for workspaces, if `--readiness-gate` uses taints',
+  );
+  expect(presentWhile({ kind: 'object' })).toBe('cache is not ready');
 });

@@ -57,6 +57,12 @@ export class KeyRegistry {
     return this.entryOf(kind, key) ? 'is set by rollcall for another reason' : undefined;
   }
 
+  /** Whether a label says that a service is ready. */
+  isOfService(label: string): boolean {
+    const { labeler } = this.entryOf('label', label) ?? {};
+    return labeler === 'readiness' || labeler === 'published-keys';
+  }
+
   /** Whether a label says which pool a node is in. */
   namesPool(label: string): boolean {
     return this.#config.poolLabels.includes(label);

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import type { Decider } from '../../decide/decider.ts';
+import { snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
+import type { ServiceCatalog } from '../../services/catalog.ts';
+import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import type { Service } from '../../setup/services.ts';
+import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
+
+describe('a node in a line', () => {
+  function summaryOf(judged: object, isPending = false) {
+    const keys = (key: string) => ({ keysFor: (name: string) => [{ key: `${key} of ${name}` }] });
+    return nodeSummary(
+      {
+        outlook: (name: string) =>
+          name === 'n' ? { judged: { ...snapshot(), readiness: new Map(), ...judged }, isPending } : undefined,
+        contested: keys('contested'),
+        setAside: keys('set aside'),
+      } as unknown as Decider,
+      'n',
+    );
+  }
+
+  test('has what is known, and no field of what is not', () => {
+    expect(summaryOf({})).toEqual({
+      ...{ name: 'n', agent: 'fresh', services: {}, heldBack: [] },
+      ...{ contested: ['contested of n'], setAside: ['set aside of n'], pending: false },
+    });
+    const readiness = new Map<string, object>([
+      ['a', { state: 'ready' }],
+      ['b', { state: 'not-ready', damping: { untilMs: 1, falls: 4 } }],
+    ]);
+    const freshness = { state: 'silent', guard: 'fleet' };
+    expect(summaryOf({ pool: 'gold', agentVersion: '1.2.3', freshness, readiness }, true)).toMatchObject({
+      ...{ pool: 'gold', agentVersion: '1.2.3', agent: 'silent', guard: 'fleet' },
+      ...{ services: { a: 'ready', b: 'not-ready' }, heldBack: ['b'], pending: true },
+    });
+    expect(summaryOf({ freshness: { state: 'silent' } })).not.toHaveProperty('guard');
+  });
+
+  test('is none for a node that is not there', () => {
+    expect(nodeSummary({ outlook: () => undefined } as unknown as Decider, 'gone')).toBeUndefined();
+  });
+});
+
+describe('the plan', () => {
+  const plan = { node: { name: 'n', uid: 'u', resourceVersion: '1' }, withdrawal: { labels: ['a'], annotations: [] } };
+  const facts = {
+    plan,
+    node: { labels: { a: '1' }, annotations: {}, owned: { labels: new Set(), annotations: new Set() } },
+    intent: new Map([['label:a', { reason: 'it is not ready' }]]),
+  };
+
+  test('has the nodes to which something is to be written, and a pause for each other', () => {
+    const decider = {
+      plan: (name: string) => (name === 'idle' ? undefined : plan),
+      explain: (name: string) => (name === 'gone' ? undefined : facts),
+    } as unknown as Decider;
+    const reason = 'it is not ready';
+    expect([...plannedNodes(decider, ['idle', 'n', 'gone'])]).toEqual([
+      undefined,
+      {
+        name: 'n',
+        changes: [{ kind: 'label', key: 'a', from: '1', to: undefined, reason }],
+        withdraw: plan.withdrawal,
+        apply: undefined,
+        taints: undefined,
+        conditions: undefined,
+        reasons: { 'label:a': reason },
+      },
+      undefined,
+    ]);
+  });
+});
+
+describe('services', () => {
+  const decider = {
+    tally: { count: (name: string) => ({ ready: name.length, 'not-ready': 2, unknown: 3 }) },
+  } as unknown as Decider;
+
+  function documentsOf(services: Service[], refused: { service: Service; problem: object | undefined }[] = []) {
+    const catalog = {
+      services: () => services,
+      objects: () => refused,
+      refusalOf: (object: never) => object['problem'],
+    };
+    return serviceDocuments(catalog as unknown as ServiceCatalog, decider);
+  }
+
+  test('are shown with what they publish, what tells whether they are ready, and on how many nodes they are', () => {
+    expect(documentsOf([serviceOf('ab')])).toEqual([
+      {
+        ...{ name: 'ab', origin: 'built-in', accepted: true, mode: 'Continuous' },
+        publish: { label: 'gitpod.io/ab_ready_ns_default', taint: 'gitpod.io/ab-not-ready' },
+        evidence: [
+          'a pod in default on the node is Ready and not terminating',
+          "the agent's probe succeeds: as the flags of the agents define it, port 8080",
+        ],
+        nodes: { ready: 2, notReady: 2, unknown: 3 },
+      },
+    ]);
+  });
+
+  test('that ask for other things say so', () => {
+    const service: Service = {
+      name: 'a',
+      pods: { namespace: 'apps', selector: {}, daemonSet: 'ds', optional: true },
+      probe: { spec: { kind: 'exec' } as never },
+      csiDriver: 'csi.test',
+      mode: 'Startup',
+      publish: { condition: 'example.com/Ready' },
+      origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+    };
+    expect(documentsOf([service])).toMatchObject([
+      {
+        origin: 'NodeService',
+        evidence: [
+          'a pod of the DaemonSet ds in apps on the node shows where the service is',
+          "the agent's probe succeeds: exec",
+          'the CSINode lists csi.test',
+        ],
+      },
+    ]);
+    expect(documentsOf([service])[0]?.publish).toEqual({ condition: 'example.com/Ready' });
+    const { pods: _pods, probe: _probe, csiDriver: _driver, ...bare } = service;
+    expect(documentsOf([bare])[0]?.evidence).toEqual([]);
+  });
+
+  test('that are refused come last, with the reason', () => {
+    const problem = { reason: 'KeyTaken', message: 'm' };
+    const objects = [
+      { service: serviceOf('a'), problem: undefined },
+      { service: serviceOf('b'), problem },
+    ];
+    const documents = documentsOf([serviceOf('a')], objects);
+    expect(documents.map(({ name, accepted, problem: of }) => [name, accepted, of])).toEqual([
+      ['a', true, undefined],
+      ['b', false, problem],
+    ]);
+  });
+});

@@ -1,0 +1,261 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
+import { describe, expect, test } from 'vitest';
+import type { IntentEntry } from '../../decide/intent/intent.ts';
+import type { ConditionChange } from '../../decide/intent/plan.ts';
+import type { NodeFacts } from '../../decide/node-facts.ts';
+import { pod, snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
+import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
+import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { nodeDocument, planDocument } from './node-document.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const NOW = '2026-01-01T00:00:00Z';
+const SERVICE = serviceOf();
+const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
+const TAINT = 'gitpod.io/ws-daemon-not-ready';
+
+/** What is known of a node `n`, or something else of it. */
+function factsOf({ judged = {}, ...change }: Partial<Omit<NodeFacts, 'judged'>> & { judged?: object } = {}): NodeFacts {
+  return {
+    node: { name: 'n', uid: 'u', labels: {}, annotations: {} },
+    judged: { ...snapshot(), readiness: new Map(), ageMs: 0, ...judged },
+    intent: new Map(),
+    setAside: [],
+    contested: [],
+    refusedWithdrawals: [],
+    plan: undefined,
+    changes: [],
+    quietMs: undefined,
+    ...change,
+  } as NodeFacts;
+}
+
+function entry(change: Partial<IntentEntry> = {}): IntentEntry {
+  return {
+    ...{ kind: 'label', key: LABEL, value: 'true', stance: 'want', ownership: 'exclusive' },
+    ...{ reason: 'it is ready', labeler: 'readiness', overruled: [] },
+    ...change,
+  };
+}
+
+/** The document of a key of a node of which this is known besides. */
+function keyOf(of: Partial<IntentEntry>, facts: Partial<NodeFacts> = {}) {
+  const intent = new Map([['key', entry(of)]]);
+  return nodeDocument(factsOf({ ...facts, intent }), [SERVICE]).keys[0];
+}
+
+describe('a node', () => {
+  test('of which little is known has nothing that was made up', () => {
+    const document = nodeDocument(factsOf(), []);
+    expect(JSON.parse(JSON.stringify(document))).toEqual({
+      name: 'n',
+      uid: 'u',
+      agent: { state: 'fresh' },
+      services: [],
+      keys: [],
+      changes: [],
+    });
+  });
+
+  test('shows its pool, its agent and its workspaces', () => {
+    const judged = {
+      pool: 'gold',
+      agentVersion: '1.2.3',
+      freshness: { state: 'silent', guard: 'fleet' },
+      workspaces: [{ namespace: 'default', name: 'ws-1' }],
+    };
+    expect(nodeDocument(factsOf({ judged, quietMs: 12_345 }), [])).toMatchObject({
+      pool: 'gold',
+      agent: { state: 'silent', guard: 'fleet', version: '1.2.3', lastReportSecondsAgo: 12.3 },
+      workspaces: ['default/ws-1'],
+    });
+  });
+
+  test('shows its changes, the newest first', () => {
+    const change = { kind: 'label', key: 'a', from: undefined, to: '1', reason: 'asked for' } as const;
+    const changes = [
+      { ...change, atMs: NOW_MS },
+      { ...change, from: '1', to: undefined, atMs: NOW_MS + 1000 },
+    ];
+    expect(nodeDocument(factsOf({ changes }), []).changes).toEqual([
+      { at: '2026-01-01T00:00:01Z', kind: 'label', key: 'a', from: '1', to: undefined, reason: 'asked for' },
+      { at: NOW, kind: 'label', key: 'a', from: undefined, to: '1', reason: 'asked for' },
+    ]);
+  });
+});
+
+describe('a service', () => {
+  const shown = (readiness: Partial<ServiceReadiness>, judged: object = {}, service = SERVICE) => {
+    const of: ServiceReadiness = { state: 'ready', reason: 'r', sinceMs: NOW_MS, ...readiness };
+    const known = new Map([['ws-daemon', of]]);
+    return nodeDocument(factsOf({ judged: { readiness: known, ...judged } }), [service]).services[0];
+  };
+
+  test('shows its state, its pods and what the probe said', () => {
+    expect(shown({}, { pods: [pod(), pod({ name: 'other', labels: {} })] })).toEqual({
+      name: 'ws-daemon',
+      state: 'ready',
+      since: NOW,
+      reason: 'r',
+      evidence: undefined,
+      heldBack: undefined,
+      asks: { pods: true, probe: true },
+      pods: [{ pod: 'default/ws-daemon-1', ready: true, terminating: false }],
+      probe: { ready: true, since: NOW, evidence: 'tcp refused twice' },
+    });
+  });
+
+  test('shows until when it is held back, and what the evidence says meanwhile', () => {
+    const evidence = { state: 'ready', reason: 'it is back' } as const;
+    const document = shown({ state: 'not-ready', damping: { untilMs: NOW_MS + 1000, falls: 4 }, evidence });
+    expect(document).toMatchObject({ heldBack: { until: '2026-01-01T00:00:01Z', falls: 4 }, evidence });
+  });
+
+  test('shows no state on a node that it is not for, and no probe that nobody heard of', () => {
+    const [service] = nodeDocument(factsOf({ judged: { services: new Map() } }), [SERVICE]).services;
+    expect(service).toMatchObject({ state: undefined, since: undefined, reason: undefined, probe: undefined });
+  });
+
+  test('asks for what it takes to be ready', () => {
+    const optional = serviceOf('ws-daemon', { pods: { namespace: 'a', selector: {}, optional: true } });
+    expect(shown({}, {}, optional)?.asks).toEqual({ pods: false, probe: true });
+    const { pods: _pods, probe: _probe, ...bare } = SERVICE;
+    expect(shown({}, {}, bare)?.asks).toEqual({ pods: false, probe: false });
+  });
+});
+
+describe('accelerators', () => {
+  const device = (vendor: string, address: string) =>
+    ({ bus: 'pci', address, attributes: { vendor, device: '20b0', class: '0302' } }) as unknown as DeviceReport;
+  const devices = [device('10de', '0000:01:00.0'), device('ffff', '0000:02:00.0')];
+  const machine = { devices, unread: [], facts: {}, answers: {}, values: {} };
+
+  test('are shown with their devices, the count, what is gone and what is held back', () => {
+    const judged = snapshot({ machine });
+    const [name = ''] = judged.inventory.devices?.keys() ?? [];
+    const inventory = {
+      ...judged.inventory,
+      gone: new Map([
+        ['a-gone-one', ['p']],
+        [name, ['q']],
+      ]),
+      heldDrivers: new Set([name]),
+    };
+    expect(nodeDocument(factsOf({ judged: { machine, inventory } }), []).accelerators).toEqual([
+      { name: 'a-gone-one', count: 0, isCounted: true, devices: [], gone: ['p'], driverHeldBack: undefined },
+      { name, count: 1, isCounted: false, devices: [devices[0]], gone: ['q'], driverHeldBack: true },
+    ]);
+  });
+
+  test('are left out while no agent has told of the machine', () => {
+    const { inventory } = snapshot({ machine });
+    expect(nodeDocument(factsOf({ judged: { inventory } }), []).accelerators).toBeUndefined();
+    const unknown = { machine, inventory: { ...inventory, devices: undefined } };
+    expect(nodeDocument(factsOf({ judged: unknown }), []).accelerators).toBeUndefined();
+  });
+});
+
+describe('a key', () => {
+  test('shows what is wanted of it and why, and the service that it is about', () => {
+    expect(keyOf({})).toEqual({
+      ...{ kind: 'label', key: LABEL, service: 'ws-daemon', stance: 'want', value: 'true', onNode: null },
+      ...{ reason: 'it is ready', labeler: 'readiness', ownership: 'exclusive' },
+      ...{ since: undefined, overruled: undefined, setAside: undefined, contested: undefined },
+      removalRefused: undefined,
+    });
+    expect(keyOf({ kind: 'taint', key: TAINT })?.service).toBe('ws-daemon');
+    expect(keyOf({ kind: 'taint', key: LABEL })?.service).toBeUndefined();
+    expect(keyOf({ kind: 'annotation', key: LABEL })?.service).toBeUndefined();
+  });
+
+  test.each([
+    ['label', { labels: { k: 'x' } }, 'x', { labels: {} }, null],
+    ['annotation', { annotations: { k: 'x' } }, 'x', { annotations: {} }, null],
+    ['taint', { taints: [{ key: 'k', value: 'x', effect: 'NoSchedule' }] }, 'x:NoSchedule', { taints: [] }, null],
+    ['taint', { taints: [] }, null, {}, undefined],
+    ['condition', { conditions: [{ type: 'k', status: 'True' }] }, 'True', { conditions: [] }, null],
+    ['condition', { conditions: [] }, null, {}, undefined],
+  ] as const)('of kind %s on a node with %j is %j, and with %j is %j', (kind, one, onOne, other, onOther) => {
+    const onNode = (node: object) =>
+      keyOf({ kind, key: 'k' }, { node: { name: 'n', labels: {}, annotations: {}, ...node } as NodeFacts['node'] })
+        ?.onNode;
+    expect([onNode(one), onNode(other)]).toEqual([onOne, onOther]);
+  });
+
+  test('is so since its labeler says so, or since it was last written', () => {
+    const change = { kind: 'label', from: undefined, to: '1', reason: '' } as const;
+    const changes = [
+      { ...change, key: LABEL, atMs: NOW_MS },
+      { ...change, key: LABEL, atMs: NOW_MS + 1000 },
+      { ...change, key: 'other', atMs: NOW_MS + 2000 },
+      { ...change, kind: 'annotation', key: LABEL, atMs: NOW_MS + 3000 } as const,
+    ];
+    expect(keyOf({}, { changes })?.since).toBe('2026-01-01T00:00:01Z');
+    expect(keyOf({ sinceMs: NOW_MS }, { changes })?.since).toBe(NOW);
+  });
+
+  test('shows what stands in its way', () => {
+    const ref = { kind: 'label', key: LABEL } as const;
+    const other = { kind: 'label', key: 'other' } as const;
+    const overruled = [{ labeler: 'pool', stance: 'want', value: 'x', reason: 'r' }] as const;
+    const of = keyOf(
+      { overruled },
+      {
+        setAside: [
+          { ...other, cause: 'foreign', wanted: 'true', message: 'other' },
+          { ...ref, cause: 'denied', wanted: 'true', message: 'a policy' },
+        ],
+        contested: [
+          { ...other, wanted: 'true', rival: 'other', nextTryMs: 1 },
+          { ...ref, wanted: 'true', rival: 'helm', nextTryMs: 1200 },
+        ],
+        refusedWithdrawals: [
+          { ...other, message: 'other' },
+          { ...ref, message: 'refused' },
+        ],
+      },
+    );
+    expect(of).toMatchObject({
+      overruled,
+      setAside: { cause: 'denied', message: 'a policy' },
+      contested: { rival: 'helm', nextTrySeconds: 2 },
+      removalRefused: 'refused',
+    });
+  });
+});
+
+describe('what is about to be written', () => {
+  const ref = { name: 'n', uid: 'u', resourceVersion: '1' };
+
+  test('is left out where it is nothing', () => {
+    expect(JSON.parse(JSON.stringify(planDocument({ node: ref })))).toEqual({});
+  });
+
+  test('is shown as far as people need it', () => {
+    const taint = { key: 'k', effect: 'NoSchedule' };
+    const set = { labels: { a: '1' }, annotations: { b: '2' }, force: true };
+    const withdrawal = { labels: ['c'], annotations: [] };
+    const taints = { add: [taint], remove: ['r'], observed: [taint] };
+    const pending = planDocument({ node: ref, withdrawal, ahead: ['c'], set, taints });
+    expect(pending).toEqual({
+      withdraw: withdrawal,
+      apply: set,
+      taints: { add: [taint], remove: ['r'] },
+      conditions: undefined,
+    });
+    const facts = factsOf({ plan: { node: ref, withdrawal, ahead: ['c'], set, taints } });
+    expect(nodeDocument(facts, []).pending).toEqual(pending);
+  });
+
+  test.each([
+    [
+      { write: 'apply', conditions: [{ type: 'a' }], waiting: [{ type: 'b' }] },
+      { apply: [{ type: 'a' }, { type: 'b' }] },
+    ],
+    [{ write: 'remove', conditions: [{ type: 'a', index: 1 }] }, { remove: [{ type: 'a', index: 1 }] }],
+    [{ write: 'disown', entry: 1 }, { disown: true }],
+  ])('of conditions, for %j, is %j', (conditions, expected) => {
+    const plan = { node: ref, conditions: conditions as unknown as ConditionChange };
+    expect(planDocument(plan).conditions).toEqual(expected);
+  });
+});

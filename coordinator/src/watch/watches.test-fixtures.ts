@@ -1,0 +1,58 @@
+import { Registry } from '@rollcall/common/metrics.ts';
+import { fleetWith } from '../fleet/fleet.test-fixtures.ts';
+import { toldHolds } from '../holds/holds.test-fixtures.ts';
+import { createKubeMetrics } from '../kube/kube-metrics.ts';
+import { MemoryApi, podsPath } from './memory-api.test-fixtures.ts';
+import { createWatches, type WatchOptions } from './watches.ts';
+
+export const NODES = '/api/v1/nodes';
+export const AGENT_PODS = podsPath('rollcall');
+export const WORKSPACE_PODS = podsPath('workspaces');
+export const POOL_SETS = '/apis/labels.banzaicloud.io/v1alpha1/namespaces/pools/nodepoollabelsets';
+export const WORKSPACES = '/apis/workspace.gitpod.io/v1/namespaces/gitpod/workspaces';
+export const NODE_SERVICES = '/apis/rollcall.dev/v1alpha1/nodeservices';
+export const NODE_HOLDS = '/apis/rollcall.dev/v1alpha1/nodeholds';
+export const SLICES = '/apis/resource.k8s.io/v1/resourceslices';
+export const NODE_FEATURES = '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures';
+
+/** All watches, on an API server in memory, and what their receivers were told. */
+export function allWatches(change: Partial<WatchOptions> = {}) {
+  const api = new MemoryApi();
+  const told: string[] = [];
+  const fleet = fleetWith({ clock: api.clock });
+  const { holds } = toldHolds();
+  const handlers = (what: string) => ({
+    onReplace: (all: readonly { name: string }[]) =>
+      void told.push(`${what}: ${all.map(({ name }) => name).join() || 'none'}`),
+    onUpsert: () => {},
+    onDelete: () => {},
+  });
+  const watches = createWatches({
+    ...api.shared,
+    fleet,
+    holds,
+    services: () => [],
+    nodeServiceHandlers: handlers('services'),
+    gitpod: true,
+    wholeNodes: () => false,
+    namespace: 'gitpod',
+    placing: { podSelector: { matchLabels: { component: 'workspace' } }, services: undefined, nodeSelector: undefined },
+    schedulerNamespace: 'workspaces',
+    workspacePodHandlers: handlers('workspace pods'),
+    poolNamespace: 'pools',
+    agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
+    metrics: createKubeMetrics(new Registry()),
+    onRecovered: (outageMs) => told.push(`recovered after ${outageMs} ms`),
+    ...change,
+  });
+  const settle = () => api.clock.advance(0);
+  return { api, told, fleet, holds, watches, settle };
+}
+
+/** All watches, with everything listed. */
+export async function runningWatches(change: Partial<WatchOptions> = {}) {
+  const all = allWatches(change);
+  const running = all.watches.run();
+  await all.settle();
+  return { ...all, running };
+}

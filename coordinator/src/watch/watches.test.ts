@@ -1,0 +1,274 @@
+import { expect, test } from 'vitest';
+import { nodeHold } from '../holds/holds.test-fixtures.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { podObject, podsPath } from './memory-api.test-fixtures.ts';
+import {
+  AGENT_PODS,
+  allWatches,
+  NODE_FEATURES,
+  NODE_HOLDS,
+  NODE_SERVICES,
+  NODES,
+  POOL_SETS,
+  runningWatches,
+  SLICES,
+  WORKSPACE_PODS,
+  WORKSPACES,
+} from './watches.test-fixtures.ts';
+
+const METADATA = { name: 'n1', uid: 'u', resourceVersion: '5' };
+const ALWAYS = [NODES, AGENT_PODS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
+
+test('one watch of each resource is open while it runs, and none after', async () => {
+  const { api, running } = await runningWatches();
+  expect(api.watched()).toEqual([...ALWAYS, WORKSPACES, WORKSPACE_PODS].sort());
+  expect(api.lists).toHaveLength(7);
+  api.stop.abort();
+  await running;
+  expect(api.watched()).toEqual([]);
+});
+
+test('it runs until the program stops', async () => {
+  const { running, settle } = await runningWatches();
+  let isOver = false;
+  void running.then(() => {
+    isOver = true;
+  });
+  await settle();
+  expect(isOver).toBe(false);
+});
+
+test('of pods those of the agents and the workspaces are asked for', async () => {
+  const { api } = await runningWatches();
+  expect(api.selectorsOf(AGENT_PODS)).toEqual({ fieldSelector: 'spec.serviceAccountName=rollcall-agent' });
+  expect(api.selectorsOf(WORKSPACE_PODS)).toEqual({ labelSelector: 'component=workspace' });
+});
+
+test('what is listed reaches those who go by it', async () => {
+  const { api, told, fleet, holds, watches, settle } = allWatches();
+  api.collections.set(NODES, [{ metadata: { ...METADATA, labels: { pool: 'a' } } }]);
+  api.collections.set(AGENT_PODS, [podObject('agent', {}, 'n1', 'rollcall')]);
+  api.collections.set(POOL_SETS, [{ metadata: { ...METADATA, name: 'set', namespace: 'pools' } }]);
+  api.collections.set(WORKSPACES, [{ metadata: METADATA, status: { runtime: { nodeName: 'n1' } } } as never]);
+  api.collections.set(WORKSPACE_PODS, [podObject('ws', {}, 'n1', 'workspaces')]);
+  api.collections.set(NODE_SERVICES, [{ metadata: { ...METADATA, name: 'database' } }]);
+  api.collections.set(NODE_HOLDS, [{ metadata: { ...METADATA, name: 'jobs' } }]);
+  void watches.run();
+  await settle();
+  expect(fleet.node('n1')?.labels).toEqual({ pool: 'a' });
+  expect(fleet.agentPodNode({ namespace: 'rollcall', name: 'agent', uid: 'uid-rollcall-agent' })).toBe('n1');
+  expect([...fleet.poolLabelSets.all()].map(({ name }) => name)).toEqual(['set']);
+  fleet.beginTerm();
+  expect(fleet.snapshot('n1')).toMatchObject({ workspaces: [{ node: 'n1' }], poolLabelSetsKnown: true });
+  expect(told.sort()).toEqual(['services: database', 'workspace pods: ws']);
+  expect(holds.objects().map(({ name }) => name)).toEqual(['jobs']);
+});
+
+test('without Gitpod no workspaces are watched, and it is known that there are none', async () => {
+  const { api, fleet } = await runningWatches({ gitpod: false });
+  expect(api.listed(WORKSPACES)).toBe(0);
+  fleet.nodeHandlers.onReplace([fleet.observe({ metadata: METADATA })]);
+  fleet.beginTerm();
+  expect(fleet.snapshot('n1')?.workspaces).toEqual([]);
+});
+
+test('where no pods are placed, none are watched, and it is known that there are none', async () => {
+  const placing = { podSelector: undefined, services: undefined, nodeSelector: undefined };
+  const { api, told, watches } = allWatches({ placing });
+  expect(told).toEqual(['workspace pods: none']);
+  void watches.run();
+  await api.clock.advance(0);
+  expect(api.listed(WORKSPACE_PODS)).toBe(0);
+  expect(watches.unsynced()).toEqual([]);
+});
+
+test('pods that nobody counts are not watched', async () => {
+  const { api } = await runningWatches({ workspacePodHandlers: undefined });
+  expect(api.listed(WORKSPACE_PODS)).toBe(0);
+});
+
+test('before the first list nothing is told of workspaces and their pods', () => {
+  const { fleet, told } = allWatches();
+  fleet.nodeHandlers.onReplace([fleet.observe({ metadata: METADATA })]);
+  expect(fleet.snapshot('n1')?.workspaces).toBeUndefined();
+  expect(told).toEqual([]);
+});
+
+test('whole Nodes are asked for only where they are wanted, anew when that has changed', async () => {
+  let isWhole = false;
+  const { api, watches, settle } = await runningWatches({ wholeNodes: () => isWhole });
+  isWhole = true;
+  watches.relistNodes();
+  await settle();
+  const accepts = api.lists.filter(({ path }) => path === NODES).map(({ accept }) => accept);
+  expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', 'application/json']);
+});
+
+test('what was not listed yet is named', async () => {
+  const { api, watches, settle } = allWatches({ services: () => [serviceOf()] });
+  expect(watches.unsynced()).toEqual(['nodes', 'agent pods', 'workspace pods', 'pods of services']);
+  api.refused.set(AGENT_PODS, 500);
+  void watches.run();
+  await settle();
+  expect(watches.unsynced()).toEqual(['agent pods']);
+});
+
+test.each([NODES, AGENT_PODS, WORKSPACE_PODS, podsPath('default')])(
+  'nothing is current before the first list of %s, nor after a failure',
+  async (path) => {
+    const { api, watches, settle } = allWatches({ services: () => [serviceOf()] });
+    const answer = Promise.withResolvers<void>();
+    api.delayed.set(path, answer.promise);
+    void watches.run();
+    await settle();
+    expect(watches.current()).toBe(false);
+    api.refused.set(path, 500);
+    answer.resolve();
+    await settle();
+    expect(watches.current()).toBe(false);
+    api.refused.clear();
+    await api.clock.advance(5000);
+    expect(watches.current()).toBe(true);
+  },
+);
+
+test('a failure of what is needed makes nothing current, also after a list', async () => {
+  const { api, watches, settle } = await runningWatches();
+  expect(watches.current()).toBe(true);
+  api.refused.set(NODES, 500);
+  watches.relistNodes();
+  await settle();
+  expect([watches.current(), watches.unsynced()]).toEqual([false, []]);
+});
+
+test.each([POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
+  'what people ask for is listed anew, and waited for until it came or failed: %s',
+  async (path) => {
+    const { api, watches, settle } = await runningWatches();
+    const answer = Promise.withResolvers<void>();
+    api.delayed.set(path, answer.promise);
+    watches.relistAsked();
+    await settle();
+    expect([api.listed(path), watches.current()]).toEqual([2, false]);
+    answer.resolve();
+    await settle();
+    expect(watches.current()).toBe(true);
+    api.delayed.clear();
+    api.refused.set(path, 403);
+    watches.relistAsked();
+    expect(watches.current()).toBe(false);
+    await settle();
+    expect(watches.current()).toBe(true);
+  },
+);
+
+test('what every cluster has is not listed anew with what people ask for', async () => {
+  const { api, watches, settle } = await runningWatches();
+  watches.relistAsked();
+  await settle();
+  expect([api.listed(NODES), api.listed(AGENT_PODS), api.listed(WORKSPACE_PODS)]).toEqual([1, 1, 1]);
+});
+
+test('CRDs that are not installed count as empty, and do not keep anything from being current', async () => {
+  const { api, told, fleet, watches } = allWatches();
+  for (const path of [POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, 404);
+  api.collections.set(NODES, [{ metadata: METADATA }]);
+  void watches.run();
+  await api.clock.advance(5000);
+  fleet.beginTerm();
+  expect(fleet.snapshot('n1')).toMatchObject({ workspaces: [], poolLabelSetsKnown: true });
+  expect(told).toContain('services: none');
+  expect(watches.current()).toBe(true);
+});
+
+test('it is silent since the last contact about Nodes or about the pods of agents, whichever is older', async () => {
+  const { api, watches } = allWatches();
+  expect(watches.silentMs()).toBe(Number.POSITIVE_INFINITY);
+  void watches.run();
+  await api.clock.advance(1000);
+  expect(watches.silentMs()).toBe(1000);
+  api.tell(NODES, 'MODIFIED', { metadata: METADATA });
+  expect(watches.silentMs()).toBe(1000);
+  api.tell(AGENT_PODS, 'MODIFIED', podObject('agent', {}, 'n1', 'rollcall'));
+  expect(watches.silentMs()).toBe(0);
+  await api.clock.advance(1000);
+  api.tell(AGENT_PODS, 'MODIFIED', podObject('agent', {}, 'n1', 'rollcall'));
+  expect(watches.silentMs()).toBe(1000);
+});
+
+test('what rules ask for is watched while they do', async () => {
+  const { api, watches, settle } = await runningWatches();
+  watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
+  await settle();
+  expect(api.watched()).toEqual(expect.arrayContaining([SLICES, NODE_FEATURES]));
+  watches.want({ usesDra: false, nfdNames: [] });
+  await settle();
+  expect([api.watched().includes(SLICES), api.watched().includes(NODE_FEATURES)]).toEqual([false, false]);
+});
+
+test('what rules ask for reaches the fleet, of NodeFeatures what they name', async () => {
+  const { api, fleet, watches, settle } = allWatches();
+  const spec = { driver: 'gpu', nodeName: 'n1', pool: { name: 'p', generation: 1, resourceSliceCount: 1 } };
+  api.collections.set(SLICES, [{ metadata: METADATA, spec } as never]);
+  const labels = { 'nfd.node.kubernetes.io/node-name': 'n1' };
+  const features = { flags: { 'cpu.cpuid': { elements: { AVX: {}, SSE: {} } } } };
+  api.collections.set(NODE_FEATURES, [{ metadata: { ...METADATA, labels }, spec: { features } } as never]);
+  watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
+  void watches.run();
+  await settle();
+  const { slices, nodeFeatures } = fleet.asked.on('n1');
+  expect(slices).toMatchObject([{ driver: 'gpu' }]);
+  expect(nodeFeatures?.map((each) => each.features)).toEqual([{ 'cpu.cpuid.AVX': true }]);
+});
+
+test('where NFD is not installed, it is known that there are no NodeFeatures, which come on small pages', async () => {
+  const { api, fleet, watches } = await runningWatches();
+  api.refused.set(NODE_FEATURES, 404);
+  watches.want({ usesDra: false, nfdNames: ['cpu.cpuid.AVX'] });
+  await api.clock.advance(5000);
+  expect(fleet.asked.on('n1')).toEqual({ slices: undefined, nodeFeatures: [] });
+  expect(api.lists.at(-1)).toMatchObject({ path: NODE_FEATURES, query: { limit: '50' } });
+});
+
+test('an outage of the watch of Nodes is told when it is over', async () => {
+  const { api, told, watches } = await runningWatches();
+  told.splice(0);
+  api.refused.set(NODES, 500);
+  watches.relistNodes();
+  await api.clock.advance(1000);
+  expect(told).toEqual([]);
+  api.refused.clear();
+  await api.clock.advance(5000);
+  expect(told).toEqual([expect.stringMatching(/^recovered after \d+ ms$/)]);
+});
+
+test('workspaces are listed anew every five minutes, as a check on what the watch told', async () => {
+  const { api } = await runningWatches();
+  await api.clock.advance(299_999);
+  expect(api.listed(WORKSPACES)).toBe(1);
+  await api.clock.advance(1);
+  expect([api.listed(WORKSPACES), api.listed(POOL_SETS)]).toEqual([2, 1]);
+});
+
+test('the services and NodeHolds that there are then are watched for when they have changed', async () => {
+  const services = [serviceOf()];
+  const { api, holds, watches, settle } = await runningWatches({ services: () => services });
+  services.push(serviceOf('other', { pods: { namespace: 'db', selector: {} } }));
+  watches.servicesChanged();
+  holds.handlers.onReplace([nodeHold('jobs')]);
+  watches.holdsChanged();
+  await settle();
+  expect(api.watched()).toEqual(expect.arrayContaining([podsPath('default'), podsPath('db'), podsPath('ci')]));
+});
+
+test('people are told what may not be watched of a service and of a NodeHold', async () => {
+  const { api, holds, watches, settle } = allWatches({ services: () => [serviceOf()] });
+  api.refused.set(podsPath('default'), 403).set(podsPath('ci'), 403);
+  holds.handlers.onReplace([nodeHold('jobs')]);
+  watches.holdsChanged();
+  api.collections.set(NODE_HOLDS, []);
+  void watches.run();
+  await settle();
+  expect(watches.problemOf(serviceOf())).toMatch('may not watch the pods in default');
+  expect(watches.problemOfHold(nodeHold('jobs'))).toMatch('may not watch the pods in ci');
+});
