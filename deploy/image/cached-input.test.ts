@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { cachedInput, type Hash, hexOf, MissingInput, outputOf } from './cached-input.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { cachedInput, type Hash, hexOf, imageCacheDir, MissingInput, outputOf } from './cached-input.ts';
 
 let dir: string;
 let fetches: number;
@@ -47,4 +47,46 @@ test('says which command a machine lacks, and what one that failed had to say', 
   await expect(outputOf('no-such-command', [])).rejects.toThrow('no-such-command: not installed on this machine');
   await expect(outputOf('ls', ['/no/such/directory'])).rejects.toThrow(/^ls: .*\/no\/such\/directory/);
   await expect(outputOf('no-such-command', [])).rejects.toBeInstanceOf(MissingInput);
+});
+
+test('keeps what has a hash of another kind under that', async () => {
+  const longer: Hash = { algorithm: 'sha512', hex: hexOf('content', 'sha512') };
+  const cache = path.join(dir, 'not', 'there', 'yet');
+  expect(`${await cachedInput(cache, longer, 'it', fetching('content'))}`).toBe('content');
+  expect(readdirSync(cache)).toEqual([`sha512-${longer.hex}`]);
+  expect(longer.hex).toHaveLength(128);
+});
+
+test('leaves nothing behind of what could not be fetched', async () => {
+  const failing = async (into: string) => {
+    writeFileSync(path.join(into, 'part'), '');
+    throw new MissingInput('gone');
+  };
+  await expect(cachedInput(dir, hash, 'it', failing)).rejects.toThrow('gone');
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+test('keeps downloads where the environment says, or in the home directory', () => {
+  expect(imageCacheDir({ XDG_CACHE_HOME: '/cache' })).toBe('/cache/rollcall/image');
+  const home = path.join(homedir(), '.cache/rollcall/image');
+  expect([imageCacheDir({}), imageCacheDir({ XDG_CACHE_HOME: '' })]).toEqual([home, home]);
+});
+
+describe('a command', () => {
+  const sh = (script: string, cwd?: string) => outputOf('/bin/sh', ['-c', script], cwd);
+
+  test('gives its output, from the directory that it is to run in', async () => {
+    writeFileSync(path.join(dir, 'here'), '');
+    expect(`${await sh('ls', dir)}`).toBe('here\n');
+    expect(`${await sh('printf x')}`).toBe('x');
+  });
+
+  test('that fails is told with its first three lines that are no warnings', async () => {
+    const script = 'for line in "W: old" a "" b c d; do echo "$line" >&2; done; exit 1';
+    await expect(sh(script)).rejects.toThrow(/^sh: a; b; c$/);
+  });
+
+  test('that fails without a word is told as it was called', async () => {
+    await expect(sh('exit 3')).rejects.toThrow(/^sh: Error: Command failed: \/bin\/sh -c exit 3/);
+  });
 });

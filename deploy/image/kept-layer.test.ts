@@ -35,3 +35,12 @@ test('compresses again when what is kept is damaged or of something else', async
   }
   expect(fresh.equals(compress(archive))).toBe(true);
 });
+
+test('is kept under what it unpacks to, and leaves nothing else behind', async () => {
+  const cache = path.join(dir, 'not', 'there', 'yet');
+  await compressOnce(archive, cache);
+  await compressOnce(Buffer.from('other'), cache);
+  const names = readdirSync(cache);
+  expect(names).toHaveLength(2);
+  for (const name of names) expect(name).toMatch(/^[0-9a-f]{64}-zlib-.*\.gz$/);
+});

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { readPin } from './npm-packages.ts';
+import { npmPackage, readPin } from './npm-packages.ts';
+import { cachedPackage, emptyDirectory } from './packed.test-fixtures.ts';
 import { PLATFORMS } from './platforms.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -25,4 +26,21 @@ test('refuses a package that is not pinned, and one that is pinned twice', () =>
   const twice =
     '  a@1.0.0:\n    resolution: {integrity: sha512-AA==}\n\n  a@2.0.0:\n    resolution: {integrity: sha512-AA==}\n';
   expect(() => readPin(twice, 'a')).toThrow('several versions');
+});
+
+test('the files of a package are those below package/', async () => {
+  const cache = emptyDirectory();
+  const pin = cachedPackage(cache, 'a', { 'package/index.js': 'x', 'package/lib/b.js': 'y', 'other/c.js': 'z' });
+  const files = await npmPackage(pin, cache);
+  expect([...files.keys()]).toEqual(['index.js', 'lib', 'lib/b.js']);
+  expect(files.get('index.js')).toMatchObject({ type: 'file', content: Buffer.from('x') });
+});
+
+test('a pin is the whole hash, of the package whose name it is', () => {
+  const lock = (name: string) => `  ${name}:\n    resolution: {integrity: sha512-/+8=}\n`;
+  expect(readPin(`${lock('ab@1.0.0')}${lock("'a.b@2.0.0'")}${lock('a-b@3.0.0')}`, 'a.b')).toEqual({
+    name: 'a.b',
+    version: '2.0.0',
+    sha512: 'ffef',
+  });
 });

@@ -21,3 +21,18 @@ test('refuses a package from anywhere else', () => {
   const printed = `'http://elsewhere.example/a_1_all.deb' a_1_all.deb 1 SHA256:${HASH}\n`;
   expect(() => parsePrintedUris(printed, [MIRROR])).toThrow('elsewhere');
 });
+
+test('reads each package that apt prints, with an epoch in its version', () => {
+  const line = (file: string) => `'${MIRROR}/pool/${file}' ${file} 1 SHA256:${HASH}\n`;
+  const printed = `Reading package lists...\n${line('a_1%3a2-3_amd64.deb')}${line('b_1_all.deb')}`;
+  expect(parsePrintedUris(printed, ['http://none.example/', MIRROR])).toMatchObject([
+    { name: 'a', version: '1:2-3', architecture: 'amd64', path: 'pool/a_1%3a2-3_amd64.deb' },
+    { name: 'b', version: '1', architecture: 'all', path: 'pool/b_1_all.deb' },
+  ]);
+  expect(parsePrintedUris('', [MIRROR])).toEqual([]);
+});
+
+test('refuses a package for another processor', () => {
+  const printed = `'${MIRROR}a_1_riscv64.deb' a_1_riscv64.deb 1 SHA256:${HASH}\n`;
+  expect(() => parsePrintedUris(printed, [MIRROR])).toThrow('Unexpected of apt');
+});

@@ -103,3 +103,28 @@ test('the version is written in one place, from which all else is generated', as
   }
   expect(await readFile(path.join(root, 'deploy/chart/Chart.yaml'), 'utf8')).toContain(`\nversion: ${VERSION}\n`);
 });
+
+test('the provenance of a trial names no repository and no run', () => {
+  const found = provenance({ revision: 'abc', source: undefined, builder: 'urn:b', invocation: undefined }, {});
+  expect(found).toMatchObject({
+    buildDefinition: { resolvedDependencies: [{ uri: 'git+file:///', digest: { gitCommit: 'abc' } }] },
+    runDetails: { builder: { id: 'urn:b' } },
+  });
+  expect(found).not.toHaveProperty('runDetails.metadata');
+});
+
+test('the notes are those of the very version, to the next one', () => {
+  const changelog =
+    'about 1.0.0\n\n## 1.0.0-rc\n\n- No.\n\n## 1.0.0\n\n- Yes.\n\n### Fixed\n\n- It.\n\n## 0.9.0\n\n- No.\n';
+  expect(notesOf(changelog, '1.0.0')).toBe('- Yes.\n\n### Fixed\n\n- It.\n');
+  expect(() => notesOf('- 1.0.0\n', '1.0.0')).toThrow('has nothing about 1.0.0');
+});
+
+test('an image is written into values.yaml where its section has each setting once', () => {
+  const values = (section: string) => `agent:\n  digest: ""\n\nimage:\n${section}\nother: 1\n`;
+  expect(withImage(values('  registry: ""\n\n  # which\n  digest: ""\n'), IMAGE)).toBe(
+    values(`  registry: ${IMAGE.registry}\n\n  # which\n  digest: ${DIGEST}\n`),
+  );
+  expect(() => withImage(values('  registry: ""\n'), IMAGE)).toThrow('has 0 times   digest: "", not once');
+  expect(() => withImage(values('  registry: ""\n  registry: ""\n  digest: ""\n'), IMAGE)).toThrow('has 2 times');
+});

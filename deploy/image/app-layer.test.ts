@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { appLayer } from './app-layer.ts';
+import { cachedPackage, emptyDirectory } from './packed.test-fixtures.ts';
+import { addFile, type Tree } from './tree.ts';
+
+test('beside the agent is what cannot be bundled, and of it only what runs, with its license', async () => {
+  const cache = emptyDirectory();
+  const native = [
+    cachedPackage(cache, '@s/native', {
+      'package/usb.node': 'binary',
+      'package/LICENSE': 'license',
+      'package/LICENSE.libusb': 'license',
+      'package/package.json': '{}',
+      'package/index.js': 'x',
+      'package/index.js.map': 'x',
+      'package/lib/index.js': 'x',
+      'package/README.md': 'x',
+    }),
+  ];
+  const tree: Tree = new Map();
+  addFile(tree, 'app/agent/main.js', 'program');
+  const found = await appLayer({ tree, packages: [] }, native, cache);
+  const below = 'app/agent/node_modules/@s/native';
+  expect([...found.keys()].sort()).toEqual([
+    'app/agent/main.js',
+    ...['LICENSE', 'LICENSE.libusb', 'index.js', 'package.json', 'usb.node'].map((file) => `${below}/${file}`),
+  ]);
+  expect(found.get(`${below}/usb.node`)).toEqual({ type: 'file', mode: 0o644, content: Buffer.from('binary') });
+  expect([...tree.keys()]).toEqual(['app/agent/main.js']);
+});
