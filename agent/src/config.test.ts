@@ -138,6 +138,11 @@ describe('the configuration of the agent', () => {
       ['--node-name=n', '--coordinator-server-name=10.0.0.1'],
       /^--coordinator-server-name/,
     ],
+    [
+      'a server name that is none',
+      ['--node-name=n', '--coordinator-server-name=a_b'],
+      /^--coordinator-server-name: must be a DNS name in lower case/,
+    ],
     ['a listener without port', ['--node-name=n', '--listen=0.0.0.0'], /^--listen: /],
     ['no token file', ['--node-name=n', '--token-file='], /^--token-file: /],
     ['a relative directory', ['--node-name=n', '--probe-paths=/run,var'], /^--probe-paths: must be absolute/],
@@ -145,6 +150,41 @@ describe('the configuration of the agent', () => {
     ['relative feature files', ['--node-name=n', '--features-dir=features.d'], /^--features-dir: /],
   ])('refuses %s', async (_what, argv, message) => {
     await expect(load({ argv })).rejects.toThrow(invalid(message));
+  });
+
+  test.each([
+    ['probe-period-ms', 10, 3_600_000],
+    ['probe-timeout-ms', 10, 3_600_000],
+    ['failure-threshold', 1, 1000],
+    ['success-threshold', 1, 1000],
+    ['heartbeat-seconds', 0.2, 600],
+    ['device-removal-grace-seconds', 0, 300],
+    ['ws-daemon-port', 1, 65_535],
+  ])('takes --%s from %d to %d', async (flag, least, most) => {
+    const given = (value: number) => load({ argv: ['--node-name=n', `--${flag}=${value}`] });
+    for (const value of [least, most]) expect(await given(value)).toMatchObject({ action: 'run' });
+    for (const value of [least - 0.1, most + 1]) await expect(given(value)).rejects.toThrow(invalid(/ from /));
+  });
+
+  test('refuses a configuration file that names another one', async () => {
+    const files = { '/c': 'apiVersion: rollcall.dev/v1alpha1\nkind: AgentConfiguration\nconfig: /d\n' };
+    await expect(load({ argv: ['--node-name=n', '--config=/c'], files })).rejects.toThrow(
+      invalid(/config: unknown field/),
+    );
+  });
+
+  test.each(['heartbeat-seconds', 'device-removal-grace-seconds'])('takes --%s with a fraction', async (flag) => {
+    expect(await load({ argv: ['--node-name=n', `--${flag}=2.5`] })).toMatchObject({ action: 'run' });
+  });
+
+  test.each([
+    ['-v', { verbose: true }],
+    ['-j=false', { jsonLog: false }],
+    ['--host-ip=node-1.example', { hostIp: 'node-1.example' }],
+    ['--probe-paths=/run,/var/lib', { probePaths: ['/run', '/var/lib'] }],
+    ['--features-dir=/features.d', { featuresDir: '/features.d' }],
+  ])('takes %s', async (flag, expected) => {
+    expect(await values({ argv: ['--node-name=n', flag] })).toMatchObject(expected);
   });
 
   test('names the variable when that is what is wrong', async () => {

@@ -118,6 +118,16 @@ describe('what is known of a service', () => {
     expect(watch.states()[0]).not.toHaveProperty('unknown');
     expect(logged.map(({ msg }) => msg)).toEqual(['Refused to probe a service']);
   });
+
+  test('is told with the reason why it is not known', async () => {
+    const evidence = () => watch.states().map((state) => state.evidence);
+    await begin([define('a', { successThreshold: 2 })], false);
+    expect(evidence()).toEqual(['not known yet: the coordinator has not sent its target yet']);
+    await begin([define('a', { successThreshold: 2 })]);
+    expect(evidence()).toEqual(['not known yet: not probed yet']);
+    await answer('a', 'healthy');
+    expect(evidence()).toEqual(['not known yet: not probed often enough yet']);
+  });
 });
 
 describe('the list', () => {
@@ -136,6 +146,8 @@ describe('the list', () => {
     await begin([define('a', { how: 'otherwise' })]);
     expect(watch.digest).not.toBe(digest);
     expect(watch.states()).toMatchObject([UNKNOWN]);
+    expect(health.evaluate('probe-a')).toBeDefined();
+    expect(await registry.metrics()).toContain('service="a"');
     await answer('a', 'healthy');
     expect(watch.states()).toMatchObject([{ ready: true }]);
   });
@@ -145,6 +157,13 @@ describe('the list', () => {
     const { digest } = watch;
     await begin([define('b', { target: ELSEWHERE }), define('a')]);
     expect(watch.digest).toBe(digest);
+  });
+
+  test('ends the check of a service that may not be probed any more', async () => {
+    await begin([define('a')]);
+    expect(health.evaluate('probe-a')).toBeDefined();
+    await begin([{ name: 'a', how: '', refusal: 'no target is known' }]);
+    expect(health.evaluate('probe-a')).toBeUndefined();
   });
 
   test('ends what is no longer in it, and begins what is new', async () => {
@@ -198,3 +217,19 @@ test('a service whose probes never come back makes the agent unhealthy, by name'
   expect(health.evaluate('probe-a')?.healthy).toBe(true);
   expect(health.evaluate('probe-b')?.healthy).toBe(false);
 });
+
+test.each([
+  [1000, 1000, 30_000],
+  [1000, 6000, 60_000],
+  [6000, 1000, 60_000],
+])(
+  'a service with a period of %d ms and a time-out of %d ms may be silent for %d ms',
+  async (periodMs, timeoutMs, limitMs) => {
+    const openLine = idleLine(() => new Promise(() => {}));
+    await begin([{ ...define('a'), periodMs, timeoutMs, openLine }]);
+    await clock.advance(limitMs);
+    expect(health.evaluate('probe-a')?.healthy).toBe(true);
+    await clock.advance(1000);
+    expect(health.evaluate('probe-a')?.healthy).toBe(false);
+  },
+);

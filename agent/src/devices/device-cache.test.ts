@@ -46,6 +46,10 @@ describe('DeviceCache', () => {
     expect(cache.refresh(['a'], look)).toBe(before);
   });
 
+  test('knows of nothing on an empty bus, and misses nothing', () => {
+    expect(refresh()).toEqual({ ids: [], settling: false, leftOut: 0 });
+  });
+
   test('reads only what has another signature', () => {
     put('a', '1', 'first');
     put('b', '1', 'second');

@@ -277,6 +277,8 @@ describe('a bus', () => {
     await clock.advance(5000);
     expect(scanner.scanned()).toEqual({ devices: [], unread: [] });
     expect(warn).not.toHaveBeenCalled();
+    const states = { usb: 'absent', pci: 'absent', 'device-tree': 'absent' };
+    expect(info.mock.calls).toEqual([[states, 'Looked for devices']]);
     const text = await registry.metrics();
     for (const collector of ['usb', 'pci', 'device-tree']) {
       expect(text).toContain(`rollcall_agent_collector_success{collector="${collector}"} 1`);
@@ -289,6 +291,8 @@ describe('a bus', () => {
     start();
     expect(scanner.scanned().unread).toEqual(['usb', 'pci', 'device-tree']);
     expect(warn).toHaveBeenCalledTimes(3);
+    const states = { usb: 'unread', pci: 'unread', 'device-tree': 'unread' };
+    expect(info.mock.calls).toEqual([[states, 'Looked for devices']]);
   });
 
   test('with more devices than a report takes is cut, which is said once and counted', async () => {
@@ -302,6 +306,17 @@ describe('a bus', () => {
     const text = await registry.metrics();
     expect(text).toContain('rollcall_agent_devices{bus="pci"} 512');
     expect(text).toContain('rollcall_agent_devices_left_out{bus="pci"} 91');
+  });
+
+  test('of which devices are left out again after they were not is told of again', async () => {
+    let leftOut = 3;
+    start([scripted('pci', () => ({ devices: [], settling: false, leftOut }))]);
+    const tell = async (next: number) => {
+      leftOut = next;
+      await clock.advance(1000);
+      return warn.mock.calls.length;
+    };
+    expect([await tell(3), await tell(0), await tell(3), await tell(4)]).toEqual([1, 1, 2, 2]);
   });
 
   test('that settles for ever and then fails is not hurried over', async () => {

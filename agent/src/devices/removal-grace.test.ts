@@ -89,6 +89,15 @@ describe('a device of a known identity that vanished', () => {
     expect(at(6000, { ...usb('18d1:9302', 'B'), address: b.address })).toEqual(['18d1:9302B']);
   });
 
+  test('is what has waited longest where one has come at another place', () => {
+    const { at } = start();
+    const coral = (serial: string, address: string) => ({ ...usb('1a6e:089a', serial), address });
+    at(0, coral('A', '1-1'), coral('B', '1-2'));
+    at(1000, coral('B', '1-2'));
+    at(2000);
+    expect(at(3000, { ...CORAL_USED, address: '1-9' })).toEqual(['18d1:9302', '1a6e:089aB']);
+  });
+
   test('is not held by a device of another identity', () => {
     const { at } = start();
     at(0, CORAL, NCS2);

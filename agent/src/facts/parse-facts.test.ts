@@ -26,6 +26,23 @@ describe('parseFacts', () => {
     expect(() => parseFacts(output)).toThrow();
   });
 
+  test('takes what the report schema of the coordinator takes, and no more', () => {
+    const of = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`fact-${index}`, 'x']));
+    for (const fits of [of(64), { ['a'.repeat(128)]: 'x' }, { kernel: 'x'.repeat(1024) }]) {
+      expect(parseFacts(JSON.stringify(fits))).toEqual(fits);
+    }
+    for (const tooMuch of [of(65), { ['a'.repeat(129)]: 'x' }, { kernel: 'x'.repeat(1025) }]) {
+      expect(() => parseFacts(JSON.stringify(tooMuch))).toThrow();
+    }
+  });
+
+  test('says what is wrong', () => {
+    expect(() => parseFacts('[]')).toThrow('not an object');
+    expect(() => parseFacts('{"cpuCores":"4"}')).toThrow('not the name of a fact: "cpuCores"');
+    expect(() => parseFacts('{"cpu-cores":4}')).toThrow('cpu-cores is not a text of 1 to 1024 characters');
+  });
+
   test('lets through nothing that a report could not carry', () => {
     fc.assert(
       fc.property(

@@ -36,6 +36,11 @@ test('what has expired is not there', () => {
   expect(read(file)).toEqual(both({ a: 'true', c: 'true' }));
 });
 
+test('what expires at this moment is still there', () => {
+  expect(read('# +expiry-time=2026-05-01T12:00:00Z\na\n')).toEqual(both({ a: 'true' }));
+  expect(read('# +expiry-time=2026-05-01T11:59:59.999Z\na\n')).toEqual(both({}));
+});
+
 test('a time that is none changes nothing', () => {
   const times = ['soon', '2026-05-01', '2026-13-01T00:00:00Z', ''].map((time) => `# +expiry-time=${time}\n`);
   expect(read(`${times.join('')}# +expiry-time\n# +what\na\n`)).toEqual(both({ a: 'true' }));

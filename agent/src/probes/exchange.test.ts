@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exchange, isConnectedToItself } from './exchange.ts';
@@ -24,6 +25,24 @@ describe('exchange', () => {
     const server = await listenOnLoopback(createRawServer((socket) => socket.end('hel')));
     onTestFinished(server.close);
     await expect(exchange(server, within(5000), Buffer.from('hello'), 5)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  });
+
+  it('listens to the signal for no longer than it lasts', async () => {
+    const server = await listenOnLoopback(createRawServer((socket) => socket.pipe(socket)));
+    onTestFinished(server.close);
+    const { signal } = new AbortController();
+    await exchange(server, signal, Buffer.from('hello'), 5);
+    await expect(exchange(await closedTarget(), signal)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  it('does not connect when the signal has aborted already', async () => {
+    const server = await listenOnLoopback(createRawServer((socket) => socket.resume()));
+    onTestFinished(server.close);
+    const reason = new Error('enough');
+    await expect(exchange(server, AbortSignal.abort(reason))).rejects.toBe(reason);
+    await exchange(server, within(5000));
+    await eventually(() => expect(server.accepted()).toBe(1));
   });
 
   it('rejects with the reason of the signal and closes the connection', async () => {

@@ -140,4 +140,94 @@ describe('a line by http', () => {
       line.hold(server);
     }
   });
+
+  const HEALTHY = 'healthy: answered 200 as expected';
+
+  async function watched(listener: RequestListener, currentAgent?: () => Agent) {
+    const server = await serve(listener);
+    const kept = new Agent({ keepAlive: true });
+    let lost = 0;
+    const check = { path: '/', headers: {}, statuses: ['200'] };
+    const line = httpLine(
+      'http',
+      check,
+      currentAgent ?? (() => kept),
+      systemClock,
+    )(() => {
+      lost += 1;
+    });
+    onTestFinished(() => line.release());
+    const ask = async (fresh = false, limitMs = 5000) => {
+      const { verdict, evidence } = await line.ask(server, within(limitMs), fresh);
+      return `${verdict}: ${evidence.split(' ').slice(2).join(' ')}`;
+    };
+    return { server, line, ask, lost: () => lost };
+  }
+
+  it('is asked over the connection that is kept, until another one has to be made', async () => {
+    const { server, line, ask } = await watched(answer(200));
+    expect(await ask(true)).toBe(HEALTHY);
+    await eventually(async () => {
+      const before = server.accepted();
+      expect(await ask()).toBe(HEALTHY);
+      expect(server.accepted()).toBe(before);
+    });
+    const before = server.accepted();
+    expect(await ask(true)).toBe(HEALTHY);
+    expect(server.accepted()).toBe(before + 1);
+    line.release();
+    await eventually(() => expect(server.connections.size).toBe(0));
+  });
+
+  it('asks over a new connection where the kept one is closed instead of an answer', async () => {
+    let asked = 0;
+    const { server, ask } = await watched((request, response) => {
+      asked += 1;
+      if (request.socket === first) request.socket.destroy();
+      else response.writeHead(200).end();
+      if (asked === 1) first = request.socket;
+    });
+    let first: unknown;
+    expect(await ask(true)).toBe(HEALTHY);
+    expect(await ask()).toBe(HEALTHY);
+    await eventually(() => expect(server.accepted()).toBe(2));
+  });
+
+  it('is not asked over a connection whose last answer has not ended', async () => {
+    const { server, ask } = await watched((_request, response) => void response.writeHead(200).write('{'));
+    expect(await ask()).toBe(HEALTHY);
+    expect(await ask()).toBe(HEALTHY);
+    expect(server.accepted()).toBe(2);
+    await eventually(() => expect(server.connections.size).toBe(1));
+  });
+
+  it('is not asked over a connection that another agent has made', async () => {
+    const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })];
+    let turn = 0;
+    const { server, ask } = await watched(answer(200), () => agents[turn] ?? new Agent());
+    expect(await ask()).toBe(HEALTHY);
+    turn = 1;
+    expect(await ask()).toBe(HEALTHY);
+    expect(server.accepted()).toBe(2);
+    await eventually(() => expect(server.connections.size).toBe(1));
+  });
+
+  it('gives up when its time is over while it asks over the kept connection, and asks nobody else', async () => {
+    let asked = 0;
+    const { server, ask } = await watched((_request, response) => {
+      asked += 1;
+      if (asked === 1) response.writeHead(200).end();
+    });
+    expect(await ask()).toBe(HEALTHY);
+    expect(await ask(false, 100)).toBe('soft: did not answer within 100 ms');
+    await eventually(() => expect(server.connections.size).toBe(0));
+    expect(asked).toBe(2);
+  });
+
+  it('tells when the server closes the connection that is kept', async () => {
+    const { server, ask, lost } = await watched(answer(200));
+    expect(await ask()).toBe(HEALTHY);
+    for (const socket of server.connections) socket.destroy();
+    await eventually(() => expect(lost()).toBe(1));
+  });
 });

@@ -36,6 +36,27 @@ describe('createHttp2Probe', () => {
     expect(await probeAnswer([0, 0, 5, 4, 0, 0, 0, 0, 0])).toBe(other);
   });
 
+  it('leaves out of account what a server may set as it likes', async () => {
+    const healthy = 'healthy: answered with SETTINGS';
+    // A flag that is not known, the reserved bit of the stream, and settings by the dozen.
+    expect(await probeAnswer([0, 0, 0, 4, 2, 0, 0, 0, 0])).toBe(healthy);
+    expect(await probeAnswer([0, 0, 0, 4, 0, 0x80, 0, 0, 0])).toBe(healthy);
+    expect(await probeAnswer([0, 1, 2, 4, 0, 0, 0, 0, 0])).toBe(healthy);
+  });
+
+  it('looks at every byte of the stream and of the length', async () => {
+    const other = 'soft: did not answer in HTTP/2';
+    for (const stream of [
+      [0x40, 0, 0, 0],
+      [0, 1, 0, 0],
+      [0, 0, 1, 0],
+    ]) {
+      expect(await probeAnswer([0, 0, 0, 4, 0, ...stream])).toBe(other);
+    }
+    expect(await probeAnswer([1, 0, 0, 4, 0, 0, 0, 0, 0])).toBe(other);
+    expect(await probeAnswer([0, 1, 0, 4, 0, 0, 0, 0, 0])).toBe(other);
+  });
+
   it('is soft when the server speaks HTTP/1.1 only', async () => {
     const server = await listenOnLoopback(createServer());
     onTestFinished(server.close);

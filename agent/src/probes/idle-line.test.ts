@@ -53,4 +53,10 @@ describe('a line that is held idle', () => {
     await line.ask(server, within(5000), false);
     expect(asked()).toBe(2);
   });
+
+  it('is asked over a new connection in every round unless told', () => {
+    const probe = () => Promise.resolve<ProbeResult>({ verdict: 'healthy', evidence: 'accepted' });
+    expect(idleLine(probe)(() => {}).freshEveryRounds).toBe(1);
+    expect(idleLine(probe, 5)(() => {}).freshEveryRounds).toBe(5);
+  });
 });

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
+import { openLineFor } from './testing/ask-once.ts';
 
 const COSTLY = ['http', 'https', 'http2', 'tls'];
 
@@ -20,4 +21,18 @@ it('a kind loads the modules that it needs when a service is asked by it, and no
   const ask =
     "await openLineFor({ kind: 'grpc' })(() => {}).ask({ host: '127.0.0.1', port: 1 }, AbortSignal.timeout(5000))";
   expect(loadedBy(ask)).toContain('http2');
+});
+
+it.each([
+  [{ kind: 'tcp' }, 5],
+  [{ kind: 'unix', path: '/x' }, 5],
+  [{ kind: 'tls' }, 1],
+  [{ kind: 'http2' }, 1],
+  [{ kind: 'http' }, 10],
+  [{ kind: 'https' }, 10],
+  [{ kind: 'grpc' }, 10],
+  [{ kind: 'csi', socket: '/x' }, 10],
+  [{ kind: 'file', path: '/x' }, 1],
+])('%o is asked over a new connection at least once in %d rounds', (spec, rounds) => {
+  expect(openLineFor(spec)(() => {}).freshEveryRounds).toBe(rounds);
 });

@@ -24,6 +24,17 @@ describe('a message of Protocol Buffers', () => {
     },
   );
 
+  it('has numbers of up to 64 bits, and texts of any length', () => {
+    expect(decode(8, 0x7f)).toEqual({ 1: 127 });
+    expect(decode(8, 0x80, 0x01)).toEqual({ 1: 128 });
+    expect(decode(8, ...Array<number>(9).fill(0x80), 1)).toEqual({ 1: 2 ** 63 });
+    expect(decode(0x7a, 1, 0x61)).toEqual({ 15: Uint8Array.of(0x61) });
+    for (const length of [127, 128]) {
+      const text = 'x'.repeat(length);
+      expect(decode(...encodeText(15, text))).toEqual({ 15: Uint8Array.from(Buffer.from(text)) });
+    }
+  });
+
   it('is written with a text, also with a long one', () => {
     expect([...encodeText(1, 'ab')]).toEqual([10, 2, 0x61, 0x62]);
     const long = 'x'.repeat(300);

@@ -34,6 +34,29 @@ describe('refusalOf', () => {
     expect(refusalOf({ host, port: 80 }, told, ON_HOST)).toMatch(reason);
   });
 
+  it.each([
+    ['0.255.255.255', '1.0.0.0'],
+    ['169.254.0.0', '169.253.255.255'],
+    ['169.254.255.255', '169.255.0.0'],
+    ['224.0.0.0', '223.255.255.255'],
+    ['fe80::', 'fe7f:ffff::'],
+    ['febf:ffff::', 'fec0::'],
+    ['ff00::', 'feff:ffff::'],
+    ['::', '::2'],
+  ])('never lets %s be probed, and %s as the address of a pod', (never, beside) => {
+    expect(refusalOf({ host: never, port: 80 }, [never], ON_HOST)).toMatch(/link-local/);
+    expect(refusalOf({ host: beside, port: 80 }, [beside], ON_HOST)).toBeUndefined();
+  });
+
+  it('takes all of 127.0.0.0/8 for loopback, and no more', () => {
+    for (const host of ['127.0.0.0', '127.255.255.255', '::ffff:127.0.0.1']) {
+      expect(refusalOf({ host, port: 80 }, [host], IN_POD)).toMatch(/not on the network of the host/);
+    }
+    for (const host of ['126.255.255.255', '128.0.0.0']) {
+      expect(refusalOf({ host, port: 80 }, [host], IN_POD)).toBeUndefined();
+    }
+  });
+
   it('lets loopback be probed where it is that of the node', () => {
     const target = { host: '127.0.0.1', port: 80 };
     expect(refusalOf(target, [], ON_HOST)).toBeUndefined();
@@ -46,6 +69,15 @@ describe('refusalOf', () => {
     expect(refusalOf({ host: '10.0.0.7', port: 8086 }, [], ON_HOST)).toMatch(/agent itself/);
     expect(refusalOf({ host: '127.0.0.1', port: 8086 }, [], ON_HOST)).toMatch(/agent itself/);
     expect(refusalOf({ host: '10.0.0.7', port: 8086 }, [], IN_POD)).toBeUndefined();
+  });
+
+  it('passes over what is no address among the addresses of pods', () => {
+    expect(refusalOf({ host: '10.1.9.9', port: 80 }, ['', 'pod-1', ...PODS], IN_POD)).toBeUndefined();
+    expect(refusalOf({ host: '10.1.9.8', port: 80 }, ['', 'pod-1', ...PODS], IN_POD)).toMatch(/neither/);
+  });
+
+  it('takes loopback for that of the node where the node is known by its name', () => {
+    expect(refusalOf({ host: '127.0.0.1', port: 80 }, [], { ...IN_POD, hostIp: 'node-1' })).toBeUndefined();
   });
 
   it('lets a node be known by its name', () => {

@@ -29,6 +29,25 @@ describe('createTlsProbe', () => {
     expect(await probeTlsServer(options)).toBe('healthy: answered with a ServerHello');
   });
 
+  it.each<[string, TlsOptions]>([
+    ['TLS_AES_128_GCM_SHA256', { minVersion: 'TLSv1.3' }],
+    ['TLS_AES_256_GCM_SHA384', { minVersion: 'TLSv1.3' }],
+    ['TLS_CHACHA20_POLY1305_SHA256', { minVersion: 'TLSv1.3' }],
+    ['ECDHE-ECDSA-AES128-GCM-SHA256', { maxVersion: 'TLSv1.2' }],
+    ['ECDHE-ECDSA-AES256-GCM-SHA384', { maxVersion: 'TLSv1.2' }],
+    ['ECDHE-ECDSA-CHACHA20-POLY1305', { maxVersion: 'TLSv1.2' }],
+  ])('is understood by a server that takes %s alone', async (ciphers, options) => {
+    expect(await probeTlsServer({ ...options, ciphers })).toBe('healthy: answered with a ServerHello');
+  });
+
+  it.each<[string, TlsOptions]>([
+    ['X25519', { ecdhCurve: 'X25519' }],
+    ['P-256 in TLS 1.2', { ecdhCurve: 'P-256', maxVersion: 'TLSv1.2' }],
+    ['ECDSA with SHA-256', { sigalgs: 'ecdsa_secp256r1_sha256' }],
+  ])('is understood by a server that takes %s alone', async (_, options) => {
+    expect(await probeTlsServer(options)).toBe('healthy: answered with a ServerHello');
+  });
+
   it('is healthy when the server refuses in TLS, as only a live process can', async () => {
     expect(await probeTlsServer({ ciphers: 'DHE-RSA-AES256-SHA256', maxVersion: 'TLSv1.2' })).toBe(
       'healthy: answered with a TLS alert',

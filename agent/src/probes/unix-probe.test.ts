@@ -107,10 +107,10 @@ describe('a probe of a Unix socket', () => {
     await listenAt(file, silent());
     chmodSync(path.dirname(file), 0o755);
     chmodSync(file, 0o700);
-    // A thread cannot change its user, so another process asks.
+    // A thread cannot change its user, so another process asks. That one may not be permitted to read the source later.
     const program = `
-      process.setuid(65534);
       const { askOnce } = await import(${JSON.stringify(new URL('./testing/ask-once.ts', import.meta.url))});
+      process.setuid(65534);
       const path = ${JSON.stringify(file)};
       const { verdict, evidence } = await askOnce({ kind: 'unix', path })({ path }, new AbortController().signal);
       process.stdout.write(verdict + " " + evidence);`;

@@ -1,7 +1,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { silentLogger } from '@rollcall/common/logging.ts';
+import { type Logger, silentLogger } from '@rollcall/common/logging.ts';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { CaFile } from './ca-file.ts';
 import { FIRST, SECOND } from './testing/certificates.ts';
@@ -59,5 +59,21 @@ describe('CaFile', () => {
     expect(ca.current()).toBe(FIRST.ca.trim());
     replaceFile(SECOND.ca);
     expect(ca.current()).toBe(SECOND.ca.trim());
+  });
+
+  test('tells once that the file is another one, and once why it cannot be used', () => {
+    const lines: string[] = [];
+    const keep = (_fields: unknown, message: string) => lines.push(message);
+    const ca = new CaFile(file, { info: keep, warn: keep } as unknown as Logger);
+    const look = (content: string) => {
+      replaceFile(content);
+      for (let time = 0; time < 3; time += 1) ca.current();
+      return lines.splice(0);
+    };
+    expect(look(FIRST.ca)).toEqual([]);
+    expect(look(SECOND.ca)).toEqual(['Reloaded CA certificates']);
+    expect(look('rubbish')).toEqual(['Kept the CA certificates that were known before']);
+    expect(look(SECOND.ca)).toEqual([]);
+    expect(look('rubbish')).toEqual(['Kept the CA certificates that were known before']);
   });
 });

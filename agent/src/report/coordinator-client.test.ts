@@ -281,6 +281,13 @@ describe('a coordinator that cannot be talked to', () => {
     await expect(delivery).rejects.toThrow(failing('COORDINATOR_UNREACHABLE'));
   });
 
+  test('is not talked to by an agent that has ended', async () => {
+    const coordinator = await start(FIRST);
+    const delivery = deliver(coordinator, TIMEOUT_MS, AbortSignal.abort());
+    await expect(delivery).rejects.toThrow(failing('COORDINATOR_UNREACHABLE'));
+    expect(coordinator.taken).toEqual([]);
+  });
+
   test('is nothing that lasts: the next report gets through', async () => {
     const coordinator = await start(FIRST);
     await coordinator.stop();

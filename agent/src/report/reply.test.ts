@@ -21,6 +21,16 @@ describe('parseReply', () => {
     expect(ok({ targets: {} })).toEqual({ reply: { full: false, targets: new Map() } });
   });
 
+  test('reads the questions, without what is no text, and no more than a coordinator takes answers to', () => {
+    expect(ok({ questions: ['cpu:avx', 7, null, 'module:kvm'] })).toEqual({
+      reply: { full: false, questions: ['cpu:avx', 'module:kvm'] },
+    });
+    expect(ok({ questions: [] })).toEqual({ reply: { full: false, questions: [] } });
+    const many = Array.from({ length: 65 }, (_, index) => `module:m${index}`);
+    expect(ok({ questions: many })).toEqual({ reply: { full: false, questions: many.slice(0, 64) } });
+    expect(ok({ questions: 'cpu:avx' })).toEqual({ problem: 'questions of the reply is not a list' });
+  });
+
   test.each([
     [0.001, 0.2],
     [-5, 0.2],

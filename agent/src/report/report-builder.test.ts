@@ -51,6 +51,19 @@ describe('buildContent', () => {
     const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK);
     expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
   });
+
+  test('has what could not be read, answers and values only where there are some', () => {
+    const nothing = { services: [], devices: [], unread: [], facts: {}, answers: {}, values: {} };
+    expect(buildContent(nothing, LOOK)).toEqual({ services: [], devices: [], facts: {}, ...LOOK });
+    const some = { unread: ['usb'], answers: { 'module:kvm': false }, values: { 'nfd:local.label.a': 'b' } } as const;
+    expect(buildContent({ ...nothing, ...some }, LOOK)).toMatchObject(some);
+  });
+
+  test('has the services by their names', () => {
+    const services = ['b', 'c', 'a'].map((name) => ({ name, ready: true, sinceMs: 0, evidence: 'e' }));
+    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK);
+    expect(content.services.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
+  });
 });
 
 describe('a report', () => {

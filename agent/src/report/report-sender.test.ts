@@ -33,8 +33,8 @@ async function deliver(first: string, render: RenderReport): Promise<Delivery> {
   return { origin: origins.at(-1) ?? first, reply: { full } };
 }
 
-function send(report = CONTENT, leaving = false) {
-  return sender.send(report, { leaving, timeoutMs: 1000, signal: SIGNAL });
+function send(report = CONTENT, leaving = false, signal = SIGNAL) {
+  return sender.send(report, { leaving, timeoutMs: 1000, signal });
 }
 
 function kinds() {
@@ -112,6 +112,24 @@ describe('ReportSender', () => {
     expect(sender.introduced).toBe(false);
     await send();
     expect(sender.introduced).toBe(true);
+  });
+
+  test('is exhausted when everybody on the list has failed, and at once by one that wants to be left alone', async () => {
+    const error = refused(503);
+    steps = [{ error }, { error }, { error }, { error: refused(429) }];
+    const exhausted: boolean[] = [];
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      await expect(send()).rejects.toThrow();
+      exhausted.push(sender.exhausted);
+    }
+    expect(exhausted).toEqual([false, true, false, true]);
+  });
+
+  test('holds it against nobody that a report was broken off', async () => {
+    steps = [{ error: refused(503) }];
+    await expect(send(CONTENT, false, AbortSignal.abort())).rejects.toThrow();
+    await send();
+    expect(sent.map(({ origin }) => origin)).toEqual([A, A]);
   });
 
   test('says that the agent leaves', async () => {

@@ -19,7 +19,7 @@ let content: ReportContent | undefined;
 let onLook: () => void;
 /** How each attempt ends; the last one goes for all that follow. */
 let outcomes: (() => Outcome | Promise<Outcome>)[];
-let attempts: { atMs: number; facts: Record<string, string>; leaving: boolean }[];
+let attempts: { atMs: number; facts: Record<string, string>; leaving: boolean; timeoutMs: number }[];
 let replies: Reply[];
 let rounds: number;
 let introduced: boolean;
@@ -64,8 +64,8 @@ beforeEach(() => {
   });
 });
 
-async function send({ content: { facts } }: DigestedContent, { leaving }: SendOptions): Promise<Sent> {
-  attempts.push({ atMs: clock.monotonic(), facts, leaving });
+async function send({ content: { facts } }: DigestedContent, { leaving, timeoutMs }: SendOptions): Promise<Sent> {
+  attempts.push({ atMs: clock.monotonic(), facts, leaving, timeoutMs });
   const next = outcomes.length > 1 ? outcomes.shift() : outcomes[0];
   const { reply, ...rest } = (await next?.()) ?? {};
   introduced = true;
@@ -169,6 +169,22 @@ describe('while reports are accepted', () => {
     await begin('a');
     await clock.advance(10_000);
     expect(times()).toEqual([0, 10_000, 10_000]);
+  });
+
+  test('the metrics have how long a report took, and when it was accepted', async () => {
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    outcomes = [() => promise];
+    await begin('a');
+    expect(await metric('coordinator_connected')).toBe(0);
+    await clock.advance(2000);
+    resolve({});
+    await clock.advance(0);
+    const duration = await registry.getSingleMetric('rollcall_agent_report_duration_seconds')?.get();
+    expect(duration?.values).toContainEqual(
+      expect.objectContaining({ metricName: expect.stringMatching(/_sum$/), value: 2 }),
+    );
+    expect(await metric('last_report_accepted_timestamp_seconds')).toBe(clock.now() / 1000);
+    expect(await metric('coordinator_connected')).toBe(1);
   });
 
   test('every reply is handed on', async () => {
@@ -278,6 +294,31 @@ describe('at the end', () => {
     await begin('a');
     await stop();
     expect(attempts.map(({ leaving }) => leaving)).toEqual([false, true, true, true]);
+  });
+
+  test('goodbye is said once to a coordinator that wants to be left alone', async () => {
+    const throttled = () => {
+      throw new CodedError('COORDINATOR_REFUSED', 'Busy', { fields: { status: 429 } });
+    };
+    outcomes = [() => ({}), throttled];
+    await begin('a');
+    await stop();
+    expect(attempts.map(({ leaving }) => leaving)).toEqual([false, true]);
+  });
+
+  test('goodbye takes 1.5 s at most, however many are tried', async () => {
+    const slow = async () => {
+      await new Promise<void>((resolve) => void clock.after(1000, resolve));
+      return fail()();
+    };
+    outcomes = [() => ({}), slow];
+    await begin('a');
+    await stop();
+    expect(attempts.map(({ leaving, timeoutMs }) => [leaving, timeoutMs])).toEqual([
+      [false, 5000],
+      [true, 1500],
+      [true, 500],
+    ]);
   });
 
   test('goodbye waits for a report that is under way', async () => {

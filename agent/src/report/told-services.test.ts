@@ -54,6 +54,27 @@ describe('the services of a reply', () => {
     ]);
   });
 
+  test.each([
+    ['periodMilliseconds', 9, 10],
+    ['timeoutMilliseconds', 3_600_001, 3_600_000],
+    ['failureThreshold', 0, 1],
+    ['successThreshold', 1001, 1000],
+  ])('have a %s that is in range: not %d, but %d', (field, told, taken) => {
+    expect(read([{ name: 'a', [field]: told }])).toEqual([{ name: 'a', [field]: taken }]);
+  });
+
+  test('have a kind of probe and a host of the longest names that there are, and none that is longer', () => {
+    const probe = { kind: 'k'.repeat(63) };
+    const target = { host: 'h'.repeat(253), port: 65_535 };
+    expect(read([{ name: 'a', probe, target }])).toEqual([{ name: 'a', probe, target }]);
+    expect(read([{ name: 'a', probe: { kind: 'k'.repeat(64) } }])).toMatchObject([
+      { problem: expect.stringContaining('probe') },
+    ]);
+    expect(read([{ name: 'a', target: { ...target, host: 'h'.repeat(254) } }])).toMatchObject([
+      { problem: expect.stringContaining('target') },
+    ]);
+  });
+
   test('are at most as many as a report takes', () => {
     const many = Array.from({ length: 300 }, (_, index) => ({ name: `s-${index}` }));
     expect(read(many)).toHaveLength(256);

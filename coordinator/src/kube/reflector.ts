@@ -74,7 +74,8 @@ export type Reflector = {
 };
 
 const LIST_TIMEOUT_MS = 60_000;
-const WATCH_SECONDS = { min: 300, max: 600 };
+const WATCH_SECONDS_MIN = 300;
+const WATCH_SECONDS_MAX = 600;
 /** A watch that ends sooner is not taken up at once, also where it delivered something: the next may end as soon. */
 const SHORT_WATCH_MS = 1000;
 /** A watch that lived so long, or delivered anything, proves that things go well again. */
@@ -170,11 +171,9 @@ class ListWatch<T> implements Reflector {
   async #listOrWatch(): Promise<number> {
     const relists = this.#relists;
     try {
-      if (this.#position === undefined) {
-        await this.#list();
-        return 0;
-      }
-      return await this.#watch(this.#position);
+      if (this.#position !== undefined) return await this.#watch(this.#position);
+      await this.#list();
+      return 0;
     } catch (err) {
       return this.#options.signal.aborted ? 0 : this.#afterFailure(err, relists);
     }
@@ -234,7 +233,7 @@ class ListWatch<T> implements Reflector {
       this.#position = undefined;
       return 0;
     }
-    const spreadSeconds = WATCH_SECONDS.min + Math.floor(random() * (WATCH_SECONDS.max - WATCH_SECONDS.min));
+    const spreadSeconds = WATCH_SECONDS_MIN + Math.floor(random() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN));
     const seconds = Math.min(spreadSeconds, Math.ceil(untilRelistMs / 1000));
     const startedAt = clock.monotonic();
     this.#eventsOfWatch = 0;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { ACCELERATORS, identityOf } from './accelerators.ts';
+import { ACCELERATORS, busesOfIdentity, identitiesIn, identityOf } from './accelerators.ts';
 import { isLabelKey } from './label-syntax.ts';
+import { DEVICE_BUSES } from './report.ts';
 import { DEVICE_IDENTITY_PREFIX } from './well-known.ts';
 
 const usb = (vendor: string, device: string, deviceClass: string) =>
@@ -64,6 +65,23 @@ describe('the identity of a device', () => {
     for (const bus of ['usb', 'pci', 'device-tree'] as const) {
       expect(identityOf({ bus, attributes: {} })).toBeUndefined();
     }
+  });
+});
+
+describe('an identity', () => {
+  test('is all of its kinds, and nothing where it is not in the table', () => {
+    const wide = ACCELERATORS.find(({ includes }) => includes !== undefined);
+    expect(identitiesIn(wide?.name ?? '')).toEqual([wide?.name, ...(wide?.includes ?? [])]);
+    expect(identitiesIn('ncs2')).toEqual(['ncs2']);
+    expect(identitiesIn('abacus')).toEqual([]);
+  });
+
+  test('may be on the buses for which the table has an id of it, and on any where it is not in the table', () => {
+    expect(busesOfIdentity('ncs2')).toEqual(['usb']);
+    expect(busesOfIdentity('nvidia-gpu')).toEqual(['pci']);
+    expect(busesOfIdentity('jetson-gpu')).toEqual(['device-tree']);
+    expect(busesOfIdentity('edgetpu')).toEqual(['usb', 'pci', 'device-tree']);
+    expect(busesOfIdentity('abacus')).toEqual(DEVICE_BUSES);
   });
 });
 

@@ -45,6 +45,12 @@ describe('describeError', () => {
     expect(describeError(thrown)).toBe(expected);
   });
 
+  test('goes down no more than eight levels', () => {
+    let error = new Error('10');
+    for (let level = 9; level >= 1; level -= 1) error = new Error(String(level), { cause: error });
+    expect(describeError(error)).toBe('1: 2: 3: 4: 5: 6: 7: 8');
+  });
+
   test('comes to an end when causes go in a circle', () => {
     const a = new Error('a');
     a.cause = new Error('b', { cause: a });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from './fake-clock.ts';
-import { HealthChecks, Watchdog } from './health.ts';
+import { HealthChecks, latched, Watchdog } from './health.ts';
 
 describe('HealthChecks', () => {
   test('are well when there is nothing to check', () => {
@@ -24,6 +24,23 @@ describe('HealthChecks', () => {
     expect(checks.evaluate('probes')).toEqual({ healthy: true, report: '[+]probes ok' });
     expect(checks.evaluate('nothing')).toBeUndefined();
   });
+});
+
+test('a check that is removed is asked no more', () => {
+  const checks = new HealthChecks();
+  checks.add('probes', () => 'no progress');
+  checks.remove('probes');
+  expect(checks.evaluate()).toEqual({ healthy: true, report: '' });
+});
+
+test('a latched check fails until all is well once, and never again', () => {
+  let reason: string | undefined = 'not yet';
+  const check = latched(() => reason);
+  expect([check(), check()]).toEqual(['not yet', 'not yet']);
+  reason = undefined;
+  expect(check()).toBeUndefined();
+  reason = 'not any more';
+  expect([check(), check()]).toEqual([undefined, undefined]);
 });
 
 describe('Watchdog', () => {

@@ -1,8 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { CONNECTIONS_MAX, closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
+import {
+  CONNECTIONS_MAX,
+  closeServer,
+  connectionKey,
+  createPlainServer,
+  listen,
+  makeRoom,
+  parseListenAddress,
+} from './http-server.ts';
 
 describe('parseListenAddress', () => {
   test.each([
@@ -120,6 +128,64 @@ describe('a server', () => {
     await ask(newcomer);
     await expect.poll(() => closed).toEqual([7]);
     for (const client of [newcomer, ...clients]) client.destroy();
+  });
+
+  test('lets nobody take long over a request, or keep a connection for long without one', () => {
+    expect(server()).toMatchObject({ requestTimeout: 10_000, headersTimeout: 5000, keepAliveTimeout: 30_000 });
+    expect(CONNECTIONS_MAX).toBe(256);
+  });
+
+  async function withRoomFor(connections: number) {
+    let closes = 0;
+    const open = createServer((request, response) => {
+      if (request.url !== '/slow') response.end('hello');
+    });
+    servers.push(open);
+    makeRoom(open, connections);
+    open.on('connection', (socket) => socket.on('close', () => (closes += 1)));
+    const { port } = await listen(open, { host: '127.0.0.1', port: 0 });
+    const client = async () => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      await once(socket, 'connect');
+      return socket;
+    };
+    return { open, client, closes: () => closes };
+  }
+
+  async function answers(client: Socket) {
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    expect(String((await once(client, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
+  }
+
+  test('counts no connection that has ended among those that need room', async () => {
+    const { client, closes } = await withRoomFor(2);
+    const first = await client();
+    await answers(first);
+    (await client()).destroy();
+    await expect.poll(closes).toBe(1);
+    const third = await client();
+    await answers(third);
+    await answers(first);
+    for (const socket of [first, third]) socket.destroy();
+  });
+
+  test('makes room again and again, also by ending one that waits for its answer', async () => {
+    const { open, client, closes } = await withRoomFor(1);
+    const asked = once(open, 'request');
+    const slow = await client();
+    slow.write('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n');
+    await asked;
+    for (let number = 1; number <= 4; number += 1) {
+      await answers(await client());
+      await expect.poll(closes).toBe(number);
+    }
+  });
+
+  test('drops a connection that was closed before it was looked at', () => {
+    const closed = new Socket();
+    expect(connectionKey(closed)).toBeUndefined();
+    server().emit('connection', closed);
+    expect(closed.destroyed).toBe(true);
   });
 
   test('that is not open is closed', async () => {

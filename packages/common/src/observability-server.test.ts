@@ -3,8 +3,10 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { HealthChecks } from './health.ts';
 import { closeServer, listen } from './http-server.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { silentLogger } from './logging.ts';
 import { createRegistry, Gauge, type Registry } from './metrics.ts';
-import { createObservabilityServer } from './observability-server.ts';
+import { createObservabilityServer, openObservability } from './observability-server.ts';
 
 let health: HealthChecks;
 let readiness: HealthChecks;
@@ -107,6 +109,37 @@ describe('/metrics', () => {
     });
     expect(await ask('/metrics')).toMatchObject({ status: 500, body: 'no such thing\n' });
     expect(await ask('/healthz')).toMatchObject({ status: 200 });
+  });
+});
+
+describe('the listener of a program', () => {
+  const open = (listenAt: string, life = new Lifecycle(silentLogger())) =>
+    openObservability(listenAt, { health, readiness, registry }, life);
+
+  test('is open until the program stops', async () => {
+    const life = new Lifecycle(silentLogger());
+    const bound = await open('127.0.0.1:0', life);
+    expect(bound).toMatch(/^127\.0\.0\.1:[1-9]\d*$/);
+    const [host = '', at] = bound.split(':');
+    const connected = () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(Number(at), host);
+        socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
+        socket.on('connect', () => socket.destroy());
+      });
+    expect(await connected()).toBe(true);
+    await life.stop();
+    expect(await connected()).toBe(false);
+  });
+
+  test('says where it is in IPv6 with brackets', async () => {
+    const life = new Lifecycle(silentLogger());
+    expect(await open('[::1]:0', life)).toMatch(/^\[::1\]:[1-9]\d*$/);
+    await life.stop();
+  });
+
+  test('is not opened where it is switched off', async () => {
+    expect(await open('off')).toBe('off');
   });
 });
 

@@ -53,6 +53,13 @@ describe('the device tree collector', () => {
     expect(read()).toEqual({ 'raspberrypi,4-model-b': '1', 'brcm,bcm2711': '1' });
   });
 
+  test('has nothing that is being set up, and leaves nothing of a small tree out', () => {
+    sysfs.node('', ['google,edgetpu']);
+    const collector = createDeviceTreeCollector(hostOf(sysfs, files));
+    expect(collector.read()).toMatchObject({ settling: false, leftOut: 0 });
+    expect(collector.validMs).toBe(60_000);
+  });
+
   test('is absent on a machine that has none', () => {
     expect(read()).toBe('absent');
   });

@@ -15,7 +15,10 @@ const PROGRAM = {
     password: { type: 'string', secret: true, help: 'A password.' },
     once: { type: 'boolean', default: false, flagOnly: true, help: 'Once.' },
     config: { type: 'string', flagOnly: true, help: 'File.' },
+    poolName: { type: 'string', help: 'A name.' },
+    poolUrls: { type: 'list', help: 'Some URLs.' },
   } as const satisfies OptionTable,
+  gone: { services: 'is no longer a list' },
 };
 
 const HEAD = 'apiVersion: rollcall.dev/v1alpha1\nkind: TesterConfiguration\n';
@@ -103,6 +106,24 @@ describe('a configuration file', () => {
     ['what is no YAML', '{a: [', /^--config: cannot read \/c: [^\n]+$/],
   ])('with %s is refused', async (_what, file, message) => {
     await expect(load({ file })).rejects.toThrow(invalid(message));
+  });
+
+  test('may have options in groups', async () => {
+    const expected = { poolName: 'a', poolUrls: ['x'], name: 'n' };
+    expect(await values({ file: `${HEAD}name: n\npool:\n  name: a\n  urls: [x]\n` })).toMatchObject(expected);
+    expect(await values({ file: `${HEAD}name: n\npoolName: a\npool: {urls: [x]}\n` })).toMatchObject(expected);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ['an unknown field in a group', 'pool: {nmae: a}', /^\/c: poolNmae: unknown field, did you mean poolName\?$/],
+    ['a group that is text', 'pool: a', /^\/c: pool: unknown field/],
+    ['a group that is a list', 'pool: [a]', /^\/c: pool: unknown field/],
+    ['a group that is empty', 'pool:', /^\/c: pool: unknown field/],
+    ['a group that is none', 'poo: {lName: a}', /^\/c: poo: unknown field/],
+    ['an option that is taken for a group', 'name: {x: a}', /^\/c: name: must be a string/],
+    ['a field that is gone', 'services: []', /^\/c: services: is no longer a list$/],
+  ])('with %s is refused', async (_what, text, message) => {
+    await expect(load({ file: `${HEAD}${text}\n` })).rejects.toThrow(invalid(message));
   });
 
   test('that is not there is refused', async () => {

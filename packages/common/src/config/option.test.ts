@@ -26,6 +26,10 @@ describe('nearest', () => {
     expect(nearest(written, flags)).toBeUndefined();
   });
 
+  test('takes the first of those that are equally near', () => {
+    expect(nearest('listex', ['listed', 'listen'])).toBe('listed');
+  });
+
   test('has nothing to offer where there is nothing', () => {
     expect(nearest('a', [])).toBeUndefined();
   });

@@ -1,0 +1,83 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MachineCollectors } from './collectors.ts';
+import { FakeSysfs } from './devices/testing/fake-sysfs.ts';
+import { registerAgentMetrics } from './metrics.ts';
+
+let sysfs: FakeSysfs;
+let changes: number;
+
+beforeEach(() => {
+  sysfs = new FakeSysfs();
+  changes = 0;
+});
+
+afterEach(() => sysfs.dispose());
+
+/** Those of an agent that ends at once: it looks at the devices, and starts no program that reads the facts. */
+function collectors(featuresDir?: string, deviceRemovalGraceSeconds = 0): MachineCollectors {
+  return new MachineCollectors({
+    config: {
+      hostIp: '192.0.2.1',
+      sysfsRoot: sysfs.root,
+      procfsRoot: sysfs.procfs,
+      featuresDir,
+      deviceRemovalGraceSeconds,
+    },
+    clock: new FakeClock(),
+    logger: silentLogger(),
+    metrics: registerAgentMetrics(new Registry()),
+    signal: AbortSignal.abort(),
+    onChange: () => {
+      changes += 1;
+    },
+  });
+}
+
+test('nothing is known of a machine before it was looked at, and that is said', () => {
+  expect(collectors().observe()).toEqual({
+    devices: [],
+    unread: ['usb', 'pci', 'device-tree', 'facts'],
+    facts: {},
+    answers: {},
+    values: {},
+  });
+});
+
+test('the devices are known when the start returns, the facts are not', () => {
+  sysfs.pci('0000:01:00.0', { vendor: '0x10de', device: '0x20b0' });
+  const machine = collectors();
+  machine.start();
+  expect(machine.observe()).toMatchObject({
+    devices: [{ bus: 'pci', attributes: { vendor: '10de', device: '20b0' } }],
+    unread: ['facts'],
+  });
+});
+
+test('a device that was there before may come back within the grace, so that its bus counts as unread', () => {
+  const machine = collectors(undefined, 5);
+  machine.start();
+  expect(machine.observe().unread).toEqual(['usb', 'pci', 'facts']);
+});
+
+test('what is asked about the kernel is answered, and is news', () => {
+  mkdirSync(path.join(sysfs.root, 'module', 'kvm'), { recursive: true });
+  const machine = collectors();
+  machine.ask(['module:kvm', 'module:vfio', 'nfd:local.label.rack']);
+  expect(machine.observe()).toMatchObject({ answers: { 'module:kvm': true, 'module:vfio': false }, values: {} });
+  expect(machine.observe().answers).not.toHaveProperty('nfd:local.label.rack');
+  expect(changes).toBe(1);
+});
+
+test('what is asked about feature files is answered from their directory', () => {
+  const directory = path.join(sysfs.directory, 'features.d');
+  mkdirSync(directory);
+  writeFileSync(path.join(directory, 'rack'), 'rack=a7\n');
+  const machine = collectors(directory);
+  machine.ask(['nfd:local.label.rack']);
+  expect(machine.observe()).toMatchObject({ values: { 'nfd:local.label.rack': 'a7' } });
+});
