@@ -16,7 +16,10 @@ const SERVICE = serviceOf();
 type AgentPod = { uid: string; node?: string; ready?: boolean; ageSeconds?: number };
 
 /** A decider that leads, over nodes that have the label of ws-daemon, with a clock of its own. It writes nothing. */
-export function stage(change: Partial<DeciderOptions> = {}) {
+export function stage(
+  change: Partial<DeciderOptions> = {},
+  make: (given: DeciderOptions) => Decider = (given) => new Decider(given),
+) {
   const clock = new FakeClock();
   const options = {
     services: () => [SERVICE],
@@ -51,7 +54,7 @@ export function stage(change: Partial<DeciderOptions> = {}) {
     followUps: { look: () => {}, forget: () => {}, restart: () => {} },
     ...change,
   };
-  const decider = new Decider(options as unknown as DeciderOptions);
+  const decider = make(options as unknown as DeciderOptions);
   const { fleet } = decider;
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);

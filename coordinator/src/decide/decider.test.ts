@@ -147,3 +147,13 @@ test('a label that is left to somebody else is set aside without a write, and th
   expect(decider.outlook('n')?.isPending).toBe(true);
   expect(decider.setAside.counts.foreign).toBe(0);
 });
+
+test('once the pods of a namespace are listed, whoever waits for them is told, and every node is looked at', () => {
+  const told: string[] = [];
+  const followUps = { look: (name: string) => told.push(`look ${name}`), forget: () => {}, restart: () => {} };
+  const { fleet, addNode } = stage({ followUps, onPodsKnown: () => told.push('known') });
+  addNode('n');
+  told.length = 0;
+  fleet.servicePods.handlers('other').onReplace([]);
+  expect(told).toEqual(['known', 'look n']);
+});

@@ -105,8 +105,83 @@ describe('a taint that can go', () => {
     expect(first.mayClear(SERVICE, at(60_000))).toBe(true);
   });
 
+  test('goes together with the others of its node that have waited, once that was noted', () => {
+    const { first, noted } = begun(['n']);
+    expect(first.mayClear(SERVICE, at(0))).toBe(false);
+    noted.inStatus = true;
+    // It is looked at again with the others.
+    expect(first.mayClear(SERVICE, at(10))).toBe(false);
+    expect(first.mayClear(SERVICE, { ...at(10), name: 'other' })).toBe(true);
+    first.takeWaiting();
+    expect(first.mayClear(SERVICE, at(10))).toBe(true);
+  });
+
+  test('is not waited for on a node that is gone', () => {
+    const { first } = begun(['n']);
+    first.mayClear(SERVICE, at(0));
+    first.forget('n');
+    expect([...first.takeWaiting()]).toEqual([]);
+  });
+
+  test('is waited for from the first time on that it could go, wherever that was, by the clock of people', () => {
+    const { first } = begun(['n']);
+    const on = (name: string, createdAtMs: number, ageMs: number) =>
+      first.mayClear(SERVICE, { ...at(ageMs), name, createdAtMs });
+    expect(on('n', 1000, 0)).toBe(false);
+    expect(on('m', 2000, 3999)).toBe(false);
+    expect(on('m', 2000, 4000)).toBe(true);
+  });
+
+  test('goes at once where there is no taint to go', () => {
+    const { first } = begun(['n']);
+    expect(first.mayClear({ ...SERVICE, publish: { label: 'a' } }, at(0))).toBe(true);
+  });
+
   test('goes at once where there is no status to note it in', () => {
     const { first } = begun(['n']);
     expect(first.mayClear({ ...SERVICE, origin: { kind: 'built-in' } }, at(0))).toBe(true);
   });
+});
+
+describe('what is seen of a service', () => {
+  test('proves nothing where it has no taint, or is built in', () => {
+    const { first, news } = begun();
+    const builtIn: Service = { ...SERVICE, origin: { kind: 'built-in' } };
+    first.seen([{ ...SERVICE, publish: { label: 'a' } }, builtIn], judged('n', 'ready', [TAINT]));
+    expect(news).toEqual([]);
+    expect(first.provenTaint({ ...SERVICE, publish: { label: 'a' } })).toBeUndefined();
+    expect(first.mayTaint(builtIn, judged('n', 'not-ready'))).toBe(true);
+  });
+
+  test('proves nothing while it is not ready, and is told once when it does', () => {
+    const { first, news } = begun();
+    first.seen([SERVICE], judged('n', 'not-ready', [TAINT]));
+    expect([news, first.provenTaint(SERVICE)]).toEqual([[], undefined]);
+    for (const name of ['n', 'm']) first.seen([SERVICE], judged(name, 'ready', [TAINT]));
+    expect(news).toEqual(['proven']);
+  });
+
+  test('proves nothing by a taint of another key, or where nobody knows the taints', () => {
+    const { first, news } = begun();
+    first.seen([SERVICE], judged('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
+    first.seen([SERVICE], { ...judged('n', 'ready'), taints: undefined });
+    expect(news).toEqual([]);
+  });
+
+  test('is of each of several services', () => {
+    const { first, news } = begun();
+    const other: Service = { ...SERVICE, name: 'b', publish: {} };
+    first.seen([other, SERVICE], judged('n', 'ready', [TAINT]));
+    expect(news).toEqual(['proven']);
+  });
+});
+
+test('a taint with another effect, or of another NodeService of the same name, begins anew', () => {
+  const { first, asked } = begun();
+  asked(10);
+  const origin = { kind: 'object', uid: 'other', generation: 1, createdAtMs: 0 } as const;
+  const taint = { ...TAINT, effect: 'NoExecute' } as const;
+  for (const service of [SERVICE, { ...SERVICE, origin }, { ...SERVICE, publish: { taint } }]) {
+    expect(first.mayTaint(service, judged('new', 'not-ready'))).toBe(service !== SERVICE);
+  }
 });

@@ -72,12 +72,28 @@ describe('what a token claims', () => {
       'not on node n2',
     ],
     ['a time that is over', tokenOf({ exp: Date.UTC(2026, 0, 1) / 1000 - 301 }), 401, 'expired'],
+    [
+      'a time that ends now, by a clock that may be off',
+      tokenOf({ exp: Date.UTC(2026, 0, 1) / 1000 - 300 }),
+      401,
+      'expired',
+    ],
+    ['no end', tokenOf({ exp: undefined }), 401, 'expired'],
     ['a time that has not come', tokenOf({ nbf: Date.UTC(2026, 0, 1) / 1000 + 301 }), 401, 'expired'],
   ])('is enough to refuse it, and nobody is asked: %s', async (_what, token, status, message) => {
     const { auth, state, reviewed } = setUp();
     await expect(auth.authenticate(token)).rejects.toMatchObject({ status, message: expect.stringContaining(message) });
     expect(state.verified).toBe(0);
     expect(reviewed).toEqual([]);
+  });
+
+  it('may be that its time ends a moment from now, or has just come, by a clock that may be off', async () => {
+    const { auth, state } = setUp();
+    state.signature = 'good';
+    const nowSeconds = Date.UTC(2026, 0, 1) / 1000;
+    for (const change of [{ exp: nowSeconds - 299 }, { nbf: nowSeconds + 300 }, { nbf: undefined }]) {
+      await expect(auth.authenticate(tokenOf(change))).resolves.toMatchObject({ node: 'n1' });
+    }
   });
 
   it('is looked at anew each time: a pod that the watch shows a moment later is let in', async () => {
@@ -241,7 +257,7 @@ describe('a TokenReview', () => {
     ['knows another pod', accepted({ 'pod-uid': 'pod-uid-2' }), 401, 'another pod'],
     ['knows another node', accepted({ 'node-name': 'n2' }), 401, 'another pod or node'],
   ])('that %s refuses it, for 5 s', async (_what, result, status, message) => {
-    const { auth, clock, reviewed } = setUp({ review: async () => result });
+    const { auth, clock, reviewed, results } = setUp({ review: async () => result });
     const token = tokenOf();
     const refusal = { status, message: expect.stringContaining(message) };
     await expect(auth.authenticate(token)).rejects.toMatchObject(refusal);
@@ -251,6 +267,8 @@ describe('a TokenReview', () => {
     await clock.advance(1);
     await expect(auth.authenticate(token)).rejects.toMatchObject(refusal);
     expect(reviewed).toHaveLength(2);
+    const counted = status === 401 ? 'unauthenticated' : 'forbidden';
+    expect(results).toEqual([counted, counted]);
   });
 
   it('without an answer is 503, and forgotten', async () => {

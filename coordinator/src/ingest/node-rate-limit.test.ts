@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { NodeRateLimit } from './node-rate-limit.ts';
 
 function takeUntilEmpty(limit: NodeRateLimit, node: string, nowMs: number): number {
-  for (let taken = 0; ; taken += 1) if (limit.take(node, nowMs) > 0) return taken;
+  for (let taken = 0; taken < 1000; taken += 1) if (limit.take(node, nowMs) > 0) return taken;
+  throw new Error('There is no limit');
 }
 
 describe('NodeRateLimit', () => {
@@ -19,6 +20,23 @@ describe('NodeRateLimit', () => {
     expect(limit.take('a', 0)).toBe(0);
     expect(limit.take('a', 40)).toBeCloseTo(60);
     expect(limit.take('a', 100)).toBe(0);
+  });
+
+  it('takes several at once or none of them', () => {
+    const limit = new NodeRateLimit({ burst: 10, perSecond: 10 });
+    expect(limit.take('a', 0, 6)).toBe(0);
+    expect(limit.take('a', 0, 6)).toBeCloseTo(200);
+    expect(limit.take('a', 0, 4)).toBe(0);
+    expect(limit.take('a', 0, 1)).toBeCloseTo(100);
+    expect(limit.take('b', 0, 11)).toBeCloseTo(100);
+  });
+
+  it('keeps those whose bucket is not full when it forgets the others', () => {
+    const limit = new NodeRateLimit({ burst: 2, perSecond: 1 });
+    limit.take('busy', 10_000, 2);
+    for (let index = 0; index < 1500; index += 1) limit.take(`node-${index}`, 9_000);
+    for (let index = 0; index < 1500; index += 1) limit.take(`other-${index}`, 10_500);
+    expect(limit.take('busy', 10_500)).toBeCloseTo(500);
   });
 
   it('gives each node a bucket of its own', () => {

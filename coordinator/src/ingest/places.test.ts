@@ -110,6 +110,73 @@ describe('a stranger', () => {
     expect(begun).toHaveLength(20);
   });
 
+  it('is one of 1,024, and of 400 that begin in a second, where 1,024 others may wait', async () => {
+    const { clock, arrive, begun, closed, places } = setUp({ settledMs: 60_000, firstRequestMs: 60_000 });
+    for (let index = 0; index < 1424; index += 1) arrive(`${index}`);
+    expect([begun.length, places.counts.waiting, closed]).toEqual([400, 1024, []]);
+    arrive('one more');
+    expect(closed).toEqual(['queue full']);
+    await clock.advance(999);
+    expect(begun.length).toBeLessThanOrEqual(800);
+    await clock.advance(2_000);
+    expect(places.counts).toEqual({ waiting: 400, strangers: 1024, known: 0 });
+  });
+
+  it('may wait for 5 s, and is closed then although the queue is long', async () => {
+    const { clock, arrive, closed } = setUp({ strangersMax: 1, settledMs: 60_000, firstRequestMs: 60_000 });
+    arrive('a');
+    const first = arrive('b');
+    await clock.advance(1000);
+    const second = arrive('c');
+    await clock.advance(3_980);
+    expect([first.destroyed, second.destroyed]).toEqual([false, false]);
+    await clock.advance(40);
+    expect([first.destroyed, second.destroyed]).toEqual([true, false]);
+    expect(closed).toEqual(['waited']);
+  });
+
+  it('that is gone while it waits is counted no more, and the next one has its turn', () => {
+    const { arrive, places, begun } = setUp({ strangersMax: 1 });
+    const [a, b] = [arrive('a'), arrive('b')];
+    arrive('c');
+    places.gone(b);
+    expect(places.counts).toEqual({ waiting: 1, strangers: 1, known: 0 });
+    places.gone(a);
+    expect(begun).toEqual(['a', 'c']);
+  });
+
+  it('whose request is under way has 20 s', async () => {
+    const { clock, places, arrive, closed } = setUp();
+    const socket = arrive('a');
+    await clock.advance(9_000);
+    places.asked(socket);
+    await clock.advance(19_900);
+    expect(socket.destroyed).toBe(false);
+    await clock.advance(400);
+    expect(closed).toEqual(['idle']);
+  });
+
+  it('is not refused for the last time where another answer came in between', () => {
+    const { places, arrive } = setUp();
+    const socket = arrive('a');
+    const last = (['throttled', 'refused', 'other', 'refused', 'throttled', 'other'] as const).map((outcome) => {
+      const { isLast } = places.asked(socket);
+      places.answered(socket, outcome);
+      return isLast;
+    });
+    expect(last).toEqual([false, false, true, false, false, true]);
+  });
+
+  it('that is known no more has no further request', () => {
+    const { places, arrive } = setUp();
+    const socket = arrive('a');
+    places.gone(socket);
+    expect(places.asked(socket)).toEqual({ isLast: true });
+    places.answered(socket, 'refused');
+    places.accepted(socket, 'pod');
+    expect(places.counts).toEqual({ waiting: 0, strangers: 0, known: 0 });
+  });
+
   it('that left while it waited takes no turn', async () => {
     const { clock, arrive, begun } = setUp({ strangersMax: 1 });
     arrive('a');
@@ -144,6 +211,35 @@ describe('a connection with an accepted token', () => {
     const other = arrive('other');
     places.accepted(other, 'another pod');
     expect(places.counts).toMatchObject({ known: 5 });
+  });
+
+  it('that is gone makes room for another of its pod', () => {
+    const { places, arrive } = setUp();
+    const sockets = Array.from({ length: 4 }, (_, index) => arrive(`${index}`));
+    for (const socket of sockets) places.accepted(socket, 'pod');
+    places.gone(sockets[1] as (typeof sockets)[number]);
+    places.accepted(arrive('new'), 'pod');
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, false, false]);
+    expect(places.counts.known).toBe(4);
+  });
+
+  it('lets a stranger begin that waits', () => {
+    const { places, arrive, begun } = setUp({ strangersMax: 1 });
+    const known = arrive('a');
+    arrive('b');
+    places.accepted(known, 'pod');
+    expect(begun).toEqual(['a', 'b']);
+    places.accepted(known, 'another pod');
+    expect(places.counts).toEqual({ waiting: 0, strangers: 1, known: 1 });
+  });
+
+  it('stays one where its node is throttled, or what it sends is wrong', () => {
+    const { places, arrive } = setUp();
+    const socket = arrive('a');
+    places.accepted(socket, 'pod');
+    for (const outcome of ['throttled', 'other', 'throttled', 'throttled'] as const) places.answered(socket, outcome);
+    expect(places.counts).toEqual({ waiting: 0, strangers: 0, known: 1 });
+    expect(places.asked(socket)).toEqual({ isLast: true });
   });
 
   it('is that of a stranger again when its token is refused', async () => {

@@ -143,6 +143,55 @@ describe('parseReport', () => {
     expect(parsed).toMatchObject({ problem: { field, detail: expect.stringMatching(/^(must|is|has|")/) } });
   });
 
+  const device = { bus: 'pci', attributes: {} };
+  it.each<[string, object, string]>([
+    ['node', { ...header, node: 7 }, 'must be a string'],
+    ['node', { ...header, node: '' }, 'must not be empty'],
+    ['node', { ...header, node: 'x'.repeat(254) }, 'must have at most 253 characters'],
+    ['leaving', { ...header, leaving: 'soon' }, 'must be true or false'],
+    ['sequence', { ...header, sequence: -1 }, 'must be at least 0'],
+    ['sequence', { ...header, sequence: '1' }, 'must be a whole number'],
+    ['sequence', { ...header, sequence: 1.5 }, 'must be a whole number below 2^53'],
+    ['services', { ...full, services: {} }, 'must be a list'],
+    ['services[0]', { ...full, services: [7] }, 'must be an object'],
+    ['services[0].unknown', { ...full, services: [{ ...service, unknown: false }] }, 'must be one of true'],
+    ['services[0].since', { ...full, services: [{ ...service, since: 'x' }] }, 'must be a time as in RFC 3339'],
+    ['services[1].name', { ...full, services: [service, service] }, '"ws-daemon" occurs twice'],
+    ['facts', { ...full, facts: 'x' }, 'must be an object'],
+    ['facts', { ...full, facts: textMap(65) }, 'must have at most 64 entries'],
+    ['facts.', { ...full, facts: { '': 'x' } }, 'has a key that is not allowed: it must not be empty'],
+    ['answers.x', { ...full, answers: { x: 'yes' } }, 'must be true or false'],
+    ['devices', { ...full, devices: Array(513).fill(device) }, 'must have at most 512 items'],
+    ['devices[0].count', { ...full, devices: [{ ...device, count: 65_537 }] }, 'must be at most 65536'],
+    ['devices[0].numaNode', { ...full, devices: [{ ...device, numaNode: -1 }] }, 'must be at least 0'],
+    [
+      'devices[0].bus',
+      { ...full, devices: [{ ...device, bus: 'A' }] },
+      'must consist of lower-case letters, digits and dashes, at most 63 of them',
+    ],
+    ['services', { ...header, services: undefined, facts: {} }, 'is missing, and must be a list'],
+    [
+      'services[0].evidence',
+      { ...full, services: [{ ...service, evidence: undefined }] },
+      'is missing, and must be a string',
+    ],
+    ['leaving', { ...header, leaving: null }, 'must be true or false'],
+  ])('says of %s what is wrong: %j', (field, body, detail) => {
+    expect(parseReport(body)).toEqual({ problem: { field, detail } });
+  });
+
+  it('takes each field of a device, up to its limit', () => {
+    const all = { ...device, count: 65_536, driver: 'd', virtual: true, address: 'a', numaNode: 0, iommuGroup: '1' };
+    const devices = [{ ...all, nodes: manyOf(16, (index) => `/dev/${index}`) }];
+    expect(parseReport({ ...full, devices })).toEqual({ report: { ...full, devices } });
+    expect(parseReport({ ...full, devices: [{ ...device, count: 0 }] })).toMatchObject({
+      problem: { field: 'devices[0].count' },
+    });
+    expect(parseReport({ ...full, devices: [{ ...device, nodes: manyOf(17, () => 'x') }] })).toMatchObject({
+      problem: { field: 'devices[0].nodes', detail: 'must have at most 16 items' },
+    });
+  });
+
   it('says so when a field is missing', () => {
     expect(parseReport({ ...header, digest: undefined })).toEqual({
       problem: { field: 'digest', detail: 'is missing, and must be a string' },

@@ -25,3 +25,29 @@ it.each([
   expect(count).toBeGreaterThanOrEqual(10 * perSecond);
   expect(count).toBeLessThanOrEqual(11 * perSecond + 1);
 });
+
+it('lets a pod ask again exactly a second after it began, and not before it has ended', () => {
+  const limit = new ReviewLimit(() => 1);
+  expect(limit.begin('a', 5000)).toBe(true);
+  limit.end('a');
+  expect([limit.begin('a', 5999), limit.begin('a', 6000)]).toEqual([false, true]);
+  expect(limit.begin('a', 9000)).toBe(false);
+});
+
+it('remembers a pod for its second, however many others come', () => {
+  const limit = new ReviewLimit(() => 100_000);
+  for (let index = 0; index < 10; index += 1) {
+    expect(limit.begin(`pod-${index}`, index * 200)).toBe(true);
+    limit.end(`pod-${index}`);
+  }
+  expect(limit.begin('pod-6', 2000)).toBe(false);
+  expect(limit.begin('pod-5', 2000)).toBe(true);
+});
+
+it('lets ten begin at once after a pause, and no more', () => {
+  const limit = new ReviewLimit(() => 1);
+  const begun = (nowMs: number) => Array.from({ length: 20 }, (_, index) => limit.begin(`${nowMs} ${index}`, nowMs));
+  expect(begun(0).filter(Boolean)).toHaveLength(10);
+  expect(begun(100).filter(Boolean)).toHaveLength(1);
+  expect(begun(60_000).filter(Boolean)).toHaveLength(10);
+});

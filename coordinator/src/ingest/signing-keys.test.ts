@@ -10,6 +10,8 @@ import { readClaims, type TokenClaims } from './token-claims.ts';
 function setUp(first: TokenIssuer) {
   const clock = new FakeClock();
   const state = { issuer: first, error: undefined as unknown, reads: 0 };
+  const told: string[] = [];
+  const log = (_fields: unknown, message: string) => void told.push(message);
   const keys = new SigningKeys({
     read: async () => {
       state.reads += 1;
@@ -17,9 +19,9 @@ function setUp(first: TokenIssuer) {
       return state.issuer;
     },
     clock,
-    logger: silentLogger(),
+    logger: { ...silentLogger(), info: log, warn: log } as never,
   });
-  return { clock, state, judge: (token: string) => keys.judge(token, readClaims(token) as TokenClaims) };
+  return { clock, state, told, keys, judge: (token: string) => keys.judge(token, readClaims(token) as TokenClaims) };
 }
 
 const pair = signingPair('ES256');
@@ -94,5 +96,75 @@ describe('the keys', () => {
     await judge(signed(pair, claimsOf()));
     await clock.advance(0);
     expect(await judge(signed(pair, claimsOf()))).toBe('unknown');
+  });
+});
+
+describe('the API server', () => {
+  const REFUSED = 'Cannot read the keys of the API server; each token costs a TokenReview';
+
+  it.each([
+    ['stay', 500],
+    ['stay', 503],
+    ['stay', 429],
+    ['go', 401],
+    ['go', 404],
+  ])('has keys that %s when it answers %i', async (what, status) => {
+    const { judge, state, clock } = setUp(issuerOf(pair));
+    await judge(signed(pair, claimsOf()));
+    state.error = new KubeStatusError(status, {}, undefined, {});
+    await clock.advance(300_001);
+    await judge(signed(pair, claimsOf()));
+    await clock.advance(0);
+    expect(await judge(signed(pair, claimsOf()))).toBe(what === 'stay' ? 'good' : 'unknown');
+  });
+
+  it('is asked again after 5 minutes, and not at them', async () => {
+    const { judge, state, clock } = setUp(issuerOf(pair));
+    await judge(signed(pair, claimsOf()));
+    await clock.advance(300_000);
+    await judge(signed(pair, claimsOf()));
+    expect(state.reads).toBe(1);
+    await clock.advance(1);
+    await judge(signed(pair, claimsOf()));
+    expect(state.reads).toBe(2);
+  });
+
+  it('is asked once by many at the same time, and again 10 s later', async () => {
+    const { keys, state, clock } = setUp(issuerOf(pair));
+    await Promise.all([keys.refresh(), keys.refresh()]);
+    await clock.advance(9_999);
+    await keys.refresh();
+    expect(state.reads).toBe(1);
+    await clock.advance(1);
+    await keys.refresh();
+    expect(state.reads).toBe(2);
+  });
+
+  it('is reported once when it keeps its keys to itself, and when it gives them again', async () => {
+    const { keys, state, clock, told } = setUp(issuerOf(pair));
+    const refresh = async () => {
+      await clock.advance(10_000);
+      await keys.refresh();
+    };
+    await refresh();
+    state.error = new Error('connection refused');
+    await refresh();
+    expect(told).toEqual([]);
+    state.error = new KubeStatusError(403, {}, undefined, {});
+    await refresh();
+    await refresh();
+    state.error = undefined;
+    await refresh();
+    await refresh();
+    expect(told).toEqual([REFUSED, 'Read the keys by which the API server signs tokens']);
+  });
+
+  it('may have keys without a name, or that cannot be read, beside good ones', async () => {
+    const { issuer, keys } = issuerOf(pair);
+    const nameless = { ...issuerOf(signingPair('ES256', 'x')).keys[0] };
+    delete nameless.kid;
+    const { judge } = setUp({ issuer, keys: [nameless, { kty: 'EC', kid: 'broken' }, ...keys] });
+    expect(await judge(signed(pair, claimsOf()))).toBe('good');
+    expect(await judge(signed({ ...pair, keyId: 'broken' }, claimsOf()))).toBe('unknown');
   });
 });

@@ -36,12 +36,40 @@ describe('readClaims', () => {
     expect([claims?.issuedAt, claims?.subject, claims?.pod, claims?.nodeName]).toEqual(Array(4).fill(undefined));
   });
 
-  it.each(['', 'a', 'a.b', 'a.b.c', 'a.b.c.d', jwt(null), jwt([1]), jwt('x'), 'e30..c2ln', 'e30.e30.'])(
-    'is nothing for %j',
-    (token) => {
-      expect(readClaims(token)).toBeUndefined();
-    },
-  );
+  it.each([
+    ['no name', { pod: { uid: 'u' } }],
+    ['no uid', { pod: { name: 'n' } }],
+    ['an empty name', { pod: { name: '', uid: 'u' } }],
+    ['an empty uid', { pod: { name: 'n', uid: '' } }],
+    ['a uid that is none', { pod: { name: 'n', uid: 7 } }],
+    ['nothing', { pod: null }],
+  ])('knows no pod with %s', (_what, bound) => {
+    expect(readClaims(jwt({ 'kubernetes.io': bound }))).toMatchObject({ pod: undefined });
+  });
+
+  it('takes no empty text, and no time that is not finite, for a claim', () => {
+    const text = '{"sub":"","iss":"","exp":1e999,"nbf":0,"kubernetes.io":null}';
+    const claims = readClaims(`e30.${Buffer.from(text).toString('base64url')}.c2ln`);
+    expect(claims).toMatchObject({ algorithm: '', keyId: undefined, audiences: [], notBefore: 0 });
+    expect([claims?.subject, claims?.issuer, claims?.expiresAt, claims?.pod]).toEqual(Array(4).fill(undefined));
+  });
+
+  it.each([
+    '',
+    'a',
+    'a.b',
+    'a.b.c',
+    'a.b.c.d',
+    jwt(null),
+    jwt([1]),
+    `${jwt({})}.x`,
+    `${jwt({})}.`,
+    jwt('x'),
+    'e30..c2ln',
+    'e30.e30.',
+  ])('is nothing for %j', (token) => {
+    expect(readClaims(token)).toBeUndefined();
+  });
 
   it('never throws', () => {
     fc.assert(fc.property(fc.string(), (text) => readClaims(text) === undefined));

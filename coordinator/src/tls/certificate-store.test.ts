@@ -1,83 +1,9 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
-import { expect, test, vi } from 'vitest';
-import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
-import { CertificateHolder } from './certificate-holder.ts';
+import { expect, test } from 'vitest';
 import { isIssuedBy, parseBundle, parseCertificate } from './certificate-info.ts';
-import { CertificateStore } from './certificate-store.ts';
-import type { DataObject } from './stored-certificates.ts';
+import { eventually, objectServer, started } from './certificate-store.test-fixtures.ts';
 
 const DAY_MS = 86_400_000;
-
-/** Keeps the Secret and the ConfigMap, with the rules of the API server on which the store relies. */
-function objectServer() {
-  const objects = new Map<string, DataObject>();
-  const writes: string[] = [];
-  let version = 0;
-  const state = { broken: false, refusals: 0 };
-  function write(path: string, object: DataObject): DataObject {
-    version += 1;
-    const metadata = { ...object.metadata, resourceVersion: `${version}` };
-    objects.set(path, { ...object, metadata });
-    writes.push(path.split('/').at(-2) ?? '');
-    return structuredClone(objects.get(path) as DataObject);
-  }
-  function answer({ method, path, body, query }: KubeRequest): unknown {
-    if (query?.['limit'] !== undefined) return { metadata: { resourceVersion: `${version}` }, items: [] };
-    const current = objects.get(path);
-    if (method === 'PATCH') {
-      const { metadata, ...rest } = body as DataObject;
-      return write(path, { ...rest, metadata: { ...metadata, uid: 'u' } });
-    }
-    if (!current) throw new KubeStatusError(404, { reason: 'NotFound' }, undefined, {});
-    if (method === 'GET') return structuredClone(current);
-    const sent = body as DataObject;
-    if (sent.metadata.resourceVersion !== current.metadata.resourceVersion) {
-      throw new KubeStatusError(409, { reason: 'Conflict' }, undefined, {});
-    }
-    return write(path, structuredClone(sent));
-  }
-  const client: KubeClient = {
-    request: async <T>(request: KubeRequest) => {
-      if (state.broken) {
-        state.refusals += request.path.includes('/secrets/') ? 1 : 0;
-        throw new KubeStatusError(500, {}, undefined, {});
-      }
-      return answer(request) as T;
-    },
-    stream: ({ signal }) => new Promise((resolve) => signal?.addEventListener('abort', () => resolve())),
-    close: () => {},
-  };
-  const find = (plural: string) => [...objects].find(([path]) => path.includes(`/${plural}/`))?.[1];
-  return { client, objects, writes, state, find };
-}
-
-function started(server: ReturnType<typeof objectServer>, clock: FakeClock, remainingMs: () => number) {
-  const certificates = new CertificateHolder();
-  const stop = new AbortController();
-  const store = new CertificateStore({
-    client: server.client,
-    namespace: 'rollcall',
-    certificates,
-    policy: { names: ['localhost'], propagationMs: 600_000 },
-    fence: { remainingMs },
-    clock,
-    random: () => 0.5,
-    signal: stop.signal,
-    logger: silentLogger(),
-  });
-  const running = store.run();
-  const ended = async () => {
-    stop.abort();
-    await running;
-  };
-  return { certificates, store, ended };
-}
-
-/** Keys are made beside the clock. */
-function eventually(expectation: () => void): Promise<void> {
-  return vi.waitFor(expectation, { timeout: 20_000, interval: 5 });
-}
 
 test('the leader makes an authority and a certificate, and publishes whom to trust', async () => {
   const server = objectServer();

@@ -138,6 +138,10 @@ describe('FileCertificates', () => {
     await look(clock, () => expect(certificates.current).toEqual(second));
     // Each broken state was looked at more than once by now, or will never be again.
     expect(errors()).toHaveLength(3);
+    await unlink(certFile);
+    await look(clock, () => expect(errors()).toHaveLength(4));
+    await look(clock, () => expect(clock.pendingTimers).toBe(1));
+    expect(errors()).toHaveLength(4);
     stop.abort();
     await running;
   });

@@ -1,9 +1,11 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { describe, expect, test } from 'vitest';
+import { parseCertificate } from './certificate-info.ts';
+import { eventually, objectServer } from './certificate-store.test-fixtures.ts';
 import { prepareReportsTls, type ReportsTlsOptions } from './reports-tls.ts';
 
-function prepared(config: Partial<ReportsTlsOptions['config']>) {
+function prepared(config: Partial<ReportsTlsOptions['config']>, change: Partial<ReportsTlsOptions> = {}) {
   const options = {
     config: { tls: 'auto', reportsListen: '127.0.0.1:0', ...config },
     environment: { ownNamespace: 'rollcall' },
@@ -11,6 +13,7 @@ function prepared(config: Partial<ReportsTlsOptions['config']>) {
     signal: new AbortController().signal,
     logger: silentLogger(),
     metrics: { set: () => {} },
+    ...change,
   };
   return prepareReportsTls(options as unknown as ReportsTlsOptions);
 }
@@ -25,8 +28,32 @@ describe('the certificate for reports', () => {
     expect((await prepared({}))?.certificates.current).toBeUndefined();
   });
 
+  test('is made for every name by which agents call the coordinator', async () => {
+    const stop = new AbortController();
+    const { client } = objectServer();
+    let remainingMs = 0;
+    const change = { client, fence: { remainingMs: () => remainingMs }, random: () => 0, signal: stop.signal };
+    const tls = await prepared({}, change);
+    const ended = tls?.run();
+    remainingMs = 10_000;
+    tls?.lead();
+    await eventually(() => expect(tls?.certificates.current).toBeDefined());
+    const service = 'rollcall-coordinator';
+    expect(parseCertificate(tls?.certificates.current?.cert ?? '').names).toEqual([
+      service,
+      `${service}.rollcall`,
+      `${service}.rollcall.svc`,
+      `${service}.rollcall.svc.cluster.local`,
+      ...['localhost', '127.0.0.1', '::1'],
+    ]);
+    stop.abort();
+    await ended;
+  });
+
   test('is that of the files where they are named, which must be good', async () => {
     const files = { tlsCertFile: '/nowhere/tls.crt', tlsKeyFile: '/nowhere/tls.key' };
     await expect(prepared(files)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    const [named, other] = [{ tlsCertFile: '/nowhere/tls.crt' }, { tlsKeyFile: '/nowhere/tls.key' }];
+    for (const half of [named, other]) expect((await prepared(half))?.certificates.current).toBeUndefined();
   });
 });

@@ -92,7 +92,7 @@ describe('serveCurrentCertificate', () => {
     const bundles = [first.cert];
     const actions: string[] = [];
     for (const atMs of [nowMs, nowMs + policy.propagationMs]) {
-      for (;;) {
+      for (let count = 0; count < 10; count += 1) {
         const published = { ...readConfigMap(undefined), certificates: bundle, sinceMs: nowMs };
         const view = viewOf(stored, { pair: certificates.current, issuer: undefined }, published);
         const step = nextStep(view.state, policy, atMs);

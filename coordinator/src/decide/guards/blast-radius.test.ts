@@ -21,6 +21,12 @@ describe('a label that would leave many nodes', () => {
     expect(leaving(guard, { nowMs: 30_000 })).toEqual(answers);
   });
 
+  test('is told of where it stays on a single node', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    for (const name of names.slice(0, AT_ONCE + 1)) guard.holdsUntilMs(name, 'tier', 'set', 0);
+    expect(guard.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 1 }]);
+  });
+
   test('leaves all of them then, and those that come late', () => {
     const guard = new BlastRadius(DELAY_MS);
     leaving(guard);
@@ -62,6 +68,29 @@ describe('the change of one object', () => {
     const guard = new BlastRadius(DELAY_MS);
     guard.changed(['set'], 0);
     expect(gone(leaving(guard, { nowMs: 1000 }))).toBe(30);
+  });
+
+  test('takes effect at once a minute after that of another, also where both had changed before', () => {
+    const guard = new BlastRadius(DELAY_MS);
+    for (const [object, nowMs] of [
+      ['set', 0],
+      ['other', 30_000],
+      ['set', 50_000],
+    ] as const) {
+      guard.changed([object], nowMs);
+    }
+    expect(gone(leaving(guard, { nowMs: 95_000 }))).toBe(30);
+  });
+
+  test('takes effect at once for a minute, and is one of many after that', () => {
+    for (const [nowMs, count] of [
+      [60_000, 30],
+      [60_001, AT_ONCE],
+    ] as const) {
+      const guard = new BlastRadius(DELAY_MS);
+      guard.changed(['set'], 0);
+      expect(gone(leaving(guard, { nowMs }))).toBe(count);
+    }
   });
 
   test.each([

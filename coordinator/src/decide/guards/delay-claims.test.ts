@@ -41,6 +41,32 @@ test('what goes by what the node is, or is not there, is as it was', () => {
   expect(delayed(claims)).toEqual(['a withhold v', 'c withhold v', 'list withhold ']);
 });
 
+test('what is no label is as it was, whatever its key', () => {
+  const taint: Claim = { ...label('a', 'withhold', { configuredBy: 'set' }), kind: 'taint' };
+  expect(delayed([taint, listOf('')])).toEqual(['a withhold v', 'list withhold ']);
+});
+
+test('a label that may go at once goes', () => {
+  const going = [label('a', 'withhold', { configuredBy: 'set' }), listOf('')];
+  expect(delayClaims(going, node, { list: LIST, guard: new BlastRadius(60_000), now })).toEqual(going);
+});
+
+test('a label that is asked for again is not held any more', () => {
+  const guard = new BlastRadius(60_000);
+  for (let i = 0; i < AT_ONCE; i += 1) guard.holdsUntilMs(`other-${i}`, 'a', 'set', now.monotonicMs);
+  const delay = (claim: Claim) => delayClaims([claim], node, { list: LIST, guard, now });
+  delay(label('a', 'withhold', { configuredBy: 'set' }));
+  expect(guard.held()).toHaveLength(1);
+  delay(label('a', 'want'));
+  expect(guard.held()).toEqual([]);
+});
+
+test('no other annotation lists what stays', () => {
+  const note: Claim = { ...listOf('["z"]'), key: 'note' };
+  const claims = [label('a', 'withhold', { configuredBy: 'set' }), note, listOf('')];
+  expect(delayed(claims)).toEqual(['a hold 1', 'note want ["z"]', 'list want ["a"]']);
+});
+
 test('the reason says until when', () => {
   const guard = new BlastRadius(60_000);
   for (let i = 0; i < AT_ONCE; i += 1) guard.holdsUntilMs(`other-${i}`, 'a', 'set', now.monotonicMs);

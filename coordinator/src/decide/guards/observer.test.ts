@@ -33,6 +33,11 @@ describe('agents that were replaced', () => {
     expect(lose('n6')).toBe(UNTIL_MS);
   });
 
+  test('are doubted from exactly 55 % of them on', () => {
+    const { names, lose } = replaced(20);
+    expect(names.slice(0, 12).map((name) => lose(name))).toEqual([...Array(11).fill(undefined), UNTIL_MS]);
+  });
+
   test('are counted for each service', () => {
     const { names, lose } = replaced(4);
     for (const name of names) lose(name);
@@ -49,11 +54,35 @@ describe('agents that were replaced', () => {
   test('are believed after 10 minutes, and their nodes are looked at then', () => {
     const { guard, names, lose } = replaced(4);
     for (const name of names) lose(name);
+    expect(CHANGED_FOR_MS).toBe(600_000);
+    expect(guard.held()).toEqual([{ guard: 'observer', of: 's', nodes: 1 }]);
     expect(guard.tick(UNTIL_MS - 1)).toEqual([]);
     expect(guard.tick(UNTIL_MS)).toEqual(['n3']);
     expect(lose('n3', UNTIL_MS)).toBeUndefined();
     expect(guard.held()).toEqual([]);
   });
+});
+
+test('an agent is believed when its time is over, whether that was noticed or not', () => {
+  const { names, lose } = replaced(4);
+  for (const name of names) lose(name);
+  expect(lose('n3', UNTIL_MS - 1)).toBe(UNTIL_MS);
+  expect(lose('n3', UNTIL_MS)).toBeUndefined();
+});
+
+test('those whose time is over are no longer among those of whom most have to lose a service', () => {
+  const { guard, lose } = replaced(10);
+  guard.tick(UNTIL_MS);
+  for (const name of ['n0', 'n1', 'n2', 'n3']) guard.sees(name, '3', UNTIL_MS);
+  const answers = ['n0', 'n1', 'n2', 'n3'].map((name) => lose(name, UNTIL_MS));
+  expect(answers).toEqual([undefined, undefined, undefined, UNTIL_MS + CHANGED_FOR_MS]);
+});
+
+test('one that was replaced again does not delay the end for the others', () => {
+  const { guard, names, lose } = replaced(4);
+  guard.sees('n0', '3', 500_000);
+  for (const name of names) lose(name, 500_000);
+  expect(guard.tick(UNTIL_MS)).toEqual(['n3']);
 });
 
 test('an agent that was not replaced is believed, however many others are not', () => {
@@ -76,6 +105,14 @@ test('an undone update is a change as well', () => {
   for (const name of ['n0', 'n1', 'n2', 'n3']) guard.sees(name, '1', 500_000);
   for (const name of ['n0', 'n1', 'n2']) lose(name, 600_000);
   expect(lose('n3', UNTIL_MS + 1)).toBe(500_000 + CHANGED_FOR_MS);
+});
+
+test('a node that is made anew is not one whose agent was replaced', () => {
+  const { guard, lose } = replaced(4);
+  for (const name of ['n0', 'n1', 'n2']) lose(name);
+  guard.forget('n3');
+  guard.sees('n3', '3', 1500);
+  expect(lose('n3')).toBeUndefined();
 });
 
 test('a node that is gone is forgotten', () => {

@@ -1,5 +1,5 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { gpus } from '../../inventory/inventory.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
@@ -63,6 +63,22 @@ test('of far too many, those of known accelerators and the first others are set,
   expect(all.filter((each) => each.endsWith(last))).toEqual([`withhold shared ${last}`]);
   expect(all).toHaveLength(301);
   expect(stances(seen(many.toReversed()))).toEqual(stances(seen(many)));
+});
+
+test('of far too many, the known accelerators come first, then how many and with which driver', () => {
+  const many = Array.from({ length: 130 }, (_, index): DeviceReport => {
+    return { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device: `${1000 + index}` } };
+  });
+  const tpu: DeviceReport = { bus: 'usb', attributes: { vendor: '18d1', device: '9302' }, count: 1 };
+  const wanted = stances(seen([...many, ...gpus('nvidia'), tpu]));
+  expect(wanted.slice(0, 6)).toEqual([
+    'want shared device.rollcall.dev/edgetpu',
+    'want shared device.rollcall.dev/nvidia-gpu',
+    'want shared device.rollcall.dev/edgetpu.count',
+    'want shared device.rollcall.dev/nvidia-gpu.count',
+    'want shared device.rollcall.dev/nvidia-gpu.driver',
+    'want shared feature.node.kubernetes.io/pci-0302_10de.present',
+  ]);
 });
 
 test('nothing is said of labels of others, or of other kinds', () => {
@@ -130,5 +146,60 @@ test('a node of the device tree that is an accelerator has no label of its own',
     'device.rollcall.dev/rockchip-npu': 'true',
     'device.rollcall.dev/rockchip-npu.count': '1',
     'device.rollcall.dev/rockchip-npu.driver': 'RKNPU',
+  });
+});
+
+describe('the reason', () => {
+  function reasons(change: Partial<JudgedNode>): Record<string, string> {
+    const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+    return Object.fromEntries(labeler.claims(node).map(({ key, stance, reason }) => [key, `${stance}: ${reason}`]));
+  }
+
+  const owned = (...keys: string[]) => ({
+    labels: Object.fromEntries(keys.map((key) => [key, 'x'])),
+    ownedLabels: new Set(keys),
+  });
+
+  test('names the device that is seen, and how many there are with which driver', () => {
+    const tree: DeviceReport = { bus: 'device-tree', attributes: { compatible: 'arm,cortex-a53', count: '4' } };
+    expect(reasons(seen([STICK, tree]))).toEqual({
+      [KEY]: 'want: the agent sees USB device abcd:0001 of class ff',
+      'beta.devicetree.org/arm-cortex-a53': 'want: the agent sees arm,cortex-a53 in its device tree',
+    });
+    const tpu: DeviceReport = { bus: 'usb', attributes: { vendor: '18d1', device: '9302' } };
+    expect(reasons(seen([tpu]))).toEqual({
+      'device.rollcall.dev/edgetpu': 'want: the agent sees USB device 18d1:9302',
+    });
+    expect(reasons(seen(gpus('nvidia', 'nvidia')))).toMatchObject({
+      [`${GPU}.count`]: 'want: the agent sees 2 of nvidia-gpu',
+      [`${GPU}.driver`]: 'want: the agent sees the driver nvidia',
+    });
+  });
+
+  test('says why a label goes, or stays', () => {
+    const driver = `${GPU}.driver`;
+    expect(reasons(owned(KEY))[KEY]).toBe('hold: no agent has reported the hardware yet');
+    expect(reasons({ ...seen([]), ...owned(KEY) })[KEY]).toBe('withhold: the agent sees no such device any more');
+    expect(reasons({ ...seen([], ['usb']), ...owned(KEY) })[KEY]).toBe('hold: the agent cannot read the bus usb');
+    expect(reasons({ ...seen(gpus('')), ...owned(driver) })[driver]).toBe('withhold: no driver is bound to it');
+    const countless = gpus('nvidia').map(({ bus, attributes }): DeviceReport => ({ bus, attributes }));
+    expect(reasons({ ...seen(countless), ...owned(driver) })[driver]).toBe('hold: the agent is too old to report it');
+    const node = snapshot({ ...seen(gpus('nvidia')), ...owned(driver) });
+    const inventory = { ...node.inventory, heldDrivers: new Set(['nvidia-gpu']) };
+    expect(reasons({ ...seen(gpus('nvidia')), ...owned(driver), inventory })[driver]).toBe(
+      'withhold: its driver changed too often, and is held back',
+    );
+  });
+
+  test('says of one of too many that it is left out, and of exactly as many as there may be nothing', () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, index): DeviceReport => {
+        return { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device: `${1000 + index}` } };
+      });
+    const stancesOf = (count: number) => Object.values(reasons(seen(many(count))));
+    expect(stancesOf(128).filter((each) => each.startsWith('want'))).toHaveLength(128);
+    expect(stancesOf(129).filter((each) => !each.startsWith('want'))).toEqual([
+      'withhold: is left out, since the machine has more than 128 such labels',
+    ]);
   });
 });

@@ -39,3 +39,21 @@ test('they stay as they are while the agent has not read them, but for those tha
 test('any text makes a value that a label may have', () => {
   fc.assert(fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (text) => isLabelValue(labelValue(text))));
 });
+
+test('each says what is reported, or why it stays', () => {
+  const reasons = (change: Partial<JudgedNode>) =>
+    labeler.claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }).map(({ reason }) => reason);
+  const key = 'fact.rollcall.dev/board';
+  const ours = { labels: { [key]: 'x' }, ownedLabels: new Set([key]) };
+  expect(reasons({ machine: { devices: [], facts: { board: 'a b' } } })).toEqual(['the agent reports board as "a b"']);
+  expect(reasons(ours)).toEqual(['no agent has reported the facts yet']);
+  expect(reasons({ ...ours, machine: { devices: [], facts: {}, unread: ['facts'] } })).toEqual([
+    'the agent has not read the facts yet',
+  ]);
+});
+
+test('a text is cut to what a label may hold, with nothing at its ends that may not be there', () => {
+  expect(labelValue('x'.repeat(64))).toBe('x'.repeat(63));
+  expect(labelValue('__a  b..')).toBe('a-b');
+  expect(labelValue(`${'x'.repeat(62)} y`)).toBe('x'.repeat(62));
+});

@@ -154,3 +154,10 @@ test('a label that is about to go implies nothing', () => {
   const shared = { ...node, sharedLabels: new Set(['usb']) };
   expect(claims({ a: 'usb' }, shared, going)).toContain('want forced a=true');
 });
+
+test('a label that goes because its rule is gone is told by the rule, and one that goes by what the node is, is not', () => {
+  const node = { ...snapshot({ labels: { a: 'true' }, ...listing('a') }), readiness: new Map(), ageMs: 0 };
+  const configuredBy = (given: Implied) =>
+    impliedLabels(() => rules(given), registryOf()).claims(node, new Map())[0]?.configuredBy;
+  expect([configuredBy({}), configuredBy({ a: 'usb' })]).toEqual(['rule a', undefined]);
+});

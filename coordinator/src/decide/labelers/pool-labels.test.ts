@@ -138,3 +138,13 @@ test('each claim says where it comes from', () => {
   expect(reasons({ pool: 'gold', annotations })[0]).toContain('the pool gold has no NodePoolLabelSet');
   expect(reasons({ annotations })[0]).toContain('the node is in no pool');
 });
+
+test('a label that goes is told by the set that asked for it, or by the want of a pool', () => {
+  const configuredBy = (given: Parameters<typeof snapshot>[0]) => {
+    const seen = snapshot({ annotations: { [LIST]: '["old"]' }, ...given });
+    return labeler.claims({ ...seen, readiness: new Map(), ageMs: 0 })[0]?.configuredBy;
+  };
+  expect(configuredBy({ pool: 'gold', poolLabelSet: poolSet({}) })).toBe('NodePoolLabelSet of gold');
+  expect(configuredBy({ pool: 'gold' })).toBe('NodePoolLabelSet of gold');
+  expect(configuredBy({})).toBe('no pool');
+});

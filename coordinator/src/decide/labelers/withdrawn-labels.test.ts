@@ -64,5 +64,6 @@ test('the latest stand last, and where there are too many the oldest are struck 
 });
 
 test('a note that cannot be read is begun anew', () => {
-  for (const text of ['', '[]', 'null', '{"b":1}', 'x']) expect(noted(withNote(text))).toBe('withhold ');
+  for (const text of ['', '[]', 'null', '{"b":1}', 'x', '["x"]', '"text"', '7'])
+    expect(noted(withNote(text))).toBe('withhold ');
 });

@@ -6,11 +6,11 @@ import { ReadinessTracker } from './tracker.ts';
 
 const SECOND = 1000;
 
-function tracked() {
+function tracked(services = [WS_DAEMON_SERVICE]) {
   const news: string[] = [];
   const observer = { seen: [] as string[], untilMs: undefined as number | undefined, settled: 0 };
   const tracker = new ReadinessTracker({
-    services: () => [WS_DAEMON_SERVICE],
+    services: () => services,
     onHeldBack: (_node, { name }) => news.push(name),
     observer: {
       sees: (_node, version) => observer.seen.push(version),
@@ -76,6 +76,31 @@ describe('a service that an agent no longer sees', () => {
     expect(observer.settled).toBe(2);
   });
 
+  test('is held until a time by the clock of people', () => {
+    const { judge, observer, wait } = tracked();
+    wait(60 * SECOND);
+    judge({});
+    observer.untilMs = 600_000;
+    expect(judge({}, false).reason).toContain('held until 1970-01-01T00:10:00Z');
+  });
+
+  test('is shown with what the evidence alone says', () => {
+    const { judge, observer } = tracked();
+    expect(judge({})).not.toHaveProperty('evidence');
+    observer.untilMs = 600_000;
+    expect(judge({}, false).evidence).toEqual({ state: 'not-ready', reason: 'tcp refused twice' });
+  });
+
+  test('is doubted by nobody while nobody can tell anyway', () => {
+    const { judge, observer } = tracked();
+    judge({});
+    expect(observer.settled).toBe(1);
+    observer.untilMs = 600_000;
+    expect(judge({ freshness: { state: 'unheard' } }).reason).toBe('the agent has not reported to this leader yet');
+    judge({ podsKnown: () => false });
+    expect(observer.settled).toBe(1);
+  });
+
   test('tells whose word it is', () => {
     const { judge, observer } = tracked();
     judge({ agentVersion: undefined });
@@ -103,6 +128,24 @@ describe('a service that comes and goes', () => {
     expect(wait(0)).toEqual([]);
     expect(judge({})).toMatchObject({ state: 'ready' });
     expect(tracker.heldCount).toBe(0);
+  });
+
+  test('is released at the very moment until which it was held back, and shows what the evidence says meanwhile', () => {
+    const { fall, judge, wait } = tracked();
+    fall(4);
+    const { damping, evidence } = judge({});
+    expect(evidence?.state).toBe('ready');
+    const leftMs = (damping?.untilMs ?? 0) - judge({}).sinceMs - SECOND;
+    expect([wait(leftMs - 1), judge({}).state]).toEqual([[], 'not-ready']);
+    expect([wait(1), judge({}).state]).toEqual([['n'], 'ready']);
+  });
+
+  test('that is not ready is so for its own reason, also while it would be held back', () => {
+    const { fall, judge } = tracked();
+    fall(4);
+    const shown = judge({}, false);
+    expect(shown).toMatchObject({ state: 'not-ready', reason: 'tcp refused twice', damping: { falls: 4 } });
+    expect(shown).not.toHaveProperty('evidence');
   });
 
   test('is held back twice as long with each further fall, and for 5 minutes at most', () => {
@@ -176,4 +219,22 @@ test('a readiness says since when it is so', () => {
   wait(5 * SECOND);
   expect(judge({}).sinceMs).toBe(0);
   expect(judge({}, false).sinceMs).toBe(5 * SECOND);
+});
+
+test('a service is judged on the nodes that it is for, and on no others', () => {
+  const service = { ...WS_DAEMON_SERVICE, nodeSelector: { matchLabels: { tier: 'gold' } } };
+  const { judge } = tracked([service]);
+  expect(judge({ labels: { tier: 'gold' } }).state).toBe('ready');
+  expect(() => judge({})).toThrow('ws-daemon was not judged');
+});
+
+test('a service of mode Startup that was ready on the node once is ready, whatever the evidence says', () => {
+  const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+  const { judge } = tracked([{ ...WS_DAEMON_SERVICE, mode: 'Startup', origin }]);
+  const started = JSON.stringify({ node: 'u', services: { 'ws-daemon': 'x' } });
+  expect(judge({ annotations: { 'rollcall.dev/services-started': started } }, false)).toMatchObject({
+    state: 'ready',
+    reason: 'it was ready on the node once, which is enough for the mode Startup',
+  });
+  expect(judge({}, false).state).toBe('not-ready');
 });

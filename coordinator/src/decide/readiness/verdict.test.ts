@@ -44,6 +44,17 @@ describe('a service', () => {
     expect(verdict({ freshness: { state: 'absent' } }).bySilence).toBe(true);
     expect(verdict({ freshness, pods: [] }).bySilence).toBeUndefined();
     expect(verdict({ probe: false }).bySilence).toBeUndefined();
+    expect(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map() }), 0)).toEqual({
+      state: 'not-ready',
+      reason: 'the agent does not report on ws-daemon',
+      bySilence: true,
+    });
+  });
+
+  test('names the pod that is to come rather than one that goes', () => {
+    const pods = [pod({ name: 'a', terminating: true }), pod({ name: 'b', ready: false })];
+    expect(verdict({ pods }).reason).toBe('pod default/b is not Ready');
+    expect(verdict({ pods: pods.toReversed() }).reason).toBe('pod default/b is not Ready');
   });
 
   test('is ready with one good pod beside one that is terminating, in either order', () => {
@@ -86,14 +97,14 @@ describe('a service with a CSI driver', () => {
   const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'] };
 
   test.each([
-    ['ready', 'its CSINode lists the driver', csiNode],
-    ['not-ready', 'it lists others', { ...csiNode, drivers: ['efs.csi.aws.com'] }],
-    ['not-ready', 'it is that of a Node that was there before', { ...csiNode, nodeUid: 'old' }],
-    ['not-ready', 'there is none', 'none' as const],
-    ['unknown', 'they have not been listed', 'unknown' as const],
-  ])('is %s where %s', (state, _what, known) => {
+    ['ready', 'the CSINode lists ebs.csi.aws.com', csiNode],
+    ['not-ready', 'the CSINode does not list ebs.csi.aws.com', { ...csiNode, drivers: ['efs.csi.aws.com'] }],
+    ['not-ready', 'the CSINode belongs to an earlier Node of this name', { ...csiNode, nodeUid: 'old' }],
+    ['not-ready', 'the node has no CSINode', 'none' as const],
+    ['unknown', 'the CSINodes have not been listed yet', 'unknown' as const],
+  ])('is %s where %s', (state, reason, known) => {
     const silent = { state: 'silent' as const };
-    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0).state).toBe(state);
+    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0)).toEqual({ state, reason });
   });
 });
 
@@ -107,6 +118,20 @@ test('an agent that was told of a NodeService a moment ago need not report on it
   });
   const judge = (nowMs: number) => judgeService(service, snapshot({ toldMs: new Map([[service, 0]]) }), nowMs).state;
   expect([judge(0), judge(29_999), judge(30_000)]).toEqual(['unknown', 'unknown', 'not-ready']);
+  const later = (nowMs: number) =>
+    judgeService(service, snapshot({ toldMs: new Map([[service, 100_000]]) }), nowMs).state;
+  expect([later(129_999), later(130_000)]).toEqual(['unknown', 'not-ready']);
+  expect(judgeService(service, snapshot(), 60_000).state).toBe('unknown');
+});
+
+test('what an agent reports counts, however lately it was told, and a service that is built in it knows anyway', () => {
+  const { pods: _pods, ...service } = serviceOf('ws-daemon', {
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+  });
+  const judge = (ready: boolean) =>
+    judgeService(service, snapshot({ toldMs: new Map([[service, 0]]) }, ready), 0).state;
+  expect([judge(true), judge(false)]).toEqual(['ready', 'not-ready']);
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map() }), 0).state).toBe('not-ready');
 });
 
 describe('a service that needs devices', () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RULE_FILE_BYTES_MAX, readText } from './read-text.ts';
+import { errorCode, RULE_FILE_BYTES_MAX, readText } from './read-text.ts';
 import { makePipe } from './rule-directory.test-fixtures.ts';
 
 let dir: string;
@@ -40,4 +40,10 @@ test('does not wait for somebody to write into a pipe', async () => {
 
 test.runIf(process.platform === 'linux')('tells an error of the device', async () => {
   expect(await readText('/proc/self/mem')).toEqual({ problem: 'cannot be read (EIO)' });
+});
+
+test('an error without a code is told by its text', () => {
+  expect(errorCode(Object.assign(new Error('x'), { code: 'EIO' }))).toBe('EIO');
+  expect(errorCode(new Error('x'))).toBe('Error: x');
+  expect([errorCode('text'), errorCode({ code: 'EIO' })]).toEqual(['text', '[object Object]']);
 });

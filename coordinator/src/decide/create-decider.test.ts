@@ -1,0 +1,125 @@
+import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { beforeAll, expect, test } from 'vitest';
+import type { CoordinatorConfig } from '../setup/config.ts';
+import { configured } from '../setup/load.test-fixtures.ts';
+import { createDecider } from './create-decider.ts';
+import { stage } from './decider.test-fixtures.ts';
+
+let base: CoordinatorConfig;
+
+beforeAll(async () => {
+  base = await configured();
+});
+
+const staged = (change: Partial<CoordinatorConfig>) =>
+  stage({}, (given) => createDecider({ ...base, dryRun: false, ...change }, given));
+
+/** What becomes of the label of `n`, one of ten nodes of which four fall silent for so many seconds. */
+async function silentFor(seconds: number, change: Partial<CoordinatorConfig>): Promise<string> {
+  const { addNode, servicePod, agentPod, report, pass, fate } = staged(change);
+  const names = ['n', ...Array.from({ length: 9 }, (_, index) => `other-${index}`)];
+  for (const node of names) {
+    addNode(node);
+    servicePod(node);
+    agentPod({ uid: `agent-${node}`, node });
+    report(`agent-${node}`, { node });
+  }
+  const meanwhile = () => {
+    for (const node of names.slice(4)) report(`agent-${node}`, { node });
+  };
+  await pass(seconds, meanwhile);
+  return fate();
+}
+
+test('an agent may be silent for the time that is configured', async () => {
+  expect(await silentFor(44, { staleAfterSeconds: 45 })).toBe('kept');
+  expect(await silentFor(45, { staleAfterSeconds: 45 })).toBe('withdrawn');
+});
+
+test('silence is not held against so many nodes as are configured', async () => {
+  expect(await silentFor(40, { staleAfterSeconds: 30, fleetGuardPercent: 50 })).toBe('withdrawn');
+  expect(await silentFor(40, { staleAfterSeconds: 30, fleetGuardPercent: 40 })).toBe('kept');
+});
+
+test('the startup gate waits for what is configured, and for that time', async () => {
+  const { fleet, decider, clock } = staged({ startupGateRequires: ['example.com/a'], startupGateMaxWaitSeconds: 60 });
+  const metadata = {
+    name: 'n',
+    uid: 'u',
+    resourceVersion: '1',
+    creationTimestamp: new Date(clock.now()).toISOString(),
+  };
+  const taints = [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }];
+  fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: { taints }, status: {} }));
+  await clock.advance(59_999);
+  expect(decider.plan('n')?.taints).toBeUndefined();
+  await clock.advance(1);
+  expect(decider.plan('n')?.taints).toMatchObject({ remove: [STARTUP_TAINT] });
+});
+
+test('many nodes keep the label of a pool for the time that is configured', async () => {
+  const { decider, fleet, clock } = staged({ massWithdrawalDelaySeconds: 90 });
+  const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
+  for (const name of names) {
+    const annotations = { [MANAGED_LABELS_ANNOTATION]: '["tier"]' };
+    const metadata = { name, uid: name, resourceVersion: '1', labels: { tier: 'gold' }, annotations };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
+  }
+  fleet.poolLabelSetHandlers.onReplace([]);
+  for (const name of names) decider.plan(name);
+  const held = () => decider.heldWithdrawals().map(({ nodes }) => nodes);
+  expect(held()).toEqual([2]);
+  await clock.advance(89_999);
+  decider.tick();
+  expect(held()).toEqual([2]);
+  await clock.advance(1);
+  decider.tick();
+  expect(held()).toEqual([]);
+});
+
+/** The labels that are noted as withdrawn once an agent says that ws-daemon is gone. */
+function noted(change: Partial<CoordinatorConfig>): string | undefined {
+  const { addNode, servicePod, agentPod, report, decider } = staged(change);
+  addNode('n');
+  servicePod();
+  agentPod({ uid: 'a' });
+  report('a');
+  report('a', { ready: false });
+  return decider.witness('n')?.intent.get(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`)?.value;
+}
+
+test('a withdrawn label of a service is noted where pods are evicted for it, and only there', () => {
+  expect(noted({ evict: true, evictReadiness: true })).toContain('ws-daemon');
+  expect(noted({ evict: true, evictReadiness: false })).toBeUndefined();
+  expect(noted({ evict: false, evictReadiness: true })).toBeUndefined();
+});
+
+test('a withdrawn label of no service is noted wherever pods are evicted', () => {
+  for (const evictReadiness of [true, false]) {
+    const { fleet, decider } = staged({ evict: true, evictReadiness });
+    const managedFields = [
+      {
+        manager: 'rollcall',
+        operation: 'Apply' as const,
+        fieldsV1: { 'f:metadata': { 'f:labels': { 'f:tier': {} } } },
+      },
+    ];
+    const metadata = { name: 'n', uid: 'u', resourceVersion: '1', labels: { tier: 'gold' }, managedFields };
+    fleet.poolLabelSetHandlers.onReplace([]);
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
+    const intent = decider.witness('n')?.intent;
+    expect(intent?.get(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`)?.value).toBe('{"tier":"gold"}');
+  }
+});
+
+test('annotations that rollcall has no use for are kept only where somebody is told of nodes', () => {
+  for (const [notifyUrl, note] of [
+    [[], undefined],
+    [['https://example.com/hook'], 'theirs'],
+  ] as const) {
+    const { fleet } = staged({ notifyUrl: notifyUrl as never });
+    const metadata = { name: 'n', uid: 'u', resourceVersion: '1', annotations: { 'example.com/note': 'theirs' } };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
+    expect(fleet.node('n')?.annotations['example.com/note']).toBe(note);
+  }
+});

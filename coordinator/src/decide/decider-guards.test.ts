@@ -1,0 +1,204 @@
+import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { describe, expect, test } from 'vitest';
+import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { stage } from './decider.test-fixtures.ts';
+
+const POOL = 'example.com/pool';
+const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
+
+type Fleet = ReturnType<typeof stage>['fleet'];
+
+/** Twelve nodes with the label `tier`, which an annotation lists as ours. */
+function listed(fleet: Fleet, list: string): void {
+  for (const name of NAMES) {
+    const labels = { tier: 'gold', [POOL]: 'gold' };
+    const metadata = { name, uid: name, resourceVersion: '1', labels, annotations: { [list]: '["tier"]' } };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
+  }
+}
+
+describe('a label that a rule gave', () => {
+  /** The rules were for these labels, and are for others; how many nodes keep the label for now. */
+  function heldAfter(before: readonly string[], now: readonly string[]): number {
+    let labels = new Set(before);
+    const nothing = () => ({ implied: new Map(), unknown: new Map() });
+    const rules = () => ({ labels, questions: [], evaluate: nothing });
+    const { decider, fleet } = stage({ rules });
+    labels = new Set(now);
+    decider.rulesChanged(labels);
+    listed(fleet, IMPLIED_LABELS_ANNOTATION);
+    for (const name of NAMES) decider.plan(name);
+    return decider.heldWithdrawals().reduce((sum, { nodes }) => sum + nodes, 0);
+  }
+
+  test('goes at once where its rule alone is gone', () => {
+    expect(heldAfter(['tier', 'other'], ['other'])).toBe(0);
+  });
+
+  test('leaves ten nodes at first where all rules are gone, or several', () => {
+    expect(heldAfter(['tier', 'other'], [])).toBe(2);
+    expect(heldAfter(['tier'], [])).toBe(2);
+    expect(heldAfter(['tier', 'other', 'third'], ['other'])).toBe(2);
+    expect(heldAfter(['other'], ['other'])).toBe(2);
+  });
+});
+
+describe('a label that a pool asked for', () => {
+  const set = (pool: string, labels: Record<string, string>, generation = 1): ObservedPoolLabelSet => {
+    return { uid: pool, name: pool, namespace: 'x', generation, createdAt: '', pool, labels, status: undefined };
+  };
+
+  function pooled() {
+    const staged = stage();
+    const { fleet, decider } = staged;
+    fleet.poolLabelSetHandlers.onReplace([set('gold', { tier: 'gold' }), set('silver', {})]);
+    listed(fleet, MANAGED_LABELS_ANNOTATION);
+    const held = () => {
+      for (const name of NAMES) decider.plan(name);
+      return decider.heldWithdrawals();
+    };
+    return { ...staged, held };
+  }
+
+  test('goes at once where the set of the pool alone was changed', async () => {
+    const { fleet, held, clock } = pooled();
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    expect(held()).toEqual([]);
+  });
+
+  test('leaves ten nodes at first where another was changed as well, and the others a minute later', async () => {
+    const { fleet, held, clock, decider } = pooled();
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onUpsert(set('silver', { a: 'b' }, 2));
+    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    expect(held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 2 }]);
+    await clock.advance(60_000);
+    decider.tick();
+    expect(held()).toEqual([]);
+  });
+
+  test('is held for nobody any more on a node that is gone, nor in the next term', async () => {
+    const { fleet, held, clock, decider } = pooled();
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onReplace([]);
+    expect(held()).toHaveLength(1);
+    decider.beginTerm();
+    expect(decider.heldWithdrawals()).toEqual([]);
+    expect(held()).toHaveLength(1);
+    fleet.nodeHandlers.onReplace([]);
+    expect(decider.heldWithdrawals()).toEqual([]);
+  });
+});
+
+describe('agents that were replaced, and no longer see a service whose pods are Ready', () => {
+  const nodes = NAMES.slice(0, 4);
+
+  function replaced() {
+    const looked: string[] = [];
+    const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const staged = stage({ followUps } as never);
+    const { fleet, decider, addNode, servicePod, agentPod } = staged;
+    let sequence = 0;
+    const report = (node: string, version: string, ready: boolean) => {
+      sequence += 1;
+      const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+      const content = { services, devices: [], facts: {}, version, digest: `${version} ${ready}` };
+      const identity = { node, nodeUid: `uid-${node}`, pod: { name: node, uid: node }, issuedAtSeconds: 1 };
+      fleet.accept({ node, boot: `${node} ${version}`, sequence, ...content }, identity);
+    };
+    for (const name of nodes) {
+      addNode(name);
+      servicePod(name);
+      agentPod({ uid: name, node: name });
+      report(name, '1', true);
+    }
+    for (const name of nodes) report(name, '2', true);
+    for (const name of nodes) report(name, '2', false);
+    const states = () => nodes.map((name) => decider.judged(name)?.readiness.get('ws-daemon')?.state);
+    return { ...staged, report, states, looked };
+  }
+
+  test('cost three nodes the service, and no fourth one', () => {
+    const { decider, states } = replaced();
+    expect(states()).toEqual(['not-ready', 'not-ready', 'not-ready', 'unknown']);
+    expect(decider.heldWithdrawals()).toEqual([{ guard: 'observer', of: 'ws-daemon', nodes: 1 }]);
+  });
+
+  test('are believed after ten minutes, and their nodes are looked at then', async () => {
+    const { states, clock, report, decider, looked } = replaced();
+    for (let minute = 0; minute < 10; minute += 0.5) {
+      await clock.advance(30_000);
+      for (const name of nodes) report(name, '2', false);
+    }
+    looked.length = 0;
+    decider.tick();
+    expect(looked).toEqual(['n3']);
+    expect(states()).toEqual(Array(4).fill('not-ready'));
+  });
+
+  test('are forgotten with their nodes, and with the term', () => {
+    const first = replaced();
+    first.fleet.nodeHandlers.onReplace([]);
+    expect(first.decider.heldWithdrawals()).toEqual([]);
+    const second = replaced();
+    second.decider.beginTerm();
+    expect(second.decider.heldWithdrawals()).toEqual([]);
+  });
+});
+
+describe('a service that comes and goes', () => {
+  function falling() {
+    const told: string[] = [];
+    const announcer = {
+      ...{ sees: () => {}, shows: () => {}, gateOpened: () => {}, contested: () => {}, leftAlone: () => {} },
+      heldBack: ({ name }: { name: string }, service: { name: string }) => told.push(`${name} ${service.name}`),
+    };
+    const looked: string[] = [];
+    const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const staged = stage({ announcer, followUps } as never);
+    const { addNode, servicePod, agentPod, report } = staged;
+    addNode('n');
+    servicePod();
+    agentPod({ uid: 'a' });
+    for (let count = 0; count < 4; count += 1) {
+      report('a', { ready: true });
+      report('a', { ready: false });
+    }
+    report('a', { ready: true });
+    return { ...staged, told, looked };
+  }
+
+  test('is told when it is held back, counted, and looked at when that is over', async () => {
+    const { decider, told, looked, pass, report } = falling();
+    expect([told, decider.heldBackCount]).toEqual([['n ws-daemon'], 1]);
+    await pass(9);
+    expect(decider.judged('n')?.readiness.get('ws-daemon')?.state).toBe('not-ready');
+    report('a', { ready: true });
+    looked.length = 0;
+    await pass(1);
+    expect(looked).toEqual(['n']);
+    expect([decider.heldBackCount, decider.judged('n')?.readiness.get('ws-daemon')?.state]).toEqual([0, 'ready']);
+  });
+
+  test('is not held back any more in the next term', () => {
+    const { decider } = falling();
+    decider.beginTerm();
+    expect(decider.heldBackCount).toBe(0);
+  });
+});
+
+test('each service is counted by what it is on the nodes that are there', () => {
+  const service = serviceOf();
+  const { decider, addNode, servicePod, agentPod, report, fleet } = stage({ services: () => [service] });
+  for (const name of ['n1', 'n2']) {
+    addNode(name);
+    servicePod(name);
+    agentPod({ uid: name, node: name });
+    report(name, { node: name, ready: name === 'n1' });
+  }
+  expect(decider.tally.count('ws-daemon')).toEqual({ ready: 1, 'not-ready': 1, unknown: 0 });
+  fleet.nodeHandlers.onReplace([]);
+  expect(decider.tally.count('ws-daemon')).toEqual({ ready: 0, 'not-ready': 0, unknown: 0 });
+});

@@ -1,0 +1,249 @@
+import { SERVICE_KEYS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { describe, expect, test } from 'vitest';
+import type { KubeClient, KubeRequest } from '../kube/client.ts';
+import type { ManagedFieldsEntry, Node } from '../kube/objects.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { stage } from './decider.test-fixtures.ts';
+
+const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
+
+type Named = { name: string };
+type Body = { metadata: { labels?: Record<string, string | null>; annotations?: Record<string, string | null> } };
+
+type Operation = { op: 'test' | 'add' | 'remove'; path: string; value?: unknown };
+
+/** Taints that are removed go, and what the Node lists of its services is as it is sent. */
+function patched(node: Node, operations: readonly Operation[]): Node {
+  const removed = operations.filter(({ op }) => op === 'remove').map(({ path }) => path);
+  const listed = operations.find(({ op, path }) => op === 'add' && path.startsWith('/metadata/annotations'));
+  const annotations = {
+    ...node.metadata.annotations,
+    ...(typeof listed?.value === 'string' ? { [SERVICE_KEYS_ANNOTATION]: listed.value } : {}),
+    ...(typeof listed?.value === 'object' ? (listed.value as Record<string, string>) : {}),
+  };
+  const taints = node.spec?.taints?.filter((_taint, index) => !removed.includes(`/spec/taints/${index}`)) ?? [];
+  const resourceVersion = `${Number(node.metadata.resourceVersion) + 1}`;
+  return { ...node, metadata: { ...node.metadata, resourceVersion, annotations }, spec: { taints } };
+}
+
+/** What a Node has after a request, on an API server on which nobody else writes. */
+function answer(node: Node, { contentType, body }: KubeRequest): Node {
+  if (contentType?.startsWith('application/json-patch')) return patched(node, body as Operation[]);
+  const { labels = {}, annotations = {} } = (body as Body).metadata;
+  const before = node.metadata;
+  const isApply = contentType?.startsWith('application/apply-patch');
+  const kept = (values: Record<string, string> = {}, changes: Record<string, string | null>) =>
+    Object.fromEntries(
+      Object.entries({ ...values, ...changes }).filter((entry): entry is [string, string] => entry[1] !== null),
+    );
+  const fields = (keys: object) => Object.fromEntries(Object.keys(keys).map((key) => [`f:${key}`, {}]));
+  const fieldsV1 = { 'f:metadata': { 'f:labels': fields(labels), 'f:annotations': fields(annotations) } };
+  const applied: ManagedFieldsEntry[] = [{ manager: 'rollcall', operation: 'Apply', fieldsV1 }];
+  return {
+    ...node,
+    metadata: {
+      ...before,
+      resourceVersion: `${Number(before.resourceVersion) + 1}`,
+      labels: kept(before.labels, labels),
+      annotations: kept(before.annotations, annotations),
+      ...(isApply ? { managedFields: applied } : {}),
+    },
+  };
+}
+
+/** A decider that leads and writes to the Node `n`, and what it tells. */
+function writing(change: Parameters<typeof stage>[0] = {}) {
+  const state = { onRequest: (_request: KubeRequest): void => {} };
+  const told: string[] = [];
+  const lines: unknown[] = [];
+  let node: Node = { metadata: { name: 'n', uid: 'uid-n', resourceVersion: '1' } };
+  const client: KubeClient = {
+    async request<T>(request: KubeRequest): Promise<T> {
+      state.onRequest(request);
+      node = answer(node, request);
+      return structuredClone(node) as T;
+    },
+    stream: () => Promise.resolve(),
+    close: () => {},
+  };
+  const tell =
+    (what: string) =>
+    (...[, observed]: unknown[]) =>
+      void told.push(`${what} ${Object.keys((observed as Node['metadata']).labels ?? {})}`);
+  const announcer = {
+    sees: () => {},
+    shows: tell('shows'),
+    heldBack: ({ name }: Named, service: Named) => told.push(`held back ${name} ${service.name}`),
+    gateOpened: ({ name }: Named, missing: readonly string[]) => told.push(`opened ${name} without ${missing}`),
+    contested: ({ name }: Named, keys: readonly { key: string }[]) =>
+      told.push(`contested ${name} ${keys.map(({ key }) => key)}`),
+    leftAlone: ({ name }: Named, keys: readonly { key: string }[]) =>
+      told.push(`left alone ${name} ${keys.map(({ key }) => key)}`),
+  };
+  const logger = { info: (fields: unknown) => lines.push(fields), warn: () => {}, debug: () => {}, error: () => {} };
+  const staged = stage({ client, fence: { remainingMs: () => 60_000 }, announcer, logger, ...change } as never);
+  const { fleet, clock } = staged;
+  /** The watch tells of the Node as it is on the API server, or as somebody made it. */
+  const watched = (change: Partial<Node> = {}) => {
+    node = { ...node, ...change, metadata: { ...node.metadata, ...change.metadata } };
+    fleet.nodeHandlers.onUpsert(fleet.observe(structuredClone(node)));
+  };
+  const ours = {
+    manager: 'rollcall',
+    operation: 'Apply' as const,
+    fieldsV1: { 'f:metadata': { 'f:labels': { [`f:${LABEL}`]: {} } } },
+  };
+  const labelled = () =>
+    watched({ metadata: { ...node.metadata, labels: { [LABEL]: 'true' }, managedFields: [ours] } });
+  const written = () => clock.advance(1000);
+  return { ...staged, state, told, lines, watched, labelled, written };
+}
+
+/** A node whose ws-daemon was ready a moment ago. */
+async function withdrawn(change: Parameters<typeof stage>[0] = {}, onRequest = (_request: KubeRequest): void => {}) {
+  const staged = writing(change);
+  staged.labelled();
+  staged.servicePod();
+  staged.agentPod({ uid: 'a' });
+  staged.report('a');
+  await staged.written();
+  staged.lines.length = 0;
+  staged.told.length = 0;
+  staged.state.onRequest = onRequest;
+  staged.report('a', { ready: false });
+  await staged.written();
+  return staged;
+}
+
+describe('a write', () => {
+  test('is told to those who announce it with what the Node shows then, and is remembered and logged with its reason', async () => {
+    const { decider, clock, told, lines } = await withdrawn();
+    const change = { kind: 'label', key: LABEL, from: 'true', to: undefined, reason: 'tcp' };
+    const atMs = clock.now() - 1000;
+    expect(decider.explain('n')?.changes).toEqual([{ ...change, atMs: expect.any(Number) }]);
+    expect(decider.explain('n')?.changes[0]?.atMs).toBeGreaterThanOrEqual(atMs);
+    expect(lines).toEqual([{ node: 'n', changes: [change] }]);
+    expect(new Set(told)).toEqual(new Set(['shows ']));
+    expect(decider.plan('n')).toBeUndefined();
+    expect(decider.fleet.node('n')?.labels).toEqual({});
+  });
+
+  test('is judged by what was known when it was planned, and not by what the watch told meanwhile', async () => {
+    const { decider, report, watched, written, lines } = await withdrawn();
+    report('a');
+    watched({ metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'new' } } });
+    await written();
+    expect(lines.at(-1)).toMatchObject({ changes: [{ key: LABEL, from: undefined, to: 'true' }] });
+    expect(decider.explain('n')?.changes).toHaveLength(2);
+  });
+});
+
+describe('a label that was removed where pods are evicted for it', () => {
+  test('is remembered with its value until a write has noted it on the Node', async () => {
+    const eviction = { isIgnored: () => false };
+    const staged = await withdrawn({ eviction });
+    const noted = staged.decider.fleet.node('n')?.annotations;
+    expect(Object.values(noted ?? {})).toContain(`{"${LABEL}":"true"}`);
+    expect(staged.decider.judged('n')?.takenLabels).toBeUndefined();
+  });
+
+  test('is remembered as long as the note cannot be written, or until it is back', async () => {
+    const staged = await withdrawn({ eviction: { isIgnored: () => false } }, (request) => {
+      if (request.contentType?.startsWith('application/apply-patch')) throw new Error('on purpose');
+    });
+    const taken = () => staged.decider.judged('n')?.takenLabels;
+    expect(taken()).toEqual({ [LABEL]: 'true' });
+    await staged.written();
+    expect(taken()).toEqual({ [LABEL]: 'true' });
+    staged.labelled();
+    expect(taken()).toBeUndefined();
+  });
+
+  test('is not remembered where nobody is evicted for it', async () => {
+    const { decider } = await withdrawn({ eviction: { isIgnored: (label) => label === LABEL } });
+    expect(decider.judged('n')?.takenLabels).toBeUndefined();
+    expect(decider.fleet.node('n')?.annotations).toEqual({});
+  });
+});
+
+describe('the startup gate', () => {
+  const gated = { taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }] };
+  const startupGate = { requires: ['example.com/a'], maxWaitMs: 60_000 };
+
+  test('that opens is told with what is missing, once the node has waited long enough', async () => {
+    const { watched, told, pass, decider } = writing({ startupGate, services: () => [] });
+    watched({ spec: gated, status: {} });
+    // The clock of the test begins far from the epoch: the node is as old as that.
+    await pass(2);
+    expect(told).toEqual(['shows ', 'opened n without example.com/a']);
+    expect(decider.fleet.node('n')?.taints).toEqual([]);
+  });
+});
+
+test('a node behind the gate is looked at again when it has waited long enough, without any news', async () => {
+  const startupGate = { requires: ['example.com/a'], maxWaitMs: 60_000 };
+  const { watched, told, pass, clock } = writing({ startupGate, services: () => [] });
+  const creationTimestamp = new Date(clock.now()).toISOString();
+  const taints = [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }];
+  const metadata = { name: 'n', uid: 'uid-n', resourceVersion: '1', creationTimestamp };
+  watched({ metadata, spec: { taints }, status: {} });
+  await pass(59);
+  expect(told).toEqual([]);
+  await pass(3);
+  expect(told).toContain('opened n without example.com/a');
+});
+
+test('a condition of somebody else is left alone, and told', async () => {
+  const service = serviceOf('mirror', {
+    publish: { condition: 'example.com/MirrorReady' },
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+  });
+  const { watched, told, written, decider } = writing({ services: () => [service] });
+  const type = 'example.com/MirrorReady';
+  const theirs = {
+    manager: 'kubectl',
+    operation: 'Update' as const,
+    subresource: 'status',
+    fieldsV1: {
+      'f:status': { 'f:conditions': { [`k:{"type":"${type}"}`]: { '.': {}, 'f:type': {}, 'f:status': {} } } },
+    },
+  };
+  const condition = { type, status: 'False', reason: 'Mine', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const metadata = { name: 'n', uid: 'uid-n', resourceVersion: '1', managedFields: [theirs as never] };
+  watched({ metadata, spec: {}, status: { conditions: [condition] } as never });
+  await written();
+  expect(told).toEqual([`left alone n ${type}`]);
+  expect(decider.witness('n')?.setAside).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
+});
+
+test('a hint to kube-scheduler is written to the Node', async () => {
+  const { watched, written, decider, clock } = writing({ services: () => [] });
+  watched();
+  await written();
+  decider.hint('n');
+  const at = new Date(clock.now()).toISOString();
+  await written();
+  expect(Object.values(decider.fleet.node('n')?.annotations ?? {})).toContain(at);
+});
+
+test('a taint that waits for the status of its NodeService goes as soon as that is noted', async () => {
+  const taint = { key: 'example.com/no-a', value: 'true', effect: 'NoSchedule' } as const;
+  const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
+  const { probe: _, ...service } = serviceOf('ws-daemon', { publish: { taint }, origin });
+  let isNoted = false;
+  const firstTaints = { wasProven: () => isNoted, onProven: () => {}, onWaiting: () => {} };
+  const { watched, servicePod, written, decider, clock } = writing({ services: () => [service], firstTaints });
+  const creationTimestamp = new Date(clock.now()).toISOString();
+  servicePod();
+  watched({
+    metadata: { name: 'n', uid: 'uid-n', resourceVersion: '1', creationTimestamp },
+    spec: { taints: [taint] },
+    status: {},
+  });
+  await written();
+  expect(decider.fleet.node('n')?.taints).toEqual([taint]);
+  isNoted = true;
+  decider.statusNoted();
+  await written();
+  expect(decider.fleet.node('n')?.taints).toEqual([]);
+});

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import type { LabelWishes } from './labeler.ts';
+import { labelsAfter } from './labels-after.ts';
+
+const OURS = new Set(['ours', 'both']);
+
+/** Of a node that has one label of ours, one of somebody else, and one of both. */
+function after(
+  wishes: Record<string, [stance: 'want' | 'hold' | 'withhold', ownership: 'exclusive' | 'forced' | 'shared']>,
+) {
+  const labels = { ours: '1', theirs: '1', both: '1' };
+  const seen = snapshot({ labels, ownedLabels: OURS, sharedLabels: new Set(['both']) });
+  const asked: LabelWishes = new Map(
+    Object.entries(wishes).map(([key, [stance, ownership]]) => [key, { stance, ownership, value: '2' }]),
+  );
+  return { ...labelsAfter({ ...seen, readiness: new Map(), ageMs: 0 }, asked) };
+}
+
+const all = (...wish: ['want' | 'hold' | 'withhold', 'exclusive' | 'forced' | 'shared']) =>
+  after({ ours: wish, theirs: wish, both: wish, absent: wish });
+
+test('what rollcall alone applied goes where nobody wishes it, and what others applied stays', () => {
+  expect(after({})).toEqual({ theirs: '1', both: '1' });
+});
+
+test('what is held stays as it is, there or not', () => {
+  expect(all('hold', 'exclusive')).toEqual({ ours: '1', theirs: '1', both: '1' });
+});
+
+test('what is withheld goes, but for what others applied, unless it is ours whoever wrote it', () => {
+  expect(all('withhold', 'shared')).toEqual({ theirs: '1', both: '1' });
+  expect(all('withhold', 'forced')).toEqual({ theirs: '1', both: '1' });
+  expect(all('withhold', 'exclusive')).toEqual({});
+});
+
+test('what is wanted comes, but that of others does not change, unless it is set by force', () => {
+  expect(all('want', 'shared')).toEqual({ ours: '2', theirs: '1', both: '2', absent: '2' });
+  expect(all('want', 'forced')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
+  expect(all('want', 'exclusive')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
+});

@@ -1,0 +1,247 @@
+import { MANAGED_LABELS_ANNOTATION, SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { describe, expect, test } from 'vitest';
+import type { NodeSnapshot } from '../fleet/snapshot.ts';
+import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../setup/services.test-fixtures.ts';
+import type { Service } from '../setup/services.ts';
+import { intentOf } from './intent/intent.ts';
+import { observed } from './intent/plan-node.test-fixtures.ts';
+import { createLabelers, type LabelerOptions } from './labelers/index.ts';
+import type { JudgedNode } from './labelers/labeler.ts';
+import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
+import type { ServiceReadiness } from './readiness/tracker.ts';
+import { WhatIf } from './what-if.ts';
+
+const LABEL = 'example.com/a';
+const TAINT = { key: 'example.com/no-a', value: 'true', effect: 'NoExecute' } as const;
+const PODS = { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } } };
+
+/** A NodeService whose pod is Ready on the node of the snapshot. */
+function nodeService(change: Partial<Service> = {}): Service {
+  const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
+  const service = serviceOf('a', { pods: PODS, publish: { label: LABEL }, origin, ...change });
+  if (!change.probe) delete service.probe;
+  return service;
+}
+
+type Configured = {
+  services?: readonly Service[];
+  poolLabels?: Record<string, string>;
+  rules?: LabelerOptions['rules'];
+};
+
+type Situation = Partial<NodeSnapshot> & {
+  readiness?: Record<string, ServiceReadiness>;
+  /** Statuses by type. */
+  conditions?: Record<string, string>;
+};
+
+/** What would change on a node, as `kind key from to`, and the reasons. */
+function whatIf(
+  now: Configured,
+  then: Configured,
+  { readiness = {}, conditions = {}, ...situation }: Situation = {},
+  nowMs = 0,
+) {
+  const current = now.services ?? [];
+  const options = {
+    services: () => current,
+    gate: 'both',
+    keys: registryOf({ watchedServices: current }),
+    poolsAllowedPrefixes: [],
+    forbiddenLabelDomains: [],
+    startupGate: { requires: [], maxWaitMs: 0 },
+    deviceGrammar: {
+      pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
+      usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
+    },
+    factLabels: [],
+    rules: now.rules,
+    eviction: undefined,
+  } satisfies Partial<LabelerOptions>;
+  const setOf = (labels: Record<string, string> | undefined) =>
+    labels && { ...{ uid: 's', name: 'gold', namespace: 'x', generation: 1, createdAt: '', pool: 'gold' }, labels };
+  const seen = snapshot({ pool: 'gold', taints: [], ...situation });
+  const judged: JudgedNode = {
+    ...seen,
+    poolLabelSet: setOf(now.poolLabels) as never,
+    readiness: new Map(Object.entries(readiness)),
+    ageMs: 0,
+  };
+  const node = {
+    ...observed({ ...seen.labels }, [...seen.ownedLabels]),
+    annotations: seen.annotations,
+    shared: seen.sharedLabels,
+    taints: seen.taints,
+    conditions: Object.entries(conditions).map(([type, status]) => ({ type, status })) as never,
+  };
+  const unguarded = { delay: (claims: readonly never[]) => [...claims], mayTaint: () => true, mayClear: () => true };
+  const intent = intentOf(createLabelers({ ...options, ...unguarded } as never), judged);
+  const services = then.services ?? current;
+  const proposal = {
+    services,
+    keys: registryOf({ watchedServices: services }),
+    rules: then.rules?.(),
+    poolLabelSet: (pool: string | undefined) => setOf(pool === 'gold' ? then.poolLabels : undefined) as never,
+  };
+  const changes = new WhatIf(options, proposal, nowMs).changesOn({ node, judged, intent });
+  return {
+    changes: changes.map(({ kind, key, from, to }) => `${kind} ${key} ${from} ${to}`),
+    reasons: changes.map(({ reason }) => reason),
+  };
+}
+
+const ready = { state: 'ready', reason: 'as judged', sinceMs: 0 } as const;
+const notReady = { state: 'not-ready', reason: 'as judged', sinceMs: 0 } as const;
+
+describe('a new service', () => {
+  test('would have its label where it is ready by what is known', () => {
+    expect(whatIf({}, { services: [nodeService()] })).toEqual({
+      changes: [`label ${LABEL} undefined true`],
+      reasons: ['pod default/ws-daemon-1 is Ready'],
+    });
+  });
+
+  test('would have no label but its taint, with its effect, where it is not', () => {
+    const service = nodeService({ publish: { label: LABEL, taint: TAINT } });
+    const { changes } = whatIf({}, { services: [service] }, { pods: [pod({ ready: false })] });
+    expect(changes).toEqual([`taint ${TAINT.key} undefined true:NoExecute`]);
+  });
+
+  test('would change nothing where nobody knows yet what its probe will say', () => {
+    const service = nodeService({ probe: { port: 1 } });
+    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'another probe' }]]);
+    expect(whatIf({}, { services: [service] }, { services: told }).changes).toEqual([]);
+    expect(whatIf({}, { services: [service] }, { services: told, labels: { [LABEL]: 'true' } }).changes).toEqual([]);
+  });
+
+  test('would change nothing on nodes that it is not for', () => {
+    const service = nodeService({ nodeSelector: { matchLabels: { gpu: 'true' } } });
+    expect(whatIf({}, { services: [service] }).changes).toEqual([]);
+    expect(whatIf({}, { services: [service] }, { labels: { gpu: 'true' } }).changes).toHaveLength(1);
+  });
+
+  test('of mode Startup would be ready where it was so once', () => {
+    const service = nodeService({ mode: 'Startup' });
+    const started = (uid: string) => ({
+      annotations: { [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: { a: uid } }) },
+      pods: [],
+    });
+    expect(whatIf({}, { services: [service] }, started('u'))).toEqual({
+      changes: [`label ${LABEL} undefined true`],
+      reasons: ['it was ready on the node once'],
+    });
+    expect(whatIf({}, { services: [service] }, started('other')).changes).toEqual([]);
+  });
+});
+
+describe('a service that is there', () => {
+  const labeled = { labels: { [LABEL]: 'true' }, ownedLabels: new Set([LABEL]) };
+
+  test('is as it is judged now where it stays as it is, whatever the evidence alone says', () => {
+    const service = nodeService();
+    const situation = { ...labeled, pods: [], readiness: { a: ready } };
+    expect(whatIf({ services: [service] }, { services: [service] }, situation).changes).toEqual([]);
+  });
+
+  test('is judged anew where it would be another', () => {
+    const situation = { ...labeled, pods: [], readiness: { a: ready } };
+    const changed = { services: [nodeService({ mode: 'Startup' })] };
+    expect(whatIf({ services: [nodeService()] }, changed, situation)).toEqual({
+      changes: [`label ${LABEL} true undefined`],
+      reasons: ['no pod of a is on the node'],
+    });
+  });
+
+  test('keeps what the agent said of it as long as its probe is the same', () => {
+    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'asked' }]]);
+    const before = nodeService({ probe: { port: 1 } });
+    const situation = { services: told, readiness: { a: notReady } };
+    const then = (port: number) => ({ services: [nodeService({ probe: { port }, mode: 'Startup' })] });
+    expect(whatIf({ services: [before] }, then(1), situation).changes).toEqual([`label ${LABEL} undefined true`]);
+    expect(whatIf({ services: [before] }, then(2), situation).changes).toEqual([]);
+  });
+
+  test('is not yet found missing by an agent that was told of it long ago', () => {
+    const service = nodeService({ probe: { port: 1 } });
+    const situation = { ...labeled, services: new Map(), readiness: { a: ready }, toldMs: new Map([[service, 0]]) };
+    const then = { services: [{ ...service, mode: 'Startup' as const }] };
+    expect(whatIf({ services: [service] }, then, situation, 60_000).changes).toEqual([]);
+  });
+
+  test('would leave nothing of its own behind when it goes', () => {
+    const service = nodeService({ publish: { label: LABEL, taint: TAINT } });
+    const situation = { ...labeled, readiness: { a: ready } };
+    expect(whatIf({ services: [service] }, { services: [] }, situation)).toEqual({
+      changes: [`label ${LABEL} true undefined`],
+      reasons: ['nothing requests it any more'],
+    });
+  });
+
+  test('would take its label from nodes that it is for no more, whoever wrote it, and let go of its condition', () => {
+    const condition = 'example.com/A';
+    const before = nodeService({ publish: { label: LABEL, condition } });
+    const then = { services: [{ ...before, nodeSelector: { matchLabels: { gpu: 'true' } } }] };
+    const there = { labels: { [LABEL]: 'true' }, readiness: { a: ready }, conditions: { [condition]: 'True' } };
+    expect(whatIf({ services: [before] }, then, there).changes).toEqual([
+      `label ${LABEL} true undefined`,
+      `condition ${condition} True undefined`,
+    ]);
+  });
+
+  test('would leave what somebody else wrote, or has applied as well', () => {
+    const service = nodeService();
+    const readiness = { a: ready };
+    for (const situation of [
+      { ...labeled, ownedLabels: new Set<string>() },
+      { ...labeled, sharedLabels: new Set([LABEL]) },
+    ]) {
+      expect(whatIf({ services: [service] }, { services: [] }, { ...situation, readiness }).changes).toEqual([]);
+    }
+  });
+});
+
+describe('the set of a pool', () => {
+  const tier = { labels: { tier: 'gold' }, ownedLabels: new Set(['tier']) };
+  const managed = { [MANAGED_LABELS_ANNOTATION]: '["tier"]' };
+
+  test('would give a label, and another value', () => {
+    expect(whatIf({}, { poolLabels: { tier: 'gold' } }).changes).toEqual(['label tier undefined gold']);
+    const now = { poolLabels: { tier: 'gold' } };
+    expect(whatIf(now, { poolLabels: { tier: 'silver' } }, { ...tier, annotations: managed }).changes).toEqual([
+      'label tier gold silver',
+    ]);
+  });
+
+  test('would take a label, and says why', () => {
+    const now = { poolLabels: { tier: 'gold' } };
+    const { changes, reasons } = whatIf(now, { poolLabels: {} }, { ...tier, annotations: managed });
+    expect(changes).toEqual(['label tier gold undefined']);
+    expect(reasons).toEqual(['NodePoolLabelSet x/gold of the pool gold no longer requests it']);
+  });
+
+  test('is that of the pool of the node', () => {
+    expect(whatIf({}, { poolLabels: { tier: 'gold' } }, { pool: 'silver' }).changes).toEqual([]);
+  });
+
+  test('would leave a label that somebody else applied with the same value', () => {
+    const theirs = { ...tier, sharedLabels: new Set(['tier']) };
+    expect(whatIf({ poolLabels: { tier: 'gold' } }, {}, theirs).changes).toEqual([]);
+  });
+
+  test('would leave the label of somebody else', () => {
+    const theirs = { labels: { tier: 'mine' } };
+    expect(whatIf({}, { poolLabels: { tier: 'gold' } }, theirs).changes).toEqual([]);
+  });
+});
+
+test('rules that are proposed are followed, and those that are not go', () => {
+  const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
+  const rules = () => ({ labels: new Set(['tier']), questions: [], evaluate: () => ({ implied, unknown: new Map() }) });
+  expect(whatIf({}, { rules: rules as never })).toEqual({
+    changes: ['label tier undefined gold'],
+    reasons: ['a rule'],
+  });
+  const tier = { labels: { tier: 'gold' }, ownedLabels: new Set(['tier']) };
+  expect(whatIf({ rules: rules as never }, {}, tier).changes).toEqual(['label tier gold undefined']);
+});
