@@ -164,6 +164,7 @@ describe('parseReport', () => {
     ['devices', { ...full, devices: Array(513).fill(device) }, 'must have at most 512 items'],
     ['devices[0].count', { ...full, devices: [{ ...device, count: 65_537 }] }, 'must be at most 65536'],
     ['devices[0].numaNode', { ...full, devices: [{ ...device, numaNode: -1 }] }, 'must be at least 0'],
+    ['devices[0].count', { ...full, devices: [{ ...device, count: 0 }] }, 'must be at least 1'],
     [
       'devices[0].bus',
       { ...full, devices: [{ ...device, bus: 'A' }] },

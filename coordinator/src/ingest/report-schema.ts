@@ -81,7 +81,7 @@ const kind = z.string().check(z.regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/));
 const device = z.object({
   bus: kind,
   attributes: textMap(REPORT_LIMITS.deviceAttributes),
-  count: z.exactOptional(z.int().check(z.positive(), z.maximum(REPORT_LIMITS.deviceCount))),
+  count: z.exactOptional(z.int().check(z.minimum(1), z.maximum(REPORT_LIMITS.deviceCount))),
   driver: z.exactOptional(text(REPORT_LIMITS.value)),
   virtual: z.exactOptional(z.literal(true)),
   address: z.exactOptional(text(REPORT_LIMITS.value)),

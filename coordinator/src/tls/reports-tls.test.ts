@@ -1,6 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { describe, expect, test } from 'vitest';
+import { createAuthority, issueLeaf } from './certificate-authority.ts';
 import { parseCertificate } from './certificate-info.ts';
 import { eventually, objectServer } from './certificate-store.test-fixtures.ts';
 import { prepareReportsTls, type ReportsTlsOptions } from './reports-tls.ts';
@@ -48,6 +52,22 @@ describe('the certificate for reports', () => {
     ]);
     stop.abort();
     await ended;
+  });
+
+  test('is read from the files that are named, and followed until the end', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'rollcall-reports-tls-'));
+    const nowMs = Date.now();
+    const { cert, key } = await issueLeaf(await createAuthority({ nowMs }), { names: ['localhost'], nowMs });
+    const files = { tlsCertFile: join(dir, 'tls.crt'), tlsKeyFile: join(dir, 'tls.key') };
+    await Promise.all([writeFile(files.tlsCertFile, cert), writeFile(files.tlsKeyFile, key)]);
+    const stop = new AbortController();
+    const tls = await prepared(files, { signal: stop.signal });
+    expect(tls?.certificates.current).toEqual({ cert, key });
+    tls?.lead();
+    const ended = tls?.run();
+    stop.abort();
+    await ended;
+    await rm(dir, { recursive: true });
   });
 
   test('is that of the files where they are named, which must be good', async () => {

@@ -125,6 +125,10 @@ describe('the stored certificates', () => {
     const { stored, problems } = readSecret(secret);
     expect(stored).toEqual({ leaf, previous: [] });
     expect(problems).toEqual(['ca.key does not belong to the certificate', 'next-ca.crt is not an authority']);
+    expect(readSecret(writeSecret(empty(), { leaf, authority: leaf, previous: [] }))).toEqual({
+      stored: { leaf, previous: [] },
+      problems: ['ca.crt is not an authority'],
+    });
     expect(readSecret({ ...empty(), data: { 'tls.crt': '', 'tls.key': '' } })).toEqual({
       stored: { previous: [] },
       problems: [],

@@ -28,7 +28,10 @@ function urlOf(address: string): URL {
   return parsed.url;
 }
 
-/** Notifiers for ports of this machine, for which a second is 50 ms. */
+/** Of a clock on which an answer may take a second. */
+const SLOWER = 5;
+
+/** Notifiers for ports of this machine, for which a second is 50 ms, unless told. */
 function notifying(ports: readonly number[], { nodes = [], factor = 20 }: { nodes?: string[]; factor?: number } = {}) {
   const controller = new AbortController();
   stops.push(() => controller.abort());
@@ -71,7 +74,7 @@ function times<T>(count: number, value: T): T[] {
 describe('a notifier', () => {
   test('sends what k8s-node-label-monitor sends, to an address without a scheme too (M-1, M-2, M-4)', async () => {
     const receiver = await receiving();
-    const { offer, idle } = notifying([receiver.port]);
+    const { offer, idle } = notifying([receiver.port], { factor: SLOWER });
     offer(nodeOf('n', { a: '1', b: '1', c: '1' }, { annotations: { x: 'y' } }));
     await idle();
     offer(nodeOf('n', { a: '1', b: '2', d: '1' }));
@@ -155,7 +158,7 @@ describe('a notifier', () => {
     const bad = await receiving((response) => response.writeHead(500).end());
     const gone = await receiving();
     await gone.close();
-    const { offer, lines, notifiers } = notifying([bad.port, good.port, gone.port]);
+    const { offer, lines, notifiers } = notifying([bad.port, good.port, gone.port], { factor: SLOWER });
     for (let index = 0; index < 20; index += 1) offer(nodeOf(`n${index}`, { a: '1' }));
     await until(() => bad.messages.length > 2 && notifiers[1]?.pending === 0);
     expect(good.messages.map(({ node }) => node).toSorted()).toEqual(
