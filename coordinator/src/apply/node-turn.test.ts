@@ -294,6 +294,14 @@ test.each<[Kind | 'nothing', Partial<NodePlan>]>([
   expect([...counted].map(([, each]) => each)).toEqual(kind === 'nothing' ? [] : [kind]);
 });
 
+test('what is planned is written, also where it is on the node already', async () => {
+  const owned = { labels: new Set(Object.keys(set.labels)), annotations: new Set(Object.keys(set.annotations)) };
+  const { labels, annotations } = set;
+  const { turn, written } = started({ set }, { seen: { name: 'n', uid: 'u', labels, annotations, owned } });
+  await turn.run();
+  expect(written).toEqual(['set']);
+});
+
 test('a dry run writes nothing, and has nothing left to do', async () => {
   const { turn, written } = started({ set, withdrawal, taints: TAINTS, conditions: CONDITIONS }, { dryRun: true });
   expect([await turn.run(), written, turn.wrote]).toEqual([{ kind: 'holds' }, [], false]);

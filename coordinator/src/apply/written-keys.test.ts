@@ -128,3 +128,11 @@ test('what a Node lists of services changes alone where no taint does, and not a
   contested.wrote(node, [fight]);
   expect(uncontestedTaints(node, { ...listOnly, remove: ['a'] }, contested)).toBeUndefined();
 });
+
+test('a taint that gets another effect replaces the one that it has, however contested its removal is', () => {
+  const node = { name: 'n', uid: 'u', resourceVersion: '2' };
+  const contested = new ContestedKeys(new FakeClock());
+  contested.wrote(node, [{ kind: 'taint', key: 'a', wanted: undefined, held: false, keepsAway: false }]);
+  const change = { add: [{ key: 'a', effect: 'NoExecute' as const }], remove: ['a'], observed: [] };
+  expect(uncontestedTaints(node, change, contested)).toEqual(change);
+});

@@ -44,6 +44,7 @@ test('requests and streams have sockets of their own, unless there is a proxy', 
 
 test('credentials are used for five seconds', async () => {
   const { clock, connection, counts } = started();
+  await clock.advance(60_000);
   await connection.destination('request');
   await clock.advance(4999);
   await connection.destination('stream');
