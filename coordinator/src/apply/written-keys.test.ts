@@ -129,10 +129,14 @@ test('what a Node lists of services changes alone where no taint does, and not a
   expect(uncontestedTaints(node, { ...listOnly, remove: ['a'] }, contested)).toBeUndefined();
 });
 
-test('a taint that gets another effect replaces the one that it has, however contested its removal is', () => {
+test('a taint that replaces one with another effect stays contested when its time has come', async () => {
   const node = { name: 'n', uid: 'u', resourceVersion: '2' };
-  const contested = new ContestedKeys(new FakeClock());
-  contested.wrote(node, [{ kind: 'taint', key: 'a', wanted: undefined, held: false, keepsAway: false }]);
-  const change = { add: [{ key: 'a', effect: 'NoExecute' as const }], remove: ['a'], observed: [] };
+  const clock = new FakeClock();
+  const contested = new ContestedKeys(clock);
+  const change = { add: [{ key: 'a', value: 'x', effect: 'NoExecute' as const }], remove: ['a'], observed: [] };
+  contested.wrote(node, [{ kind: 'taint', key: 'a', wanted: 'x:NoExecute', held: false, keepsAway: false }]);
+  expect(uncontestedTaints(node, change, contested)).toBeUndefined();
+  await clock.advance(contested.keysFor('n')[0]?.nextTryMs ?? 0);
   expect(uncontestedTaints(node, change, contested)).toEqual(change);
+  expect(contested.keysFor('n')).toHaveLength(1);
 });
