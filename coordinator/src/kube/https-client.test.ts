@@ -146,7 +146,7 @@ describe('requests', () => {
     const startedAt = performance.now();
     const error = await failure(client.request({ ...get, timeoutMs: 150 }));
     expect(error).toMatchObject({ code: 'KUBE_UNREACHABLE', message: 'The API server did not answer in time' });
-    expect(performance.now() - startedAt).toBeLessThan(1500);
+    expect(performance.now() - startedAt).toBeLessThan(5000);
     expect(answers).toEqual(['get error']);
   });
 
