@@ -132,15 +132,16 @@ async function addEvictions(
   { decider, client }: DiffOptions,
   notes: string[],
 ): Promise<void> {
-  const losing = nodes.filter(({ changes }) => Object.keys(withdrawnBy(changes, isIgnored)).length > 0);
+  const losing = nodes
+    .map((node, index) => ({ node, index, withdrawn: withdrawnBy(node.changes, isIgnored) }))
+    .filter(({ withdrawn }) => Object.keys(withdrawn).length > 0);
   if (losing.length > NODES_ASKED_MAX) {
     notes.push(
       `The pods of only ${NODES_ASKED_MAX} of the ${losing.length} nodes that would lose a label were checked`,
     );
   }
-  for (const node of losing.slice(0, NODES_ASKED_MAX)) {
+  for (const { node, index, withdrawn } of losing.slice(0, NODES_ASKED_MAX)) {
     const labels: Record<string, string> = { ...decider.fleet.node(node.name)?.labels };
-    const withdrawn = withdrawnBy(node.changes, isIgnored);
     for (const { kind, key, to } of node.changes) {
       if (kind !== 'label') continue;
       if (to === undefined) delete labels[key];
@@ -151,7 +152,7 @@ async function addEvictions(
       const misses = labelsMissedBy(pod, node.name, { labels, withdrawn });
       return misses.length > 0 ? [{ pod: `${pod.metadata.namespace}/${pod.metadata.name}`, misses }] : [];
     });
-    nodes[nodes.indexOf(node)] = { ...node, evicted };
+    nodes[index] = { ...node, evicted };
   }
 }
 

@@ -1,3 +1,5 @@
+import { quantityOf } from '../inventory/quantity.ts';
+
 /** What a pod asks for, or a node can allocate: CPU in cores, memory in bytes. */
 export type Resources = { cpu: number; memory: number };
 
@@ -34,18 +36,10 @@ export function allocatableResources(quantities: Readonly<Record<string, string>
   return cpu > 0 && memory > 0 ? { cpu, memory } : undefined;
 }
 
-const QUANTITY = /^\+?(\d+(?:\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;
-const SUFFIXES: Readonly<Record<string, number>> = {
-  ...{ n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 },
-  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60 },
-};
-
 /** A Kubernetes quantity that is not negative, as a number; `undefined` for what is none. */
-function quantity(text: unknown): number | undefined {
-  const [, digits, suffix = ''] = (typeof text === 'string' && QUANTITY.exec(text)) || [];
-  if (digits === undefined) return typeof text === 'number' && text >= 0 ? text : undefined;
-  const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)?.[1];
-  return Number(digits) * (exponent === undefined ? (SUFFIXES[suffix] ?? 1) : 10 ** Number(exponent));
+function quantity(value: unknown): number | undefined {
+  const amount = typeof value === 'string' && !value.startsWith('-') ? quantityOf(value) : value;
+  return typeof amount === 'number' && amount >= 0 ? amount : undefined;
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -1,24 +1,12 @@
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { unavailable } from './report-refusal.ts';
-import { POD, sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
+import { POD, reportsServer, sample, send, sendRaw } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
 const full = { ...heartbeat, services: [service], devices: [], facts: {} };
-
-const started: (() => Promise<void>)[] = [];
-
-async function start(options: Parameters<typeof startReportsServer>[0] = {}) {
-  const server = await startReportsServer(options);
-  started.push(server.stop);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((stop) => stop()));
-});
 
 function rawHead(extra: string, line = 'POST /v1/reports HTTP/1.1'): string {
   return `${line}\r\nHost: x\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n${extra}\r\n`;
@@ -26,7 +14,7 @@ function rawHead(extra: string, line = 'POST /v1/reports HTTP/1.1'): string {
 
 describe('a report that is taken', () => {
   it('is handed on with who sent it, and answered with the reply', async () => {
-    const { port, accepted, registry } = await start();
+    const { port, accepted, registry } = await reportsServer();
     const answer = await send(port, full, { headers: { 'content-type': 'application/json; charset=UTF-8' } });
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
     expect(JSON.parse(answer.body)).toEqual({ nextReportSeconds: 10 });
@@ -44,14 +32,14 @@ describe('a report that is taken', () => {
     ['ignored', 'ignored'],
     ['beside', 'ignored'],
   ] as const)('is counted when its admission is %s', async (admission, result) => {
-    const { port, surroundings, registry } = await start();
+    const { port, surroundings, registry } = await reportsServer();
     surroundings.accept = () => ({ admission, reply: { nextReportSeconds: 3 } });
     expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
     expect(await sample(registry, `rollcall_coordinator_reports_total{result="${result}"}`)).toBe(1);
   });
 
   it('is heard for what is known here when the agent is newer, and the rest is told once', async () => {
-    const { port, accepted, warnings } = await start();
+    const { port, accepted, warnings } = await reportsServer();
     const usb = { bus: 'usb', attributes: { vendor: '1a6e' } };
     const devices = [usb, { bus: 'isa', attributes: {} }];
     for (const sequence of [1, 2]) {
@@ -65,7 +53,7 @@ describe('a report that is taken', () => {
   });
 
   it('does not fill the log with words that an agent makes up', async () => {
-    const { port, warnings } = await start();
+    const { port, warnings } = await reportsServer();
     for (const sequence of [1, 2, 3]) {
       const unread = Array.from({ length: 20 }, (_, index) => `made-up-${sequence}-${index}`);
       expect(await send(port, { ...full, sequence, unread })).toMatchObject({ status: 200 });
@@ -74,7 +62,7 @@ describe('a report that is taken', () => {
   });
 
   it('may come in pieces, with its length or chunked', async () => {
-    const { port, accepted } = await start();
+    const { port, accepted } = await reportsServer();
     const text = JSON.stringify(full);
     const pieces = [text.slice(0, 10), text.slice(10)];
     const socket = connect(port, '127.0.0.1');
@@ -95,7 +83,7 @@ describe('a report that is taken', () => {
   });
 
   it('may follow others without waiting, and the answers keep the order', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     surroundings.accept = ({ sequence }) => ({ admission: 'heartbeat', reply: { nextReportSeconds: sequence } });
     const requests = [1, 2, 3].map((sequence) => {
       const text = JSON.stringify({ ...heartbeat, sequence });
@@ -133,7 +121,7 @@ describe('a request that is refused', () => {
   ];
 
   it.each(cases)('because of %s gets %i', async (_what, status, code, body, options) => {
-    const { port, accepted, registry } = await start();
+    const { port, accepted, registry } = await reportsServer();
     const answer = await send(port, body, options);
     expect(answer.status).toBe(status);
     expect(answer.headers['content-type']).toBe('application/problem+json');
@@ -149,14 +137,14 @@ describe('a request that is refused', () => {
   });
 
   it('learns which method is allowed', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     for (const method of ['GET', 'PUT', 'OPTIONS', 'DELETE']) {
       expect(await send(port, '', { method })).toMatchObject({ status: 405, headers: { allow: 'POST' } });
     }
   });
 
   it('is challenged for a bearer token on 401', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const without = await send(port, heartbeat, { headers: { authorization: undefined } });
     expect(without.headers['www-authenticate']).toBe('Bearer realm="rollcall"');
     const bad = await send(port, heartbeat, { headers: { authorization: 'Bearer bad' } });
@@ -164,7 +152,7 @@ describe('a request that is refused', () => {
   });
 
   it('gets 422 with the field when it names no node', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     for (const body of [{}, { node: ['n1'] }]) {
       const answer = await send(port, body);
       expect(answer.status).toBe(422);
@@ -173,7 +161,7 @@ describe('a request that is refused', () => {
   });
 
   it('gets 403 when the report is of another node, before the rest is looked at', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     for (const body of [
       { ...heartbeat, node: 'n2' },
       { node: 'n2', services: 'nonsense' },
@@ -185,14 +173,14 @@ describe('a request that is refused', () => {
   });
 
   it('is taken when the node was made anew under the pod that the token is bound to', async () => {
-    const { port, surroundings, accepted } = await start();
+    const { port, surroundings, accepted } = await reportsServer();
     surroundings.nodes.set('n1', 'uid-2');
     expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
     expect(accepted[0]?.sender.nodeUid).toBe('uid-2');
   });
 
   it('gets 503 for a node that is not watched yet, and is taken as soon as it is', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     surroundings.nodes.clear();
     const answer = await send(port, heartbeat);
     expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
@@ -202,7 +190,7 @@ describe('a request that is refused', () => {
   });
 
   it('gets 422 with the field that is wrong', async () => {
-    const { port, registry } = await start();
+    const { port, registry } = await reportsServer();
     const answer = await send(port, { ...full, services: [{ ...service, ready: 'yes' }] });
     expect(answer.status).toBe(422);
     expect(JSON.parse(answer.body)).toMatchObject({
@@ -215,13 +203,13 @@ describe('a request that is refused', () => {
   });
 
   it('gets 503 while the caches are not synced', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     surroundings.synced = false;
     expect(await send(port, heartbeat)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
   });
 
   it('gets 500 when something breaks inside, and the next one is served', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     const { accept } = surroundings;
     surroundings.accept = () => {
       throw new TypeError('secret detail');
@@ -234,7 +222,7 @@ describe('a request that is refused', () => {
   });
 
   it('keeps its connection, so that the next one need not open another', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const refused = ['POST', 'PUT'].map((method) => send(port, heartbeat, { agent, method, path: '/other' }));
     expect((await Promise.all(refused)).map(({ status }) => status)).toEqual([404, 404]);
@@ -246,7 +234,7 @@ describe('a request that is refused', () => {
 
 describe('a standby', () => {
   it('sends agents to the leader, without asking who they are', async () => {
-    const { port, surroundings, registry } = await start();
+    const { port, surroundings, registry } = await reportsServer();
     surroundings.role = { leading: false, leaderUrl: 'https://10.0.0.7:8443/' };
     surroundings.synced = false;
     const answer = await send(port, heartbeat, { headers: { authorization: undefined } });
@@ -255,13 +243,13 @@ describe('a standby', () => {
   });
 
   it('says 503 while it knows no leader', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     surroundings.role = { leading: false };
     expect(await send(port, heartbeat)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
   });
 
   it('that lost the lead while a body was on its way does not take the report', async () => {
-    const { port, surroundings, reviewed, accepted } = await start();
+    const { port, surroundings, reviewed, accepted } = await reportsServer();
     const text = JSON.stringify(heartbeat);
     const socket = connect(port, '127.0.0.1');
     let answer = '';
@@ -281,7 +269,7 @@ describe('a standby', () => {
 
 describe('an API server that gives no answer', () => {
   it('makes reports unavailable, not refused', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     surroundings.identities.get = () => Promise.reject(unavailable('The API server could not be asked')) as never;
     expect(await send(port, heartbeat)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
   });

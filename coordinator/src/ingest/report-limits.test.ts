@@ -1,20 +1,8 @@
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
-import { afterEach, describe, expect, test } from 'vitest';
-import { sample, send, startReportsServer } from './reports-server-fixture.ts';
+import { describe, expect, test } from 'vitest';
+import { reportsServer, sample, send } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
-
-const started: (() => Promise<void>)[] = [];
-
-async function start(options: Parameters<typeof startReportsServer>[0] = {}) {
-  const server = await startReportsServer(options);
-  started.push(server.stop);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((stop) => stop()));
-});
 
 /** The statuses of so many requests, one after the other. */
 async function statuses(count: number, ask: () => ReturnType<typeof send>): Promise<number[]> {
@@ -28,7 +16,7 @@ describe('the bytes that a node may send', () => {
   const chunked = { headers: { 'transfer-encoding': 'chunked' } };
 
   test('are half a mebibyte at once, and no more', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const half = text + ' '.repeat(REPORT_BODY_BYTES_MAX / 2 - text.length);
     const fitting = (512 * 1024) / half.length;
     const all = await statuses(fitting + 4, () => send(port, half));
@@ -38,7 +26,7 @@ describe('the bytes that a node may send', () => {
   });
 
   test('are taken for as many as there may be where a report does not say its length', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const fitting = (512 * 1024) / REPORT_BODY_BYTES_MAX;
     const all = await statuses(fitting + 4, () => send(port, text, chunked));
     expect(all.slice(0, fitting)).toEqual(Array(fitting).fill(200));
@@ -46,7 +34,7 @@ describe('the bytes that a node may send', () => {
   });
 
   test('say when to come back', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     let answer = await send(port, text, chunked);
     for (let index = 0; index < 20 && answer.status === 200; index += 1) answer = await send(port, text, chunked);
     const seconds = Number(answer.headers['retry-after']);
@@ -57,13 +45,13 @@ describe('the bytes that a node may send', () => {
 });
 
 test('a server that is not told otherwise gives clients so much time and room, and keeps their connections', async () => {
-  const { server } = await start();
+  const { server } = await reportsServer();
   expect([server.requestTimeout, server.headersTimeout, server.keepAliveTimeout]).toEqual([10_000, 5_000, 120_000]);
   expect(server.maxHeadersCount).toBe(100);
 });
 
 test('how long an answer took is counted in seconds', async () => {
-  const { port, registry } = await start();
+  const { port, registry } = await reportsServer();
   await send(port, heartbeat);
   const sum = (await sample(registry, 'rollcall_coordinator_report_duration_seconds_sum')) ?? -1;
   expect(sum).toBeGreaterThan(0);
@@ -71,7 +59,7 @@ test('how long an answer took is counted in seconds', async () => {
 });
 
 test('a path may have a query, and nothing else before or after it', async () => {
-  const { port } = await start();
+  const { port } = await reportsServer();
   expect(await statuses(1, () => send(port, heartbeat, { path: '/v1/reports?a=b' }))).toEqual([200]);
   for (const path of ['/v1/reports/', '//v1/reports', '/V1/reports', '/?/v1/reports']) {
     expect(await send(port, heartbeat, { path })).toMatchObject({ status: 404 });

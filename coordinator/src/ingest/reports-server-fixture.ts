@@ -5,6 +5,7 @@ import { listen } from '@rollcall/common/http-server.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { onTestFinished } from 'vitest';
 import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { IngestMetrics } from './metrics.ts';
@@ -69,6 +70,13 @@ export async function startReportsServer(options: Partial<ReportsServerOptions> 
   const reports = createReportsServer({ handler, metrics, ...options });
   const { port } = await listen(reports.server, { host: '127.0.0.1', port: 0 });
   return { ...reports, port, surroundings, reviewed, accepted, warnings, registry, stop: () => reports.stop(200) };
+}
+
+/** The same, until the end of the test that asks for it. */
+export async function reportsServer(options: Partial<ReportsServerOptions> = {}) {
+  const server = await startReportsServer(options);
+  onTestFinished(server.stop);
+  return server;
 }
 
 const POST: RequestOptions & { headers: Record<string, string> } = {

@@ -5,27 +5,15 @@ import { setTimeout } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
 import { CertificateHolder } from '../tls/certificate-holder.ts';
 import type { AgentIdentity } from './agent-identity.ts';
-import { POD, sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
+import { POD, reportsServer, sample, send, sendRaw } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
 const full = { ...heartbeat, services: [service], devices: [], facts: {} };
-
-const started: (() => Promise<void>)[] = [];
-
-async function start(options: Parameters<typeof startReportsServer>[0] = {}) {
-  const server = await startReportsServer(options);
-  started.push(server.stop);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((stop) => stop()));
-});
 
 function rawHead(extra: string, line = 'POST /v1/reports HTTP/1.1'): string {
   return `${line}\r\nHost: x\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n${extra}\r\n`;
@@ -35,7 +23,7 @@ describe('a body that is too large', () => {
   const tooMany = REPORT_BODY_BYTES_MAX + 1;
 
   it('is refused by its declared length, before any of it is sent', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const answer = await sendRaw(port, rawHead(`Content-Length: ${tooMany}\r\n`));
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
     expect(answer).toMatch(/connection: close/i);
@@ -43,12 +31,12 @@ describe('a body that is too large', () => {
   });
 
   it('is refused even when a client sends all of it first', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     expect(await send(port, 'x'.repeat(3_000_000))).toMatchObject({ status: 413 });
   });
 
   it('is refused in a way that reaches a client which reads only after it has sent everything', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const socket = connect(port, '127.0.0.1').pause();
     const write = promisify<string, void>((text, done) => socket.write(text, done));
     await write(rawHead('Content-Length: 3000000\r\n'));
@@ -63,13 +51,13 @@ describe('a body that is too large', () => {
   });
 
   it('is refused where its length is not declared', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const answer = await send(port, 'x'.repeat(3_000_000), { headers: { 'transfer-encoding': 'chunked' } });
     expect(answer).toMatchObject({ status: 413, headers: { connection: 'close' } });
   });
 
   it('is taken at exactly the limit', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const text = JSON.stringify(heartbeat);
     const padded = text + ' '.repeat(REPORT_BODY_BYTES_MAX - text.length);
     expect(await send(port, padded)).toMatchObject({ status: 200 });
@@ -80,7 +68,7 @@ describe('a body that is too large', () => {
 
 describe('limits', () => {
   it('throttle a node that reports too often, and no other', async () => {
-    const { port, surroundings } = await start();
+    const { port, surroundings } = await reportsServer();
     surroundings.nodes.set('n2', 'uid-2');
     surroundings.identities.set('other', { node: 'n2', pod: { name: 'agent-2', uid: 'pod-uid-2' } });
     const answers = await Promise.all(Array.from({ length: 100 }, () => send(port, heartbeat)));
@@ -94,30 +82,30 @@ describe('limits', () => {
   });
 
   it('end a connection that never sends a request', async () => {
-    const { port, registry } = await start({ headersTimeoutMs: 100 });
+    const { port, registry } = await reportsServer({ headersTimeoutMs: 100 });
     expect(await sendRaw(port, '')).toMatch(/^HTTP\/1.1 408 /);
     expect(await sample(registry, 'rollcall_coordinator_reports_total{result="408"}')).toBe(1);
   });
 
   it('end a request whose head does not come to an end', async () => {
-    const { port } = await start({ headersTimeoutMs: 100 });
+    const { port } = await reportsServer({ headersTimeoutMs: 100 });
     expect(await sendRaw(port, 'POST /v1/reports HTTP/1.1\r\nX-Slow: ')).toMatch(/^HTTP\/1.1 408 /);
   });
 
   it('end a request whose body does not come to an end', async () => {
-    const { port } = await start({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    const { port } = await reportsServer({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
     const answer = await sendRaw(port, `${rawHead('Content-Length: 50\r\n')}{"node":`);
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
     expect(answer).toContain('"title":"Request Timeout"');
   });
 
   it('refuse a head that is too large', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     expect(await sendRaw(port, rawHead(`X-Large: ${'x'.repeat(20_000)}\r\n`))).toMatch(/^HTTP\/1.1 431 /);
   });
 
   it('hold for connections without an accepted token: the others wait, and are let in when those had their chance', async () => {
-    const { port, registry } = await start({ placeLimits: { strangersMax: 2, settledMs: 300 } });
+    const { port, registry } = await reportsServer({ placeLimits: { strangersMax: 2, settledMs: 300 } });
     const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
     const closed: number[] = [];
     const sockets = [0, 1, 2].map((index) => connect(port, '127.0.0.1').on('close', () => closed.push(index)));
@@ -130,7 +118,7 @@ describe('limits', () => {
   });
 
   it('close a connection for no stranger whose token was accepted', async () => {
-    const { port, registry } = await start({ placeLimits: { strangersMax: 1, settledMs: 100 } });
+    const { port, registry } = await reportsServer({ placeLimits: { strangersMax: 1, settledMs: 100 } });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await send(port, heartbeat, { agent })).toMatchObject({ status: 200 });
     const strangers = Array.from({ length: 5 }, () => connect(port, '127.0.0.1').on('error', () => {}));
@@ -143,7 +131,7 @@ describe('limits', () => {
   });
 
   it('close a connection on which tokens are refused one after the other', async () => {
-    const { port } = await start();
+    const { port } = await reportsServer();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = { authorization: 'Bearer made-up' };
     const answers = [];
@@ -153,7 +141,7 @@ describe('limits', () => {
   });
 
   it('do not tie up the server when authentication is slow and the client leaves', async () => {
-    const { port, surroundings, registry } = await start();
+    const { port, surroundings, registry } = await reportsServer();
     const { promise, resolve } = Promise.withResolvers<AgentIdentity>();
     surroundings.identities.get = () => promise as never;
     const socket = connect(port, '127.0.0.1');
@@ -170,12 +158,12 @@ describe('limits', () => {
 });
 
 describe('over TLS', () => {
-  async function startTls(options: Parameters<typeof startReportsServer>[0] = {}) {
+  async function startTls(options: Parameters<typeof reportsServer>[0] = {}) {
     const nowMs = Date.now();
     const authority = await createAuthority({ nowMs });
     const certificates = new CertificateHolder();
     certificates.set(await issueLeaf(authority, { names: ['127.0.0.1'], nowMs }));
-    return { ...(await start({ certificates, ...options })), ca: authority.cert };
+    return { ...(await reportsServer({ certificates, ...options })), ca: authority.cert };
   }
 
   it('a report is taken like any other, by HTTP/1.1 alone', async () => {
@@ -220,7 +208,7 @@ describe('over TLS', () => {
 
 describe('stopping', () => {
   it('first asks clients to go, one answer after the other', async () => {
-    const { port, drain } = await start();
+    const { port, drain } = await reportsServer();
     const agent = new Agent({ keepAlive: true });
     expect((await send(port, heartbeat, { agent })).headers.connection).toBe('keep-alive');
     drain();
@@ -230,7 +218,7 @@ describe('stopping', () => {
   });
 
   it('answers what is under way, and ends what is idle at once', async () => {
-    const { port, stop, surroundings, reviewed } = await start();
+    const { port, stop, surroundings, reviewed } = await reportsServer();
     const { promise, resolve } = Promise.withResolvers<void>();
     const identity = { node: 'n1', pod: POD };
     surroundings.identities.get = () => promise.then(() => identity) as never;
@@ -248,7 +236,7 @@ describe('stopping', () => {
   });
 
   it('does not wait longer than it may', async () => {
-    const { port, stop, reviewed } = await start();
+    const { port, stop, reviewed } = await reportsServer();
     const answer = sendRaw(port, rawHead('Content-Length: 50\r\n'));
     await vi.waitFor(() => expect(reviewed).toHaveLength(1));
     await stop();

@@ -172,19 +172,18 @@ class ListWatch<T> implements Reflector {
     const relists = this.#relists;
     try {
       if (this.#position !== undefined) return await this.#watch(this.#position);
-      await this.#list();
+      await this.#list(relists);
       return 0;
     } catch (err) {
       return this.#options.signal.aborted ? 0 : this.#afterFailure(err, relists);
     }
   }
 
-  async #list(): Promise<void> {
+  async #list(relists: number): Promise<void> {
     const { client, clock, signal, pageSize = 500, handlers } = this.#options;
     const objects: T[] = [];
     const uids = new Set<string>();
     let pages = 0;
-    const relists = this.#relists;
     handlers.onListing?.();
     const request = {
       path: this.#options.path,
