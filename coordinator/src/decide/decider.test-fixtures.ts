@@ -7,6 +7,7 @@ import type { Pod } from '../kube/objects.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { Decider, type DeciderOptions } from './decider.ts';
+import { NOTHING_CONFIGURED } from './labelers/labelers.test-fixtures.ts';
 
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 const POOL = 'example.com/pool';
@@ -29,16 +30,7 @@ export function stage(
     keys: registryOf({ watchedServices: [SERVICE], poolLabels: [POOL] }),
     gate: 'label',
     poolLabels: [POOL],
-    forbiddenLabelDomains: [],
-    poolsAllowedPrefixes: [],
-    startupGate: { requires: [], maxWaitMs: 0 },
-    deviceGrammar: {
-      pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
-      usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
-    },
-    factLabels: [],
-    rules: undefined,
-    eviction: undefined,
+    ...NOTHING_CONFIGURED,
     allAnnotations: false,
     dryRun: false,
     fence: { remainingMs: () => 0 },

@@ -8,6 +8,7 @@ import { intentOf } from './intent/intent.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { JudgedNode } from './labelers/labeler.ts';
+import { NOTHING_CONFIGURED } from './labelers/labelers.test-fixtures.ts';
 import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from './readiness/tracker.ts';
 import { WhatIf } from './what-if.ts';
@@ -48,16 +49,8 @@ function whatIf(
     services: () => current,
     gate: 'both',
     keys: registryOf({ watchedServices: current }),
-    poolsAllowedPrefixes: [],
-    forbiddenLabelDomains: [],
-    startupGate: { requires: [], maxWaitMs: 0 },
-    deviceGrammar: {
-      pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
-      usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
-    },
-    factLabels: [],
+    ...NOTHING_CONFIGURED,
     rules: now.rules,
-    eviction: undefined,
   } satisfies Partial<LabelerOptions>;
   const setOf = (labels: Record<string, string> | undefined) =>
     labels && { ...{ uid: 's', name: 'gold', namespace: 'x', generation: 1, createdAt: '', pool: 'gold' }, labels };

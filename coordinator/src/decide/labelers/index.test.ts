@@ -5,6 +5,7 @@ import { intentOf } from '../intent/intent.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './index.ts';
 import type { Claim } from './labeler.ts';
+import { NOTHING_CONFIGURED } from './labelers.test-fixtures.ts';
 
 function labelersWith(change: Partial<LabelerOptions> = {}) {
   const delayed: string[] = [];
@@ -14,16 +15,8 @@ function labelersWith(change: Partial<LabelerOptions> = {}) {
     mayClear: () => true,
     gate: 'label',
     keys: registryOf(),
-    poolsAllowedPrefixes: [],
+    ...NOTHING_CONFIGURED,
     forbiddenLabelDomains: ['example.org'],
-    startupGate: { requires: [], maxWaitMs: 0 },
-    deviceGrammar: {
-      pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
-      usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
-    },
-    factLabels: [],
-    rules: undefined,
-    eviction: undefined,
     ...change,
   };
   const delay = (claims: readonly Claim[], _node: unknown, list: string) => {

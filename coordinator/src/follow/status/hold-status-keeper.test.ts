@@ -1,18 +1,15 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import { Holds } from '../../holds/holds.ts';
 import type { ObservedNodeHold } from '../../holds/node-hold.ts';
-import type { KubeRequest } from '../../kube/client.ts';
-import type { EventNews } from '../events/event-news.ts';
 import { createHoldStatusKeeper } from './hold-status-keeper.ts';
+import { keeperWorld } from './status-keeper.test-fixtures.ts';
 
 const NOW = '2026-01-01T00:00:01Z';
 const SUBJECT = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeHold', name: 'jobs', uid: 'u' };
 
 /** The keeper of a NodeHold for the pods with `hold: jobs`; `tick` lets a second pass and returns what was written. */
 function stage(change: Partial<ObservedNodeHold> = {}) {
-  const clock = new FakeClock();
+  const { clock, requests, news, options } = keeperWorld();
   const holds = new Holds({ clock, onNode: () => {}, onChange: () => {} });
   const hold: ObservedNodeHold = {
     ...{ uid: 'u', name: 'jobs', generation: 3, unknownFields: [], status: undefined },
@@ -21,17 +18,11 @@ function stage(change: Partial<ObservedNodeHold> = {}) {
   };
   holds.handlers.onReplace([hold]);
   const now: { problem: string | undefined } = { problem: undefined };
-  const requests: KubeRequest[] = [];
-  const news: EventNews[] = [];
   const keeper = createHoldStatusKeeper({
     holds,
     isNode: (name) => name !== 'gone',
     problemOf: () => now.problem,
-    client: { request: async (request: KubeRequest) => requests.push(request) as never },
-    fence: { remainingMs: () => 10_000 },
-    record: (each) => news.push(each),
-    clock,
-    logger: silentLogger(),
+    ...options,
   });
   const tick = async () => {
     await clock.advance(1000);

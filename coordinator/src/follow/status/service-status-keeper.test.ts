@@ -1,25 +1,20 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import type { ObservedPod } from '../../fleet/observed-pod.ts';
 import { PodsByNamespace } from '../../fleet/pods-by-namespace.ts';
-import type { KubeRequest } from '../../kube/client.ts';
 import type { Refusal } from '../../services/acceptance.ts';
 import type { ObservedNodeService } from '../../services/node-service.ts';
-import type { EventNews } from '../events/event-news.ts';
 import type { ServiceStatus } from './service-status.ts';
 import { createServiceStatusKeeper, serviceSubject } from './service-status-keeper.ts';
+import { keeperWorld } from './status-keeper.test-fixtures.ts';
 
 /** The keeper of one NodeService whose pods are in a namespace. */
 function stage() {
-  const clock = new FakeClock();
+  const { clock, requests, news, options } = keeperWorld();
   const servicePods = new PodsByNamespace<ObservedPod>({ onChange: () => {}, onKnown: () => {} });
   const service = { name: 'a', pods: { namespace: 'apps', selector: {} }, publish: {} };
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
   const now: { refusal: Refusal | undefined; problem: string | undefined } = { refusal: undefined, problem: undefined };
   const written: ServiceStatus[] = [];
-  const requests: KubeRequest[] = [];
-  const news: EventNews[] = [];
   const facts = { isYoung: false, provenTaint: undefined as string | undefined, noted: 0 };
   const keeper = createServiceStatusKeeper({
     catalog: {
@@ -37,11 +32,7 @@ function stage() {
       fleet: { servicePods, term: { isYoung: () => facts.isYoung } },
     } as never,
     problemOf: () => now.problem,
-    client: { request: async (request: KubeRequest) => requests.push(request) as never },
-    fence: { remainingMs: () => 10_000 },
-    record: (each) => news.push(each),
-    clock,
-    logger: silentLogger(),
+    ...options,
   });
   const tick = async () => {
     await clock.advance(1000);

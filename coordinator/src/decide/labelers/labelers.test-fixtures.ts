@@ -1,0 +1,15 @@
+import type { LabelerOptions } from './index.ts';
+
+/** What labelers are made with where nothing is configured. */
+export const NOTHING_CONFIGURED = {
+  poolsAllowedPrefixes: [],
+  forbiddenLabelDomains: [],
+  startupGate: { requires: [], maxWaitMs: 0 },
+  deviceGrammar: {
+    pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
+    usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
+  },
+  factLabels: [],
+  rules: undefined,
+  eviction: undefined,
+} satisfies Partial<LabelerOptions>;
