@@ -207,6 +207,20 @@ describe('a change', () => {
   });
 });
 
+test('the same verdict as before is news after the process stood still', async () => {
+  await begin([define('a')]);
+  await answer('a', 'healthy');
+  const before = changes;
+  await clock.advance(1000);
+  await answer('a', 'healthy');
+  expect([changes, watch.states()[0]?.ready]).toEqual([before, true]);
+  clock.standStill(60_000);
+  expect(watch.states()).toMatchObject([UNKNOWN]);
+  await clock.advance(0);
+  await answer('a', 'healthy');
+  expect([changes, watch.states()[0]?.ready]).toEqual([before + 1, true]);
+});
+
 test('a service whose probes never come back makes the agent unhealthy, by name', async () => {
   const stuck = { ...define('b'), timeoutMs: 3_000 };
   await begin([define('a'), { ...stuck, openLine: idleLine(() => new Promise(() => {})) }]);

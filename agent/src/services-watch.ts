@@ -124,7 +124,7 @@ export class ServicesWatch {
     const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(periodMs, timeoutMs));
     const watchdog = new Watchdog({ clock, limitMs, signal });
     health.add(`probe-${name}`, watchdog.check);
-    let logged: { ready: boolean; atMs: number } | undefined;
+    let logged: { ready: boolean; sinceMs: number; atMs: number } | undefined;
     return createServiceMonitor(definition, {
       clock,
       signal,
@@ -136,11 +136,12 @@ export class ServicesWatch {
       onSentinelClosed: () => metrics.countSentinelClose(name),
       onChange: (state) => {
         metrics.observeState(state);
-        const { ready, evidence } = state;
+        const { ready, sinceMs, evidence } = state;
         const atMs = clock.monotonic();
-        const isNews = logged?.ready !== ready;
+        // After this process stood still, the same verdict as before is news.
+        const isNews = logged?.ready !== ready || logged.sinceMs !== sinceMs;
         if (isNews || atMs - (logged?.atMs ?? 0) >= EVIDENCE_LOG_MS) {
-          logged = { ready, atMs };
+          logged = { ready, sinceMs, atMs };
           logger.info({ service: name, ready, evidence }, 'Saw a change of a service');
         }
         if (isNews) onChange();

@@ -315,16 +315,18 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     act: ({ world, judge, random, between }) => {
       const name = Array.from({ length: 40 }, (_, index) => `n${index}`).find((each) => !world.nodes.has(each));
       if (name === undefined) return;
-      const node = world.createNode(name, random() < 0.5 ? 'a' : 'b', 'gpu', between(500, 60_000));
-      judge.troubles.add(node, 60_000);
+      const populatedMs = between(500, 60_000);
+      const node = world.createNode(name, random() < 0.5 ? 'a' : 'b', 'gpu', populatedMs);
+      judge.troubles.add(node, populatedMs);
     },
   },
   'a node is made anew': {
     theme: 'nodes',
     act: ({ world, judge, node, random, between }) => {
       world.deleteNode(node);
-      const next = world.createNode(node.name, random() < 0.5 ? 'a' : 'b', 'gpu', between(500, 30_000));
-      judge.troubles.add(next, 30_000);
+      const populatedMs = between(500, 30_000);
+      const next = world.createNode(node.name, random() < 0.5 ? 'a' : 'b', 'gpu', populatedMs);
+      judge.troubles.add(next, populatedMs);
     },
   },
   'a node changes its pool or tier': {

@@ -8,7 +8,7 @@ import { World, type WorldOptions } from './world.ts';
 
 /** One deed, after a pause. `number` is what its choices are drawn from. */
 type Step = { pauseMs: number; deed: string; number: number };
-export type History = { seed: number; world: WorldOptions; steps: readonly Step[] };
+export type History = { seed: number; pace: Pace; world: WorldOptions; steps: readonly Step[] };
 
 export type Played = {
   violations: readonly string[];
@@ -18,12 +18,31 @@ export type Played = {
 };
 
 const STEPS = 40;
-const PAUSES_MS = [0, 20, 500, 3000, 12_000, 40_000, 120_000, 400_000];
+/** How fast a cluster lives. */
+type Pace = {
+  pausesMs: readonly number[];
+  periodsMs: readonly number[];
+  /** How many times as long the longest outages last. */
+  stretch: number;
+};
+/** Everything happens at once: what overlaps is found here. */
+const HURRIED: Pace = {
+  pausesMs: [0, 20, 500, 3000, 12_000, 40_000, 120_000, 400_000],
+  periodsMs: [1000, 5000, 10_000],
+  stretch: 1,
+};
+/** A day or two, with outages of hours: what expires, ages, piles up or comes too late is found here. */
+const PATIENT: Pace = {
+  pausesMs: [0, 20_000, 120_000, 600_000, 3_600_000, 10_800_000],
+  periodsMs: [10_000, 30_000, 60_000],
+  stretch: 60,
+};
 /** After everything has healed: what was silent has been for long enough, and what was away has come round. */
 const HEAL_MS = 240_000;
 const QUIET_MS = 90_000;
 
 export function historyOf(seed: number): History {
+  const pace = seed % 3 === 0 ? PATIENT : HURRIED;
   const random = generator(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const themes = [...new Set(Object.values(DEEDS).map(({ theme }) => theme))];
@@ -36,7 +55,7 @@ export function historyOf(seed: number): History {
       port: 9000 + index,
       probe,
       pods: probe === undefined || random() < 0.4,
-      periodMs: pick([1000, 5000, 10_000]),
+      periodMs: pick(pace.periodsMs),
       failureThreshold: 1 + Math.floor(random() * 3),
       successThreshold: 1 + Math.floor(random() * 2),
       tier: random() < 0.2 ? 'gpu' : undefined,
@@ -50,16 +69,16 @@ export function historyOf(seed: number): History {
   }));
   const rates = [0.98 + random() * 0.04, 0.98 + random() * 0.04] as const;
   const steps = Array.from({ length: STEPS }, () => ({
-    pauseMs: Math.round(pick(PAUSES_MS) * (0.5 + random())),
+    pauseMs: Math.round(pick(pace.pausesMs) * (0.5 + random())),
     deed: pick(deeds.length > 0 ? deeds : Object.keys(DEEDS)),
     number: Math.floor(random() * 2 ** 31),
   }));
-  return { seed, world: { services, nodes, rates, byService: random() < 0.5 }, steps };
+  return { seed, pace, world: { services, nodes, rates, byService: random() < 0.5 }, steps };
 }
 
 /** Plays a history, and then lets everything come to rest. The same history is played the same, to the last byte. */
 export async function play(history: History, trace: (line: string) => void = () => {}): Promise<Played> {
-  const { seed, world: options, steps } = history;
+  const { seed, pace, world: options, steps } = history;
   const world = new World(options, seed ^ 0x5bd1e995, await coordinatorConfig());
   const judge = new Judge(world);
   const digest = createHash('sha256');
@@ -80,7 +99,7 @@ export async function play(history: History, trace: (line: string) => void = () 
     await advance(60_000);
     for (const step of steps) {
       if (!(await advance(step.pauseMs))) break;
-      world.tell(act(world, judge, step));
+      world.tell(act(world, judge, step, pace));
     }
     if (await advance(1000)) await rest();
   } finally {
@@ -100,7 +119,7 @@ export async function play(history: History, trace: (line: string) => void = () 
   async function rest(): Promise<void> {
     world.tell('everything heals');
     // What was begun comes to its end by itself.
-    if (!(await advance(300_000))) return;
+    if (!(await advance(300_000 * pace.stretch))) return;
     world.heal();
     judge.troubles.add('all', 0);
     for (const node of world.nodes.values()) judge.troubles.add(node, 0);
@@ -114,14 +133,14 @@ export async function play(history: History, trace: (line: string) => void = () 
   }
 }
 
-function act(world: World, judge: Judge, { deed, number }: Step): string {
+function act(world: World, judge: Judge, { deed, number }: Step, { stretch }: Pace): string {
   const random = generator(number);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const node = pick([...world.nodes.values()]);
   const service = pick([...world.services.values()]);
   const coordinator = random() < 0.7 ? (world.leader ?? pick(world.coordinators)) : pick(world.coordinators);
   // By the square, so that most are short.
-  const between = (fromMs: number, toMs: number) => Math.round(fromMs + random() ** 2 * (toMs - fromMs));
+  const between = (fromMs: number, toMs: number) => Math.round(fromMs + random() ** 2 * (stretch * toMs - fromMs));
   const isPossible = node && service && coordinator && !coordinator.machine.isDead;
   if (isPossible) DEEDS[deed]?.act({ world, judge, node, service, coordinator, random, between });
   return `${deed} (${node?.name}, ${service?.name}, ${coordinator?.name})`;

@@ -42,9 +42,9 @@ export class Judge {
     world.onTruth = () => this.#lookAtTruth();
     world.onWrite = (write) => this.#written(write);
     world.onStep = () => this.#stepped();
-    world.onReport = (node, to, { status, body }) => {
+    world.onReport = (node, to, { status, body }, report) => {
       // Who is asked to say everything has vouched for nothing.
-      if (status === 200 && !JSON.parse(body).full) this.#reasons.heard(node, to);
+      if (status === 200 && !JSON.parse(body).full) this.#reasons.heard(node, to, JSON.parse(report));
       world.tell(`${to.name} answers ${node} ${status}`);
     };
     this.#lookAtTruth();

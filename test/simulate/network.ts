@@ -15,7 +15,7 @@ export type ReportNetworkOptions = {
   world: FakeClock;
   random: () => number;
   coordinators: () => readonly SimCoordinator[];
-  onAnswer: (node: string, from: SimCoordinator, answer: HttpAnswer) => void;
+  onAnswer: (node: string, from: SimCoordinator, answer: HttpAnswer, report: string) => void;
 };
 
 /** Between agents and coordinators: it delays, loses, doubles and reorders, and may be cut anywhere. */
@@ -62,7 +62,7 @@ export class ReportNetwork {
       to.machine.step(() => {
         void knock(handler, letter).then((answer) => {
           if (to.machine.isDead) return;
-          this.#options.onAnswer(node, to, answer);
+          this.#options.onAnswer(node, to, answer, String(letter.body));
           if (this.#happens(this.loss) || this.cutNodes.has(node) || this.cutCoordinators.has(to.name)) return;
           this.#later(() => from.step(() => give(() => resolve(answer))));
         });

@@ -7,13 +7,22 @@ import type { World } from './world.ts';
 
 /** What was seen so long ago may still be written: one report and one write under way, each at its longest. */
 const SEEN_MS = 60_000;
+/** And so long after it was heard, what was decided while a node was silent: a write has several parts. */
+const UNDER_WAY_MS = 10_000;
 const NEW_MS = 20_000;
 /** The window of silence, by clocks that run up to two in a hundred too fast. */
 const SILENT_MS = 29_000;
+/** How long who has said goodbye may be silent, when they are not yet counted by a guard. */
+const GOODBYE_MS = 120_000;
 /** Of all who are expected: from here on a guard holds for certain. */
 const CROWD = 0.7;
 /** And below it none. */
 const FEW = 0.38;
+
+/** When a node was heard last, until when it had been silent, and the last report of each of its agents. */
+type Heard = { atMs: number; silentUntilMs: number; sequences: Map<string, number> };
+
+const NEVER_HEARD: Heard = { atMs: Number.NaN, silentUntilMs: Number.NEGATIVE_INFINITY, sequences: new Map() };
 
 type Grounds = { node: SimNode; by: SimCoordinator; evidence: Evidence; isEdited: boolean };
 
@@ -22,7 +31,7 @@ export class Reasons {
   readonly #world: World;
   readonly #troubles: Troubles;
   /** When each coordinator heard each node last, in its present term. */
-  readonly #heard = new WeakMap<SimCoordinator, Map<string, number>>();
+  readonly #heard = new WeakMap<SimCoordinator, Map<string, Heard>>();
   /** Since when each leads. */
   readonly #leadsSinceMs = new WeakMap<SimCoordinator, number>();
   /** When last so many of a group were silent that a guard may hold. */
@@ -33,9 +42,19 @@ export class Reasons {
     this.#troubles = troubles;
   }
 
-  heard(node: string, by: SimCoordinator): void {
+  /** A report that was overtaken by a later one says nothing. */
+  heard(node: string, by: SimCoordinator, { boot, sequence }: { boot: string; sequence: number }): void {
     const uid = this.#world.nodes.get(node)?.uid;
-    if (uid !== undefined) this.#heard.get(by)?.set(uid, this.#world.nowMs);
+    const heard = this.#heard.get(by);
+    if (uid === undefined || !heard) return;
+    const { sequences, atMs, silentUntilMs } = heard.get(uid) ?? NEVER_HEARD;
+    if (sequence <= (sequences.get(boot) ?? -1)) return;
+    const { nowMs } = this.#world;
+    heard.set(uid, {
+      atMs: nowMs,
+      silentUntilMs: nowMs - atMs >= SILENT_MS ? nowMs : silentUntilMs,
+      sequences: new Map(sequences).set(boot, sequence),
+    });
   }
 
   stepped(coordinator: SimCoordinator): void {
@@ -77,7 +96,7 @@ export class Reasons {
     const wasDown = evidence.notReadyAgoMs(nowMs) <= seenMs || nowMs < evidence.heldUntilMs;
     const wasUp = evidence.readyAgoMs(nowMs) <= seenMs;
     const silentMs = this.#silentMs(node, by);
-    const isSilent = silentMs >= SILENT_MS;
+    const isSilent = silentMs >= SILENT_MS || this.#wasSilentAgoMs(node, by) <= UNDER_WAY_MS;
     const because = `not ready ${Math.round(evidence.notReadyAgoMs(nowMs) / 1000)} s ago, silent for ${Math.round(silentMs / 1000)} s`;
     const isWithdrawal = (old.label && !now.label) || (!old.taint && now.taint);
     if (isWithdrawal && !wasDown && !isEdited) {
@@ -97,14 +116,21 @@ export class Reasons {
   }
 
   #silentMs(node: SimNode, by: SimCoordinator): number {
-    const heardMs = this.#heard.get(by)?.get(node.uid);
-    return this.#world.nowMs - (heardMs ?? this.#leadsSinceMs.get(by) ?? this.#world.nowMs);
+    const heard = this.#heard.get(by)?.get(node.uid);
+    return this.#world.nowMs - (heard?.atMs ?? this.#leadsSinceMs.get(by) ?? this.#world.nowMs);
+  }
+
+  #wasSilentAgoMs(node: SimNode, by: SimCoordinator): number {
+    return this.#world.nowMs - (this.#heard.get(by)?.get(node.uid) ?? NEVER_HEARD).silentUntilMs;
   }
 
   /** Whether nearly all of the fleet have been silent for longer than a guard needs to see it. */
   #isCrowd(by: SimCoordinator): boolean {
     const nodes = [...this.#world.nodes.values()].filter(({ uid }) => this.#heard.get(by)?.has(uid));
-    const silent = nodes.filter((node) => this.#silentMs(node, by) >= SILENT_MS + 3000);
+    const silent = nodes.filter((node) => {
+      const graceMs = node.silence?.goodbye ? GOODBYE_MS - SILENT_MS : 0;
+      return this.#silentMs(node, by) >= SILENT_MS + graceMs + 3000;
+    });
     return silent.length > 2 && silent.length >= CROWD * nodes.length;
   }
 

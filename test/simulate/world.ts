@@ -57,7 +57,7 @@ export class World {
   /** Whose request is carried out. */
   #acting: SimCoordinator | undefined;
   onWrite: (write: SeenWrite) => void = () => {};
-  onReport: (node: string, to: SimCoordinator, answer: HttpAnswer) => void = () => {};
+  onReport: (node: string, to: SimCoordinator, answer: HttpAnswer, report: string) => void = () => {};
   /** A coordinator did something. */
   onStep: () => void = () => {};
   /** Something happened that a trace tells. */
@@ -83,7 +83,7 @@ export class World {
       world: this.clock,
       random: this.random,
       coordinators: () => this.coordinators,
-      onAnswer: (node, to, answer) => this.onReport(node, to, answer),
+      onAnswer: (...what) => this.onReport(...what),
     });
     this.apiWays = [this.#apiWay(), this.#apiWay()];
     for (const service of options.services) this.setService(service);

@@ -112,6 +112,70 @@ describe('the state', () => {
   });
 });
 
+describe('a process that stood still', () => {
+  /** Healthy from the first round, and then nothing happens for so long. */
+  async function stoodStill(forMs: number, definition: Partial<ServiceDefinition> = {}): Promise<Bench> {
+    const bench = createBench(definition);
+    await bench.start();
+    await bench.answer('healthy');
+    bench.clock.standStill(forMs);
+    return bench;
+  }
+
+  it('knows nothing once the next round is more than ten seconds late', async () => {
+    const bench = await stoodStill(11_000);
+    expect(bench.monitor.state()?.ready).toBe(true);
+    bench.clock.standStill(1);
+    expect(bench.monitor.state()).toBeUndefined();
+    await bench.clock.advance(0);
+    expect([bench.questions.length, bench.monitor.state()]).toEqual([2, undefined]);
+    await bench.answer('healthy');
+    expect(bench.monitor.state()).toMatchObject({ ready: true, sinceMs: bench.clock.now() });
+    expect(bench.changes).toHaveLength(2);
+  });
+
+  it('does not say that a service is ready which hangs since, and at once that one is gone', async () => {
+    const bench = await stoodStill(60_000);
+    await bench.clock.advance(0);
+    for (const expected of [undefined, undefined, false]) {
+      await bench.answer('soft');
+      expect(bench.monitor.state()?.ready).toBe(expected);
+      await bench.clock.advance(1000);
+    }
+    const other = await stoodStill(60_000);
+    await other.clock.advance(0);
+    await other.answer('hard');
+    expect(other.monitor.state()?.ready).toBe(false);
+  });
+
+  it('takes no account of a probe that was under way, and begins another at once', async () => {
+    const bench = await stoodStill(0, { failureThreshold: 1, successThreshold: 2 });
+    await bench.clock.advance(1000);
+    bench.clock.standStill(60_000);
+    expect(bench.monitor.state()).toBeUndefined();
+    await bench.clock.advance(0);
+    expect([bench.questions.length, bench.monitor.state(), bench.changes.length]).toEqual([3, undefined, 0]);
+    await bench.answer('healthy');
+    // That of before the standstill does not count any more.
+    expect(bench.monitor.state()).toBeUndefined();
+    await bench.clock.advance(1000);
+    await bench.answer('healthy');
+    expect([bench.questions.length, bench.monitor.state()?.ready]).toEqual([4, true]);
+    expect(bench.clock.pendingTimers).toBe(1);
+  });
+
+  it('knows nothing either while a lost connection has it look at once', async () => {
+    const bench = createBench({ periodMs: 60_000 });
+    await bench.start();
+    await bench.answer('healthy');
+    await eventually(() => expect(server.connections.size).toBe(1));
+    bench.clock.standStill(80_000);
+    for (const socket of server.connections) socket.destroy();
+    await eventually(() => expect(bench.sentinelCloses).toBe(1));
+    expect([bench.questions.length, bench.monitor.state()]).toEqual([2, undefined]);
+  });
+});
+
 describe('a new target', () => {
   it('is probed at once, and then once a period', async () => {
     const other = await serveSilently();

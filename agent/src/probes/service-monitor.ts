@@ -9,6 +9,9 @@ const EXTRA_PROBES_BURST = 5;
 /** The first rounds of the services are spread over so long at most: a new node waits for them. */
 const START_SPREAD_MS_MAX = 100;
 
+/** Nothing of a process that runs comes so late: it stood still, and what it knew from before vouches for nothing. */
+const STOOD_STILL_MS = 10_000;
+
 export type ServiceMonitorOptions = {
   clock: Clock;
   /** Ends the monitor: no socket and no timer is left, nothing is called back any more. */
@@ -28,7 +31,7 @@ export type ServiceMonitor = {
   readonly name: string;
   /** Schedules the first round. Call it once. */
   start(): void;
-  /** `undefined` until there is a first verdict. */
+  /** `undefined` until there is a first verdict, and again when this process stood still, for as long. */
   state(): ServiceState | undefined;
   /** How many rounds were completed: 0 means that nothing is known yet, and it grows for as long as all is well. */
   rounds(): number;
@@ -46,7 +49,7 @@ export function createServiceMonitor(definition: ServiceDefinition, options: Ser
 /** `round`: due every period. `extra`: because the idle connection was lost. */
 type Cause = 'round' | 'extra';
 
-type RunningProbe = { controller: AbortController; cancelTimeout: () => void };
+type RunningProbe = { controller: AbortController; cancelTimeout: () => void; endsByMs: number };
 
 class Monitor implements ServiceMonitor {
   readonly name: string;
@@ -57,6 +60,8 @@ class Monitor implements ServiceMonitor {
   #target: ProbeAddress;
   #tally: Tally = NOTHING_KNOWN;
   #rounds = 0;
+  /** When the next round is due, in monotonic milliseconds. */
+  #nextRoundMs = Number.POSITIVE_INFINITY;
   /** Rounds since a new connection was made and found the service healthy; then it is time for another. */
   #roundsSinceFresh = Number.POSITIVE_INFINITY;
   #cancelNextRound: (() => void) | undefined;
@@ -85,7 +90,7 @@ class Monitor implements ServiceMonitor {
   }
 
   state(): ServiceState | undefined {
-    return this.#tally.state;
+    return this.#stoodStill() ? undefined : this.#tally.state;
   }
 
   rounds(): number {
@@ -97,11 +102,23 @@ class Monitor implements ServiceMonitor {
     this.#target = target;
     const started = this.#cancelNextRound !== undefined;
     if (!started || this.#options.signal.aborted) return;
+    this.#restart();
+  }
+
+  #restart(): void {
+    this.#forgetIfStoodStill();
     this.#halt();
     this.#startRound();
   }
 
+  /** By what was to happen, and has not yet. */
+  #stoodStill(): boolean {
+    const dueMs = this.#running?.endsByMs ?? this.#nextRoundMs;
+    return this.#options.clock.monotonic() - dueMs > STOOD_STILL_MS;
+  }
+
   #scheduleRound(delayMs: number): void {
+    this.#nextRoundMs = this.#options.clock.monotonic() + delayMs;
     this.#cancelNextRound = this.#options.clock.after(delayMs, () => {
       if (this.#running) this.#missed.add('round');
       else this.#startRound();
@@ -109,25 +126,35 @@ class Monitor implements ServiceMonitor {
   }
 
   #startRound(): void {
+    this.#forgetIfStoodStill();
     // Counted from start to start. A round that takes longer is followed by the next one at once, never overlapped.
     this.#scheduleRound(this.#definition.periodMs);
     this.#startProbe('round');
   }
 
   #startExtraProbe(): void {
+    this.#forgetIfStoodStill();
     if (this.#extraProbes.take()) this.#startProbe('extra');
+  }
+
+  #forgetIfStoodStill(): void {
+    if (!this.#stoodStill()) return;
+    this.#tally = NOTHING_KNOWN;
+    this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
   }
 
   #startProbe(cause: Cause): void {
     const { timeoutMs } = this.#definition;
     const controller = new AbortController();
     const cancelTimeout = this.#options.clock.after(timeoutMs, () => controller.abort(new ProbeTimeout(timeoutMs)));
-    const running = { controller, cancelTimeout };
+    const running = { controller, cancelTimeout, endsByMs: this.#options.clock.monotonic() + timeoutMs };
     this.#running = running;
     this.#missed.clear();
     const fresh = cause === 'extra' || this.#roundsSinceFresh + 1 >= this.#line.freshEveryRounds;
     void this.#line.ask(this.#target, controller.signal, fresh).then((result) => {
       if (this.#running !== running) return;
+      // What was found while this process stood still, such as a time-out, is its own doing.
+      if (this.#stoodStill()) return this.#restart();
       this.#running = undefined;
       cancelTimeout();
       this.#countRounds(fresh, result);
