@@ -34,14 +34,14 @@ export class Evidence {
 
   look(isReady: boolean, nowMs: number): void {
     if (isReady === this.isReady) return;
-    if (this.isReady) this.#fall(nowMs);
+    if (this.isReady) this.fell(nowMs);
     this.isReady = isReady;
     this.sinceMs = nowMs;
     this.#otherMs = nowMs;
   }
 
-  /** The falls of several parts of the evidence, and of silence, count each. */
-  #fall(nowMs: number): void {
+  /** It was ready and is not, or is no longer shown: each fall of a part of the evidence counts, and each for silence. */
+  fell(nowMs: number): void {
     this.#fallsMs = [...this.#fallsMs.filter((atMs) => nowMs - atMs < FALLS_WINDOW_MS + 60_000), nowMs];
     if (this.#fallsMs.length > FALLS_FREE) this.heldUntilMs = nowMs + HELD_MS_MAX;
   }

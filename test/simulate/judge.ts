@@ -221,6 +221,7 @@ export class Judge {
     for (const service of this.#services.values()) {
       const [old, now] = [shownOf(before, service), shownOf(node, service)];
       const { evidence } = this.#pair(known, service);
+      if (old.label && !now.label && evidence.isReady) evidence.fell(this.#world.nowMs);
       const isEdited = this.#isEdited(service.name, known.uid) || !this.#isSelected(known, service);
       const problem = this.#reasons.problemOf(old, now, { node: known, by, evidence, isEdited });
       if (problem !== undefined) this.#complain(`${name}: ${problem} (${service.name})`);

@@ -4,6 +4,8 @@ import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_RE
 import type { Rig } from '../../rig/rig.ts';
 
 const STALE_AFTER_SECONDS = 6;
+/** From so long on an agent takes what it saw before for nothing, by the period of its probes and a moment more. */
+const STOOD_STILL_MS = 13_000;
 
 let embedded: EmbeddedRig;
 let rig: Rig;
@@ -35,6 +37,22 @@ test('one silent agent of ten costs its node both labels after the window, and n
   for (const { name } of others) expect(rig.history.since(fromMs, WS_DAEMON_READY, name)).toEqual([]);
   await node.agent?.kill('SIGCONT');
   await rig.history.until(node.name, WS_DAEMON_READY, 'true');
+  await rig.history.until(node.name, REGISTRY_FACADE_READY, 'true');
+});
+
+test('an agent that stood still does not vouch for what it saw before', async () => {
+  const node = rig.node(2);
+  const stoppedMs = performance.now();
+  await node.agent?.kill('SIGSTOP');
+  await rig.history.until(node.name, REGISTRY_FACADE_READY, undefined, 20_000);
+  await node.service('registry-facade').fault('hang');
+  await new Promise((resolve) => setTimeout(resolve, stoppedMs + STOOD_STILL_MS - performance.now()));
+  const fromMs = performance.now();
+  await node.agent?.kill('SIGCONT');
+  await rig.history.until(node.name, WS_DAEMON_READY, 'true');
+  await waitFor('all nodes to be heard', async () => (await silentNodes()) === 0, { timeoutMs: 30_000, everyMs: 200 });
+  expect(rig.history.since(fromMs, REGISTRY_FACADE_READY, node.name)).toEqual([]);
+  await node.service('registry-facade').fault('none');
   await rig.history.until(node.name, REGISTRY_FACADE_READY, 'true');
 });
 
