@@ -41,8 +41,12 @@ const PATIENT: Pace = {
 const HEAL_MS = 240_000;
 const QUIET_MS = 90_000;
 
+export function isPatient(seed: number): boolean {
+  return seed % 3 === 0;
+}
+
 export function historyOf(seed: number): History {
-  const pace = seed % 3 === 0 ? PATIENT : HURRIED;
+  const pace = isPatient(seed) ? PATIENT : HURRIED;
   const random = generator(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const themes = [...new Set(Object.values(DEEDS).map(({ theme }) => theme))];

@@ -44,7 +44,7 @@ export class Judge {
     world.onStep = () => this.#stepped();
     world.onReport = (node, to, { status, body }, report) => {
       // Who is asked to say everything has vouched for nothing.
-      if (status === 200 && !JSON.parse(body).full) this.#reasons.heard(node, to, JSON.parse(report));
+      if (status === 200) this.#reasons.heard(node, to, { ...JSON.parse(report), vouches: !JSON.parse(body).full });
       world.tell(`${to.name} answers ${node} ${status}`);
     };
     this.#lookAtTruth();
@@ -54,6 +54,9 @@ export class Judge {
   look(): void {
     this.troubles.look();
     this.#reasons.look();
+    this.#lookAtEdits();
+    for (const name of this.#services.keys())
+      if (!this.#world.services.has(name) && !this.#isEdited(name)) this.#services.delete(name);
     for (const node of this.#world.nodes.values())
       for (const service of this.#services.values()) this.#compare(node, service);
     const problem = growthOf(this.#world);
@@ -104,13 +107,17 @@ export class Judge {
       this.#services.set(name, service);
       if (before !== service) this.#editedMs.set(name, nowMs);
     }
-    for (const name of this.#services.keys())
-      if (!services.has(name) && !this.#isEdited(name)) this.#services.delete(name);
     const uids = new Set([...nodes.values()].map(({ uid }) => uid));
     for (const id of this.#pairs.keys()) if (!uids.has(id.split(' ')[0] ?? '')) this.#pairs.delete(id);
     for (const node of nodes.values()) {
       for (const service of services.values()) this.#pair(node, service).evidence.look(isReadyOn(node, service), nowMs);
     }
+  }
+
+  /** What is edited while the API server is away is noticed later. Once a second. */
+  #lookAtEdits(): void {
+    if (this.troubles.commonCalmMs > 0) return;
+    for (const [what, atMs] of this.#editedMs) if (this.#isEdited(what)) this.#editedMs.set(what, atMs + 1000);
   }
 
   #isEdited(...what: string[]): boolean {

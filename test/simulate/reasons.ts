@@ -19,10 +19,11 @@ const CROWD = 0.7;
 /** And below it none. */
 const FEW = 0.38;
 
+type Report = { boot: string; sequence: number; vouches: boolean };
 /** When a node was heard last, until when it had been silent, and the last report of each of its agents. */
-type Heard = { atMs: number; silentUntilMs: number; sequences: Map<string, number> };
+type Heard = { atMs: number | undefined; silentUntilMs: number; sequences: Map<string, number> };
 
-const NEVER_HEARD: Heard = { atMs: Number.NaN, silentUntilMs: Number.NEGATIVE_INFINITY, sequences: new Map() };
+const NEVER_HEARD: Heard = { atMs: undefined, silentUntilMs: Number.NEGATIVE_INFINITY, sequences: new Map() };
 
 type Grounds = { node: SimNode; by: SimCoordinator; evidence: Evidence; isEdited: boolean };
 
@@ -43,18 +44,16 @@ export class Reasons {
   }
 
   /** A report that was overtaken by a later one says nothing. */
-  heard(node: string, by: SimCoordinator, { boot, sequence }: { boot: string; sequence: number }): void {
+  heard(node: string, by: SimCoordinator, { boot, sequence, vouches }: Report): void {
     const uid = this.#world.nodes.get(node)?.uid;
     const heard = this.#heard.get(by);
     if (uid === undefined || !heard) return;
-    const { sequences, atMs, silentUntilMs } = heard.get(uid) ?? NEVER_HEARD;
-    if (sequence <= (sequences.get(boot) ?? -1)) return;
+    const before = this.#heardOf(uid, by);
+    if (sequence <= (before.sequences.get(boot) ?? -1)) return;
+    const sequences = new Map(before.sequences).set(boot, sequence);
     const { nowMs } = this.#world;
-    heard.set(uid, {
-      atMs: nowMs,
-      silentUntilMs: nowMs - atMs >= SILENT_MS ? nowMs : silentUntilMs,
-      sequences: new Map(sequences).set(boot, sequence),
-    });
+    const silentUntilMs = this.#silentMs(uid, by) >= SILENT_MS ? nowMs : before.silentUntilMs;
+    heard.set(uid, vouches ? { atMs: nowMs, silentUntilMs, sequences } : { ...before, sequences });
   }
 
   stepped(coordinator: SimCoordinator): void {
@@ -95,8 +94,8 @@ export class Reasons {
     const seenMs = SEEN_MS + (nowMs - this.#troubles.lastPauseMs < 2 * SEEN_MS ? 2 * SEEN_MS : 0);
     const wasDown = evidence.notReadyAgoMs(nowMs) <= seenMs || nowMs < evidence.heldUntilMs;
     const wasUp = evidence.readyAgoMs(nowMs) <= seenMs;
-    const silentMs = this.#silentMs(node, by);
-    const isSilent = silentMs >= SILENT_MS || this.#wasSilentAgoMs(node, by) <= UNDER_WAY_MS;
+    const silentMs = this.#silentMs(node.uid, by);
+    const isSilent = silentMs >= SILENT_MS || nowMs - this.#heardOf(node.uid, by).silentUntilMs <= UNDER_WAY_MS;
     const because = `not ready ${Math.round(evidence.notReadyAgoMs(nowMs) / 1000)} s ago, silent for ${Math.round(silentMs / 1000)} s`;
     const isWithdrawal = (old.label && !now.label) || (!old.taint && now.taint);
     if (isWithdrawal && !wasDown && !isEdited) {
@@ -115,21 +114,20 @@ export class Reasons {
     return undefined;
   }
 
-  #silentMs(node: SimNode, by: SimCoordinator): number {
-    const heard = this.#heard.get(by)?.get(node.uid);
-    return this.#world.nowMs - (heard?.atMs ?? this.#leadsSinceMs.get(by) ?? this.#world.nowMs);
+  #heardOf(uid: string, by: SimCoordinator): Heard {
+    return this.#heard.get(by)?.get(uid) ?? NEVER_HEARD;
   }
 
-  #wasSilentAgoMs(node: SimNode, by: SimCoordinator): number {
-    return this.#world.nowMs - (this.#heard.get(by)?.get(node.uid) ?? NEVER_HEARD).silentUntilMs;
+  #silentMs(uid: string, by: SimCoordinator): number {
+    return this.#world.nowMs - (this.#heardOf(uid, by).atMs ?? this.#leadsSinceMs.get(by) ?? this.#world.nowMs);
   }
 
   /** Whether nearly all of the fleet have been silent for longer than a guard needs to see it. */
   #isCrowd(by: SimCoordinator): boolean {
-    const nodes = [...this.#world.nodes.values()].filter(({ uid }) => this.#heard.get(by)?.has(uid));
+    const nodes = [...this.#world.nodes.values()].filter(({ uid }) => this.#heardOf(uid, by).atMs !== undefined);
     const silent = nodes.filter((node) => {
       const graceMs = node.silence?.goodbye ? GOODBYE_MS - SILENT_MS : 0;
-      return this.#silentMs(node, by) >= SILENT_MS + graceMs + 3000;
+      return this.#silentMs(node.uid, by) >= SILENT_MS + graceMs + 3000;
     });
     return silent.length > 2 && silent.length >= CROWD * nodes.length;
   }

@@ -1,19 +1,20 @@
 import { shrink } from '../model/shrink.ts';
-import { type History, historyOf, play } from './history.ts';
+import { type History, historyOf, isPatient, play } from './history.ts';
 
 export type Found = { nodeHours: number; histories: number; failing: History | undefined };
 
-/** Plays histories, one seed after the other, until they add up to so many hours of nodes, or one goes wrong. */
-export async function search(fromSeed: number, hours: number): Promise<Found> {
-  let nodeHours = 0;
+/** Plays histories of one kind, one seed after the other, until they add up to so many hours of nodes, or one goes wrong. */
+export async function search(fromSeed: number, hours: number, patient: boolean): Promise<Found> {
+  let [nodeHours, histories] = [0, 0];
   for (let seed = fromSeed; nodeHours < hours; seed += 1) {
+    if (isPatient(seed) !== patient) continue;
     const history = historyOf(seed);
     const played = await play(history);
     nodeHours += played.nodeHours;
-    if (played.violations.length > 0) return { nodeHours, histories: seed - fromSeed + 1, failing: history };
-    if (nodeHours >= hours) return { nodeHours, histories: seed - fromSeed + 1, failing: undefined };
+    histories += 1;
+    if (played.violations.length > 0) return { nodeHours, histories, failing: history };
   }
-  return { nodeHours, histories: 0, failing: undefined };
+  return { nodeHours, histories, failing: undefined };
 }
 
 /** As much of a trace as is read. */
