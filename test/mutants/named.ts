@@ -170,6 +170,18 @@ export const NAMED: readonly NamedMutant[] = [
     from: 'clock.after(limitMs, () => outgoing.destroy(',
     to: 'clock.after(limitMs, () => new Map().get(',
   },
+  {
+    name: 'an agent repeats what it saw before it stood still',
+    file: 'agent/src/probes/service-monitor.ts',
+    from: 'return this.#stoodStill() ? undefined : this.#tally.state;',
+    to: 'return this.#tally.state;',
+  },
+  {
+    name: 'what counts towards a verdict outlives a standstill',
+    file: 'agent/src/probes/service-monitor.ts',
+    from: 'this.#tally = NOTHING_KNOWN;\n    this.#roundsSinceFresh',
+    to: 'this.#roundsSinceFresh',
+  },
 ];
 
 const LIMIT_MS = 300_000;
