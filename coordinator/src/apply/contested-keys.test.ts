@@ -51,6 +51,8 @@ describe('a key that is changed back at once', () => {
     for (let count = 0; count < 5; count += 1) write();
     expect(mustWait()).toBe(true);
     expect(mustWait('other')).toBe(false);
+    // Nobody has objected to what was wanted before since something else was wanted.
+    expect(mustWait()).toBe(false);
     write('other');
     expect(mustWait('other')).toBe(false);
   });
@@ -60,6 +62,8 @@ describe('a key that is changed back at once', () => {
     for (let count = 0; count < 5; count += 1) write();
     expect(mustWait()).toBe(true);
     expect(contested.mustWait({ name: 'n', uid: 'another' }, label, 'v')).toBe(false);
+    contested.wrote({ name: 'n', uid: 'another' }, [{ ...label, wanted: 'v', held: true, keepsAway: false }]);
+    expect(contested.remembered).toBe(1);
   });
 });
 
@@ -73,14 +77,16 @@ test('a key that is changed back three times in a minute now and then is no cont
   expect(contested.size).toBe(0);
 });
 
-test('a key that the answer does not show as it was written is contested at once, by admission', () => {
-  const { contested, write, mustWait } = started();
+test('a key that the answer does not show as it was written is contested at once, by admission', async () => {
+  const { clock, contested, write, mustWait } = started();
+  await clock.advance(60_000);
   write('v', { held: false });
+  await clock.advance(400);
   expect(contested.size).toBe(1);
   expect(mustWait()).toBe(true);
   expect(contested.news('n')).toMatchObject([{ ref: label, isAdmission: true }]);
   expect(contested.news('n')).toEqual([]);
-  expect(contested.keysFor('n')).toMatchObject([{ ...label, wanted: 'v', nextTryMs: 1000 }]);
+  expect(contested.keysFor('n')).toMatchObject([{ ...label, wanted: 'v', nextTryMs: 600 }]);
   expect(contested.keysFor('n')[0]?.rival).toContain('webhook');
 });
 

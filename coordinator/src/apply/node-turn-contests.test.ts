@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConditionChange } from '../decide/intent/plan.ts';
 import { ADMISSION } from './contest.ts';
-import { started } from './node-turn.test-fixtures.ts';
+import { NODE, started } from './node-turn.test-fixtures.ts';
 import { withdrawal } from './reconciler.test-fixtures.ts';
 
 /** What a turn makes of keys that do not stay as they are written. */
@@ -48,4 +48,24 @@ test('a condition that comes back each time waits, and no request is sent for no
   const { turn, written } = started({ conditions }, { isLagging: true });
   expect(await turn.run()).toEqual({ kind: 'holds' });
   expect(written).toEqual(['conditions', 'conditions', 'conditions', 'conditions']);
+});
+
+test('a label that is let go of is no longer remembered as written', async () => {
+  const seen = {
+    ...NODE,
+    labels: { k: '1' },
+    annotations: {},
+    owned: { labels: new Set(['k']), annotations: new Set<string>() },
+  };
+  const nothing = { labels: {}, annotations: {}, force: false };
+  const { turn, contested } = started({ set: nothing }, { seen });
+  contested.wrote(NODE, [{ kind: 'label', key: 'k', wanted: '1', held: true, keepsAway: false }]);
+  await turn.run();
+  expect(contested.remembered).toBe(0);
+});
+
+test('who may not write makes no plan', async () => {
+  const { turn, written, planned } = started({ withdrawal }, { fencedInMs: 0 });
+  expect(await turn.run()).toEqual({ kind: 'dropped' });
+  expect([written, planned()]).toEqual([[], 0]);
 });

@@ -51,6 +51,7 @@ export function started(
     dryRun = false,
     priority = 'normal',
     isLagging = false,
+    fencedInMs = 60_000,
     managedFields,
   }: {
     reply?: (kind: Kind, count: number, change: unknown) => WriteOutcome | undefined;
@@ -59,6 +60,7 @@ export function started(
     dryRun?: boolean;
     priority?: Priority;
     isLagging?: boolean;
+    fencedInMs?: number;
     /** Of the Node as it is read, which it cannot be otherwise. */
     managedFields?: ManagedFields[];
   } = {},
@@ -68,7 +70,7 @@ export function started(
   const told: (readonly SetAsideKey[])[] = [];
   const contests: (readonly ContestedKey[])[] = [];
   const registry = new Registry();
-  let reads = 0;
+  let [reads, planned] = [0, 0];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
   const write =
@@ -100,13 +102,16 @@ export function started(
     contestedKeys: () => 0,
   });
   const dependencies: TurnDependencies = {
-    plan: () => plan,
+    plan: () => {
+      planned += 1;
+      return plan;
+    },
     observed: () => seen,
     onWritten: () => {},
     onContested: (_name, keys) => contests.push(keys),
     onSetAside: (_name, keys) => told.push(keys),
     writer,
-    gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
+    gate: new WriteGate({ fence: { remainingMs: () => fencedInMs }, metrics, clock }),
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
     setAside,
     contested,
@@ -129,6 +134,7 @@ export function started(
     told,
     contests,
     reads: () => reads,
+    planned: () => planned,
     contested,
     setAside,
     refusedWithdrawals,

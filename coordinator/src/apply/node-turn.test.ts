@@ -254,6 +254,39 @@ describe('a refusal', () => {
     expect(written).toEqual(['conditions', 'conditions']);
   });
 
+  test('of a set that cannot be searched for now ends the turn, and is no refusal of the set', async () => {
+    const outcomes: WriteOutcome[] = [
+      { kind: 'denied', message: 'no' },
+      { kind: 'throttled', retryAfterMs: 1000 },
+    ];
+    const labels = { a: '1', b: '2' };
+    const { turn, written, told } = started(
+      { set: { ...set, labels } },
+      { reply: (_write, count) => outcomes[count - 1] },
+    );
+    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    expect([written, told]).toEqual([['set', 'set'], []]);
+  });
+
+  test('for a map that somebody else owns has it taken by force, and the Node looked at again', async () => {
+    const forced: unknown[] = [];
+    const reply = (_write: Kind, count: number, change: unknown): WriteOutcome | undefined => {
+      forced.push((change as NodeSet).force);
+      return count === 1 ? { kind: 'conflict', foreign: [] } : undefined;
+    };
+    const { turn, contested } = started({ set }, { reply });
+    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    expect([forced, turn.wrote]).toEqual([[false, true], true]);
+    expect(contested.remembered).toBeGreaterThan(0);
+  });
+
+  test('for a map that somebody else owns, of a Node that goes meanwhile, ends the turn', async () => {
+    const outcomes: WriteOutcome[] = [{ kind: 'conflict', foreign: [] }, { kind: 'gone' }];
+    const { turn, written } = started({ set }, { reply: (_write, count) => outcomes[count - 1] });
+    expect(await turn.run()).toEqual({ kind: 'gone' });
+    expect([written, turn.wrote]).toEqual([['set', 'set'], false]);
+  });
+
   test('that comes again and again is given sixteen rounds', async () => {
     let key = 0;
     const conflict = (): WriteOutcome => ({
