@@ -268,6 +268,13 @@ describe('a refusal', () => {
     expect([written, told]).toEqual([['set', 'set'], []]);
   });
 
+  test('for a taint, which cannot be applied, sets nothing aside, and is tried again with the next version', async () => {
+    const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
+    const { turn, written, told } = started({ set, taints: TAINTS }, { reply: () => conflict });
+    expect(await turn.run()).toEqual({ kind: 'retry', error: undefined });
+    expect([written, told]).toEqual([['taints'], []]);
+  });
+
   test('for a map that somebody else owns has it taken by force, and the Node looked at again', async () => {
     const forced: unknown[] = [];
     const reply = (_write: Kind, count: number, change: unknown): WriteOutcome | undefined => {

@@ -62,6 +62,7 @@ describe('a write', () => {
 
   test('is measured in seconds', async () => {
     const { clock, pass, seconds } = started(60_000);
+    await clock.advance(5000);
     const passed = pass(APPLIED, 250);
     await clock.advance(250);
     await passed;

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { conditionPatch, disownPatch } from './condition-patch.ts';
+
+const node = { name: 'n', uid: 'u', resourceVersion: '1' };
+const uidTest = { op: 'test', path: '/metadata/uid', value: 'u' };
+
+test('conditions are removed from the last to the first, each if it is still where it was seen', () => {
+  const seen = [
+    { type: 'b', index: 2 },
+    { type: 'c', index: 10 },
+    { type: 'a', index: 0 },
+  ];
+  expect(conditionPatch(node, seen)).toEqual([
+    uidTest,
+    { op: 'test', path: '/status/conditions/10/type', value: 'c' },
+    { op: 'remove', path: '/status/conditions/10' },
+    { op: 'test', path: '/status/conditions/2/type', value: 'b' },
+    { op: 'remove', path: '/status/conditions/2' },
+    { op: 'test', path: '/status/conditions/0/type', value: 'a' },
+    { op: 'remove', path: '/status/conditions/0' },
+  ]);
+});
+
+test('the entry of managedFields that is given up is one that rollcall applied to the status', () => {
+  const path = '/metadata/managedFields/3';
+  expect(disownPatch(node, 3)).toEqual([
+    uidTest,
+    { op: 'test', path: `${path}/manager`, value: 'rollcall' },
+    { op: 'test', path: `${path}/operation`, value: 'Apply' },
+    { op: 'test', path: `${path}/subresource`, value: 'status' },
+    { op: 'remove', path },
+  ]);
+});
