@@ -44,6 +44,20 @@ describe('a label that a rule gave', () => {
   });
 });
 
+test('a rule that has gone long ago is not taken for one that goes now', async () => {
+  let labels = new Set(['first', 'tier', 'other']);
+  const nothing = () => ({ implied: new Map(), unknown: new Map() });
+  const { decider, fleet, clock } = stage({ rules: () => ({ labels, questions: [], evaluate: nothing }) });
+  for (const gone of ['first', 'tier']) {
+    await clock.advance(60_001);
+    labels = labels.difference(new Set([gone]));
+    decider.rulesChanged(labels);
+  }
+  listed(fleet, IMPLIED_LABELS_ANNOTATION);
+  for (const name of NAMES) decider.plan(name);
+  expect(decider.heldWithdrawals()).toEqual([]);
+});
+
 describe('a label that a pool asked for', () => {
   const set = (pool: string, labels: Record<string, string>, generation = 1): ObservedPoolLabelSet => {
     return { uid: pool, name: pool, namespace: 'x', generation, createdAt: '', pool, labels, status: undefined };
@@ -108,16 +122,19 @@ describe('agents that were replaced, and no longer see a service whose pods are 
       const identity = { node, nodeUid: `uid-${node}`, pod: { name: node, uid: node }, issuedAtSeconds: 1 };
       fleet.accept({ node, boot: `${node} ${version}`, sequence, ...content }, identity);
     };
+    const replace = () => {
+      for (const name of nodes) report(name, '1', true);
+      for (const name of nodes) report(name, '2', true);
+      for (const name of nodes) report(name, '2', false);
+    };
     for (const name of nodes) {
       addNode(name);
       servicePod(name);
       agentPod({ uid: name, node: name });
-      report(name, '1', true);
     }
-    for (const name of nodes) report(name, '2', true);
-    for (const name of nodes) report(name, '2', false);
+    replace();
     const states = () => nodes.map((name) => decider.judged(name)?.readiness.get('ws-daemon')?.state);
-    return { ...staged, report, states, looked };
+    return { ...staged, replace, report, states, looked };
   }
 
   test('cost three nodes the service, and no fourth one', () => {
@@ -145,6 +162,14 @@ describe('agents that were replaced, and no longer see a service whose pods are 
     const second = replaced();
     second.decider.beginTerm();
     expect(second.decider.heldWithdrawals()).toEqual([]);
+  });
+
+  test('are doubted in the next term as in the first', () => {
+    const { decider, replace } = replaced();
+    const before = decider.heldWithdrawals();
+    decider.beginTerm();
+    replace();
+    expect(decider.heldWithdrawals()).toEqual(before);
   });
 });
 

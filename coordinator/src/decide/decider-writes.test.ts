@@ -226,24 +226,52 @@ test('a hint to kube-scheduler is written to the Node', async () => {
   expect(Object.values(decider.fleet.node('n')?.annotations ?? {})).toContain(at);
 });
 
-test('a taint that waits for the status of its NodeService goes as soon as that is noted', async () => {
+describe('a taint that its NodeService was not seen to take away before', () => {
   const taint = { key: 'example.com/no-a', value: 'true', effect: 'NoSchedule' } as const;
   const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
-  const { probe: _, ...service } = serviceOf('ws-daemon', { publish: { taint }, origin });
-  let isNoted = false;
-  const firstTaints = { wasProven: () => isNoted, onProven: () => {}, onWaiting: () => {} };
-  const { watched, servicePod, written, decider, clock } = writing({ services: () => [service], firstTaints });
-  const creationTimestamp = new Date(clock.now()).toISOString();
-  servicePod();
-  watched({
-    metadata: { name: 'n', uid: 'uid-n', resourceVersion: '1', creationTimestamp },
-    spec: { taints: [taint] },
-    status: {},
+
+  /** A node that has it although the service is ready there. */
+  async function waiting() {
+    const { probe: _, ...service } = serviceOf('ws-daemon', { publish: { taint }, origin });
+    const status = { isNoted: false };
+    const proven: string[] = [];
+    const firstTaints = {
+      wasProven: () => status.isNoted,
+      onProven: ({ name }: Named) => proven.push(name),
+      onWaiting: () => {},
+    };
+    const staged = writing({ services: () => [service], firstTaints } as never);
+    const creationTimestamp = new Date(staged.clock.now()).toISOString();
+    staged.servicePod();
+    staged.watched({
+      metadata: { name: 'n', uid: 'uid-n', resourceVersion: '1', creationTimestamp },
+      spec: { taints: [taint] },
+      status: {},
+    });
+    await staged.written();
+    const taints = () => staged.decider.fleet.node('n')?.taints;
+    return { ...staged, status, proven, taints };
+  }
+
+  test('is to be noted in its status, and stays until then', async () => {
+    const { proven, taints } = await waiting();
+    expect(proven).toEqual(['ws-daemon']);
+    expect(taints()).toEqual([taint]);
   });
-  await written();
-  expect(decider.fleet.node('n')?.taints).toEqual([taint]);
-  isNoted = true;
-  decider.statusNoted();
-  await written();
-  expect(decider.fleet.node('n')?.taints).toEqual([]);
+
+  test('goes as soon as that is noted', async () => {
+    const { decider, status, written, taints } = await waiting();
+    status.isNoted = true;
+    decider.statusNoted();
+    await written();
+    expect(taints()).toEqual([]);
+  });
+
+  test('goes a second later where nobody tells that it is noted, and opens no gate', async () => {
+    const { status, pass, taints, told } = await waiting();
+    status.isNoted = true;
+    await pass(2);
+    expect(taints()).toEqual([]);
+    expect(told.filter((line) => line.startsWith('opened'))).toEqual([]);
+  });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
 
@@ -48,6 +49,30 @@ test('of a node that is not known nothing is said', () => {
   expect([decider.plan('n'), decider.judged('n'), decider.witness('n'), decider.explain('n')]).toEqual(
     Array.from({ length: 4 }),
   );
+});
+
+test('what would become of a node without a service can be asked: its label, which is to go now, would stay', () => {
+  const { decider, addNode, agentPod, report, fate } = stage();
+  addNode('n');
+  agentPod({ uid: 'a' });
+  report('a', { ready: false });
+  const keys = registryOf({ watchedServices: [], poolLabels: [] });
+  const without = decider.whatIf({ services: [], keys, rules: undefined, poolLabelSet: () => undefined });
+  const witness = decider.witness('n');
+  const label = { kind: 'label', key: 'gitpod.io/ws-daemon_ready_ns_default' };
+  expect(witness && without.changesOn(witness)).toMatchObject([{ ...label, from: undefined, to: 'true' }]);
+  expect(fate()).toBe('withdrawn');
+});
+
+test('a node is looked at as soon as what others know of it has changed', () => {
+  const told: string[] = [];
+  const followUps = { look: (name: string) => told.push(name), forget: () => {}, restart: () => {} };
+  const { decider, addNode } = stage({ followUps });
+  addNode('n');
+  addNode('other');
+  told.length = 0;
+  decider.changed('n');
+  expect(told).toEqual(['n']);
 });
 
 test('a node that is gone is forgotten by those who follow, and a term that begins is told to them', () => {

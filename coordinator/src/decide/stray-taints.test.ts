@@ -155,6 +155,16 @@ test('a taint is ours that the Node lists as one of a service, and that of nobod
   await end();
 });
 
+test('that a taint which the Node lists was removed by somebody else is known', async () => {
+  const { clock, change, start, taintsOf } = searched();
+  change('listed', [], { annotations: { 'rollcall.dev/service-keys': JSON.stringify({ taints: ['example.com/a'] }) } });
+  change('other', []);
+  const end = start();
+  await clock.advance(100);
+  expect([taintsOf('listed'), taintsOf('other')]).toEqual([[], undefined]);
+  await end();
+});
+
 test('as long as some are found all is looked at again, after 5 s, 10 s and so on', async () => {
   const { clock, change, start, paths } = searched();
   change('n', [STARTUP]);

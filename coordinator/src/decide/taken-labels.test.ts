@@ -21,6 +21,12 @@ test('it is not remembered of another node, nor of this one in another term', ()
   expect(taken().of(nodeRecord())).toBeUndefined();
 });
 
+test('of a removal that took nothing, nothing is remembered', () => {
+  const labels = new TakenLabels(() => false);
+  labels.took(n, ['kept', 'absent'], has, has);
+  expect(labels.of(n)).toBeUndefined();
+});
+
 test('several removals add up', () => {
   const labels = taken();
   labels.took(n, ['kept'], has, observed({}));

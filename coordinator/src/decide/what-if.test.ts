@@ -137,6 +137,17 @@ describe('a service that is there', () => {
     expect(whatIf({ services: [service] }, { services: [service] }, situation).changes).toEqual([]);
   });
 
+  test('would lose its taint where it is ready once it is another, whatever delays that', () => {
+    const publish = { label: LABEL, taint: TAINT };
+    const situation = { ...labeled, taints: [TAINT], readiness: { a: notReady } };
+    const { changes } = whatIf(
+      { services: [nodeService({ publish })] },
+      { services: [nodeService({ publish })] },
+      situation,
+    );
+    expect(changes).toContain(`taint ${TAINT.key} true:NoExecute undefined`);
+  });
+
   test('is judged anew where it would be another', () => {
     const situation = { ...labeled, pods: [], readiness: { a: ready } };
     const changed = { services: [nodeService({ mode: 'Startup' })] };

@@ -221,6 +221,17 @@ describe('a request that is refused', () => {
     expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
   });
 
+  it('ends its connection when its answer breaks after the head, so that nobody waits for the rest', async () => {
+    const { port, server } = await reportsServer();
+    server.prependOnceListener('request', (_request, response) => {
+      response.end = () => {
+        throw new Error('on purpose');
+      };
+    });
+    await expect(send(port, heartbeat)).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
+  });
+
   it('keeps its connection, so that the next one need not open another', async () => {
     const { port } = await reportsServer();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, it, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
@@ -140,6 +142,30 @@ describe('limits', () => {
     agent.destroy();
   });
 
+  it('close one on which tokens of others than agents come one after the other', async () => {
+    const { port } = await reportsServer();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const headers = { authorization: 'Bearer stranger' };
+    const answers = [];
+    for (let index = 0; index < 3; index += 1) answers.push(await send(port, heartbeat, { agent, headers }));
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+    expect(answers.at(-1)?.headers.connection).toBe('close');
+    agent.destroy();
+  });
+
+  it('hold for a connection that is reset while it waits, and the others are served', async () => {
+    const { port, registry } = await reportsServer({ placeLimits: { strangersMax: 1, settledMs: 60_000 } });
+    const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
+    const first = connect(port, '127.0.0.1');
+    await vi.waitFor(async () => expect(await gauge()).toBe(1));
+    const waiting = connect(port, '127.0.0.1');
+    await vi.waitFor(async () => expect(await gauge()).toBe(2));
+    waiting.resetAndDestroy();
+    await vi.waitFor(async () => expect(await gauge()).toBe(1));
+    first.destroy();
+    expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
+  });
+
   it('do not tie up the server when authentication is slow and the client leaves', async () => {
     const { port, surroundings, registry } = await reportsServer();
     const { promise, resolve } = Promise.withResolvers<AgentIdentity>();
@@ -197,6 +223,28 @@ describe('over TLS', () => {
     first.destroy();
   });
 
+  it('a handshake that does not come to an end is no report that was refused', async () => {
+    const { port, registry } = await startTls({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    await once(socket, 'close');
+    expect(socket.bytesRead).toBe(0);
+    expect(await registry.metrics()).not.toMatch(/^rollcall_coordinator_reports_total\{.*\} [1-9]/m);
+  });
+
+  it('what a connection sends while it waits for its place takes no memory here', async () => {
+    const { port, server } = await startTls({ placeLimits: { strangersMax: 1, settledMs: 60_000 } });
+    const sockets: Socket[] = [];
+    server.on('connection', (socket) => sockets.push(socket));
+    const first = connect(port, '127.0.0.1').on('error', () => {});
+    await expect.poll(() => sockets.length).toBe(1);
+    const waiting = connect(port, '127.0.0.1').on('error', () => {});
+    await expect.poll(() => sockets.length).toBe(2);
+    await promisify<string, void>((text, done) => waiting.write(text, done))('x'.repeat(10_000));
+    await setTimeout(50);
+    expect(sockets[1]?.bytesRead).toBe(0);
+    for (const socket of [first, waiting]) socket.destroy();
+  });
+
   it('old versions of TLS, and no TLS at all, are refused', async () => {
     const { port, ca } = await startTls();
     const old = connectTls({ port, host: '127.0.0.1', ca, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
@@ -204,6 +252,23 @@ describe('over TLS', () => {
     expect(await sendRaw(port, rawHead(''))).not.toContain('200');
     await expect(send(port, heartbeat)).rejects.toThrow();
   });
+});
+
+it('keeps nothing of connections that are over: agents come and go for months', async () => {
+  const { port, server } = await reportsServer();
+  const sockets: WeakRef<Socket>[] = [];
+  server.on('connection', (socket) => sockets.push(new WeakRef(socket)));
+  for (let index = 0; index < 20; index += 1) await send(port, heartbeat);
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  // The last ones may still be in the hands of Node.js.
+  await expect
+    .poll(() => {
+      collect();
+      return sockets.filter((socket) => socket.deref()).length;
+    })
+    .toBeLessThan(10);
+  expect(sockets).toHaveLength(20);
 });
 
 describe('stopping', () => {

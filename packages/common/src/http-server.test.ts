@@ -169,6 +169,22 @@ describe('a server', () => {
     for (const socket of [first, third]) socket.destroy();
   });
 
+  test('takes a connection that has just asked for one in use, before it is answered', async () => {
+    const { open, client, closes } = await withRoomFor(2);
+    const asking = await client();
+    const idle = await client();
+    const closed: string[] = [];
+    asking.on('close', () => closed.push('asking'));
+    idle.on('close', () => closed.push('idle'));
+    await answers(idle);
+    const asked = once(open, 'request');
+    asking.write('GET /slow HTTP/1.1\r\nhost: a\r\n\r\n');
+    await asked;
+    await answers(await client());
+    await expect.poll(closes).toBe(1);
+    await expect.poll(() => closed).toEqual(['idle']);
+  });
+
   test('makes room again and again, also by ending one that waits for its answer', async () => {
     const { open, client, closes } = await withRoomFor(1);
     const asked = once(open, 'request');

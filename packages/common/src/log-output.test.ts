@@ -42,6 +42,17 @@ test.runIf(existsSync('/dev/full'))('each line that a full disk does not take is
   expect(dropped()).toBe(LINES);
 });
 
+test.runIf(existsSync('/dev/full'))(
+  'nothing but a reader is waited for: the first line that a full disk refuses is dropped at once too',
+  () => {
+    const fd = openSync('/dev/full', 'w');
+    const startMs = performance.now();
+    for (let line = 0; line < LINES; line += 1) expect(openLogOutput(fd)('a\n')).toBe(false);
+    expect(performance.now() - startMs).toBeLessThan(LINES * 90);
+    closeSync(fd);
+  },
+);
+
 describe('a pipe that nobody reads', () => {
   let pipe: number;
   let output: (line: string) => boolean;

@@ -1,4 +1,15 @@
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -99,6 +110,30 @@ describe('a log that cannot be written', () => {
     );
   });
 });
+
+test.runIf(process.platform === 'linux')(
+  'what was lost is told with the next line, where the line that tells it was lost as well',
+  () => {
+    const fifo = path.join(directory, 'fifo');
+    execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', fifo]);
+    const pipe = openSync(fifo, constants.O_RDWR);
+    const read = (bytes: number) => {
+      const buffer = Buffer.alloc(bytes);
+      return buffer.toString('utf8', 0, readSync(pipe, buffer));
+    };
+    const logger = createLogger({ json: false, verbose: false, component: 'agent', fd: pipe });
+    // More than a pipe holds; then there is room for one line of nearly a page.
+    logger.info('x'.repeat(100_000));
+    read(4096);
+    logger.info('y'.repeat(4050));
+    read(1_000_000);
+    logger.info('again');
+    expect(read(1_000_000)).toMatch(
+      /INFO {2}again\n\S+ WARN {2}Dropped log lines that could not be written lines=2\n$/,
+    );
+    closeSync(pipe);
+  },
+);
 
 test('a silent logger says nothing at any level', () => {
   expect(silentLogger().isLevelEnabled('fatal')).toBe(false);

@@ -114,3 +114,23 @@ describe('a value', () => {
     expect(() => cursor('"a\u0001"').value()).toThrow(SyntaxError);
   });
 });
+
+describe('a list of plain strings', () => {
+  const max = { bytes: 12, count: 2, characters: 4 };
+  const taken = (text: string) => {
+    const json = cursor(text);
+    return { strings: json.plainStrings(max), at: json.at };
+  };
+
+  test('is taken at once up to each limit, and the walk goes on behind it', () => {
+    expect(taken('["ab","abc"]')).toEqual({ strings: ['ab', 'abc'], at: 12 });
+    expect(taken('["abcd"],1')).toEqual({ strings: ['abcd'], at: 8 });
+  });
+
+  test.each(['["abc","abc"]', '["","",""]', '["abcde"]', '["a",1]', '{"a":[]}', '["a"', '["a]"]'])(
+    'is not %s, of which nothing is taken',
+    (text) => {
+      expect(taken(text)).toEqual({ strings: undefined, at: 0 });
+    },
+  );
+});

@@ -54,6 +54,13 @@ test('questions that are too many are told with the file that asks the first of 
   expect(ruleSet({ a: lines.slice(0, 64).join('\n') }).problems).toEqual([]);
 });
 
+test('what is found wrong with one file is told in the order in which it is found', () => {
+  const lines = Array.from({ length: 65 }, (_, index) => `module:m${index + 10}`);
+  const problems = ruleSet({ a: `a\n${lines.join('\n')}` }).problems;
+  expect(problems.map(({ file }) => file)).toEqual(['a', 'a']);
+  expect(problems[1]?.problem).toContain('requires module:m74: all');
+});
+
 describe('a pattern', () => {
   const evaluate = (files: Record<string, string>, labels: Record<string, string>) => {
     const { implied, unknown } = ruleSet(files).evaluate(labels, inventory({ allocatable: undefined }));

@@ -148,6 +148,13 @@ describe('a condition of a service', () => {
   ] as const)('%s', (status, readiness, expected) => {
     expect(lies(readiness, { service, witness: says(status) })).toEqual(expected);
   });
+
+  test('is kept against the evidence by a guard where it is as it is wanted', () => {
+    const evidence = { state: 'not-ready', reason: 'it is gone' } as const;
+    for (const state of ['ready', 'unknown'] as const) {
+      expect(lies({ state, evidence }, { service, witness: says('True') })).toEqual(['said-ready condition guarded']);
+    }
+  });
 });
 
 describe('another key', () => {

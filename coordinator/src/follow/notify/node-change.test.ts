@@ -53,6 +53,14 @@ describe('a message', () => {
     });
   });
 
+  test('settles a single key that is in doubt, although nothing else was seen since', () => {
+    const told = metadata({ a: '1' });
+    expect(nodeChange('n', told, told, { labels: ['a'], annotations: [] })).toMatchObject({
+      labelsUpdated: { a: '1' },
+    });
+    expect(nodeChange('n', told, told, { labels: ['b'], annotations: [] })).toMatchObject({ labelsDeleted: ['b'] });
+  });
+
   test('keeps no more than a thousand keys in doubt', () => {
     const many = metadata(Object.fromEntries(Array.from({ length: 1500 }, (_, index) => [`k${index}`, ''])));
     const change = nodeChange('n', NO_METADATA, many);

@@ -32,8 +32,12 @@ function urlOf(address: string): URL {
 const SLOWER = 5;
 
 /** Notifiers for ports of this machine, for which a second is 50 ms, unless told. */
-function notifying(ports: readonly number[], { nodes = [], factor = 20 }: { nodes?: string[]; factor?: number } = {}) {
+function notifying(
+  ports: readonly number[],
+  { nodes = [], factor = 20, ended = false }: { nodes?: string[]; factor?: number; ended?: boolean } = {},
+) {
   const controller = new AbortController();
+  if (ended) controller.abort();
   stops.push(() => controller.abort());
   const registry = new Registry();
   const logger = silentLogger();
@@ -233,6 +237,29 @@ describe('a notifier that is cleared', () => {
     expect(await counted('_total')).toEqual({ '0 delivered': 2 });
   });
 
+  test('tells anew that its URL fails, as nobody has heard of it in that term', async () => {
+    const receiver = await receiving((response) => response.writeHead(500).end());
+    const { offer, notifiers, failures } = notifying([receiver.port]);
+    for (const term of [1, 2]) {
+      offer(nodeOf('n', { a: '1' }));
+      await until(() => failures.length === term);
+      notifiers[0]?.clear();
+    }
+  });
+
+  test('closes the connection that it kept, at once', async () => {
+    const receiver = await receiving();
+    const { offer, idle, notifiers } = notifying([receiver.port]);
+    offer(nodeOf('n', { a: '1' }));
+    await idle();
+    const socket = receiver.requests[0]?.socket;
+    expect(socket?.destroyed).toBe(false);
+    const startMs = performance.now();
+    notifiers[0]?.clear();
+    await until(() => socket?.destroyed === true);
+    expect(performance.now() - startMs).toBeLessThan(3000);
+  });
+
   test('by the end of the program begins no more', async () => {
     const receiver = await receiving();
     const { offer, notifiers, end } = notifying([receiver.port]);
@@ -245,6 +272,15 @@ describe('a notifier that is cleared', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(receiver.messages).toEqual([]);
   });
+});
+
+test('a notifier that is made when the program has ended already sends nothing', async () => {
+  const receiver = await receiving();
+  const { offer, notifiers } = notifying([receiver.port], { ended: true });
+  offer(nodeOf('n', { a: '1' }));
+  expect(notifiers[0]?.pending).toBe(0);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(receiver.messages).toEqual([]);
 });
 
 describe('a receiver that fails now and then', () => {

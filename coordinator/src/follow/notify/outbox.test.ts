@@ -53,6 +53,14 @@ describe('a node', () => {
     expect([outbox.pending, clock.pendingTimers]).toEqual([0, 0]);
   });
 
+  test('that is offered as it was told a moment ago is no news that waits', async () => {
+    const { clock, outbox } = started();
+    outbox.offer(nodeOf('n', { a: '1' }));
+    await clock.advance(100);
+    outbox.offer(nodeOf('n', { a: '1' }));
+    expect([outbox.pending, clock.pendingTimers]).toEqual([0, 0]);
+  });
+
   test('that comes and goes quickly is told about once a second, as it is by then', async () => {
     const { clock, outbox, sent } = started();
     for (let step = 0; step < 100; step += 1) {
@@ -83,6 +91,20 @@ describe('a node', () => {
     await clock.advance(10_000);
     expect(sent.map(({ change }) => change.labelsAdded)).toEqual([{ a: '1', b: '1' }, { a: '1' }]);
     expect(sent[1]?.change.labelsDeleted).toEqual([]);
+  });
+
+  test('with another uid does not wait because messages about its predecessor failed', async () => {
+    const { clock, outbox, sent } = started(({ labelsAdded }) => ({
+      outcome: labelsAdded['a'] === 'bad' ? REFUSED : TAKEN,
+    }));
+    outbox.offer(nodeOf('n', { a: 'bad' }));
+    for (let step = 0; step < 100; step += 1) {
+      outbox.offer(nodeOf('other', { a: String(step) }));
+      await clock.advance(1000);
+    }
+    outbox.offer(nodeOf('n', { a: 'good' }, { uid: 'another' }));
+    await clock.advance(1000);
+    expect(sent.at(-1)?.change).toMatchObject({ node: 'n', labelsAdded: { a: 'good' } });
   });
 
   test('that is gone is forgotten without a message, and new when it comes back', async () => {
@@ -199,6 +221,18 @@ describe('a receiver', () => {
     expect(sent).toHaveLength(4);
     await clock.advance(2000);
     expect(sent).toHaveLength(6);
+  });
+
+  test('that asks to be left alone is left alone for so long, also where another message had failed just before', async () => {
+    const busy: PostOutcome = { ...REFUSED, retryAfterMs: 30_000 };
+    const { clock, outbox, sent } = started((_change, count) => ({
+      ...{ outcome: count === 1 ? REFUSED : count === 2 ? busy : TAKEN, afterMs: count },
+    }));
+    for (const name of ['a', 'b', 'c', 'd', 'e']) outbox.offer(nodeOf(name, { a: '1' }));
+    await clock.advance(30_000);
+    expect(sent).toHaveLength(4);
+    await clock.advance(2000);
+    expect(sent).toHaveLength(7);
   });
 
   test('that never takes one node gets all the others, and it as rarely as it may', async () => {

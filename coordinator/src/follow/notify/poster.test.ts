@@ -181,6 +181,17 @@ describe('no answer is failure (M-6)', () => {
     expect(performance.now() - startMs).toBeLessThan(4000);
   });
 
+  test('on a connection that was kept, of one who may have heard', async () => {
+    let count = 0;
+    const { receiver, post } = await served((response) => {
+      count += 1;
+      if (count === 1) ok(response);
+    }, fastClock(20));
+    expect(await post()).toEqual({ taken: 'yes' });
+    expect(await post()).toMatchObject({ taken: 'maybe' });
+    expect(new Set(receiver.requests.map(({ socket }) => socket)).size).toBe(1);
+  });
+
   test('when the connection is closed, of one who may have heard', async () => {
     const { post } = await served((response) => response.socket?.resetAndDestroy());
     expect(await post()).toMatchObject({ taken: 'maybe' });
@@ -189,7 +200,8 @@ describe('no answer is failure (M-6)', () => {
   test('when the sender ends', async () => {
     const controller = new AbortController();
     const { post } = await served(() => controller.abort());
-    expect(await post(controller.signal)).toMatchObject({ taken: 'maybe' });
+    const outcome = await post(controller.signal);
+    expect([outcome.taken, why(outcome)]).toEqual(['maybe', 'The program is stopping']);
     expect(await post(AbortSignal.abort())).toMatchObject({ taken: 'no' });
   });
 });
@@ -215,6 +227,16 @@ describe('over TLS', () => {
     for (let count = 0; count < 2; count += 1)
       expect(await poster.post(MESSAGE ?? {}, NEVER)).toEqual({ taken: 'yes' });
     expect(receiver.messages).toEqual([MESSAGE, MESSAGE]);
+  });
+
+  test('one who says nothing on a connection that was kept may have heard', async () => {
+    const { receiver, trust, url } = await servedOverTls(['127.0.0.1']);
+    trust();
+    const poster = posterTo(url, fastClock(20));
+    expect(await poster.post(MESSAGE ?? {}, NEVER)).toEqual({ taken: 'yes' });
+    receiver.answer = () => {};
+    expect(await poster.post(MESSAGE ?? {}, NEVER)).toMatchObject({ taken: 'maybe' });
+    expect(new Set(receiver.requests.map(({ socket }) => socket)).size).toBe(1);
   });
 
   test('nothing is said to one whose certificate nobody vouches for, or is for another', async () => {

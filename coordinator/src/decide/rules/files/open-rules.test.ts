@@ -31,3 +31,9 @@ test('with a list what begins with one of it is allowed, in any domain', () => {
   expect(['accelerators/edgetpu', 'node-role.kubernetes.io/gpu'].map(problem)).toEqual([undefined, undefined]);
   expect(problem('example.org/x')).toMatch('rules.allowedPrefixes (accelerators/, node-role.kubernetes.io/gpu)');
 });
+
+test('a list of one is a list', () => {
+  const problem = (label: string) => ruleLabelProblem(label, { ...base, allowedPrefixes: ['accelerators/'] });
+  expect(problem('accelerators/edgetpu')).toBeUndefined();
+  expect(problem('example.org/x')).toBe('does not begin with one of rules.allowedPrefixes (accelerators/)');
+});

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
@@ -138,6 +139,16 @@ describe('following a label directory', () => {
     expect(fixture.changes).toEqual([['n/a', 'n/b', 'n/c']]);
   });
 
+  test('A-7: takes a change that is taken back as another change', async () => {
+    await fixture.write({ 'n/a': 'x' });
+    await fixture.follow();
+    await fixture.write({ 'n/b': 'x' });
+    await changed(['n/a', 'n/b']);
+    await unlink(join(fixture.root, 'n/b'));
+    await changed(['n/a']);
+    expect(fixture.changes).toEqual([['n/a', 'n/b'], ['n/a']]);
+  });
+
   test('A-7: sees a change that leaves size and times as they were', async () => {
     await fixture.write({ 'n/a': 'x' });
     await utimes(join(fixture.root, 'n/a'), 1000, 1000);
@@ -211,4 +222,29 @@ describe('following a label directory', () => {
     await directory.run(stop.signal, () => {});
     expect(performance.now() - started).toBeLessThan(1000);
   });
+
+  test.runIf(process.platform === 'linux')('leaves no watch of the system behind, nor a timer', async () => {
+    const before = watchesOfSystem();
+    const clock = new FakeClock();
+    await fixture.follow({ clock });
+    expect(watchesOfSystem()).toBeGreaterThan(before);
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    fixture.stop.abort();
+    await vi.waitFor(() => expect([watchesOfSystem() > before, clock.pendingTimers]).toEqual([false, 0]));
+    await (await fixture.open()).run(fixture.stop.signal, () => {});
+    expect(watchesOfSystem()).toBeLessThanOrEqual(before);
+  });
 });
+
+/** How many files and directories this process has asked Linux to watch. */
+function watchesOfSystem(): number {
+  const texts = readdirSync('/proc/self/fdinfo').map((descriptor) => {
+    try {
+      return readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8');
+    } catch {
+      // The one of the listing itself is gone.
+      return '';
+    }
+  });
+  return texts.reduce((sum, text) => sum + (text.match(/^inotify /gm)?.length ?? 0), 0);
+}
