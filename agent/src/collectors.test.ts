@@ -58,6 +58,15 @@ test('the devices are known when the start returns, the facts are not', () => {
   });
 });
 
+test('it is told where an accelerator is, and of other devices only that they are there', () => {
+  sysfs.pci('0000:01:00.0', { vendor: '0x10de', device: '0x20b0' });
+  sysfs.pci('0000:00:02.0', { vendor: '0x8086', device: '0x09a2', class: '0x060000' });
+  const machine = collectors();
+  machine.start();
+  const places = machine.observe().devices.map(({ attributes, address }) => [attributes['vendor'], address]);
+  expect(Object.fromEntries(places)).toEqual({ '10de': '0000:01:00.0', '8086': undefined });
+});
+
 test('a device that was there before may come back within the grace, so that its bus counts as unread', () => {
   const machine = collectors(undefined, 5);
   machine.start();

@@ -76,6 +76,11 @@ function fail(): BusReading {
 }
 
 describe('the device scanner', () => {
+  test('says that it knows no bus yet to whoever asks before it has started', () => {
+    start([scripted('pci', () => reading(String(scanner.scanned().unread)))]);
+    expect(names()).toEqual(['8086:pci']);
+  });
+
   test('knows all devices when it has started, and says nothing of a change', () => {
     sysfs.usb('1-1', CORAL);
     sysfs.pci('0000:00:01.0');
@@ -209,9 +214,11 @@ describe('a bus', () => {
     expect(info).toHaveBeenCalledWith({ bus: 'pci' }, 'Could read a bus again');
   });
 
-  test('is unread until it could be read once', async () => {
+  test.each([5000, 0])('is unread until it could be read once (with a grace of %d ms)', async (graceMs) => {
     const pci = vi.fn(fail);
-    start([scripted('pci', pci)]);
+    start([scripted('pci', pci)], graceMs);
+    expect(scanner.scanned()).toEqual({ devices: [], unread: ['pci'] });
+    await clock.advance(10_000);
     expect(scanner.scanned()).toEqual({ devices: [], unread: ['pci'] });
     pci.mockImplementation(() => 'absent');
     await clock.advance(1000);

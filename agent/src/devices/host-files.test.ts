@@ -71,10 +71,11 @@ test.each(['EMFILE', 'ENFILE', 'ENOMEM'])(
     const refuse = (): never => {
       throw Object.assign(new Error(code), { code });
     };
-    const spies = [vi.spyOn(fs, 'openSync'), vi.spyOn(fs, 'statSync'), vi.spyOn(fs, 'readdirSync')];
+    const calls = ['openSync', 'statSync', 'readdirSync', 'readlinkSync'] as const;
+    const spies = calls.map((call) => vi.spyOn(fs, call));
     for (const spy of spies) spy.mockImplementation(refuse);
     try {
-      for (const method of ['text', 'signature', 'directories', 'list'] as const) {
+      for (const method of ['text', 'signature', 'directories', 'list', 'childCount', 'link'] as const) {
         expect(() => files[method](at('vendor'))).toThrow(code);
       }
     } finally {

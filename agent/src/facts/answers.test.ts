@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
@@ -58,6 +58,16 @@ describe('answers about modules', () => {
     expect(onChange).toHaveBeenCalledTimes(1);
   });
 
+  test('are looked for once where the same is asked again, as in every reply', () => {
+    const hasModule = vi.fn(() => true);
+    const kernel = { hasModule, hasCpuFlag: () => undefined };
+    const counted = new Answers({ kernel, features: undefined, clock, signal: life.signal, onChange });
+    for (let reply = 0; reply < 5; reply += 1) counted.ask(['module:apex']);
+    expect(hasModule).toHaveBeenCalledTimes(1);
+    counted.ask(['module:apex', 'module:other']);
+    expect(hasModule).toHaveBeenCalledTimes(3);
+  });
+
   test('are missing where nobody can tell', () => {
     rmSync(path.join(root, 'sys/module'), { recursive: true });
     answers.ask(['module:apex']);
@@ -102,6 +112,20 @@ describe('answers about the flags of the processors', () => {
   test('are missing without a procfs', () => {
     answers.ask(['cpu:avx2']);
     expect(answers.answered().answers).toEqual({});
+  });
+
+  test('go by a list that the file begins with as well', () => {
+    cpuinfo('flags : avx2\n');
+    answers.ask(['cpu:avx2']);
+    expect(answers.answered().answers).toEqual({ 'cpu:avx2': true });
+  });
+
+  test('leave no file open, however often the list is looked for in vain', () => {
+    cpuinfo('processor : 0\n');
+    const open = () => readdirSync('/proc/self/fd').length;
+    const before = open();
+    for (let look = 0; look < 20; look += 1) answers.ask(['cpu:avx2', `cpu:sve${look}`]);
+    expect(open()).toBe(before);
   });
 });
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { machine, release, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,7 +15,10 @@ let directory: string;
 let clock: FakeClock;
 let stop: AbortController;
 let readings: string[];
+let tookMs: number[];
 let warnings: string[];
+let causes: unknown[];
+let news: string[];
 let changes: number;
 
 beforeEach(() => {
@@ -22,7 +26,10 @@ beforeEach(() => {
   clock = new FakeClock();
   stop = new AbortController();
   readings = [];
+  tookMs = [];
   warnings = [];
+  causes = [];
+  news = [];
   changes = 0;
 });
 
@@ -34,11 +41,20 @@ afterEach(() => {
 /** A collector whose child runs what the test has put into a file, unless it is to be the real one. */
 function startCollector({ real = false } = {}): FactsCollector {
   const logger = silentLogger();
-  logger.warn = (_fields: unknown, message?: string) => void warnings.push(String(message));
+  logger.warn = (fields: unknown, message?: string) => {
+    warnings.push(String(message));
+    causes.push((fields as { err: Error }).err.cause);
+  };
+  logger.info = (message: unknown) => void news.push(String(message));
   const collector = new FactsCollector({
     clock,
     logger,
-    metrics: { observeReading: (name, outcome) => void readings.push(`${name} ${outcome}`) },
+    metrics: {
+      observeReading(name, outcome, ms) {
+        readings.push(`${name} ${outcome}`);
+        tookMs.push(ms);
+      },
+    },
     signal: stop.signal,
     onChange: () => {
       changes += 1;
@@ -96,6 +112,20 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     await afterReadings('read', 'read');
     expect(collector.facts()).toEqual({ kernel: '6.2' });
     expect(changes).toBe(2);
+    expect(tookMs).toEqual([0, 0]);
+    expect(news).toEqual([]);
+    // That of the pause: none is left of a reading, of which there will be thousands.
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+  });
+
+  test('takes all that a child may print, and nothing of one that prints more', async () => {
+    childPrints('{"kernel":"6.1"}'.padEnd(65_536));
+    const collector = startCollector();
+    await afterReadings('read');
+    childPrints('{"kernel":"6.2"}'.padEnd(65_537));
+    void clock.advance(HOUR_MS);
+    await afterReadings('read', 'failed');
+    expect(collector.facts()).toEqual({ kernel: '6.1' });
   });
 
   test.each([
@@ -110,6 +140,7 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     writeFileSync(script(), content);
     void clock.advance(HOUR_MS);
     await afterReadings('read', 'failed');
+    expect(warnings).toEqual(['Kept the facts that were known before']);
     void clock.advance(RETRY_MS);
     await afterReadings('read', 'failed', 'failed');
     expect(collector.facts()).toEqual({ kernel: '6.1' });
@@ -126,14 +157,16 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
   });
 
   test('tries again five minutes after a failure, and knows nothing until then', async () => {
-    writeFileSync(script(), 'process.exit(1)');
+    writeFileSync(script(), 'process.stderr.write("no memory"); process.exitCode = 1');
     const collector = startCollector();
     await afterReadings('failed');
+    expect(causes).toEqual([new Error('Ended with 1: no memory')]);
     expect(collector.facts()).toBeUndefined();
     childPrints('{"kernel":"6.1"}');
     void clock.advance(RETRY_MS);
     await afterReadings('failed', 'read');
     expect(collector.facts()).toEqual({ kernel: '6.1' });
+    expect(news).toEqual(['Read the facts about the machine again']);
   });
 
   test('ends a child that hangs after half a minute', async () => {
@@ -143,6 +176,7 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     void clock.advance(30_000);
     await afterReadings('failed');
     expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(tookMs).toEqual([30_000]);
   });
 
   test('ends the child with the agent and reads no more', async () => {
@@ -150,6 +184,8 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     startCollector();
     const pid = await childPid();
     stop.abort();
+    // Also while the child, which may hang in the kernel, is still there.
+    expect(clock.pendingTimers).toBe(0);
     await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), LIMIT);
     await clock.advance(2 * HOUR_MS);
     expect(clock.pendingTimers).toBe(0);

@@ -13,6 +13,8 @@ describe('parseFacts', () => {
     ['more than JSON', 'warning\n{}'],
     ['a list', '["kernel"]'],
     ['null', 'null'],
+    ['a number, which has no entries', '4'],
+    ['an empty text, which has none either', '""'],
     ['a number as value', '{"cpu-cores":4}'],
     ['an empty value', '{"kernel":""}'],
     ['a nested value', '{"cpu":{"cores":"4"}}'],

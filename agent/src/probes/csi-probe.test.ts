@@ -2,14 +2,14 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
 import { openLineFor } from './testing/ask-once.ts';
-import { createGrpcServer, type GrpcAnswer } from './testing/grpc-server.ts';
+import { createGrpcServer, type GrpcAnswer, type GrpcMethods } from './testing/grpc-server.ts';
 import { within } from './testing/limits.ts';
 import { listenAt, temporaryDirectory } from './testing/local-files.ts';
 
 const PROBE = '/csi.v1.Identity/Probe';
 
 /** What the probe says of a driver, the path left out. */
-async function ask(methods: Record<string, () => GrpcAnswer>, limitMs = 5000): Promise<string> {
+async function ask(methods: GrpcMethods, limitMs = 5000): Promise<string> {
   const directory = temporaryDirectory();
   const socket = path.join(directory, 'csi.sock');
   await listenAt(socket, createGrpcServer(methods));
@@ -31,6 +31,16 @@ describe('a probe of a CSI driver', () => {
     ['soft: csi answered with an error (INTERNAL)', { status: 13 }],
   ])('is %s', async (evidence, answer) => {
     expect(await ask({ [PROBE]: () => answer })).toBe(evidence);
+  });
+
+  it('asks with a message that has no fields, as the specification has it', async () => {
+    const requests: number[][] = [];
+    const take = (request: Uint8Array) => {
+      requests.push([...request]);
+      return new Uint8Array(0);
+    };
+    await ask({ [PROBE]: take });
+    expect(requests).toEqual([[]]);
   });
 
   it('says what is no CSI driver, and which one hangs', async () => {

@@ -45,6 +45,14 @@ describe('exchange', () => {
     await eventually(() => expect(server.accepted()).toBe(1));
   });
 
+  it('takes a connection to itself for one that was refused', async () => {
+    const { host, port } = await closedTarget();
+    const toItself = exchange({ host, port }, within(5000), Buffer.from('hello'), 5, () =>
+      connect({ host, port, localPort: port, localAddress: host }),
+    );
+    await expect(toItself).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
   it('rejects with the reason of the signal and closes the connection', async () => {
     const server = await listenOnLoopback(createRawServer((socket) => socket.resume()));
     onTestFinished(server.close);

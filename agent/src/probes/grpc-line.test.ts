@@ -100,6 +100,44 @@ describe('the connection that is held to a gRPC server', () => {
     expect(calls).toBe(4);
   });
 
+  it('is held to nothing before a socket was found, and after it was let go', async () => {
+    const { socket, line, ask, hold, lost } = watched();
+    hold();
+    expect(await ask(true)).toBe('hard: grpc SOCKET is not there (ENOENT)');
+    hold();
+    const server = await listenAt(socket, serving());
+    expect(await ask(true)).toBe(SERVING);
+    line.release();
+    hold();
+    expect(await ask()).toBe(SERVING);
+    expect([server.accepted(), lost()]).toEqual([2, 0]);
+  });
+
+  it('is not kept to a server that answers with something else than gRPC', async () => {
+    const { socket, ask } = watched();
+    const notFound = () => (stream: ServerHttp2Stream) => stream.respond({ ':status': 404 }, { endStream: true });
+    const server = await listenAt(socket, createGrpcServer({ '/grpc.health.v1.Health/Check': notFound }));
+    expect(await ask(true)).toBe('soft: grpc SOCKET answered HTTP status 404, and not in gRPC');
+    await eventually(() => expect(server.connections.size).toBe(0));
+    expect(await ask()).toMatch(/^soft/);
+    expect(server.accepted()).toBe(2);
+  });
+
+  it('is not followed by another one once the time is over', async () => {
+    const { socket, ask } = watched();
+    let calls = 0;
+    const hangOnce = () => {
+      calls += 1;
+      return calls === 2 ? () => {} : Uint8Array.of(8, 1);
+    };
+    const server = await listenAt(socket, createGrpcServer({ '/grpc.health.v1.Health/Check': hangOnce }));
+    expect(await ask(true)).toBe(SERVING);
+    expect(await ask(false, 100)).toBe('soft: grpc SOCKET did not answer within 100 ms');
+    expect(await ask()).toBe(SERVING);
+    // Those who connect are taken in order.
+    expect(server.accepted()).toBe(2);
+  });
+
   it('is ended when the socket file was replaced', async () => {
     const { socket, ask, lost } = watched();
     const old = await listenAt(socket, serving());

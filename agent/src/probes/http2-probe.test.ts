@@ -26,6 +26,22 @@ describe('createHttp2Probe', () => {
     });
   });
 
+  it('says what a client says first, with no settings of its own, which are not acknowledged either', async () => {
+    const received: Buffer[] = [];
+    const server = await listenOnLoopback(
+      createRawServer((socket) => {
+        socket.on('data', (chunk: Buffer) => {
+          received.push(chunk);
+          if (Buffer.concat(received).length === 33) socket.end(Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
+        });
+      }),
+    );
+    onTestFinished(server.close);
+    expect(await probe(server, within(5000))).toMatchObject({ verdict: 'healthy' });
+    const text = Buffer.concat(received).toString('latin1');
+    expect(text).toBe('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
+  });
+
   it('looks at type, stream, flags and length of the first frame', async () => {
     expect(await probeAnswer([0, 0, 0, 4, 0, 0, 0, 0, 0])).toBe('healthy: answered with SETTINGS');
     expect(await probeAnswer([0, 0, 6, 4, 0, 0, 0, 0, 0])).toBe('healthy: answered with SETTINGS');

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
 import { within } from './testing/limits.ts';
 import { listenAt, temporaryDirectory } from './testing/local-files.ts';
@@ -107,5 +107,28 @@ describe('what is at a path', () => {
     await expect(paths.find(path.join(allowed, 'none'), within(5000))).rejects.toMatchObject({ code: 'ENOENT' });
     const reason = new Error('over');
     await expect(paths.find(file, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+
+  it('is waited for no longer than there is time where a directory hangs, and looked for once until it answers', async () => {
+    const { allowed, file } = machine();
+    const paths = new ProbePaths([allowed]);
+    const fs = process.getBuiltinModule('node:fs/promises');
+    const answered = Promise.withResolvers<string>();
+    const realpath = vi.spyOn(fs, 'realpath').mockImplementation(() => answered.promise);
+    try {
+      const stop = new AbortController();
+      const reason = new Error('over');
+      const first = paths.find(file, stop.signal);
+      stop.abort(reason);
+      await expect(first).rejects.toBe(reason);
+      const second = paths.find(file, within(5000));
+      expect(realpath).toHaveBeenCalledTimes(1);
+      answered.resolve(file);
+      expect(await second).toMatchObject({ path: file });
+      expect(await paths.find(file, within(5000))).toMatchObject({ path: file });
+      expect(realpath).toHaveBeenCalledTimes(2);
+    } finally {
+      realpath.mockRestore();
+    }
   });
 });

@@ -129,6 +129,7 @@ describe('createProbe', () => {
 
   it('measures how long it took, by the monotonic clock', async () => {
     const clock = new FakeClock();
+    await clock.advance(5000);
     const probe = createProbe('test', clock, async () => {
       clock.jumpWallClock(-60_000);
       await clock.advance(12);

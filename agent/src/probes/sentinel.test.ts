@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exchange } from './exchange.ts';
@@ -57,6 +58,37 @@ describe('Sentinel', () => {
     const { sentinel, closes } = createSentinel();
     sentinel.hold(await closedTarget());
     await eventually(() => expect(closes()).toBe(1));
+  });
+
+  it('calls back when it reached nobody but itself, and keeps no port from a service', async () => {
+    const { host, port } = await closedTarget();
+    let closes = 0;
+    const sentinel = new Sentinel(
+      () => {
+        closes += 1;
+      },
+      // As the kernel may choose by chance.
+      () => connect({ host, port, localPort: port, localAddress: host }),
+    );
+    onTestFinished(() => sentinel.release());
+    sentinel.hold({ host, port });
+    await eventually(() => expect(closes).toBe(1));
+    expect(sentinel.connected).toBe(false);
+  });
+
+  it('has the kernel look after a peer that vanished without a word', async () => {
+    const server = await serve();
+    const asked: unknown[] = [];
+    const sentinel = new Sentinel(
+      () => {},
+      (options) => {
+        asked.push(options);
+        return connect(options);
+      },
+    );
+    onTestFinished(() => sentinel.release());
+    sentinel.hold(server);
+    expect(asked).toEqual([{ host: server.host, port: server.port, keepAlive: true, keepAliveInitialDelay: 15_000 }]);
   });
 
   it('can be told to hold again from within the callback', async () => {

@@ -129,6 +129,12 @@ describe('what an agent watches', () => {
     ]);
   });
 
+  it('may be at any port that there is', () => {
+    const at = (port: unknown) => listOf([{ name: 'x', probe: { kind: 'tcp', port } as ProbeSpec }])[0];
+    for (const port of [1, 65_535]) expect(at(port)).toMatchObject({ target: { host: HERE, port } });
+    for (const port of [0, 65_536, 80.5, '80']) expect(at(port)).toMatchObject({ refusal: 'its port is not valid' });
+  });
+
   it('has a digest that changes with how it is probed, and not with where', () => {
     const digest = (...told: ToldService[]) => digestOfServices(listOf(told, settings));
     const base = digest({ name: 'ws-daemon' });

@@ -164,6 +164,18 @@ describe('a process that stood still', () => {
     expect(bench.clock.pendingTimers).toBe(1);
   });
 
+  it('looks over a new connection, whatever it holds', async () => {
+    const bench = createBenchAt(server, {}, 0, 10);
+    await bench.start();
+    await bench.answer('healthy');
+    await eventually(() => expect(server.connections.size).toBe(1));
+    await bench.clock.advance(1000);
+    expect([bench.questions.length, bench.monitor.rounds()]).toEqual([1, 2]);
+    bench.clock.standStill(60_000);
+    await bench.clock.advance(0);
+    expect(bench.questions).toHaveLength(2);
+  });
+
   it('knows nothing either while a lost connection has it look at once', async () => {
     const bench = createBench({ periodMs: 60_000 });
     await bench.start();

@@ -28,7 +28,6 @@ export type ServiceMonitorOptions = {
 
 /** Watches one service for as long as the agent runs. */
 export type ServiceMonitor = {
-  readonly name: string;
   /** Schedules the first round. Call it once. */
   start(): void;
   /** `undefined` until there is a first verdict, and again when this process stood still, for as long. */
@@ -52,7 +51,6 @@ type Cause = 'round' | 'extra';
 type RunningProbe = { controller: AbortController; cancelTimeout: () => void; endsByMs: number };
 
 class Monitor implements ServiceMonitor {
-  readonly name: string;
   readonly #definition: ServiceDefinition;
   readonly #options: ServiceMonitorOptions;
   readonly #line: Line;
@@ -70,7 +68,6 @@ class Monitor implements ServiceMonitor {
   readonly #missed = new Set<Cause>();
 
   constructor(definition: ServiceDefinition, options: ServiceMonitorOptions) {
-    this.name = definition.name;
     this.#definition = definition;
     this.#options = options;
     this.#target = definition.target;

@@ -56,6 +56,22 @@ describe('a probe of a Unix socket', () => {
     expect(await ask()).toBe('hard: unix SOCKET is not a socket');
   });
 
+  it('holds nothing before a socket was found, and after it was let go', async () => {
+    const { file, line, ask, hold, lost } = watched();
+    hold();
+    expect(await ask()).toBe('hard: unix SOCKET is not there (ENOENT)');
+    hold();
+    const server = await listenAt(file, silent());
+    expect(await ask()).toBe(ACCEPTED);
+    line.release();
+    hold();
+    expect(await ask()).toBe(ACCEPTED);
+    await eventually(() => expect(server.accepted()).toBe(2));
+    // Those who connect are taken in order.
+    expect([await ask(), lost()]).toEqual([ACCEPTED, 0]);
+    await eventually(() => expect(server.accepted()).toBe(3));
+  });
+
   it('is told at once when the process dies', async () => {
     const { file, ask, hold, lost } = watched();
     const service = await startChildService('tcp', 511, file);

@@ -1,7 +1,8 @@
+import { promises } from 'node:dns';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createLookup } from './host-lookup.ts';
 import { type DnsAnswer, TestDnsServer } from './testing/dns-server.ts';
 
@@ -67,6 +68,14 @@ describe('the lookup of a host', () => {
       expect.arrayContaining(['a', 'b', 'c', 'd'].map((domain) => `A c.rollcall.svc.${domain}`)),
     );
     expect(dns.asked.join()).not.toContain('c.rollcall.svc.e');
+  });
+
+  test('asks the servers of either family that resolv.conf names, past what is no address', async () => {
+    const setServers = vi.spyOn(promises.Resolver.prototype, 'setServers');
+    onTestFinished(() => setServers.mockRestore());
+    const dns = await serve({ 'c.example': { A: ['192.0.2.9'] } }, 'nameserver dns.example\nnameserver fd00::53');
+    expect(await lookup('c.example')).toEqual([{ address: '192.0.2.9', family: 4 }]);
+    expect(setServers).toHaveBeenCalledWith([dns.nameserver, 'fd00::53']);
   });
 
   test('says which name cannot be resolved, and how', async () => {

@@ -95,6 +95,14 @@ describe('Schedule', () => {
     }
   });
 
+  test('waits as long as was asked for once, and then by its own backoff', () => {
+    const plan = schedule();
+    plan.failed({ startMs: 0, nowMs: 0, retryAfterMs: 7000, exhausted: true });
+    plan.failed({ startMs: 7000, nowMs: 7000, retryAfterMs: 0, exhausted: true });
+    expect(plan.dueMs(false)).toBe(7200);
+    expect(plan.dueMs(true)).toBe(7200);
+  });
+
   test('never backs off much longer than the interval between reports', () => {
     const plan = schedule();
     plan.accepted(0, 2);

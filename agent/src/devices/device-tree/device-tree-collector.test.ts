@@ -90,6 +90,9 @@ describe('the device tree collector', () => {
     directories.mockClear();
     expect(collector.read()).toBe(before);
     expect(directories).not.toHaveBeenCalled();
+    // Nor is it news that all of the tree was walked again.
+    for (let minute = 0; minute < 150; minute += 1) expect(collector.read()).toBe(before);
+    expect(directories.mock.calls.filter(([directory]) => directory.endsWith('/soc'))).toHaveLength(2);
   });
 
   test.each([
@@ -189,6 +192,29 @@ describe('the device tree collector', () => {
       rmSync(link);
       expect(onChip(collector)[0]).not.toHaveProperty('driver');
       expect(directories.mock.calls.flat().filter((each) => each.startsWith(sysfs.procfs))).toEqual([]);
+    });
+
+    test('have a driver within a minute after the kernel has made a device of them, and are no news until then', () => {
+      sysfs.node('npu@fdab0000', ['rockchip,rk3588-rknpu']);
+      const collector = createDeviceTreeCollector(hostOf(sysfs, files));
+      const before = collector.read();
+      for (let second = 0; second < 100; second += 1) expect(collector.read()).toBe(before);
+      npu('fdab0000', 'rockchip,rk3588-rknpu');
+      symlinkSync('../../../bus/platform/drivers/RKNPU', platform('fdab0000.npu', 'driver'));
+      for (let second = 0; second < 60; second += 1) collector.read();
+      expect(onChip(collector)).toMatchObject([{ address: '/npu@fdab0000', driver: 'RKNPU' }]);
+    });
+
+    test('are looked at every second, but the tree only once a minute', () => {
+      npu('fdab0000', 'rockchip,rk3588-rknpu');
+      const text = vi.fn(files.text);
+      const collector = createDeviceTreeCollector(hostOf(sysfs, { ...files, text }));
+      const looked = Array.from({ length: 200 }, () => {
+        text.mockClear();
+        collector.read();
+        return text.mock.calls.flat().some((each) => each.startsWith(sysfs.procfs));
+      });
+      expect(looked.flatMap((isLook, second) => (isLook ? [second] : []))).toEqual([0, 60, 120, 180]);
     });
   });
 

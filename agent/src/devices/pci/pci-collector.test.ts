@@ -103,6 +103,23 @@ describe('the PCI collector', () => {
     expect(look()).not.toHaveProperty('driver');
   });
 
+  test('sees at the next look what becomes of an accelerator among hundreds of other devices, which take turns', () => {
+    for (let index = 0; index < 200; index += 1) {
+      sysfs.pci(`0000:${index.toString(16).padStart(2, '0')}:00.0`, { class: '0x060000' });
+    }
+    // In the order of readdir it may be anywhere; so may the turn.
+    const drivers = ['a', 'b', 'c', 'd', 'e', 'f'];
+    sysfs.pci('0001:18:00.0');
+    for (let look = 0; look < 4; look += 1) collector.read();
+    const link = sysfs.file('pci', '0001:18:00.0', 'driver');
+    const seen = drivers.map((driver) => {
+      rmSync(link, { force: true });
+      symlinkSync(`../../bus/pci/drivers/${driver}`, link);
+      return (collector.read() as DevicesRead).devices.find(({ address }) => address !== undefined)?.driver;
+    });
+    expect(seen).toEqual(drivers);
+  });
+
   test('sees a device come and go', () => {
     expect(read()).toEqual([]);
     sysfs.pci('0000:00:01.0');
