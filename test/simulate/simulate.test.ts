@@ -6,15 +6,15 @@ const { ROLLCALL_SIMULATE_HOURS, ROLLCALL_SIMULATE_SEED } = process.env;
 const asked = ROLLCALL_SIMULATE_HOURS === undefined ? undefined : Number(ROLLCALL_SIMULATE_HOURS);
 /** The same in each run of the suite; new ones where more are asked for. */
 const FROM = asked === undefined ? 0 : Math.floor(Math.random() * 2 ** 31);
-/** Hours of nodes. Of those that are asked for, most are in days, of which a core plays three times as many. */
-const HURRIED_HOURS = asked === undefined ? 200 : asked * 0.1;
-const PATIENT_HOURS = asked === undefined ? 1000 : asked * 0.9;
+/** Hours of nodes. Of those that are asked for, most are patient, of which a core plays three times as many. */
+const UNASKED = { hurried: 200, patient: 1000 };
+const HOURS = asked === undefined ? UNASKED : { hurried: asked * 0.1, patient: asked * 0.9 };
 /** A core plays eight hours of nodes a second, and is not alone. */
-const timeout = 900_000 + (HURRIED_HOURS + PATIENT_HOURS) * 10_000;
+const timeout = 900_000 + (HOURS.hurried + HOURS.patient) * 10_000;
 
 test.skipIf(ROLLCALL_SIMULATE_SEED !== undefined).for([
-  ['within minutes', { patient: false, hours: HURRIED_HOURS }],
-  ['over days', { patient: true, hours: PATIENT_HOURS }],
+  ['within minutes', { patient: false, hours: HOURS.hurried }],
+  ['over days', { patient: true, hours: HOURS.patient }],
 ] as const)(
   'whatever happens to a cluster %s, its Nodes say the truth, one coordinator writes, and nothing grows',
   { timeout },
