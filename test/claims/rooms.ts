@@ -31,6 +31,9 @@ export const ROOMS: Claims = {
     `exits with 0 within ${Math.ceil(leavingSeconds)} s`,
     `retries after ${seconds(SCHEDULE, 'RETRY_SPACING_MS')} s up to ${seconds(SCHEDULE, 'RETRY_MAX_MS')} s`,
   ],
+  'agent/src/probes/README.md': [
+    `comes more than ${seconds('agent/src/probes/service-monitor.ts', 'STOOD_STILL_MS')} s late`,
+  ],
   'coordinator/README.md': [
     `says every ${word(seconds('coordinator/src/prune.ts', 'PROGRESS_EVERY_MS'))} seconds how many nodes are left`,
   ],

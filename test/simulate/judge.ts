@@ -2,7 +2,7 @@ import type { SimCoordinator } from './coordinator.ts';
 import { Evidence, isReadyOn } from './evidence.ts';
 import { growthOf } from './growth.ts';
 import type { SimNode } from './node.ts';
-import { Reasons } from './reasons.ts';
+import { GOODBYE_MS, Reasons } from './reasons.ts';
 import { type ServiceSpec, TIER_LABEL, TIMEOUT_MS } from './services.ts';
 import { foreignChange, type Shown, shownOf } from './shown.ts';
 import { SETTLE_MS, Troubles } from './troubles.ts';
@@ -13,7 +13,6 @@ const EDITED_MS = 11 * 60_000;
 const DOWN_MS = 6000;
 const UP_MS = 20_000;
 const WINDOW_MS = 30_000;
-const GOODBYE_MS = 120_000;
 const SLACK_MS = 10_000;
 /** A new taint is not put on more nodes before it was seen to work. */
 const FIRST_TAINTS = 10;

@@ -1,3 +1,4 @@
+import type { ReportHeader } from '@rollcall/common/report.ts';
 import { POOL_LABEL, type SimCoordinator } from './coordinator.ts';
 import type { Evidence } from './evidence.ts';
 import type { SimNode } from './node.ts';
@@ -13,13 +14,13 @@ const NEW_MS = 20_000;
 /** The window of silence, by clocks that run up to two in a hundred too fast. */
 const SILENT_MS = 29_000;
 /** How long who has said goodbye may be silent, when they are not yet counted by a guard. */
-const GOODBYE_MS = 120_000;
+export const GOODBYE_MS = 120_000;
 /** Of all who are expected: from here on a guard holds for certain. */
 const CROWD = 0.7;
 /** And below it none. */
 const FEW = 0.38;
 
-type Report = { boot: string; sequence: number; vouches: boolean };
+type Report = Pick<ReportHeader, 'boot' | 'sequence'> & { vouches: boolean };
 /** When a node was heard last, until when it had been silent, and the last report of each of its agents. */
 type Heard = { atMs: number | undefined; silentUntilMs: number; sequences: Map<string, number> };
 

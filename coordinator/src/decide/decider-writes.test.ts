@@ -237,10 +237,10 @@ describe('a taint that its NodeService was not seen to take away before', () => 
     const proven: string[] = [];
     const firstTaints = {
       wasProven: () => status.isNoted,
-      onProven: ({ name }: Named) => proven.push(name),
+      onProven: ({ name }: Named) => void proven.push(name),
       onWaiting: () => {},
     };
-    const staged = writing({ services: () => [service], firstTaints } as never);
+    const staged = writing({ services: () => [service], firstTaints });
     const creationTimestamp = new Date(staged.clock.now()).toISOString();
     staged.servicePod();
     staged.watched({

@@ -226,7 +226,8 @@ describe('a receiver', () => {
   test('that asks to be left alone is left alone for so long, also where another message had failed just before', async () => {
     const busy: PostOutcome = { ...REFUSED, retryAfterMs: 30_000 };
     const { clock, outbox, sent } = started((_change, count) => ({
-      ...{ outcome: count === 1 ? REFUSED : count === 2 ? busy : TAKEN, afterMs: count },
+      outcome: count === 1 ? REFUSED : count === 2 ? busy : TAKEN,
+      afterMs: count,
     }));
     for (const name of ['a', 'b', 'c', 'd', 'e']) outbox.offer(nodeOf(name, { a: '1' }));
     await clock.advance(30_000);
