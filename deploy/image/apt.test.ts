@@ -1,28 +1,13 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { BASE_FILES } from './base-layer.ts';
-import { hexOf } from './cached-input.ts';
-import { debianMirrors, debianPackage } from './debian-packages.ts';
-import { emptyDirectory } from './packed.test-fixtures.ts';
+import { MissingInput } from './cached-input.ts';
+import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
+import { cachedDebian, emptyDirectory, standInFor, standInForDpkg } from './packed.test-fixtures.ts';
 import { newestLock } from './relock.ts';
-import { writeTar } from './tar.ts';
-import { addFile, type Tree } from './tree.ts';
 
 const HASH = 'a'.repeat(64);
-
-/** Puts a shell script in place of a command until the test ends. It finds its own directory as $HERE. */
-function standInFor(command: string, script: string): string {
-  const dir = emptyDirectory();
-  writeFileSync(path.join(dir, command), `#!/bin/sh\nHERE='${dir}'\n${script}\n`);
-  chmodSync(path.join(dir, command), 0o755);
-  const before = process.env['PATH'];
-  process.env['PATH'] = `${dir}:${before}`;
-  onTestFinished(() => {
-    process.env['PATH'] = before;
-  });
-  return dir;
-}
 
 test('the mirrors are those of Debian that apt is set up for, each once', async () => {
   const said = [
@@ -31,28 +16,19 @@ test('the mirrors are those of Debian that apt is set up for, each once', async 
     'Debian http://c.example/',
     'Debian http://a.example/debian/',
   ];
-  standInFor('apt-get', `printf '%s\\n' ${said.map((line) => `'${line}'`).join(' ')}`);
+  standInFor(process.env, 'apt-get', `printf '%s\\n' ${said.map((line) => `'${line}'`).join(' ')}`);
   expect(await debianMirrors()).toEqual(['http://a.example/debian/', 'http://c.example/']);
 });
 
 test('an apt without a repository of Debian asks for a mirror', async () => {
-  standInFor('apt-get', "printf 'Other http://b.example/\\n'");
+  standInFor(process.env, 'apt-get', "printf 'Other http://b.example/\\n'");
   await expect(debianMirrors()).rejects.toThrow('name one by --debian-mirror');
 });
 
 test('a package is read by what is wanted of it, without a mirror where it is in the cache', async () => {
-  const tree: Tree = new Map();
-  addFile(tree, 'usr/lib/a.so', 'x');
-  addFile(tree, 'usr/bin/a', 'y');
-  const dir = standInFor(
-    'dpkg-deb',
-    'case "$1" in --fsys-tarfile) cat "$HERE/tar";; --field) echo "Package: a";; esac',
-  );
-  writeFileSync(path.join(dir, 'tar'), writeTar(tree));
+  standInForDpkg(process.env);
   const cache = emptyDirectory();
-  const sha256 = hexOf('the package');
-  writeFileSync(path.join(cache, `sha256-${sha256}`), 'the package');
-  const pin = { name: 'a', version: '1', architecture: 'amd64', path: 'pool/a.deb', sha256 } as const;
+  const pin = cachedDebian(cache, { name: 'a', architecture: 'amd64' }, { 'usr/lib/a.so': 'x', 'usr/bin/a': 'y' });
   const noMirror = () => Promise.reject(new Error('No mirror is needed'));
   expect(await debianPackage(pin, cache, noMirror, (file) => file === 'usr/lib/a.so')).toEqual({
     files: new Map([['usr/lib/a.so', { type: 'file', mode: 0o644, content: Buffer.from('x') }]]),
@@ -60,8 +36,45 @@ test('a package is read by what is wanted of it, without a mirror where it is in
   });
 });
 
+describe.skipIf(!existsSync('/usr/lib/apt/apt-helper'))('a package that is not in the cache', () => {
+  /** A repository that has it at its place, or something else there. */
+  function mirrorWith(pin: DebianPin, content?: string): string {
+    const root = emptyDirectory();
+    const pool = path.join(root, 'pool');
+    cachedDebian(pool, pin, { a: 'x' });
+    renameSync(path.join(pool, `sha256-${pin.sha256}`), path.join(root, pin.path));
+    if (content !== undefined) writeFileSync(path.join(root, pin.path), content);
+    return `file:${root}`;
+  }
+
+  const from = (mirrors: string[], pin: DebianPin) =>
+    debianPackage(
+      pin,
+      emptyDirectory(),
+      async () => mirrors,
+      () => true,
+    );
+
+  test('is downloaded from the first mirror that has it as it is pinned', async () => {
+    standInForDpkg(process.env);
+    const pin = cachedDebian(emptyDirectory(), { name: 'a', architecture: 'amd64' }, { a: 'x' });
+    const mirrors = [`file:${emptyDirectory()}/`, mirrorWith(pin, 'forged'), mirrorWith(pin)];
+    expect([...(await from(mirrors, pin)).files.keys()]).toEqual(['a']);
+  });
+
+  test('and on no mirror is missing, by what each of them said', async () => {
+    const pin = cachedDebian(emptyDirectory(), { name: 'a', architecture: 'amd64' }, { a: 'x' });
+    const empty = `file:${emptyDirectory()}/`;
+    const failing = from([empty, mirrorWith(pin, 'forged')], pin);
+    await expect(failing).rejects.toThrow(`a 1 is on none of the mirrors.\n  ${empty}pool/a.deb: apt-helper: `);
+    await expect(failing).rejects.toThrow('node deploy/image/main.ts --relock takes the newest.');
+    await expect(failing).rejects.toBeInstanceOf(MissingInput);
+  });
+});
+
 test('the newest packages of a release are pinned for every platform, each once and in order', async () => {
   const dir = standInFor(
+    process.env,
     'apt-get',
     `echo "$@" >> "$HERE/asked"
     for each in "$@"; do

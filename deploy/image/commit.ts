@@ -4,8 +4,8 @@ import { MissingInput, outputOf } from './cached-input.ts';
 export type Commit = { created: string; revision: string | undefined };
 
 /** Without git or a repository, it is of none, at the begin of time. */
-export async function commit(): Promise<Commit> {
-  const git = async (...args: string[]) => `${await outputOf('git', args, import.meta.dirname)}`.trim();
+export async function commit(dir = import.meta.dirname): Promise<Commit> {
+  const git = async (...args: string[]) => `${await outputOf('git', args, dir)}`.trim();
   try {
     const [revision, seconds, changes] = await Promise.all([
       git('rev-parse', 'HEAD'),

@@ -32,7 +32,10 @@ export type ImageOptions = {
 
 export type BuiltImage = { platform: Platform; image: Image; layers: Layer[]; sbom: string };
 
-type Build = ImageOptions & { lockFile: string; debian: DebianLock; programs: Programs };
+/** What the image is made of, beside what is downloaded. */
+export type ImageInputs = { lockFile: string; debian: DebianLock; programs: Programs };
+
+type Build = ImageOptions & ImageInputs;
 export type DebianLock = { release: string; packages: DebianPin[] };
 
 /**
@@ -40,13 +43,8 @@ export type DebianLock = { release: string; packages: DebianPin[] };
  * same digests.
  * @throws {MissingInput} when something cannot be had from the cache, npm or Debian.
  */
-export async function buildImages(options: ImageOptions): Promise<BuiltImage[]> {
-  const build: Build = {
-    ...options,
-    lockFile: await readLockFile(),
-    debian: await readDebianLock(),
-    programs: await bundledPrograms(),
-  };
+export async function buildImages(options: ImageOptions, inputs?: ImageInputs): Promise<BuiltImage[]> {
+  const build: Build = { ...options, ...(inputs ?? (await readInputs())) };
   const built: BuiltImage[] = [];
   // One after the other: the binary of Node.js is in memory several times while it is packed.
   for (const platform of options.platforms) built.push(await buildImage(platform, build));
@@ -69,8 +67,13 @@ export async function buildApps(
 
 export const DEBIAN_LOCK_FILE = path.join(import.meta.dirname, 'debian-lock.json');
 
-async function readDebianLock(): Promise<DebianLock> {
-  return JSON.parse(await readFile(DEBIAN_LOCK_FILE, 'utf8')) as DebianLock;
+/** Those of this repository. */
+async function readInputs(): Promise<ImageInputs> {
+  return {
+    lockFile: await readLockFile(),
+    debian: JSON.parse(await readFile(DEBIAN_LOCK_FILE, 'utf8')) as DebianLock,
+    programs: await bundledPrograms(),
+  };
 }
 
 function readLockFile(): Promise<string> {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { npmPackage, readPin } from './npm-packages.ts';
-import { cachedPackage, emptyDirectory } from './packed.test-fixtures.ts';
+import { cachedPackage, emptyDirectory, standInFor } from './packed.test-fixtures.ts';
 import { PLATFORMS } from './platforms.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -43,4 +43,16 @@ test('a pin is the whole hash, of the package whose name it is', () => {
     version: '2.0.0',
     sha512: 'ffef',
   });
+});
+
+test('a package that is not in the cache is fetched by npm, which may say more than its name', async () => {
+  const published = emptyDirectory();
+  const pin = cachedPackage(published, '@s/a', { 'package/index.js': 'x' });
+  const file = path.join(published, `sha512-${pin.sha512}`);
+  const script = `echo "$@" > "$HERE/asked"; cp '${file}' "$5/s-a-1.0.0.tgz"; echo; echo notice; echo s-a-1.0.0.tgz; echo`;
+  const dir = standInFor(process.env, 'npm', script);
+  expect([...(await npmPackage(pin, emptyDirectory())).keys()]).toEqual(['index.js']);
+  expect(readFileSync(path.join(dir, 'asked'), 'utf8')).toMatch(
+    /^pack @s\/a@1\.0\.0 --loglevel=error --pack-destination \//,
+  );
 });

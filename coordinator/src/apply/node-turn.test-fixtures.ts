@@ -125,7 +125,7 @@ export function started(
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };
   };
-  const { refusedWithdrawals } = dependencies;
+  const { refusedWithdrawals, limiter } = dependencies;
   return {
     turn: newTurn(),
     newTurn,
@@ -138,6 +138,7 @@ export function started(
     contested,
     setAside,
     refusedWithdrawals,
+    limiter,
     clock,
     registry,
   };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ConditionChange, NodePlan, NodeSet, NodeWithdrawal, SetAsideKey } from '../decide/intent/plan.ts';
+import { PROBES_MAX } from './isolate.ts';
 import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
 import { set, withdrawal } from './reconciler.test-fixtures.ts';
 import type { SeenNode } from './set-aside.ts';
@@ -292,6 +293,48 @@ describe('a refusal', () => {
     const { turn, written } = started({ set }, { reply: (_write, count) => outcomes[count - 1] });
     expect(await turn.run()).toEqual({ kind: 'gone' });
     expect([written, turn.wrote]).toEqual([['set', 'set'], false]);
+  });
+
+  test('for a map that somebody else owns is not taken by who stops meanwhile', async () => {
+    const stopping = started(
+      { set },
+      {
+        reply: () => {
+          stopping.limiter.close();
+          return { kind: 'conflict', foreign: [] };
+        },
+      },
+    );
+    expect(await stopping.turn.run()).toEqual({ kind: 'dropped' });
+    expect(stopping.written).toEqual(['set']);
+  });
+
+  test.each([
+    { bad: 'one in two', isBad: (index: number) => index % 2 === 1, written: ['k0', 'k2', 'k4'] },
+    { bad: 'all', isBad: () => true, written: [] },
+  ])('of $bad of more keys than one search can try has written what is known to be good', async ({ isBad, written }) => {
+    const sent: string[][] = [];
+    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
+      const keys = Object.keys((change as NodeSet).labels);
+      sent.push(keys);
+      return keys.some((key) => isBad(Number(key.slice(1)))) ? { kind: 'denied', message: 'no' } : undefined;
+    };
+    const labels = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, '1']));
+    const { turn } = started({ set: { force: false, labels, annotations: {} } }, { reply });
+    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    const searched = 1 + PROBES_MAX;
+    expect(sent[searched]?.slice(0, 3) ?? []).toEqual(written);
+    expect(sent.length).toBe(searched + (written.length > 0 ? 1 : 0));
+  });
+
+  test('for a condition of somebody else among those that are given up sets nothing aside', async () => {
+    const conflict: WriteOutcome = {
+      kind: 'conflict',
+      foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
+    };
+    const { turn, told } = started({ conditions: { write: 'disown', entry: 0 } }, { reply: () => conflict });
+    expect(await turn.run()).toMatchObject({ kind: 'retry' });
+    expect(told).toEqual([]);
   });
 
   test('that comes again and again is given sixteen rounds', async () => {

@@ -1,0 +1,84 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { VERSION } from '../../packages/common/src/version.ts';
+import type { BuiltImage, ImageOptions } from '../image/image.ts';
+import { imageOf, layerOf } from '../image/oci.ts';
+import { makeRelease } from './artifacts.ts';
+
+const CREATED = '2026-01-02T03:04:05Z';
+
+/** Images with nothing in them: how they are made is tested where they are. */
+async function emptyImages({ platforms, created }: ImageOptions): Promise<BuiltImage[]> {
+  const layers = [await layerOf(new Map(), 'how')];
+  return platforms.map((platform) => {
+    const { architecture } = platform;
+    const image = imageOf(layers, { architecture, created, config: {}, annotations: {} });
+    return { platform, image, layers, sbom: `sbom of ${architecture}` };
+  });
+}
+
+function madeIn(dir: string, section = 'Unreleased') {
+  const registry = 'registry.example/team';
+  const options = { registry, dir, cacheDir: dir, created: CREATED, revision: 'abc', source: undefined, section };
+  return makeRelease(options, emptyImages);
+}
+
+function directory(): string {
+  const dir = mkdtempSync(path.join(tmpdir(), 'rollcall-release-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return dir;
+}
+
+test('a release is images, chart, manifests and SBOMs, with the checksums of all that is offered', async () => {
+  const dir = path.join(directory(), 'deep', 'dist');
+  const release = await madeIn(dir);
+  const names = release.files.map((file) => path.relative(dir, file)).filter((file) => !file.startsWith('kubectl-'));
+  expect(names).toEqual([
+    `rollcall-${VERSION}.tgz`,
+    ...['amd64', 'arm64'].flatMap((each) =>
+      ['tar', 'spdx.json'].map((end) => `rollcall-${VERSION}-linux-${each}.${end}`),
+    ),
+    'install.yaml',
+    'uninstall.yaml',
+    'SHA256SUMS',
+  ]);
+  expect(release.files.every((file) => existsSync(file))).toBe(true);
+  const checked = execFileSync('sha256sum', ['--check', release.checksums], { cwd: dir, encoding: 'utf8' });
+  expect(checked.match(/: OK$/gm)).toHaveLength(release.files.length - 1);
+  expect(release).toMatchObject({ version: VERSION, registry: 'registry.example/team', dir });
+  expect(release.notes).not.toBe('');
+});
+
+test('image and chart are layouts under the names and digests that they are pushed by', async () => {
+  const dir = directory();
+  const { image, chart } = await madeIn(dir);
+  for (const [{ name, digest, layout }, repository] of [
+    [image, 'rollcall'],
+    [chart, 'charts/rollcall'],
+  ] as const) {
+    expect(name).toBe(`registry.example/team/${repository}`);
+    const index = JSON.parse(readFileSync(path.join(layout, 'index.json'), 'utf8'));
+    expect(index.manifests).toMatchObject([{ digest }]);
+    expect(JSON.stringify(index)).toContain(`${name}:${VERSION}`);
+  }
+  expect(image.platforms.map(({ platform }) => platform)).toEqual(['linux/amd64', 'linux/arm64']);
+  expect(readFileSync(path.join(dir, 'install.yaml'), 'utf8')).toContain(`${image.name}@${image.digest}`);
+});
+
+test('nothing is left of what was there before', async () => {
+  const dir = directory();
+  mkdirSync(path.join(dir, 'oci'));
+  writeFileSync(path.join(dir, 'old.tgz'), '');
+  await madeIn(dir);
+  expect(readdirSync(dir)).not.toContain('old.tgz');
+});
+
+test('without a section in the changelog nothing is made, and nothing is removed', async () => {
+  const dir = directory();
+  writeFileSync(path.join(dir, 'old.tgz'), '');
+  await expect(madeIn(dir, '99.0.0')).rejects.toThrow('99.0.0');
+  expect(readdirSync(dir)).toEqual(['old.tgz']);
+});
