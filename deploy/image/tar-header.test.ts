@@ -95,9 +95,14 @@ describe('a long name', () => {
   test.each([
     ['no slash', 'n'.repeat(101)],
     ['its last part too long', `d/${'n'.repeat(101)}`],
-    ['its first part too long', `${'d'.repeat(156)}/n`],
+    ['its last part too long in bytes', `d/${'ü'.repeat(60)}`],
+    ['its first part too long', `${`${'d'.repeat(50)}/`.repeat(3)}eee/${'n'.repeat(100)}`],
   ])('with %s is refused', (_what, path) => {
     expect(() => archiveOf(path, file(''))).toThrow('too long for a tar header');
+  });
+
+  test('of a directory without another slash is refused', () => {
+    expect(() => archiveOf('n'.repeat(110), { type: 'directory', mode: 0o755 })).toThrow('too long for a tar header');
   });
 
   test('with a first part of 155 bytes fits', () => {
@@ -177,4 +182,16 @@ describe('an archive', () => {
     const archive = Buffer.concat([long.subarray(0, 2 * BLOCK), first.subarray(0, 2 * BLOCK), second]);
     expect([...readTar(archive, () => true).keys()]).toEqual(['long-name', 'z']);
   });
+});
+
+test('names and targets that fill their fields are read to their ends, and no further', () => {
+  const target = 't'.repeat(100);
+  const names = ['n'.repeat(100), `${`${'d'.repeat(50)}/`.repeat(3)}ee/${'n'.repeat(100)}`];
+  const tree: Tree = new Map(names.map((name) => [name, { type: 'symlink', target }]));
+  const links = [...readTar(writeTar(tree), () => true)].filter(([, { type }]) => type === 'symlink');
+  expect(links.sort()).toEqual([...tree].sort());
+});
+
+test('an archive that ends with its last entry is read as a whole', () => {
+  expect([...readTar(archiveOf('a', file('')).subarray(0, BLOCK), () => true).keys()]).toEqual(['a']);
 });

@@ -50,7 +50,7 @@ function splitName(path: string): [prefix: string, name: string] {
   if (Buffer.byteLength(path) <= 100) return ['', path];
   const cut = path.indexOf('/', path.length - 101);
   const [prefix, name] = [path.slice(0, cut), path.slice(cut + 1)];
-  if (cut === -1 || Buffer.byteLength(prefix) > 155 || Buffer.byteLength(name) > 100 || name === '')
+  if (Buffer.byteLength(prefix) > 155 || Buffer.byteLength(name) > 100 || name === '')
     throw new Error(`${path}: too long for a tar header`);
   return [prefix, name];
 }

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { hexOf } from '../image/cached-input.ts';
@@ -54,7 +54,6 @@ export async function makeRelease(options: ReleaseOptions, build = buildImages):
   const { registry, dir, created } = options;
   const notes = notesOf(await readFile(path.join(ROOT, 'CHANGELOG.md'), 'utf8'), options.section);
   await rm(dir, { recursive: true, force: true });
-  await mkdir(dir, { recursive: true });
 
   const name = `${registry}/rollcall`;
   const built = await build({ ...options, platforms: PLATFORMS });

@@ -61,7 +61,6 @@ export class FakeProcess {
   /** SIGKILL. What it has sent is sent. */
   kill(): void {
     this.#dead = true;
-    this.#held = [];
   }
 
   /** SIGSTOP: timers and answers wait, and the clocks go on. */
