@@ -312,20 +312,23 @@ describe('a refusal', () => {
   test.each([
     { bad: 'one in two', isBad: (index: number) => index % 2 === 1, written: ['k0', 'k2', 'k4'] },
     { bad: 'all', isBad: () => true, written: [] },
-  ])('of $bad of more keys than one search can try has written what is known to be good', async ({ isBad, written }) => {
-    const sent: string[][] = [];
-    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
-      const keys = Object.keys((change as NodeSet).labels);
-      sent.push(keys);
-      return keys.some((key) => isBad(Number(key.slice(1)))) ? { kind: 'denied', message: 'no' } : undefined;
-    };
-    const labels = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, '1']));
-    const { turn } = started({ set: { force: false, labels, annotations: {} } }, { reply });
-    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
-    const searched = 1 + PROBES_MAX;
-    expect(sent[searched]?.slice(0, 3) ?? []).toEqual(written);
-    expect(sent.length).toBe(searched + (written.length > 0 ? 1 : 0));
-  });
+  ])(
+    'of $bad of more keys than one search can try has written what is known to be good',
+    async ({ isBad, written }) => {
+      const sent: string[][] = [];
+      const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
+        const keys = Object.keys((change as NodeSet).labels);
+        sent.push(keys);
+        return keys.some((key) => isBad(Number(key.slice(1)))) ? { kind: 'denied', message: 'no' } : undefined;
+      };
+      const labels = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, '1']));
+      const { turn } = started({ set: { force: false, labels, annotations: {} } }, { reply });
+      expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+      const searched = 1 + PROBES_MAX;
+      expect(sent[searched]?.slice(0, 3) ?? []).toEqual(written);
+      expect(sent.length).toBe(searched + (written.length > 0 ? 1 : 0));
+    },
+  );
 
   test('for a condition of somebody else among those that are given up sets nothing aside', async () => {
     const conflict: WriteOutcome = {
