@@ -1,3 +1,4 @@
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { SimCoordinator } from './coordinator.ts';
 import { Evidence, isReadyOn } from './evidence.ts';
 import { growthOf } from './growth.ts';
@@ -17,8 +18,8 @@ const SLACK_MS = 10_000;
 /** A new taint is not put on more nodes before it was seen to work. */
 const FIRST_TAINTS = 10;
 
-/** Of one service on one node. */
-type Pair = { evidence: Evidence; wrongSinceMs: number | undefined };
+/** Of one service on one node, with what was last shown of it, and by which version of the Node. */
+type Pair = { evidence: Evidence; wrongSinceMs: number | undefined; shown: Shown | undefined; by: Node | undefined };
 
 /** Holds a world to what is promised, at every step. */
 export class Judge {
@@ -30,7 +31,8 @@ export class Judge {
   readonly #services = new Map<string, ServiceSpec>();
   /** When a service, or what a node is selected by, was last changed. */
   readonly #editedMs = new Map<string, number>();
-  readonly #pairs = new Map<string, Pair>();
+  /** By the uid of the node, and the name of the service. */
+  readonly #pairs = new Map<string, Map<string, Pair>>();
   /** Until when what is said of a node's services may be contested. */
   readonly #contestedUntilMs = new Map<string, number>();
 
@@ -85,17 +87,20 @@ export class Judge {
 
   /** Until when something may be held back for what happened. */
   get heldUntilMs(): number {
-    const held = [...this.#pairs.values()].map(({ evidence }) => evidence.heldUntilMs);
+    const held = [...this.#pairs.values()].flatMap((pairs) =>
+      [...pairs.values()].map(({ evidence }) => evidence.heldUntilMs),
+    );
     const edited = [...this.#editedMs.values()].map((atMs) => atMs + EDITED_MS);
     return Math.max(0, ...held, ...edited, ...this.#contestedUntilMs.values());
   }
 
   #pair(node: SimNode, service: ServiceSpec): Pair {
-    const id = `${node.uid} ${service.name}`;
-    const known = this.#pairs.get(id);
+    const pairs = this.#pairs.get(node.uid) ?? new Map<string, Pair>();
+    const known = pairs.get(service.name);
     if (known) return known;
-    const pair = { evidence: new Evidence(this.#world.nowMs), wrongSinceMs: undefined };
-    this.#pairs.set(id, pair);
+    const evidence = new Evidence(this.#world.nowMs);
+    const pair = { evidence, wrongSinceMs: undefined, shown: undefined, by: undefined };
+    this.#pairs.set(node.uid, pairs.set(service.name, pair));
     return pair;
   }
 
@@ -107,7 +112,7 @@ export class Judge {
       if (before !== service) this.#editedMs.set(name, nowMs);
     }
     const uids = new Set([...nodes.values()].map(({ uid }) => uid));
-    for (const id of this.#pairs.keys()) if (!uids.has(id.split(' ')[0] ?? '')) this.#pairs.delete(id);
+    for (const uid of this.#pairs.keys()) if (!uids.has(uid)) this.#pairs.delete(uid);
     for (const node of nodes.values()) {
       for (const service of services.values()) this.#pair(node, service).evidence.look(isReadyOn(node, service), nowMs);
     }
@@ -152,7 +157,9 @@ export class Judge {
 
   #shown(node: SimNode, service: ServiceSpec): Shown | undefined {
     const object = this.#world.server.nodes.get(node.name);
-    return object && shownOf(object, service);
+    const pair = this.#pair(node, service);
+    if (object !== pair.by) Object.assign(pair, { by: object, shown: object && shownOf(object, service) });
+    return pair.shown;
   }
 
   #difference({ name }: ServiceSpec, shown: Shown, wanted: Shown): string | undefined {

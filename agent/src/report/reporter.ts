@@ -91,10 +91,10 @@ export class Reporter {
 
   /** Returns how long nothing was due, in milliseconds; 0 or less when a report was sent. */
   async #reportWhenDue(): Promise<number> {
-    const content = this.#options.content();
-    if (!content) return Number.POSITIVE_INFINITY;
     const waitMs = this.#waitMs();
     if (waitMs > 0) return waitMs;
+    const content = this.#options.content();
+    if (!content) return Number.POSITIVE_INFINITY;
     const report = digestContent(content);
     if (this.#hasNews && report.digest === this.#attempted) {
       // It came back to what it was.

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { Looks } from './looks.ts';
@@ -11,11 +10,11 @@ function looking(tookMs: number) {
     clock.standStill(tookMs);
     looked.push(node);
   });
-  return { looks, looked, told: () => looked.splice(0) };
+  return { looks, turn: () => clock.advance(0), told: () => looked.splice(0) };
 }
 
 test('a node is handed on in the next turn of the loop, once however often it was added', async () => {
-  const { looks, told } = looking(0);
+  const { looks, turn, told } = looking(0);
   for (const node of ['a', 'b', 'a']) looks.add(node);
   expect(told()).toEqual([]);
   await turn();
@@ -25,7 +24,7 @@ test('a node is handed on in the next turn of the loop, once however often it wa
 });
 
 test('a node that is added later is handed on again', async () => {
-  const { looks, told } = looking(0);
+  const { looks, turn, told } = looking(0);
   looks.add('a');
   await turn();
   looks.add('a');
@@ -34,7 +33,7 @@ test('a node that is added later is handed on again', async () => {
 });
 
 test('the loop is held for 5 ms at a time', async () => {
-  const { looks, told } = looking(2.5);
+  const { looks, turn, told } = looking(2.5);
   for (const node of ['a', 'b', 'c', 'd', 'e']) looks.add(node);
   const turns: string[][] = [];
   for (let count = 0; count < 4; count += 1) {
@@ -45,7 +44,7 @@ test('the loop is held for 5 ms at a time', async () => {
 });
 
 test('what is added while there is more to hand on does not hold the loop twice in a turn', async () => {
-  const { looks, told } = looking(5);
+  const { looks, turn, told } = looking(5);
   for (const node of ['a', 'b', 'c']) looks.add(node);
   await turn();
   looks.add('d');

@@ -26,7 +26,7 @@ export class Looks {
   #schedule(): void {
     if (this.#isDue) return;
     this.#isDue = true;
-    setImmediate(() => {
+    this.#clock.after(0, () => {
       this.#isDue = false;
       this.#work();
     });
