@@ -39,11 +39,16 @@ function pictureOf({ metadata, spec, status }: NodeView): object {
     labels: metadata.labels ?? {},
     annotations: metadata.annotations ?? {},
     taints: [...(spec.taints ?? [])].sort(by(({ key }) => key)),
-    conditions: [...(status.conditions ?? [])].sort(by(({ type }) => type)),
+    conditions: (status.conditions ?? []).map(withoutCause).sort(by(({ type }) => type)),
     owners: managers
       .map(({ manager, operation, subresource = '', fieldsV1 }) => ({ manager, operation, subresource, fieldsV1 }))
       .sort(by(({ manager, operation, subresource }) => `${manager} ${operation} ${subresource}`)),
   };
+}
+
+/** Of two things that end a service, the message names the one that was heard of first, and stays until the status changes. */
+function withoutCause({ message = '', ...condition }: Condition): Condition {
+  return { ...condition, message: message.split(': ')[0] ?? '' };
 }
 
 function by<T>(keyOf: (value: T) => string): (a: T, b: T) => number {
