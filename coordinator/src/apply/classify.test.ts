@@ -155,3 +155,9 @@ describe('an answer with status 422', () => {
     expect(classifyWriteError(error, nothing).kind).toBe(kind);
   });
 });
+
+test('a conflict over a single field that is no key of ours is a failure, and is not taken for an outdated version', () => {
+  const causes = [{ reason: 'FieldManagerConflict', field: '.spec.unschedulable', message: 'conflict with "x"' }];
+  const error = new KubeStatusError(409, { details: { causes } }, undefined, {});
+  expect(classifyWriteError(error, nothing)).toEqual({ kind: 'failed', error });
+});

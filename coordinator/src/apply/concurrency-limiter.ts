@@ -86,10 +86,6 @@ export class ConcurrencyLimiter {
 
   #enter(priority: Priority): boolean | Promise<boolean> {
     if (this.#closed) return false;
-    if (this.waiting === 0 && this.#mayStart()) {
-      this.#inFlight += 1;
-      return true;
-    }
     return new Promise((resolve) => {
       this.#lanes[priority].push(resolve);
       this.#admit();

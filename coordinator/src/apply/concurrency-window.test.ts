@@ -155,6 +155,18 @@ describe('the limit', () => {
     expect(Math.min(...limits)).toBe(8);
   });
 
+  test('that was halved for latency begins anew a minute later, and not before', () => {
+    const window = new ConcurrencyWindow();
+    let nowMs = playRound(window, 1000, 10);
+    for (let round = 0; round < 6; round += 1) nowMs = playRound(window, nowMs, 20);
+    const cutMs = nowMs - 10;
+    const limitAt = (atMs: number) => {
+      window.answered({ startedMs: atMs - 20, nowMs: atMs, full: false });
+      return window.limit;
+    };
+    expect([limitAt(cutMs + 59_999), limitAt(cutMs + 60_000)]).toEqual([8, CONCURRENCY_INITIAL]);
+  });
+
   test('is halved once for all that were under way when the API server throttled', () => {
     const window = new ConcurrencyWindow();
     for (let index = 0; index < 16; index += 1) window.throttled({ startedMs: 0, nowMs: 10 + index });

@@ -92,7 +92,7 @@ describe('what a set would let go of', () => {
 
   test('is kept as it is, and listed as it was', () => {
     const kept = keepingIn(bare, [label('gone'), label('theirs'), label('a')], node);
-    expect(kept).toEqual({
+    expect(kept).toStrictEqual({
       labels: { a: '1', gone: 'old' },
       annotations: { [MANAGED_LABELS_ANNOTATION]: '["gone"]' },
       force: false,
@@ -100,6 +100,17 @@ describe('what a set would let go of', () => {
     expect(isAsSeen(kept, node)).toBe(true);
     expect(keepingIn(bare, [], node)).toEqual(bare);
     expect(isAsSeen(bare, node)).toBe(false);
+  });
+
+  test('is kept in its list beside nothing that goes, also where the list itself is to be kept', () => {
+    const more = { ...node.labels, also: 'old' };
+    const listing = seen({ ...node, labels: more, annotations: { [MANAGED_LABELS_ANNOTATION]: '["gone","also"]' } });
+    const kept = keepingIn(bare, [label('gone'), annotation(MANAGED_LABELS_ANNOTATION)], listing);
+    expect(kept.annotations).toEqual({ [MANAGED_LABELS_ANNOTATION]: '["gone"]' });
+  });
+
+  test('is not kept where it is only to be another', () => {
+    expect(keepingIn({ ...bare, labels: { a: '2' } }, [label('a')], node).labels).toEqual({ a: '2' });
   });
 
   test('is a change beside others', () => {

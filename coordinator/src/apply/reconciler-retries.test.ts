@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { planFor, set, started, status, withdrawal } from './reconciler.test-fixtures.ts';
+import type { KubeRequest } from '../kube/client.ts';
+import { planFor, set, started, status, UNREACHABLE, withdrawal } from './reconciler.test-fixtures.ts';
+import { DENIED_FIRST_MS } from './set-aside.ts';
 
 /** When a Node is looked at again, and what is forgotten of it by then. */
 
 function gapsOf(sent: readonly { atMs: number }[]): number[] {
   return sent.slice(1).map(({ atMs }, index) => atMs - (sent[index]?.atMs ?? 0));
 }
+
+const refusesToWithdraw = ({ body }: KubeRequest) =>
+  JSON.stringify(body).includes('"ready"') ? { error: status(403) } : {};
 
 describe('the pause between tries of one node', () => {
   test.each([
@@ -54,6 +59,17 @@ describe('the pause between tries of one node is short again', () => {
     expect(sent.length - before).toBeGreaterThanOrEqual(4);
   });
 
+  test('once there was nothing left to write to it', async () => {
+    const { clock, sent, plans, reconciler, before } = await failing();
+    plans.delete('n');
+    reconciler.add('n');
+    await clock.advance(100);
+    plans.set('n', planFor('n', { set }));
+    reconciler.add('n');
+    await clock.advance(1000);
+    expect(sent.length - before).toBeGreaterThanOrEqual(3);
+  });
+
   test('in another term', async () => {
     const { clock, sent, state, reconciler, before } = await failing();
     state.remainingMs = 0;
@@ -77,6 +93,30 @@ describe('a node that is gone', () => {
     expect(sent).toHaveLength(2);
   });
 
+  test('is tried again after five seconds also where it had failed for other reasons before', async () => {
+    const { clock, sent, plans, reconciler } = started((_request, count) => ({
+      error: status(count === 1 ? 500 : 404),
+    }));
+    plans.set('n', planFor('n', { withdrawal }));
+    reconciler.add('n');
+    await clock.advance(4900);
+    expect(sent).toHaveLength(2);
+    await clock.advance(1000);
+    expect(sent).toHaveLength(3);
+  });
+
+  test('leaves nothing behind of what was refused, or changed back', async () => {
+    const { clock, plans, contested, reconciler } = started(refusesToWithdraw);
+    contested.wrote({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', wanted: 'v', held: false, keepsAway: false }]);
+    plans.set('n', planFor('n', { withdrawal }));
+    reconciler.add('n');
+    await clock.advance(100);
+    expect([reconciler.refusedWithdrawals('n').length, contested.keysFor('n').length]).toEqual([1, 1]);
+    reconciler.forget('n');
+    expect([reconciler.refusedWithdrawals('n').length, contested.keysFor('n').length]).toEqual([0, 0]);
+    expect(contested.remembered).toBe(0);
+  });
+
   test('leaves nothing behind of what was set aside', async () => {
     const { clock, plans, setAside, reconciler } = started(() => ({ error: status(404) }));
     setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'invalid', wanted: 'v', message: 'no' }]);
@@ -88,6 +128,19 @@ describe('a node that is gone', () => {
   });
 });
 
+test('a node with several keys to wait for is looked at again when the first of them has had its time', async () => {
+  const { clock, sent, plans, setAside, reconciler } = started(refusesToWithdraw);
+  setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
+  plans.set('n', planFor('n', { withdrawal }));
+  reconciler.add('n');
+  await clock.advance(1000);
+  expect(reconciler.refusedWithdrawals('n')).toHaveLength(1);
+  plans.set('n', planFor('n', { set }));
+  const before = sent.length;
+  await clock.advance(DENIED_FIRST_MS - 1000 + 10);
+  expect(sent.slice(before).map(({ kind }) => kind)).toEqual(['set']);
+});
+
 test('a node that failed and has nothing to write any more is not tried out of turn for ever', async () => {
   const { clock, sent, plans, reconciler } = started(() => ({ error: status(500) }));
   plans.set('n', planFor('n', { set }));
@@ -97,6 +150,16 @@ test('a node that failed and has nothing to write any more is not tried out of t
   const before = sent.length;
   await clock.advance(60_000);
   expect(sent).toHaveLength(before);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+test('a node that failed before this replica may write no more is not tried out of turn for ever', async () => {
+  const { clock, plans, state, reconciler } = started(() => ({ error: status(500) }));
+  plans.set('n', planFor('n', { set }));
+  reconciler.add('n');
+  await clock.advance(500);
+  state.remainingMs = 0;
+  await clock.advance(60_000);
   expect(clock.pendingTimers).toBe(0);
 });
 
@@ -130,4 +193,51 @@ test('as many nodes are worked on as may be written at once, and the others wait
   add(40, 'b');
   await clock.advance(10);
   expect(reconciler.waiting).toBe(24);
+});
+
+test('64 urgent nodes are worked on at once, beside those that are not', async () => {
+  const { clock, plans, reconciler } = started(() => ({ afterMs: 1000 }));
+  for (const priority of ['urgent', 'normal'] as const) {
+    for (let index = 0; index < 100; index += 1) {
+      plans.set(`${priority}${index}`, planFor(`${priority}${index}`, { set }));
+      reconciler.add(`${priority}${index}`, { priority });
+    }
+  }
+  await clock.advance(10);
+  expect(reconciler.waiting).toBe(200 - 64 - 16);
+});
+
+describe('the log', () => {
+  async function loggedFor(error: Error, forMs: number, failures = Number.POSITIVE_INFINITY) {
+    const run = started((_request, count) => (count > failures ? {} : { error }));
+    run.plans.set('n', planFor('n', { set }));
+    run.reconciler.add('n');
+    await run.clock.advance(forMs);
+    return run;
+  }
+
+  test('tells of a write that fails once, however often it does', async () => {
+    const { sent, logged } = await loggedFor(status(400), 60_000);
+    expect([sent.length > 3, logged]).toEqual([true, ['Failed to write a node']]);
+  });
+
+  test('tells of a write that fails as soon as it does', async () => {
+    const { sent, logged } = await loggedFor(status(400), 10);
+    expect([sent.length, logged]).toEqual([1, ['Failed to write a node']]);
+  });
+
+  test('does not tell of a node that changes faster than it is written', async () => {
+    const { sent, logged } = await loggedFor(status(409), 60_000);
+    expect([sent.length > 3, logged]).toEqual([true, []]);
+  });
+
+  test('tells that nothing answers once several writes were lost, and that something does again', async () => {
+    const { clock, sent, logged } = await loggedFor(UNREACHABLE, 15, 6);
+    expect([sent.length, logged]).toEqual([2, []]);
+    await clock.advance(60_000);
+    expect(logged).toEqual([
+      'Lost the API server while writing; writes wait and are repeated',
+      'Reached the API server again; writes go on',
+    ]);
+  });
 });

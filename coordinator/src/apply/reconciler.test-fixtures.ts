@@ -1,7 +1,7 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { pino } from 'pino';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
@@ -28,6 +28,8 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const sent: { node: string; kind: 'set' | 'withdraw'; atMs: number; timeoutMs: number; request: KubeRequest }[] = [];
   const plans = new Map<string, NodePlan>();
   const written: string[] = [];
+  /** What is told to people. */
+  const logged: string[] = [];
   /** Each Node as the watch told of it; unknown unless a test says so. */
   const seen = new Map<string, SeenNode>();
   const state = {
@@ -73,6 +75,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   };
   const registry = new Registry();
   const setAside = new SetAside(clock);
+  const contested = new ContestedKeys(clock);
   const reconciler = new Reconciler({
     plan: (name) => plans.get(name),
     observed: (name) => seen.get(name),
@@ -81,15 +84,15 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     onContested: () => {},
     onSetAside: () => {},
     setAside,
-    contested: new ContestedKeys(clock),
+    contested,
     dryRun: false,
     fence: { remainingMs: () => state.remainingMs },
     registry,
-    logger: silentLogger(),
+    logger: pino({ level: 'info' }, { write: (line) => logged.push(JSON.parse(line).msg) }),
     clock,
     random: () => 0.5,
   });
-  return { clock, sent, plans, written, seen, state, reconciler, registry, setAside };
+  return { clock, sent, plans, written, logged, seen, state, reconciler, registry, setAside, contested };
 }
 
 export function planFor(name: string, parts: Partial<NodePlan> = {}): NodePlan {

@@ -302,6 +302,7 @@ describe('metrics', () => {
       afterMs: 20,
       ...(count === 1 ? { error: status(500) } : {}),
     }));
+    await clock.advance(5000);
     plans.set('n', planFor('n', { set, withdrawal }));
     reconciler.add('n', { priority: 'normal', dirtySinceMs: clock.monotonic() });
     await clock.advance(10_000);
@@ -318,6 +319,16 @@ describe('metrics', () => {
     expect(text).toContain('rollcall_coordinator_write_concurrency 16');
     expect(text).toContain('rollcall_coordinator_set_aside_keys{cause="foreign"} 0');
   });
+
+  test('tell for how long nodes waited, in seconds', async () => {
+    const { clock, plans, registry, reconciler } = started(() => ({ afterMs: 500 }));
+    for (let index = 0; index < 17; index += 1) {
+      plans.set(`n${index}`, planFor(`n${index}`, { set }));
+      reconciler.add(`n${index}`);
+    }
+    await clock.advance(10_000);
+    expect(await registry.metrics()).toContain('rollcall_coordinator_queue_latency_seconds_sum 0.5');
+  });
 });
 
 test.each([
@@ -327,8 +338,11 @@ test.each([
     code: 500,
     more: 0,
   },
-])('a node $what', async ({ code, more }) => {
-  const { clock, sent, plans, reconciler } = started(() => ({ error: status(code) }));
+  { what: 'that had changed before the API server was in trouble waits as well', first: 409, code: 500, more: 0 },
+])('a node $what', async ({ code, first = code, more }) => {
+  const { clock, sent, plans, reconciler } = started((_request, count) => ({
+    error: status(count === 1 ? first : code),
+  }));
   plans.set('n', planFor('n', { set }));
   reconciler.add('n');
   // The backoff is seconds by then.

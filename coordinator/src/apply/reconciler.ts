@@ -99,7 +99,6 @@ export class Reconciler {
 
   /** Forgets what is remembered of a Node that is gone. */
   forget(nodeName: string): void {
-    this.#outdated.delete(nodeName);
     this.#queue.forget(nodeName);
     this.#failedTogether.forget(nodeName);
     this.#options.setAside.forget(nodeName);
