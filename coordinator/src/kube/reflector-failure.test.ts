@@ -14,7 +14,11 @@ describe('classifyFailure', () => {
     [504, 'overloaded', false],
     [400, 'rejected', true],
   ])('calls status %i %s; a new list is needed: %s', (status, reason, relist) => {
-    expect(classifyFailure(new KubeStatusError(status, {}, undefined, {}), 'nodes')).toMatchObject({ reason, relist });
+    expect(classifyFailure(new KubeStatusError(status, {}, undefined, {}), 'nodes')).toMatchObject({
+      reason,
+      relist,
+      retryAfterMs: 0,
+    });
   });
 
   it('waits as long as the API server asks for, but no more than a minute', () => {
@@ -22,12 +26,14 @@ describe('classifyFailure', () => {
     expect(classifyFailure(new KubeStatusError(429, {}, 1e9, {}), 'nodes').retryAfterMs).toBe(60_000);
   });
 
-  it('lists anew after an expired watch, and resumes one that was cut or garbled', () => {
-    const failure = (code: 'KUBE_WATCH_EXPIRED' | 'KUBE_WATCH_BROKEN' | 'KUBE_UNREACHABLE') =>
-      classifyFailure(new CodedError(code, ''), 'nodes');
-    expect(failure('KUBE_WATCH_EXPIRED')).toMatchObject({ reason: 'expired', relist: true });
-    expect(failure('KUBE_WATCH_BROKEN')).toMatchObject({ reason: 'garbled', relist: false });
-    expect(failure('KUBE_UNREACHABLE')).toMatchObject({ reason: 'unreachable', relist: false });
+  it.each([
+    ['KUBE_WATCH_EXPIRED', 'expired', true],
+    ['KUBE_LIST_NOT_TAKEN', 'garbled', true],
+    ['KUBE_WATCH_BROKEN', 'garbled', false],
+    ['KUBE_UNREACHABLE', 'unreachable', false],
+  ] as const)('calls %s %s; a new list is needed: %s; nothing is asked for but that', (code, reason, relist) => {
+    const failure = classifyFailure(new CodedError(code, ''), 'nodes');
+    expect(failure).toMatchObject({ reason, relist, retryAfterMs: 0 });
   });
 
   it.each([
