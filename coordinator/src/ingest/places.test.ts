@@ -135,6 +135,16 @@ describe('a stranger', () => {
     expect(closed).toEqual(['waited']);
   });
 
+  it('that waits alone begins within 20 ms of when there is room', async () => {
+    const { clock, arrive, begun } = setUp({ strangersMax: 1, settledMs: 2_030 });
+    arrive('a');
+    arrive('b');
+    await clock.advance(2_029);
+    expect(begun).toEqual(['a']);
+    await clock.advance(20);
+    expect(begun).toEqual(['a', 'b']);
+  });
+
   it('that is gone while it waits is counted no more, and the next one has its turn', () => {
     const { arrive, places, begun } = setUp({ strangersMax: 1 });
     const [a, b] = [arrive('a'), arrive('b')];
