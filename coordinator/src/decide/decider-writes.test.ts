@@ -1,4 +1,4 @@
-import { SERVICE_KEYS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { MANAGED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { ManagedFieldsEntry, Node } from '../kube/objects.ts';
@@ -138,6 +138,27 @@ describe('a write', () => {
   });
 });
 
+test('a node of which others have news is written before those that were seen earlier', async () => {
+  const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
+  const rules = () => ({ labels: new Set(['tier']), questions: [], evaluate: () => ({ implied, unknown: new Map() }) });
+  const order: string[] = [];
+  const client: KubeClient = {
+    async request<T>({ path }: KubeRequest): Promise<T> {
+      const name = path.split('/').at(-1) ?? '';
+      order.push(name);
+      await new Promise<void>((resolve) => clock.after(10, resolve));
+      return { metadata: { name, uid: `uid-${name}`, resourceVersion: '100', labels: { tier: 'gold' } } } as T;
+    },
+    stream: () => Promise.resolve(),
+    close: () => {},
+  };
+  const { clock, decider, addNode } = stage({ client, rules, fence: { remainingMs: () => 60_000 } });
+  for (let index = 0; index < 40; index += 1) addNode(`n${index}`);
+  decider.changed('n39');
+  await clock.advance(1000);
+  expect(order.slice(15, 18)).toEqual(['n15', 'n39', 'n16']);
+});
+
 describe('a label that was removed where pods are evicted for it', () => {
   test('is remembered with its value until a write has noted it on the Node', async () => {
     const eviction = { isIgnored: () => false };
@@ -157,6 +178,19 @@ describe('a label that was removed where pods are evicted for it', () => {
     expect(taken()).toEqual({ [LABEL]: 'true' });
     staged.labelled();
     expect(taken()).toBeUndefined();
+  });
+
+  test('is remembered as long as the note cannot be written, also while others are removed', async () => {
+    const staged = await withdrawn({ eviction: { isIgnored: () => false } }, (request) => {
+      if (request.contentType?.startsWith('application/apply-patch')) throw new Error('on purpose');
+    });
+    staged.fleet.poolLabelSetHandlers.onReplace([]);
+    const annotations = { [MANAGED_LABELS_ANNOTATION]: '["tier"]' };
+    staged.watched({
+      metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'gold' }, annotations },
+    });
+    await staged.written();
+    expect(staged.decider.judged('n')?.takenLabels).toEqual({ [LABEL]: 'true', tier: 'gold' });
   });
 
   test('is not remembered where nobody is evicted for it', async () => {
@@ -214,6 +248,18 @@ test('a condition of somebody else is left alone, and told', async () => {
   await written();
   expect(told).toEqual([`left alone n ${type}`]);
   expect(decider.witness('n')?.setAside).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
+});
+
+test('a label that somebody puts back each time is told', async () => {
+  const { watched, written, told } = await withdrawn();
+  const contested = () => told.filter((line) => line.startsWith('contested'));
+  for (let count = 1; count <= 6; count += 1) {
+    expect(contested()).toEqual([]);
+    const labels = { [LABEL]: 'true' };
+    watched({ metadata: { name: 'n', uid: 'uid-n', resourceVersion: `${count}0`, labels, managedFields: [] } });
+    await written();
+  }
+  expect(contested()).toEqual([`contested n ${LABEL}`]);
 });
 
 test('a hint to kube-scheduler is written to the Node', async () => {

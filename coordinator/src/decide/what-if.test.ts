@@ -1,4 +1,4 @@
-import { MANAGED_LABELS_ANNOTATION, SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { MANAGED_LABELS_ANNOTATION, SERVICES_STARTED_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeSnapshot } from '../fleet/snapshot.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
@@ -29,6 +29,7 @@ type Configured = {
   services?: readonly Service[];
   poolLabels?: Record<string, string>;
   rules?: LabelerOptions['rules'];
+  startupGate?: LabelerOptions['startupGate'];
 };
 
 type Situation = Partial<NodeSnapshot> & {
@@ -51,6 +52,7 @@ function whatIf(
     keys: registryOf({ watchedServices: current }),
     ...NOTHING_CONFIGURED,
     rules: now.rules,
+    ...(now.startupGate ? { startupGate: now.startupGate } : {}),
   } satisfies Partial<LabelerOptions>;
   const setOf = (labels: Record<string, string> | undefined) =>
     labels && { ...{ uid: 's', name: 'gold', namespace: 'x', generation: 1, createdAt: '', pool: 'gold' }, labels };
@@ -112,6 +114,18 @@ describe('a new service', () => {
     const service = nodeService({ nodeSelector: { matchLabels: { gpu: 'true' } } });
     expect(whatIf({}, { services: [service] }).changes).toEqual([]);
     expect(whatIf({}, { services: [service] }, { labels: { gpu: 'true' } }).changes).toHaveLength(1);
+  });
+
+  test('would not be waited for by the startup gate of a node that it is not for', () => {
+    const startupGate = { requires: ['a'], maxWaitMs: 60_000 };
+    const situation = {
+      taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }],
+      pods: [pod({ ready: false })],
+    };
+    const opened = (service: Service) => whatIf({ startupGate }, { services: [service] }, situation).changes;
+    const elsewhere = nodeService({ nodeSelector: { matchLabels: { gpu: 'true' } } });
+    expect(opened(elsewhere)).toEqual([`taint ${STARTUP_TAINT} :NoSchedule undefined`]);
+    expect(opened(nodeService())).toEqual([]);
   });
 
   test('of mode Startup would be ready where it was so once', () => {
