@@ -198,6 +198,15 @@ describe('a rule file', () => {
     expect(parseRuleFile(`nfd:${name(121)}`).conditions).toEqual([]);
   });
 
+  test('may combine 32 terms in a line, and no more', () => {
+    const line = (terms: number) => Array.from({ length: terms }, (_, index) => `k${index}`).join(' && ');
+    expect(termsOf(line(32))).toHaveLength(32);
+    expect(parseRuleFile(line(33))).toEqual({
+      conditions: [],
+      problems: [{ line: 1, column: expect.any(Number), problem: 'there are more than 32 terms in the line' }],
+    });
+  });
+
   test('of another kind does not fill the log', () => {
     const { problems } = parseRuleFile(`${'no label\n'.repeat(50)}${'x'.repeat(2000)}`);
     expect(problems).toHaveLength(21);

@@ -37,7 +37,7 @@ export function parseRuleFile(content: string): ParsedRuleFile {
       problems.push({ line, column: indent + err.column, problem: err.message });
     }
   }
-  if (lines.length > RULE_LINES_MAX && lines.slice(RULE_LINES_MAX).some((line) => withoutComment(line) !== '')) {
+  if (lines.slice(RULE_LINES_MAX).some((line) => withoutComment(line) !== '')) {
     const problem = `this line and all that follow are ignored: a file can have at most ${RULE_LINES_MAX} lines`;
     problems.push({ line: RULE_LINES_MAX + 1, problem });
   }

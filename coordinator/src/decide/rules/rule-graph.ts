@@ -16,8 +16,8 @@ const NAMED_IN_CYCLE_MAX = 10;
 
 /** Which rules build on which, and in what order they are to be looked at. */
 export type RuleGraph = {
-  /** Groups of rules, by number: each group builds on those before it alone, and on itself where `isCircle`. */
-  groups: readonly { rules: readonly number[]; isCircle: boolean }[];
+  /** Groups of rules, by number: each group builds on those before it alone, and on itself where it is a circle. */
+  groups: readonly (readonly number[])[];
   /** The rules without the lines that can never count. */
   rules: readonly Rule[];
   /** By number of a rule, the rules that build on it. */
@@ -33,9 +33,10 @@ export function graphOf(given: readonly Rule[]): RuleGraph {
   const dependents = dependentsOf(given);
   const problems: RuleProblem[] = [];
   const rules = [...given];
-  const groups = components(dependents).map((group) => {
-    const isCircle = group.length > 1 || dependents[group[0] ?? 0]?.includes(group[0] ?? 0) === true;
-    if (!isCircle) return { rules: group, isCircle };
+  const groups = components(dependents);
+  for (const group of groups) {
+    const isCircle = group.some((rule) => dependents[rule]?.some((next) => group.includes(next)));
+    if (!isCircle) continue;
     const own = group.flatMap((rule) => given[rule] ?? []);
     problems.push(circleProblem(own));
     for (const rule of group) {
@@ -43,8 +44,7 @@ export function graphOf(given: readonly Rule[]): RuleGraph {
       rules[rule] = kept;
       problems.push(...left);
     }
-    return { rules: group, isCircle };
-  });
+  }
   return { groups, rules, dependents, problems };
 }
 

@@ -56,6 +56,15 @@ describe('a rule', () => {
     expect(implied(files, { 'pci-1': '1' })).toEqual([]);
   });
 
+  test('A-10: that asks by a pattern holds by any of the labels that match', () => {
+    for (const labels of [
+      { q1: '0', q2: '1' },
+      { q1: '1', q2: '0' },
+    ])
+      expect(implied({ a: 'q*=1' }, labels)).toEqual(['a']);
+    expect(implied({ a: 'q*=1' }, { q1: '0', q2: '0' })).toEqual([]);
+  });
+
   test('A-22: may ask for an allocatable resource, of which there must be some', () => {
     const files = { edgetpu: 'resource:kkohtaka.org/edgetpu' };
     const holds = (quantity: string) => implied(files, {}, { 'kkohtaka.org/edgetpu': quantity }).length === 1;
@@ -119,6 +128,13 @@ describe('rules that build on each other', () => {
     ]);
     expect([...set.evaluate({}, inventory()).implied.keys()]).toEqual(['d', 'n/none']);
     expect([...set.evaluate({ x: '' }, inventory()).implied.keys()]).toEqual(['c', 'n/none']);
+  });
+
+  test('in a circle may ask by a pattern for the contrary of what is outside of it, and of themselves', () => {
+    const files = { 'c/a': 'c/b && !n/*\nseed && !c/a*', 'c/b': 'c/a', 'n/x': 'other' };
+    const set = ruleSet(files);
+    expect(set.problems.map(({ line }) => line)).toEqual([undefined]);
+    expect(implied(files, { seed: '' })).toEqual(['c/a', 'c/b']);
   });
 
   test('in a circle may not ask for a value that may be another by it', () => {

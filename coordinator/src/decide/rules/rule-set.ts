@@ -97,15 +97,15 @@ export class RuleSet {
   }
 
   /** In a circle more can only follow from more. That is held to here as well, so that it comes to an end in any case. */
-  #judgeGroup({ rules, isCircle }: RuleGraph['groups'][number], found: Found[], grounds: Grounds): void {
+  #judgeGroup(rules: readonly number[], found: Found[], grounds: Grounds): void {
     const open = new Set(rules);
     for (const rule of open) {
       open.delete(rule);
-      const before = found[rule];
+      const before = found[rule] ?? NOT_IMPLIED;
       const now = judgeRule(this.#graph.rules[rule] as Rule, grounds);
-      if (isCircle && before && SURENESS[now.truth] < SURENESS[before.truth]) continue;
+      if (SURENESS[now.truth] < SURENESS[before.truth]) continue;
       found[rule] = now;
-      if (!isCircle || now.truth === before?.truth) continue;
+      if (now.truth === before.truth) continue;
       for (const next of this.#graph.dependents[rule] ?? []) if (rules.includes(next)) open.add(next);
     }
   }
