@@ -149,6 +149,12 @@ describe('rules that build on each other', () => {
     expect([...implied].map(([label, { value }]) => `${label}=${value}`)).toEqual(['a=y', 'c=x', 'd=true']);
   });
 
+  test('in a circle may have any of their values while nobody knows which', () => {
+    const set = ruleSet({ a: 'resource:r => x\nb => y', b: 'a', c: '!a=y' });
+    const { implied, unknown } = set.evaluate({}, inventory({ allocatable: undefined }));
+    expect([[...implied.keys()], [...unknown.keys()]]).toEqual([[], ['a', 'b', 'c']]);
+  });
+
   test('may deny what others give, in order', () => {
     const files = { small: 'gpu && !large', large: 'gpu && many', none: '!small && !large' };
     expect(implied(files, { gpu: '' })).toEqual(['small']);
