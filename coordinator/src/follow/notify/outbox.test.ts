@@ -72,6 +72,15 @@ describe('a node', () => {
     expect(sent.at(-1)?.change.labelsUpdated).toEqual({ a: '99' });
   });
 
+  test('that changes a moment before a second is over is told about when it is', async () => {
+    const { clock, outbox, times } = started();
+    outbox.offer(nodeOf('n', { a: '1' }));
+    await clock.advance(999);
+    outbox.offer(nodeOf('n', { a: '2' }));
+    await clock.advance(1000);
+    expect(times('n')).toEqual([0, 1000]);
+  });
+
   test('that is offered again while its message is on its way has the next one after it', async () => {
     const { clock, outbox, sent } = started(() => ({ outcome: TAKEN, afterMs: 3000 }));
     outbox.offer(nodeOf('n', { a: '1' }));
@@ -179,6 +188,16 @@ describe('a receiver', () => {
     expect([sent.length, outbox.pending, clock.pendingTimers]).toEqual([1000, 0, 0]);
   });
 
+  test.each([
+    { afterMs: 39, nextMs: 40 },
+    { afterMs: 41, nextMs: 41 },
+  ])('that answers after $afterMs ms gets the next message after $nextMs ms', async ({ afterMs, nextMs }) => {
+    const { clock, outbox, sent } = started(() => ({ outcome: TAKEN, afterMs }));
+    for (let index = 0; index < 5; index += 1) outbox.offer(nodeOf(`n${index}`, { a: '1' }));
+    await clock.advance(1000);
+    expect(sent.map(({ atMs }) => atMs)).toEqual([0, 0, 0, 0, nextMs]);
+  });
+
   test('that is down gets one message at a time, with backoff, however many nodes there are, and all when it is up', async () => {
     let down = true;
     const { clock, outbox, sent, noted } = started(() => ({ outcome: down ? REFUSED : TAKEN }));
@@ -191,6 +210,20 @@ describe('a receiver', () => {
     expect(sent).toHaveLength(before + 1000);
     expect(noted.at(-1)).toEqual(['yes', true]);
     expect(outbox.pending).toBe(0);
+  });
+
+  test('that failed once gets one message, and more only once it took that', async () => {
+    const { clock, outbox, sent } = started((_change, count) => ({
+      outcome: count === 1 ? REFUSED : TAKEN,
+      afterMs: count === 1 ? 0 : 100,
+    }));
+    outbox.offer(nodeOf('n', { a: '1' }));
+    await clock.advance(1);
+    for (const name of ['a', 'b', 'c']) outbox.offer(nodeOf(name, { a: '1' }));
+    await clock.advance(374 + 99);
+    expect(sent).toHaveLength(2);
+    await clock.advance(1);
+    expect(sent.length).toBeGreaterThan(3);
   });
 
   test('that fails four messages at once has failed once', async () => {

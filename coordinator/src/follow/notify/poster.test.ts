@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { systemClock } from '@rollcall/common/clock.ts';
+import { type Clock, systemClock } from '@rollcall/common/clock.ts';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createAuthority, issueLeaf } from '../../tls/certificate-authority.ts';
 import { NO_METADATA, nodeChange } from './node-change.ts';
@@ -18,13 +19,13 @@ afterEach(async () => {
   for (const stop of stops.splice(0).toReversed()) await stop();
 });
 
-function posterTo(address: string, clock = systemClock): Poster {
+function posterTo(address: string, clock: Clock = systemClock): Poster {
   const poster = new Poster({ url: new URL(address), maxSockets: 4, clock });
   stops.push(() => poster.close());
   return poster;
 }
 
-async function served(answer: Handler, clock = systemClock) {
+async function served(answer: Handler, clock: Clock = systemClock) {
   const receiver = await listenAt(createServer(), answer);
   stops.push(() => receiver.close());
   const poster = posterTo(`http://127.0.0.1:${receiver.port}/hook?token=t`, clock);
@@ -60,17 +61,23 @@ describe('a message', () => {
     expect(receiver.messages).toEqual([MESSAGE]);
   });
 
-  test('goes over the connection that the last one went over', async () => {
-    const { receiver, post } = await served((response) => response.end('x'.repeat(1000)));
-    for (let count = 0; count < 3; count += 1) await post();
-    expect(new Set(receiver.requests.map(({ socket }) => socket)).size).toBe(1);
+  test.each([
+    { bytes: 1000, connections: 1 },
+    { bytes: 64 * 1024, connections: 1 },
+    { bytes: 64 * 1024 + 1, connections: 3 },
+  ])('after answers of $bytes bytes goes over $connections of 3 connections', async ({ bytes, connections }) => {
+    const { receiver, post } = await served((response) => response.end('x'.repeat(bytes)));
+    for (let count = 0; count < 3; count += 1) expect(await post()).toEqual({ taken: 'yes' });
+    expect(new Set(receiver.requests.map(({ socket }) => socket)).size).toBe(connections);
   });
 
-  test('leaves nothing at the signal, which lasts for a term', async () => {
-    const { post } = await served(ok);
+  test('leaves no timer, and nothing at the signal, which lasts for a term', async () => {
+    const clock = new FakeClock();
+    const { post } = await served(ok, clock);
     const { signal } = new AbortController();
     for (let count = 0; count < 3; count += 1) await post(signal);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('goes again at once when the kept connection had been closed', async () => {
