@@ -21,13 +21,13 @@ function answerFor(
 
 describe('the limit', () => {
   test('begins at 16', () => {
-    expect(new ConcurrencyWindow().limit).toBe(CONCURRENCY_INITIAL);
+    expect(new ConcurrencyWindow().limit).toBe(16);
   });
 
-  test('grows to its maximum while latency is flat', () => {
+  test('grows to 64 while latency is flat', () => {
     const window = new ConcurrencyWindow();
     answerFor(window, 0, 60_000, 10);
-    expect(window.limit).toBe(CONCURRENCY_MAX);
+    expect(window.limit).toBe(64);
   });
 
   test('does not grow while it is not reached', () => {
@@ -178,7 +178,7 @@ describe('the limit', () => {
   test('falls to 1 while the API server goes on throttling, and never to 0', () => {
     const window = new ConcurrencyWindow();
     for (let nowMs = 10; nowMs < 200; nowMs += 10) window.throttled({ startedMs: nowMs - 1, nowMs });
-    expect(window.limit).toBe(CONCURRENCY_MIN);
+    expect(window.limit).toBe(1);
   });
 
   test('begins anew a minute after the last trouble', () => {
