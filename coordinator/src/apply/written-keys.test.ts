@@ -37,6 +37,16 @@ test('a withdrawal, and a taint that is added, keep pods away', () => {
   ]);
 });
 
+test.each([
+  { what: 'one of the same key with another effect', after: { key: 'a', value: 'true', effect: 'PreferNoSchedule' } },
+  { what: 'one of the same key with another value', after: { key: 'a', value: 'false', effect: 'NoSchedule' } },
+  { what: 'another one', after: { key: 'b', value: 'true', effect: 'NoSchedule' } },
+] as const)('a taint of which the answer shows $what is not there', ({ after }) => {
+  const taints = { add: [{ key: 'a', value: 'true', effect: 'NoSchedule' as const }], remove: [], observed: [] };
+  const [written] = writtenKeys({ write: 'taints', taints }, seen, { metadata, spec: { taints: [after] } });
+  expect(written).toMatchObject({ key: 'a', held: false });
+});
+
 test('what was refused as foreign counts as a try that keeps nobody away; a condition does not count', () => {
   const set = { labels: { k: '1', l: '1' }, annotations: { k: 'note' }, force: false };
   const foreign = [
