@@ -1,10 +1,11 @@
 import { getEventListeners } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { callGrpc, type GrpcConnection, openGrpcConnection } from './grpc-call.ts';
 import { createGrpcServer, type GrpcAnswer } from './testing/grpc-server.ts';
 import { eventually, within } from './testing/limits.ts';
-import { listenOnLoopback } from './testing/servers.ts';
+import { closedTarget, listenOnLoopback } from './testing/servers.ts';
 
 const METHOD = '/a.B/C';
 
@@ -95,5 +96,20 @@ describe('a call of gRPC', () => {
     expect(closes()).toBe(0);
     for (const socket of server.connections) socket.destroy();
     await eventually(() => expect(closes()).toBe(1));
+  });
+
+  it('over a connection that reached nobody but itself was refused', async () => {
+    const { host, port } = await closedTarget();
+    let closes = 0;
+    const connection = openGrpcConnection(
+      { host, port },
+      () => {
+        closes += 1;
+      },
+      () => connect({ host, port, localPort: port, localAddress: host }),
+    );
+    const call = callGrpc(connection, METHOD, new Uint8Array(0), within(5000));
+    await expect(call).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await eventually(() => expect(closes).toBe(1));
   });
 });

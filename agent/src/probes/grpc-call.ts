@@ -1,6 +1,6 @@
 import type { ClientHttp2Session, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
-import { connect, type Socket } from 'node:net';
-import { codedError, isConnectedToItself, socketAddress } from './exchange.ts';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { type Connect, codedError, isConnectedToItself, socketAddress } from './exchange.ts';
 import { KEPT } from './http-line.ts';
 import { formatTarget } from './probe.ts';
 import type { ProbeAddress } from './types.ts';
@@ -18,14 +18,15 @@ const PREFIX_BYTES = 5;
 const REPLY_BYTES_MAX = 64 * 1024;
 
 /** Connects. `onClosed` is called when the connection has ended, whoever ended it; errors come out in the calls. */
-export function openGrpcConnection(address: ProbeAddress, onClosed: () => void): GrpcConnection {
+export function openGrpcConnection(
+  address: ProbeAddress,
+  onClosed: () => void,
+  connect: Connect = connectSocket,
+): GrpcConnection {
   // By getBuiltinModule, because the module costs 3 MB of resident memory as soon as it is loaded and used.
   const http2 = process.getBuiltinModule('node:http2');
   const socket = connect({ ...socketAddress(address), ...KEPT, noDelay: true });
   socket.on('error', () => {});
-  socket.on('connect', () => {
-    if (isConnectedToItself(socket)) socket.destroy(codedError('ECONNREFUSED'));
-  });
   const authority = 'path' in address ? 'localhost' : formatTarget(address);
   const session = http2.connect(`http://${authority}`, {
     createConnection: () => socket,
@@ -34,6 +35,10 @@ export function openGrpcConnection(address: ProbeAddress, onClosed: () => void):
   });
   session.on('error', () => {});
   session.on('close', onClosed);
+  // After the session has taken the socket: Node.js aborts the process when it takes one that is destroyed.
+  socket.on('connect', () => {
+    if (isConnectedToItself(socket)) socket.destroy(codedError('ECONNREFUSED'));
+  });
   return { session, socket };
 }
 
