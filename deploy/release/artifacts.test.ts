@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { VERSION } from '../../packages/common/src/version.ts';
 import type { BuiltImage, ImageOptions } from '../image/image.ts';
 import { imageOf, layerOf } from '../image/oci.ts';
-import { makeRelease } from './artifacts.ts';
+import { makeRelease, PLUGIN_DIR } from './artifacts.ts';
 
 const CREATED = '2026-01-02T03:04:05Z';
 
@@ -20,10 +20,10 @@ async function emptyImages({ platforms, created }: ImageOptions): Promise<BuiltI
   });
 }
 
-function madeIn(dir: string, section = 'Unreleased') {
+function madeIn(dir: string, section = 'Unreleased', pluginDir = path.join(dir, 'not-built')) {
   const registry = 'registry.example/team';
   const options = { registry, dir, cacheDir: dir, created: CREATED, revision: 'abc', source: undefined, section };
-  return makeRelease(options, emptyImages);
+  return makeRelease(options, emptyImages, pluginDir);
 }
 
 function directory(): string {
@@ -35,7 +35,7 @@ function directory(): string {
 test('a release is images, chart, manifests and SBOMs, with the checksums of all that is offered', async () => {
   const dir = path.join(directory(), 'deep', 'dist');
   const release = await madeIn(dir);
-  const names = release.files.map((file) => path.relative(dir, file)).filter((file) => !file.startsWith('kubectl-'));
+  const names = release.files.map((file) => path.relative(dir, file));
   expect(names).toEqual([
     `rollcall-${VERSION}.tgz`,
     ...['amd64', 'arm64'].flatMap((each) =>
@@ -81,4 +81,24 @@ test('without a section in the changelog nothing is made, and nothing is removed
   writeFileSync(path.join(dir, 'old.tgz'), '');
   await expect(madeIn(dir, '99.0.0')).rejects.toThrow('99.0.0');
   expect(readdirSync(dir)).toEqual(['old.tgz']);
+});
+
+test('kubectl rollcall is offered for each platform that it was built for', async () => {
+  const [dir, pluginDir] = [directory(), directory()];
+  const built = ['kubectl-rollcall-darwin-arm64', 'kubectl-rollcall-linux-amd64', 'kubectl-rollcall-windows-amd64.exe'];
+  for (const file of [...built, 'main.js', 'kubectl-rollcall-plan9-386'])
+    writeFileSync(path.join(pluginDir, file), `for ${file}`);
+  const { files, checksums } = await madeIn(dir, 'Unreleased', pluginDir);
+  const offered = files.map((file) => path.relative(dir, file)).filter((file) => file.startsWith('kubectl-'));
+  expect(offered.sort()).toEqual(built);
+  for (const file of built) {
+    expect(readFileSync(path.join(dir, file), 'utf8')).toBe(`for ${file}`);
+    expect(readFileSync(checksums, 'utf8')).toContain(`  ${file}\n`);
+  }
+});
+
+test('kubectl rollcall is looked for where it is built', () => {
+  const program = path.resolve(import.meta.dirname, '../../packages/kubectl-rollcall/executable/main.ts');
+  const dir = path.relative(path.resolve(import.meta.dirname, '../..'), PLUGIN_DIR);
+  expect(readFileSync(program, 'utf8')).toContain(`dir = '${dir}',`);
 });

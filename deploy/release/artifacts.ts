@@ -11,8 +11,8 @@ import { releaseManifests } from './manifests.ts';
 import { notesOf } from './notes.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** Executables of kubectl rollcall, one for each platform, where they were built. */
-const PLUGIN = path.join(ROOT, 'packages/kubectl-rollcall/dist');
+/** Where `npm run executables` puts kubectl rollcall, one executable for each platform. */
+export const PLUGIN_DIR = path.join(ROOT, 'packages/kubectl-rollcall/dist/executables');
 const EXECUTABLE = /^kubectl-rollcall-(linux|darwin|windows)-/;
 
 /** Something in the registry, and the image layout that it is pushed from. */
@@ -50,7 +50,11 @@ export type ReleaseOptions = {
  * commit and registry give the same bytes.
  * @throws {MissingInput} when something for the image cannot be had.
  */
-export async function makeRelease(options: ReleaseOptions, build = buildImages): Promise<Release> {
+export async function makeRelease(
+  options: ReleaseOptions,
+  build = buildImages,
+  pluginDir = PLUGIN_DIR,
+): Promise<Release> {
   const { registry, dir, created } = options;
   const notes = notesOf(await readFile(path.join(ROOT, 'CHANGELOG.md'), 'utf8'), options.section);
   await rm(dir, { recursive: true, force: true });
@@ -72,9 +76,9 @@ export async function makeRelease(options: ReleaseOptions, build = buildImages):
     files.push(path.join(dir, file));
     await writeFile(path.join(dir, file), text);
   }
-  for (const file of (await readdir(PLUGIN).catch(() => [])).filter((name) => EXECUTABLE.test(name))) {
+  for (const file of (await readdir(pluginDir).catch(() => [])).filter((name) => EXECUTABLE.test(name))) {
     files.push(path.join(dir, file));
-    await copyFile(path.join(PLUGIN, file), path.join(dir, file));
+    await copyFile(path.join(pluginDir, file), path.join(dir, file));
   }
   const checksums = path.join(dir, 'SHA256SUMS');
   await writeFile(checksums, await checksumsOf(files));
