@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { appLayer } from './app-layer.ts';
+import { appLayer, bundledPrograms } from './app-layer.ts';
 import { cachedPackage, emptyDirectory } from './packed.test-fixtures.ts';
 import { addFile, type Tree } from './tree.ts';
 
@@ -27,4 +27,23 @@ test('beside the agent is what cannot be bundled, and of it only what runs, with
   ]);
   expect(found.get(`${below}/usb.node`)).toEqual({ type: 'file', mode: 0o644, content: Buffer.from('binary') });
   expect([...tree.keys()]).toEqual(['app/agent/main.js']);
+});
+
+test('the programs are bundles without source maps, with the licenses of what is in them', async () => {
+  const files = ['agent/dist/main.js', 'agent/dist/main.js.map', 'coordinator/dist/main.js'].map((file) => ({
+    path: file,
+    contents: Buffer.from(`of ${file}`),
+  }));
+  const inputs = new Set(['agent/src/main.ts', 'node_modules/vitest/dist/index.js']);
+  const { tree, packages } = await bundledPrograms(async () => ({ files, inputs, page: '' }));
+  expect(packages).toMatchObject([{ name: 'vitest', license: 'MIT' }]);
+  const texts = new Map([...tree].map(([name, entry]) => [name, entry.type === 'file' ? `${entry.content}` : '']));
+  expect([...texts]).toEqual([
+    ['app/agent/main.js', 'of agent/dist/main.js'],
+    ['app/coordinator/main.js', 'of coordinator/dist/main.js'],
+    ['app/agent/package.json', '{"type":"module"}\n'],
+    ['app/coordinator/package.json', '{"type":"module"}\n'],
+    ['app/LICENSE', expect.stringContaining('Apache License')],
+    ['app/THIRD-PARTY-LICENSES.txt', expect.stringMatching(/^vitest \S+ \(MIT\)\n/)],
+  ]);
 });

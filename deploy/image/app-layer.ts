@@ -10,8 +10,8 @@ export const ROOT = path.resolve(import.meta.dirname, '../..');
 export type Programs = { tree: Tree; packages: BundledPackage[] };
 
 /** The programs as bundles, with the licenses of what is in them. The same on every platform. */
-export async function bundledPrograms(): Promise<Programs> {
-  const { files, inputs } = await bundlePrograms();
+export async function bundledPrograms(bundle = bundlePrograms): Promise<Programs> {
+  const { files, inputs } = await bundle();
   const packages = await packagesOf(ROOT, inputs);
   const tree: Tree = new Map();
   for (const { path: file, contents } of files) {

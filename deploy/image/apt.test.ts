@@ -5,7 +5,7 @@ import { BASE_FILES } from './base-layer.ts';
 import { MissingInput } from './cached-input.ts';
 import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
 import { cachedDebian, emptyDirectory, standInFor, standInForDpkg } from './packed.test-fixtures.ts';
-import { newestLock } from './relock.ts';
+import { writeNewestLock } from './relock.ts';
 
 const HASH = 'a'.repeat(64);
 
@@ -90,7 +90,10 @@ test('the newest packages of a release are pinned for every platform, each once 
       esac
     done`,
   );
-  const { release, packages } = await newestLock('trixie', ['http://m.example/debian/', 'http://security.example/']);
+  const file = path.join(emptyDirectory(), 'lock.json');
+  const mirrors = ['http://m.example/debian/', 'http://security.example/'];
+  const { release, packages } = await writeNewestLock(file, 'trixie', mirrors);
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ release, packages });
   expect(release).toBe('trixie');
   expect(packages.map(({ name, architecture }) => `${name} ${architecture}`)).toEqual(['a all', 'b amd64', 'b arm64']);
   const lines = readFileSync(path.join(dir, 'sources'), 'utf8').split('\n');

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { BASE_FILES } from './base-layer.ts';
 import { hexOf } from './cached-input.ts';
-import { type BuiltImage, buildImages, type ImageInputs, type ImageOptions } from './image.ts';
+import { type BuiltImage, buildApps, buildImages, type ImageInputs, type ImageOptions } from './image.ts';
 import type { NpmPin } from './npm-packages.ts';
 import { cachedDebian, cachedPackage, emptyDirectory, standInFor, standInForDpkg } from './packed.test-fixtures.ts';
 import { parsePlatform } from './platforms.ts';
@@ -157,6 +157,17 @@ test('it runs as nobody, and says what it is; of which commit only where that is
   const { image: known } = await built({ revision: 'abc', source: 'https://git.example/' });
   const { annotations } = JSON.parse(`${known.blobs.get(known.manifest.digest)}`);
   expect(annotations).toMatchObject({ [label('revision')]: 'abc', [label('source')]: 'https://git.example/' });
+});
+
+test('the directory of the programs alone is the top of the image, without its list of parts', async () => {
+  const { options, inputs } = prepared();
+  const [app] = await buildApps(options, inputs);
+  expect(app?.platform.architecture).toBe('amd64');
+  expect([...(app?.tree.keys() ?? [])]).toEqual([
+    'app/agent/main.js',
+    'app/agent/node_modules/usb/index.js',
+    'app/agent/node_modules/@node-usb/usb-linux-x64-gnu/usb.node',
+  ]);
 });
 
 test('the same parts give the same image, for each platform that is asked for', async () => {

@@ -54,9 +54,9 @@ export async function buildImages(options: ImageOptions, inputs?: ImageInputs): 
 /** The directory /app alone, for an image that is made in another way. */
 export async function buildApps(
   options: Pick<ImageOptions, 'platforms' | 'cacheDir'>,
+  inputs?: ImageInputs,
 ): Promise<{ platform: Platform; tree: Tree }[]> {
-  const lockFile = await readLockFile();
-  const programs = await bundledPrograms();
+  const { lockFile, programs } = inputs ?? (await readInputs());
   return Promise.all(
     options.platforms.map(async (platform) => ({
       platform,
@@ -70,14 +70,10 @@ export const DEBIAN_LOCK_FILE = path.join(import.meta.dirname, 'debian-lock.json
 /** Those of this repository. */
 async function readInputs(): Promise<ImageInputs> {
   return {
-    lockFile: await readLockFile(),
+    lockFile: await readFile(path.join(ROOT, 'pnpm-lock.yaml'), 'utf8'),
     debian: JSON.parse(await readFile(DEBIAN_LOCK_FILE, 'utf8')) as DebianLock,
     programs: await bundledPrograms(),
   };
-}
-
-function readLockFile(): Promise<string> {
-  return readFile(path.join(ROOT, 'pnpm-lock.yaml'), 'utf8');
 }
 
 function nativePins(platform: Platform, lockFile: string): NpmPin[] {

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../packages/common/src/coded-error.ts';
@@ -7,9 +6,9 @@ import { imageCacheDir } from './cached-input.ts';
 import { commit } from './commit.ts';
 import { debianMirrors } from './debian-packages.ts';
 import { buildApps, buildImages, DEBIAN_LOCK_FILE } from './image.ts';
-import { writeImages, writeTree } from './output.ts';
+import { summaryOf, writeApps, writeImages } from './output.ts';
 import { PLATFORMS, parsePlatform } from './platforms.ts';
-import { newestLock } from './relock.ts';
+import { writeNewestLock } from './relock.ts';
 
 const USAGE = `node deploy/image/main.ts [options]
 
@@ -49,7 +48,7 @@ try {
 async function run(settings: Settings): Promise<void> {
   if (settings.help) say(USAGE);
   else if (settings.relock !== undefined) await relock(settings.relock, settings['debian-mirror']);
-  else if (settings['app-only']) await writeApps(settings);
+  else if (settings['app-only']) await writeApp(settings);
   else await writeImage(settings);
 }
 
@@ -58,17 +57,12 @@ function chosen({ platform }: Settings) {
 }
 
 async function relock(release: string, mirrors: readonly string[] | undefined): Promise<void> {
-  const lock = await newestLock(release, mirrors ?? (await debianMirrors()));
-  await writeFile(DEBIAN_LOCK_FILE, `${JSON.stringify(lock, null, 2)}\n`);
-  for (const { name, version, architecture } of lock.packages) say(`${name} ${version} ${architecture}\n`);
+  const { packages } = await writeNewestLock(DEBIAN_LOCK_FILE, release, mirrors ?? (await debianMirrors()));
+  for (const { name, version, architecture } of packages) say(`${name} ${version} ${architecture}\n`);
 }
 
-async function writeApps(settings: Settings): Promise<void> {
-  for (const { platform, tree } of await buildApps(chosen(settings))) {
-    const dir = path.join(settings.out, 'app', `linux-${platform.architecture}`);
-    await writeTree(new Map([...tree].map(([name, entry]) => [name.replace(/^app\//, ''), entry])), dir);
-    say(`${dir}\n`);
-  }
+async function writeApp(settings: Settings): Promise<void> {
+  for (const dir of await writeApps(await buildApps(chosen(settings)), settings.out)) say(`${dir}\n`);
 }
 
 async function writeImage(settings: Settings): Promise<void> {
@@ -82,18 +76,9 @@ async function writeImage(settings: Settings): Promise<void> {
     revision,
     created,
   });
-  const { digest, images } = await writeImages(built, settings.reference, settings.out);
-  for (const [index, { platform, digest: imageDigest, archive }] of images.entries()) {
-    const layers = built[index]?.layers ?? [];
-    const compressed = layers.reduce((sum, layer) => sum + layer.descriptor.size, 0);
-    const unpacked = layers.reduce((sum, layer) => sum + layer.uncompressedBytes, 0);
-    say(`${platform} ${imageDigest} ${megabytes(compressed)} to pull, ${megabytes(unpacked)} unpacked\n  ${archive}\n`);
-  }
-  say(`${settings.reference} ${digest}\n  ${path.join(settings.out, 'oci')}\n`);
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
+  const written = await writeImages(built, settings.reference, settings.out);
+  say(summaryOf(built, written, settings.reference));
+  say(`  ${path.join(settings.out, 'oci')}\n`);
 }
 
 function say(text: string): void {

@@ -14,7 +14,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { imageOf, layerOf } from './oci.ts';
-import { writeImages, writeTree } from './output.ts';
+import { summaryOf, writeApps, writeImages, writeTree } from './output.ts';
 import { PLATFORMS } from './platforms.ts';
 import { readTar } from './tar.ts';
 import { addFile, type Tree } from './tree.ts';
@@ -80,4 +80,29 @@ test('images are a layout of all platforms, and for each an archive and an SBOM'
     expect(readFileSync(sbom, 'utf8')).toBe(built[at]?.sbom);
     expect(readTar(readFileSync(archive), () => true).has('manifest.json')).toBe(true);
   }
+});
+
+test('each platform is told with what it has to pull and unpack', async () => {
+  const tree: Tree = new Map();
+  addFile(tree, 'a', Buffer.alloc(3_400_000));
+  const layers = [await layerOf(tree, 'how'), await layerOf(tree, 'how', () => Buffer.alloc(1_200_000))];
+  const [platform = expect.unreachable()] = PLATFORMS;
+  const image = imageOf(layers, { architecture: 'amd64', created: '', config: {}, annotations: {} });
+  const images = [{ platform: 'linux/amd64', digest: 'sha256:a', archive: 'a.tar', sbom: '' }];
+  const built = [{ platform, image, layers, sbom: '' }];
+  expect(summaryOf(built, { digest: 'sha256:b', images }, 'rollcall:1')).toBe(
+    'linux/amd64 sha256:a 1.2 MB to pull, 6.8 MB unpacked\n  a.tar\nrollcall:1 sha256:b\n',
+  );
+});
+
+test('the programs of each platform are written without the directory that they are in', async () => {
+  const dir = directory();
+  const apps = PLATFORMS.map((platform) => {
+    const tree: Tree = new Map();
+    addFile(tree, 'app/agent/main.js', platform.architecture);
+    return { platform, tree };
+  });
+  const written = await writeApps(apps, dir);
+  expect(written).toEqual(['amd64', 'arm64'].map((each) => path.join(dir, `app/linux-${each}`)));
+  expect(written.map((each) => readFileSync(path.join(each, 'agent/main.js'), 'utf8'))).toEqual(['amd64', 'arm64']);
 });

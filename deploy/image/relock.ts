@@ -9,8 +9,15 @@ import { PLATFORMS } from './platforms.ts';
 
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
+/** Pins the newest packages in a file, and tells which they are. */
+export async function writeNewestLock(file: string, release: string, mirrors: readonly string[]): Promise<DebianLock> {
+  const lock = await newestLock(release, mirrors);
+  await writeFile(file, `${JSON.stringify(lock, null, 2)}\n`);
+  return lock;
+}
+
 /** The newest versions of the base packages in a release of Debian, by an apt that has verified their signatures. */
-export async function newestLock(release: string, mirrors: readonly string[]): Promise<DebianLock> {
+async function newestLock(release: string, mirrors: readonly string[]): Promise<DebianLock> {
   const packages = new Map<string, DebianPin>();
   for (const { architecture } of PLATFORMS) {
     for (const pin of await newestPins(release, architecture, mirrors)) packages.set(pin.path, pin);

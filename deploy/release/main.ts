@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../packages/common/src/coded-error.ts';
@@ -65,9 +64,7 @@ async function release(settings: ReturnType<typeof parseArgs<{ options: typeof O
   });
   const command = (name: string) => (args: readonly string[]) => outputOf(name, args);
   const signing = { crane: command('crane'), cosign: command('cosign'), options: [], insecure: false };
-  const signature = await publish(made, { revision, source, builder, invocation }, signing);
-  await writeFile(path.join(made.dir, 'NOTES.md'), made.notes);
-  await writeFile(path.join(made.dir, 'files.txt'), [...made.files, signature].map((file) => `${file}\n`).join(''));
+  await publish(made, { revision, source, builder, invocation }, signing);
   for (const { name, digest } of [made.image, made.chart]) process.stdout.write(`${name}@${digest}\n`);
 }
 

@@ -22,9 +22,9 @@ async function published(insecure: boolean) {
       platforms: ['amd64', 'arm64'].map((each) => ({ platform: each, digest: `sha256:${each}`, sbom: `${each}.json` })),
     },
     chart: { name: 'registry.example/team/charts/rollcall', digest: 'sha256:chart', layout: 'chart' },
-    files: [],
+    files: ['a.tgz', 'SHA256SUMS'],
     checksums: path.join(dir, 'SHA256SUMS'),
-    notes: '',
+    notes: 'news\n',
   };
   const calls: string[] = [];
   const command = (name: string) => async (args: readonly string[]) => {
@@ -32,12 +32,13 @@ async function published(insecure: boolean) {
     calls.push([name, ...args].join(' ').replaceAll(dir, 'DIR'));
   };
   const signing = { crane: command('crane'), cosign: command('cosign'), options: ['--key=k'], insecure };
-  const signature = await publish(release, ORIGIN, signing);
-  return { calls, signature: path.relative(dir, signature), predicate: path.join(dir, 'provenance.json') };
+  await publish(release, ORIGIN, signing);
+  const text = (file: string) => readFileSync(path.join(dir, file), 'utf8').replaceAll(dir, 'DIR');
+  return { calls, text };
 }
 
 test('image and chart are pushed, then signed and attested by digest, each platform with what it is made of', async () => {
-  const { calls, signature, predicate } = await published(false);
+  const { calls, text } = await published(false);
   const [image, chart] = ['registry.example/team/rollcall', 'registry.example/team/charts/rollcall'];
   expect(calls).toEqual([
     `crane push --index oci ${image}:1.2.3`,
@@ -51,8 +52,7 @@ test('image and chart are pushed, then signed and attested by digest, each platf
     ),
     'cosign sign-blob --yes --key=k --bundle=DIR/SHA256SUMS.sigstore.json DIR/SHA256SUMS',
   ]);
-  expect(signature).toBe('SHA256SUMS.sigstore.json');
-  expect(JSON.parse(readFileSync(predicate, 'utf8'))).toMatchObject({
+  expect(JSON.parse(text('provenance.json'))).toMatchObject({
     buildDefinition: { externalParameters: { version: '1.2.3', registry: 'registry.example/team' } },
   });
 });
@@ -62,4 +62,10 @@ test('a registry without TLS is asked over HTTP by both, wherever they ask it', 
   for (const call of calls.filter((each) => !each.includes('sign-blob')))
     expect(call).toMatch(/^crane .* --insecure$|^cosign .* --allow-http-registry /);
   expect(calls.at(-1)).not.toContain('http');
+});
+
+test('what is offered for download is the files of the release and the signature, with its notes', async () => {
+  const { text } = await published(false);
+  expect(text('files.txt')).toBe('a.tgz\nSHA256SUMS\nDIR/SHA256SUMS.sigstore.json\n');
+  expect(text('NOTES.md')).toBe('news\n');
 });

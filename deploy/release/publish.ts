@@ -17,10 +17,10 @@ export type Signing = {
 
 /**
  * Pushes the image and the chart, and signs and attests both by digest: what the image is made of (SPDX) for each
- * platform, where everything comes from (SLSA provenance) for both. Signs the list of checksums, and returns the path of
- * the signature.
+ * platform, where everything comes from (SLSA provenance) for both. Signs the list of checksums. Leaves `NOTES.md`, and
+ * `files.txt`, which names all that is to be offered with it.
  */
-export async function publish(release: Release, origin: Origin, signing: Signing): Promise<string> {
+export async function publish(release: Release, origin: Origin, signing: Signing): Promise<void> {
   const { dir, image, chart, version } = release;
   const insecure = signing.insecure ? ['--insecure'] : [];
   const crane = (...args: string[]) => signing.crane([...args, ...insecure]);
@@ -44,5 +44,6 @@ export async function publish(release: Release, origin: Origin, signing: Signing
     await cosign('attest', '--type=spdxjson', `--predicate=${sbom}`, ...http, `${image.name}@${digest}`);
   const signature = `${release.checksums}.sigstore.json`;
   await cosign('sign-blob', `--bundle=${signature}`, release.checksums);
-  return signature;
+  await writeFile(path.join(dir, 'NOTES.md'), release.notes);
+  await writeFile(path.join(dir, 'files.txt'), [...release.files, signature].map((file) => `${file}\n`).join(''));
 }

@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hexOf, imageCacheDir, MissingInput } from '../../../deploy/image/cached-input.ts';
 import { type BuiltImage, buildApps, buildImages } from '../../../deploy/image/image.ts';
-import { writeImages, writeTree } from '../../../deploy/image/output.ts';
+import { writeApps, writeImages } from '../../../deploy/image/output.ts';
 import { PLATFORMS, parsePlatform } from '../../../deploy/image/platforms.ts';
 import { readTar } from '../../../deploy/image/tar.ts';
 import type { Tree } from '../../../deploy/image/tree.ts';
@@ -173,10 +173,7 @@ describe('what is written', () => {
   });
 
   test('fits the Dockerfile, which differs in its base alone', async () => {
-    for (const { platform, tree } of await buildApps(OPTIONS)) {
-      const app = new Map([...tree].map(([name, entry]) => [name.replace(/^app\//, ''), entry]));
-      await writeTree(app, path.join(dir, `dist/app/linux-${platform.architecture}`));
-    }
+    await writeApps(await buildApps(OPTIONS), path.join(dir, 'dist'));
     const dockerfile = readFileSync(path.join(FOLDER, 'Dockerfile'), 'utf8');
     const lines = dockerfile.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const instructions = new Map(
