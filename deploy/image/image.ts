@@ -22,7 +22,7 @@ export type ImageOptions = {
   /** Downloads are kept there, and the packed binary of Node.js. */
   cacheDir: string;
   /** Roots of Debian repositories; those of this machine's apt unless told. */
-  mirrors?: readonly string[];
+  mirrors?: readonly string[] | undefined;
   /** RFC 3339, in UTC, without a fraction: when the source was made, as the image must not say when it was built. */
   created: string;
   /** For the labels of the image. */

@@ -66,14 +66,12 @@ async function writeApp(settings: Settings): Promise<void> {
 }
 
 async function writeImage(settings: Settings): Promise<void> {
-  const mirrors = settings['debian-mirror'];
-  const { created, revision: ofCommit } = await commit();
-  const revision = settings.revision ?? ofCommit;
+  const { created, revision } = await commit();
   const built = await buildImages({
     ...chosen(settings),
-    ...(mirrors ? { mirrors } : {}),
+    mirrors: settings['debian-mirror'],
     source: settings.source,
-    revision,
+    revision: settings.revision ?? revision,
     created,
   });
   const written = await writeImages(built, settings.reference, settings.out);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../packages/common/src/coded-error.ts';
@@ -37,7 +37,7 @@ const OPTIONS = {
 try {
   const { values } = parseArgs({ options: OPTIONS });
   if (values.help) process.stdout.write(USAGE);
-  else if (values['dry-run']) process.exitCode = await tryOut();
+  else if (values['dry-run']) process.exitCode = tryOut();
   else await release(values);
 } catch (error) {
   process.stderr.write(`${describeError(error)}\n`);
@@ -69,10 +69,6 @@ async function release(settings: ReturnType<typeof parseArgs<{ options: typeof O
 }
 
 /** The trial needs what only the tests have: a registry, Helm, nodes. */
-async function tryOut(): Promise<number> {
-  const child = spawn(process.execPath, [TRIAL], { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
-  });
+function tryOut(): number {
+  return spawnSync(process.execPath, [TRIAL], { stdio: 'inherit' }).status ?? 1;
 }
