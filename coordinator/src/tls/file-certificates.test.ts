@@ -82,7 +82,9 @@ describe('FileCertificates', () => {
     const { files } = setUp();
     await expect(files.load()).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringMatching(new RegExp(`^${flag}: [^\\n]+$`)),
+      message: expect.stringMatching(
+        new RegExp(`^${flag}: ${flag === '--tls-key-file' ? keyFile : certFile} [^\\n]+$`),
+      ),
       fields: { field: flag },
     });
   });
@@ -140,6 +142,27 @@ describe('FileCertificates', () => {
     expect(errors()).toHaveLength(3);
     await unlink(certFile);
     await look(clock, () => expect(errors()).toHaveLength(4));
+    stop.abort();
+    await running;
+  });
+
+  it('says nothing of a pair of which one half came a moment later', async () => {
+    const [first, second] = [await newPair(), await newPair()];
+    await write(first);
+    const { files, clock, certificates, lines } = setUp();
+    await files.load();
+    const stop = new AbortController();
+    const running = files.run(stop.signal);
+    await writeFile(certFile, second.cert);
+    await clock.advance(10_000);
+    // It has read the first half, and waits.
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    await writeFile(keyFile, second.key);
+    await vi.waitFor(async () => {
+      await clock.advance(1000);
+      expect(certificates.current).toEqual(second);
+    });
+    expect(lines.map(({ msg }) => msg)).toEqual(['Changed to a new certificate']);
     stop.abort();
     await running;
   });

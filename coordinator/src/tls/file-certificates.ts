@@ -39,12 +39,11 @@ export class FileCertificates {
 
   /** Reads the files for the first time. Throws CONFIG_INVALID with one line that names the flag. */
   async load(): Promise<void> {
-    const { certFile, keyFile } = this.#options;
+    const { keyFile } = this.#options;
     const reading = await this.#read();
     if ('pair' in reading) return this.#serve(reading.pair);
     const flag = reading.fault.fields['file'] === keyFile ? '--tls-key-file' : '--tls-cert-file';
-    const file = flag === '--tls-key-file' ? keyFile : certFile;
-    throw configInvalid(flag, `${file} ${reading.fault.fields['problem']}`, reading.fault);
+    throw configInvalid(flag, reading.fault.message, reading.fault);
   }
 
   /** Looks for changes until the signal aborts. */

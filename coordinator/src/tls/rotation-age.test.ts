@@ -6,11 +6,13 @@ const DAY = 86_400_000;
 const nowMs = Date.UTC(2026, 0, 1);
 
 it.each([
-  [0.6, 'wait'],
-  [0.7, 'introduce-authority'],
-])('replaces an authority that was made for ten years as one of today: after %f of a year, %s', (share, action) => {
-  const notBeforeMs = nowMs - share * AUTHORITY_LIFE_MS;
-  const authority = { fingerprint: 'ca', notBeforeMs, notAfterMs: notBeforeMs + 3650 * DAY };
+  ['ten years as one of today', 3650 * DAY, 0.6 * AUTHORITY_LIFE_MS, 'wait'],
+  ['ten years as one of today', 3650 * DAY, 0.7 * AUTHORITY_LIFE_MS, 'introduce-authority'],
+  ['100 days before it expires', 100 * DAY, 60 * DAY, 'wait'],
+  ['100 days before it expires', 100 * DAY, 70 * DAY, 'introduce-authority'],
+])('replaces an authority that was made for %s', (_how, lifeMs, ageMs, action) => {
+  const notBeforeMs = nowMs - ageMs;
+  const authority = { fingerprint: 'ca', notBeforeMs, notAfterMs: notBeforeMs + lifeMs };
   const leaf = { fingerprint: 'leaf', notBeforeMs: nowMs - DAY, notAfterMs: nowMs + 89 * DAY };
   const state: RotationState = {
     leaf: { ...leaf, names: ['a'], issuer: 'ca', stored: true },
