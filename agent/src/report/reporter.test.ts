@@ -72,9 +72,13 @@ async function send({ content: { facts } }: DigestedContent, { leaving, timeoutM
   return { origin: 'https://a', contentWanted: false, reply: { full: false, ...reply }, ...rest };
 }
 
-function fail(retryAfterMs = 0): () => never {
+function fail(retryAfterMs?: number): () => never {
   return () => {
-    throw new CodedError('COORDINATOR_UNREACHABLE', 'Away', { fields: { retryAfterMs } });
+    throw new CodedError(
+      'COORDINATOR_UNREACHABLE',
+      'Away',
+      retryAfterMs === undefined ? {} : { fields: { retryAfterMs } },
+    );
   };
 }
 

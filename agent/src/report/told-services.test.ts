@@ -31,9 +31,13 @@ describe('the services of a reply', () => {
 
   test.each([
     ['probe', { probe: 'tcp' }],
+    ['probe', { probe: null }],
     ['probe', { probe: {} }],
     ['target', { target: { host: '', port: 1 } }],
-    ['target', { target: { host: 'h', port: 70_000 } }],
+    ['target', { target: { host: 'h', port: 0 } }],
+    ['target', { target: { host: 'h', port: 1.5 } }],
+    ['target', { target: { host: 'h', port: 65_536 } }],
+    ['target', { target: { host: 'h', port: '80' } }],
     ['podAddresses', { podAddresses: [1] }],
     ['periodMilliseconds', { periodMilliseconds: '1s' }],
     ['failureThreshold', { failureThreshold: 1.5 }],
