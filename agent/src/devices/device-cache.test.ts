@@ -133,6 +133,20 @@ describe('DeviceCache', () => {
     expect(ids).toHaveLength(150);
   });
 
+  test('lets no more than 64 devices that are urgent go before their turn', () => {
+    for (let index = 0; index < 300; index += 1) put(`d${index}`, '1', String(index));
+    const urgent = new Set(Array.from({ length: 65 }, (_, index) => String(index)));
+    const hurrying: DeviceLook = { ...look, isUrgent: ({ attributes }) => urgent.has(attributes['id'] ?? '') };
+    const names = [...bus.keys()];
+    // It is the turn of the fourth 64 now.
+    for (let looks = 0; looks < 3; looks += 1) cache.refresh(names, hurrying);
+    put('d63', '2', 'the last in time');
+    put('d64', '2', 'the first too late');
+    const { devices } = cache.refresh(names, hurrying);
+    const changed = devices.filter(({ attributes }) => Number.isNaN(Number(attributes['id'])));
+    expect(changed).toEqual([device('the last in time')]);
+  });
+
   test('looks at so many names and no more, always the same', () => {
     for (let index = 0; index < 5000; index += 1) put(`d${index}`, '1', String(index));
     const first = refresh();

@@ -54,6 +54,19 @@ describe('devices that are alike', () => {
       driver: 'nvidia',
     });
   });
+
+  test('are counted apart from those that are virtual', () => {
+    const devices = Array.from({ length: 68 }, (_, index) => single(index)).map((device, index) =>
+      index < 65 ? device : { ...device, virtual: true as const },
+    );
+    const counted = [...distinctDevices(devices).values()].filter(({ address }) => address === undefined);
+    expect(counted.map(({ virtual, count }) => [virtual, count])).toEqual(
+      expect.arrayContaining([
+        [undefined, 1],
+        [true, 3],
+      ]),
+    );
+  });
 });
 
 describe('fitIntoReport', () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openHostFiles } from '../host-files.ts';
 import { CORAL, FakeSysfs, hostOf, recordingFiles } from '../testing/fake-sysfs.ts';
@@ -59,6 +59,20 @@ describe('the USB collector', () => {
     for (const file of ['idVendor', 'idProduct', 'serial']) utimesSync(sysfs.file('usb', '1-1', file), 1, 1);
     expect(collector.read()).toBe(known);
     expect(collector.isLate?.()).toBe(false);
+  });
+
+  test('asks for the serial number anew of what was away meanwhile', async () => {
+    sysfs.usb('1-1', { ...CORAL, serial: 'AB12' });
+    read();
+    await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(1), LIMIT);
+    const device = realpathSync(sysfs.file('usb', '1-1', '.'));
+    sysfs.remove('usb', '1-1');
+    expect(read()).toEqual([]);
+    writeFileSync(`${device}/serial`, 'CD34\n');
+    symlinkSync(device, `${sysfs.bus('usb')}/1-1`);
+    read();
+    await vi.waitFor(() => expect(onLateNews).toHaveBeenCalledTimes(2), LIMIT);
+    expect(read()).toMatchObject([{ serial: 'CD34' }]);
   });
 
   test('keeps the serial number while the interfaces of the device change', async () => {
