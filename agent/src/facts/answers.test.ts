@@ -148,6 +148,12 @@ describe('answers about feature files', () => {
     expect(onChange).toHaveBeenCalledTimes(1);
   });
 
+  test.each(['nfd:local.label.slots', 'nfd:local.feature.slots'])('are given to %s alone', (question) => {
+    features('slots=5\n');
+    answers.ask([question]);
+    expect(answers.answered()).toEqual({ answers: { [question]: true }, values: { [question]: '5' } });
+  });
+
   test('follow the files within a second, their expiry included', async () => {
     const at = (ms: number) => new Date(clock.now() + ms).toISOString();
     features(`# +expiry-time=${at(5000)}\ngone\n`);
