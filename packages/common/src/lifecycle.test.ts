@@ -1,5 +1,6 @@
+import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Lifecycle, stopAndExit } from './lifecycle.ts';
+import { Lifecycle, runProgram, stopAndExit } from './lifecycle.ts';
 import type { Logger } from './logging.ts';
 
 let seen: string[];
@@ -49,7 +50,7 @@ describe('the end of a program', () => {
     vi.useFakeTimers();
     vi.spyOn(process, 'exit').mockImplementation((code) => void seen.push(`exit with ${code}`) as never);
     const say = (...args: unknown[]) => seen.push(String(args.at(-1)));
-    logger = { info: say, warn: say } as unknown as Logger;
+    logger = { info: say, warn: say, fatal: say } as unknown as Logger;
   });
 
   afterEach(() => {
@@ -75,5 +76,34 @@ describe('the end of a program', () => {
     expect(seen).toEqual(['Stopping']);
     await vi.advanceTimersByTimeAsync(1);
     expect(seen).toEqual(['Stopping', 'Gave up waiting', 'exit with 3']);
+  });
+
+  test('comes with 1 where it cannot start, but not for what fails because it is being stopped', async () => {
+    vi.spyOn(process, 'on').mockReturnThis();
+    await runProgram(logger, () => Promise.reject(new Error('no')));
+    expect(seen).toEqual(['Failed', 'exit with 1']);
+    await runProgram(logger, async (starting) => {
+      await starting.stop();
+      throw new Error('no');
+    });
+    expect(seen).toHaveLength(2);
+  });
+
+  test.each([
+    ['SIGTERM', ['Stopping', 'part', 'Stopped', 'exit with 0']],
+    ['SIGINT', ['Stopping', 'part', 'Stopped', 'exit with 0']],
+    ['uncaughtException', ['Failed', 'exit with 1']],
+    ['unhandledRejection', ['Failed', 'exit with 1']],
+  ])('comes by %s', async (event, expected) => {
+    const program = new EventEmitter();
+    vi.spyOn(process, 'on').mockImplementation((name, listener) => {
+      program.on(name, listener);
+      return process;
+    });
+    await runProgram(logger, async (running) => running.onStop('part', () => void seen.push('part')));
+    expect(seen).toEqual([]);
+    program.emit(event, new Error('no'));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(seen).toEqual(expected);
   });
 });
