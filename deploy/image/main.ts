@@ -31,9 +31,9 @@ const OPTIONS = {
   revision: { type: 'string' },
   source: { type: 'string' },
   'debian-mirror': { type: 'string', multiple: true },
-  'app-only': { type: 'boolean', default: false },
+  'app-only': { type: 'boolean' },
   relock: { type: 'string' },
-  help: { type: 'boolean', short: 'h', default: false },
+  help: { type: 'boolean', short: 'h' },
 } as const;
 
 type Settings = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];

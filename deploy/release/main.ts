@@ -30,8 +30,8 @@ const OPTIONS = {
   builder: { type: 'string', default: 'urn:rollcall:by-hand' },
   invocation: { type: 'string' },
   out: { type: 'string', default: path.join(import.meta.dirname, 'dist') },
-  'dry-run': { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
+  'dry-run': { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
 } as const;
 
 try {
