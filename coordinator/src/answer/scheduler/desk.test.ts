@@ -94,10 +94,13 @@ test('a pod of which nothing may be kept leaves nothing behind, however often so
     expect(rules(['a'], madeUp)).toEqual([undefined]);
     desk.prioritize(madeUp, ['a', 'b', 'c']);
   }
-  change('a', busy(10));
-  rules(['a'], workspacePod({ id: 'made up' }));
-  change('a', busy(0));
+  change('a', busy(0, 3));
+  expect(rules(['a'], workspacePod({ id: 'made up' }))).toEqual(['starting']);
+  change('a', busy(0, 2));
   expect(desk.hintsDue()).toEqual([]);
+  expect(rules(['a'], workspacePod({ id: 'made up' }))).toEqual([undefined]);
+  expect(rules(['a'])).toEqual([undefined]);
+  expect(rules(['a'], workspacePod({ id: 'another' }))).toEqual(['starting']);
   expect(rules()).toEqual([undefined, undefined, undefined]);
 });
 

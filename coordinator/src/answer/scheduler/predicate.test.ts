@@ -5,9 +5,11 @@ import type { SchedulingPod } from './scheduling-pod.ts';
 
 const READY = { [REGISTRY_FACADE_LABEL]: 'true', [WS_DAEMON_LABEL]: 'true' };
 
-function verdict(labels: Record<string, string>, pod: Partial<SchedulingPod> = {}) {
-  return predicateRefusal(workspacePod(pod), { name: 'n1', labels }, 'default')?.message;
+function refusal(labels: Record<string, string>, pod: Partial<SchedulingPod> = {}) {
+  return predicateRefusal(workspacePod(pod), { name: 'n1', labels }, 'default');
 }
+
+const verdict = (...args: Parameters<typeof refusal>) => refusal(...args)?.message;
 
 test('E1: a pod that is no workspace passes everywhere', () => {
   expect(verdict({}, { workspace: undefined })).toBeUndefined();
@@ -45,4 +47,10 @@ test('E7: a label with another value than true is told with its value', () => {
 
 test('a node with everything passes, whatever the value of the label for its kind', () => {
   expect(verdict({ [REGULAR]: 'false', ...READY })).toBeUndefined();
+});
+
+test('what the rule of a refusal is, is counted, and its labels announce that it has passed', () => {
+  expect(refusal(READY)).toMatchObject({ rule: 'predicate-kind', announced: true });
+  expect(refusal({ [REGULAR]: '' })).toMatchObject({ rule: 'predicate-ready', announced: true });
+  expect(refusal({ [REGULAR]: '', [REGISTRY_FACADE_LABEL]: 'no' })).toMatchObject({ rule: 'predicate-ready' });
 });

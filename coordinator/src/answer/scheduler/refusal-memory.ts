@@ -30,6 +30,7 @@ export class RefusalMemory {
   readonly #waitingByKind = new Map<WorkspaceKind, number>();
   /** By node, the one that was refused longest ago first. */
   readonly #nodes = new Map<string, Memory>();
+  /** By node that was touched within the interval, the one that was touched longest ago first. */
   readonly #hintedAtMs = new Map<string, number>();
 
   constructor(clock: Clock) {
@@ -88,10 +89,8 @@ export class RefusalMemory {
     memory.passingSinceMs ??= nowMs;
     const isAnnounced = [...memory.kinds.values()].every(({ announced }) => announced);
     if (isAnnounced && nowMs - memory.passingSinceMs < ANNOUNCEMENT_MS) return false;
-    const hintedAtMs = this.#hintedAtMs.get(node);
-    if (hintedAtMs !== undefined && nowMs - hintedAtMs < HINT_INTERVAL_MS) return false;
+    if (this.#hintedAtMs.has(node)) return false;
     this.#nodes.delete(node);
-    this.#hintedAtMs.delete(node);
     this.#hintedAtMs.set(node, nowMs);
     return true;
   }

@@ -34,7 +34,8 @@ describe('a workspace', () => {
     ['room', busy(10), {}],
     ['room', busy(8, 2), {}],
   ])('is kept off by the rule %s: %j, %j', (rule, change, pod) => {
-    expect(refusal(change, pod)).toMatchObject({ rule });
+    // Of those that are starting, nothing tells kube-scheduler when they are up.
+    expect(refusal(change, pod)).toMatchObject({ rule, announced: rule !== 'starting' });
   });
 
   test('that may go to either kind of node does', () => {
@@ -63,6 +64,13 @@ describe('a workspace', () => {
   test('is kept off a node that nobody knows', () => {
     expect(refusalOf(workspacePod(), undefined, LIMITS)).toMatchObject({ rule: 'unknown-node' });
   });
+});
+
+test('a node has on it what is there and what is on its way, and nothing where nobody knows', () => {
+  const counted = placeOn(node(busy(2, 1)), load(1));
+  expect(counted).toMatchObject({ starting: 2, total: 4, asked: { cpu: 4, memory: 4 * 1024 ** 3 } });
+  const unknown = placeOn(node({ workspaces: undefined }));
+  expect(unknown).toMatchObject({ starting: 0, total: 0, asked: { cpu: 0, memory: 0 } });
 });
 
 test('where nodes are selected in another way, they are for such pods whatever kind they are of', () => {

@@ -33,9 +33,14 @@ test('a pod waits for a node until it has one, or has ended', () => {
   expect(observed({ phase: 'Succeeded' }).waiting).toBe(false);
 });
 
-test('the workspaces of a node are counted with their images', () => {
-  const { running, starting, images } = countWorkspaces([observed(READY), observed({ phase: 'Pending' })]);
+test('the workspaces of a node are counted with their images, and with all that they ask for', () => {
+  const pods = [
+    { ...observed(READY), cpu: 0.5, memory: 100 },
+    { ...observed({ phase: 'Pending' }), cpu: 2, memory: 30 },
+  ];
+  const { running, starting, images, asked } = countWorkspaces(pods);
   expect([running, starting, [...images]]).toEqual([1, 1, ['a', 'b']]);
+  expect(asked).toEqual({ cpu: 2.5, memory: 130 });
   expect(countWorkspaces([])).toEqual({
     ...{ running: 0, starting: 0, images: new Set() },
     asked: { cpu: 0, memory: 0 },
