@@ -50,14 +50,31 @@ function fleetOf(pods: object[] = []) {
     const metadata = { name, uid: `uid-${name}`, resourceVersion: '1', labels, managedFields };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   };
-  const ask = (objects: object[], rules: Record<string, string> = {}, change: Partial<DiffOptions> = {}) =>
-    diff({ objects, rules } as Parameters<typeof diff>[0], { ...options, ...change }, new Slices());
+  const ask = (
+    objects: object[],
+    rules: Record<string, string> = {},
+    change: Partial<DiffOptions> = {},
+    slices = new Slices(),
+  ) => diff({ objects, rules } as Parameters<typeof diff>[0], { ...options, ...change }, slices);
   return { addNode, ask, requests, config, catalog };
 }
 
 function pod(name: string, nodeSelector: Record<string, string>): object {
   return { metadata: { name, namespace: 'apps', uid: name }, spec: { nodeSelector }, status: { phase: 'Running' } };
 }
+
+test('whoever else has work gets a turn after each node', async () => {
+  const { addNode, ask } = fleetOf();
+  for (const name of ['a', 'b', 'other']) addNode(name);
+  let turns = 0;
+  const slices = Object.assign(new Slices(), {
+    pause: async () => {
+      turns += 1;
+    },
+  });
+  await ask([], {}, {}, slices);
+  expect(turns).toBe(3);
+});
 
 describe('a proposed set of a pool', () => {
   test('changes the nodes of that pool, by name, and no others', async () => {

@@ -8,7 +8,7 @@ import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Decider } from '../decide/decider.ts';
 import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
@@ -16,7 +16,7 @@ import { observeWorkspacePod } from '../fleet/observed-workspace-pod.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
-import { CertificateHolder } from '../tls/certificate-holder.ts';
+import { CertificateHolder, type KeyPair } from '../tls/certificate-holder.ts';
 import { Slices } from './console/slices.ts';
 import { ask, FILTER, PREDICATES, PRIORITIZE, workspaceJson } from './extender/extender.test-fixtures.ts';
 import { REGULAR, WORKSPACES, workspacePod } from './scheduler/scheduler.test-fixtures.ts';
@@ -308,6 +308,30 @@ describe('the extender', () => {
     expect((await standby.asked(FILTER)).document.FailedAndUnresolvableNodes).toEqual({ n: 'leader' });
     const stranger = await opened('stranger', { leads: () => false, leaderUrl });
     expect((await stranger.asked(FILTER)).status).toBe(503);
+  });
+
+  test('lets in replicas, and of others only those that its CAs vouch for', async () => {
+    const nowMs = systemClock.now();
+    const [authority, clients] = await Promise.all([createAuthority({ nowMs }), createAuthority({ nowMs })]);
+    const dir = await mkdtemp(join(tmpdir(), 'rollcall-client-cas-'));
+    onTestFinished(() => rm(dir, { recursive: true }));
+    const schedulerClientCaFile = join(dir, 'ca.crt');
+    await writeFile(schedulerClientCaFile, clients.cert);
+    const holding = async (signer: KeyPair) => {
+      const leaf = await issueLeaf(signer, { names: [coordinatorServerName('rollcall')], nowMs });
+      const certificates = new CertificateHolder();
+      certificates.set({ ...leaf, authority: authority.cert });
+      return certificates;
+    };
+    const own = await holding(authority);
+    const leader = await opened('leader', { certificates: own }, { schedulerTls: 'on', schedulerClientCaFile });
+    const leaderUrl = () => `https://127.0.0.1:${leader.bound?.port}/`;
+    const statuses: number[] = [];
+    for (const certificates of [own, await holding(clients), await holding(authority)]) {
+      const client = await opened('client', { leads: () => false, leaderUrl, certificates });
+      statuses.push((await client.asked(FILTER)).status);
+    }
+    expect(statuses).toEqual([200, 200, 503]);
   });
 
   test('that is switched off is none, and one that is open is closed with the program', async () => {

@@ -210,11 +210,10 @@ export async function openExtender(
     leader: () => (leads() ? undefined : forward),
     metrics,
   });
-  const clientCas = readClientCas(config);
   const server = createExtenderServer({
     respond,
     ...(config.schedulerTls === 'on' && certificates ? { certificates } : {}),
-    ...(clientCas ? { clientCas } : {}),
+    clientCas: readClientCas(config),
     metrics,
     clock,
     logger,

@@ -16,7 +16,7 @@ export type ExtenderServerOptions = {
   /** Serves HTTPS with whatever certificate is current; plain HTTP without. */
   certificates?: CertificateHolder;
   /** PEM: only clients with a certificate of one of these are let in, and replicas, which have the served one. */
-  clientCas?: readonly string[];
+  clientCas?: readonly string[] | undefined;
   metrics: ExtenderMetrics;
   clock: Clock;
   logger: Logger;
