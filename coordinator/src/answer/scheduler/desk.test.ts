@@ -216,6 +216,14 @@ describe('a pod that found no node', () => {
     expect(desk.hintsDue()).toEqual(['new']);
   });
 
+  test('causes nothing once its pod is seen on a node, or is gone', () => {
+    change('a', busy(0, 3));
+    expect(rules(['a'])).toEqual(['starting']);
+    desk.settled('p');
+    change('a', busy(0));
+    expect(desk.hintsDue()).toEqual([]);
+  });
+
   test('causes nothing when it has found a node meanwhile, or when it found one in the same answer', async () => {
     for (const name of known.keys()) change(name, busy(0, 3));
     rules();
