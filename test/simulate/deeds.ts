@@ -220,9 +220,11 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   'everything stands still': {
     theme: 'coordinators',
     act: ({ world, judge, between }) => {
-      world.clock.standStill(between(1000, 120_000));
+      const forMs = between(1000, 120_000);
+      world.clock.standStill(forMs);
       judge.troubles.add('all', 0);
       judge.troubles.lastPauseMs = world.nowMs;
+      judge.troubles.standstill = { untilMs: world.nowMs, forMs };
     },
   },
   'somebody deletes the Lease': {

@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 
 /** What was seen so long ago may still be written: one report and one write under way, each at its longest. */
 const SEEN_MS = 60_000;
-/** And so long after it was heard, what was decided while a node was silent: a write has several parts. */
+/** And so long after it was heard, or everything stood still, what was decided while a node was silent: a write has several parts. */
 const UNDER_WAY_MS = 10_000;
 const NEW_MS = 20_000;
 /** The window of silence, by clocks that run up to two in a hundred too fast. */
@@ -101,7 +101,7 @@ export class Reasons {
     const isWithdrawal = (old.label && !now.label) || (!old.taint && now.taint);
     if (isWithdrawal && !wasDown && !isEdited) {
       if (!isSilent) return `a withdrawal without a reason: ${because}`;
-      if (this.#isCrowd(by)) return 'a withdrawal for silence while most are silent';
+      if (this.#isCrowd(by) && !this.#wasUnderWay(silentMs)) return 'a withdrawal for silence while most are silent';
     }
     // Its pods are told of by another watch than the Node: those of the Node before it may be seen on it for a moment.
     if (nowMs - node.createdMs < NEW_MS) return undefined;
@@ -121,6 +121,12 @@ export class Reasons {
 
   #silentMs(uid: string, by: SimCoordinator): number {
     return this.#world.nowMs - (this.#heardOf(uid, by).atMs ?? this.#leadsSinceMs.get(by) ?? this.#world.nowMs);
+  }
+
+  /** Whether a node had been silent for long enough before everything stood still a moment ago. */
+  #wasUnderWay(silentMs: number): boolean {
+    const { untilMs, forMs } = this.#troubles.standstill;
+    return this.#world.nowMs - untilMs <= UNDER_WAY_MS && silentMs - forMs >= SILENT_MS;
   }
 
   /** Whether nearly all of the fleet have been silent for longer than a guard needs to see it. */

@@ -12,6 +12,8 @@ export class Troubles {
   #undecidedMs = 0;
   /** When a process was last stopped or resumed: what was seen before may be told after. */
   lastPauseMs = Number.NEGATIVE_INFINITY;
+  /** When everything last stood still, and for how long: what was sent before is carried out after. */
+  standstill = { untilMs: Number.NEGATIVE_INFINITY, forMs: 0 };
 
   constructor(world: World) {
     this.#world = world;
