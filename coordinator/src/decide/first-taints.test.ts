@@ -176,6 +176,17 @@ describe('what is seen of a service', () => {
   });
 });
 
+test('a node that has the taint as it was before it was edited is none of the first, and proves nothing', () => {
+  const { first, asked, news } = begun(['x']);
+  const taint = { ...TAINT, effect: 'PreferNoSchedule' } as const;
+  const before: Service = { ...SERVICE, publish: { taint } };
+  expect(first.mayTaint(before, judged('n', 'not-ready', [TAINT]))).toBe(true);
+  first.seen([SERVICE], judged('x', 'ready', [taint]));
+  first.seen([SERVICE], judged('y', 'ready', [{ ...TAINT, value: 'other' }]));
+  expect(news).toEqual([]);
+  expect(asked(13).filter(Boolean)).toHaveLength(9);
+});
+
 test('a taint with another effect, or of another NodeService of the same name, begins anew', () => {
   const { first, asked } = begun();
   asked(10);

@@ -81,7 +81,7 @@ export class FirstTaints {
     for (const service of services) {
       const { taint } = service.publish;
       if (!taint || service.origin.kind !== 'object') continue;
-      const isThere = taints?.some(({ key }) => key === taint.key) === true;
+      const isThere = hasTaint(taints, service);
       const shown = readiness.get(service.name);
       if (!isThere && shown) continue;
       const beginning = this.#of(service);
@@ -110,15 +110,22 @@ export class FirstTaints {
     const known = this.#beginnings.get(id);
     if (known) return known;
     const isProven = service.origin.kind !== 'object' || this.#options.wasProven(service, taint);
-    const key = service.publish.taint?.key;
     const nodes = new Set<string>();
     if (!isProven) {
-      for (const node of this.#options.nodes()) if (node.taints?.some((each) => each.key === key)) nodes.add(node.name);
+      for (const node of this.#options.nodes()) if (hasTaint(node.taints, service)) nodes.add(node.name);
     }
     const beginning: Beginning = { nodes, isProven, isTold: false };
     this.#beginnings.set(id, beginning);
     return beginning;
   }
+}
+
+/** With another value or effect, it is another taint. */
+function hasTaint(taints: ObservedNode['taints'], { publish: { taint: wanted } }: Service): boolean {
+  if (!taints || !wanted) return false;
+  return taints.some(
+    ({ key, value = '', effect }) => key === wanted.key && value === wanted.value && effect === wanted.effect,
+  );
 }
 
 function textOf({ publish: { taint } }: Service): string | undefined {

@@ -17,7 +17,7 @@ let embedded: EmbeddedRig;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
-    fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES, allowNoExecute: true },
+    fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES, allowNoExecute: 'true' },
     coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
     nodes: 3,
   });

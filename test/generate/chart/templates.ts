@@ -25,7 +25,7 @@ const PLACEHOLDERS = {
   reservedDomains: ["'xx-reserved-domains-xx'", '{{ include "rollcall.cel.reservedDomains" . }}'],
   labelPrefixes: ["'xx-label-prefixes-xx'", '{{ include "rollcall.cel.labelPrefixes" . }}'],
   servicePrefixes: ["'xx-service-prefixes-xx'", '{{ include "rollcall.cel.servicePrefixes" . }}'],
-  mayEvict: ["expression: 'false'", "expression: '{{ .Values.coordinator.config.allowNoExecute | default false }}'"],
+  mayEvict: ['xx-may-evict-xx', '{{ eq (toString .Values.coordinator.config.allowNoExecute) "true" | quote }}'],
   conditions: ['xx-conditions-xx', '{{ ne (toString .Values.coordinator.config.servicesConditions) "false" | quote }}'],
   objectSelector: ['xx-object-selector-xx', '{{ include "rollcall.gateSelector" . }}'],
   interval: ['xx-interval-xx', '{{ .Values.monitoring.podMonitor.interval }}'],
@@ -43,6 +43,7 @@ const SETTINGS: PolicySettings = {
   reservedDomains: [word('reservedDomains')],
   labelPrefixes: [word('labelPrefixes')],
   servicePrefixes: [word('servicePrefixes')],
+  allowNoExecute: word('mayEvict'),
   conditions: word('conditions'),
 };
 

@@ -70,7 +70,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'ownLabels', expression: celList([...services.map(({ label }) => label), ...OWN_LABELS]) },
     { name: 'ownPrefixes', expression: celList(labelPrefixes) },
     { name: 'servicePrefixes', expression: celList(servicePrefixes) },
-    { name: 'mayEvict', expression: String(settings.allowNoExecute) },
+    { name: 'mayEvict', expression: settings.allowNoExecute },
     { name: 'ownAnnotations', expression: celList(annotations) },
     { name: 'ownTaints', expression: celList([...services.map(({ taint }) => taint), ...OWN_TAINTS]) },
     { name: 'poolLabels', expression: celList(poolLabels) },

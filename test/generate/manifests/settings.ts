@@ -23,8 +23,8 @@ export type PolicySettings = {
   labelPrefixes: readonly string[];
   /** What the keys of labels and taints of NodeServices, and their conditions, begin with. */
   servicePrefixes: readonly string[];
-  /** Whether taints of NodeServices may evict pods. */
-  allowNoExecute: boolean;
+  /** Whether taints of NodeServices may evict pods: `true` or `false`, in CEL. */
+  allowNoExecute: string;
   /** Whether the coordinator may change conditions of Nodes: `true` or `false`, in CEL. */
   conditions: string;
   /** Annotations that the coordinator may set. */
@@ -63,7 +63,7 @@ export const DEFAULT_SETTINGS: PolicySettings = {
   // With that of the rules in deploy/rules.
   labelPrefixes: [...OWN_PREFIXES, 'accelerators/'],
   servicePrefixes: DEFAULT_SERVICE_PREFIXES,
-  allowNoExecute: false,
+  allowNoExecute: 'false',
   conditions: 'true',
   annotations: namesOf(({ kind, ownership }) => kind === 'annotation' && ownership !== 'theirs'),
 };

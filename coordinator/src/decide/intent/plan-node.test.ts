@@ -146,6 +146,14 @@ describe('taints in a plan', () => {
     }
   });
 
+  test('that evict are replaced where another effect is asked for by name', () => {
+    const node = { ...observed({}), taints: [{ key: 'k', value: 'true', effect: 'NoExecute' }] };
+    const named: Partial<Claim> = { ...claims('want'), effect: 'NoSchedule' };
+    const add = [{ key: 'k', value: 'true', effect: 'NoSchedule' }];
+    expect(plan(node, named)?.taints).toMatchObject({ add, remove: ['k'] });
+    expect(plan(node, { ...named, effect: 'NoExecute' })).toBeUndefined();
+  });
+
   test('need no change when they are as they should be, whatever their effect', () => {
     expect(plan({ ...observed({}), taints: [taint('k', 'NoExecute')] }, claims('want'))).toBeUndefined();
     expect(plan({ ...observed({}), taints: [taint('x')] }, claims('withhold'))).toBeUndefined();

@@ -5,7 +5,7 @@ import type { TaintChange } from './plan.ts';
 
 /**
  * The taints to add and to remove; `undefined` when they are as they should be, or are not known. All taints of a key go
- * together, whatever their effect. One that also evicts is as good while the key is wanted.
+ * together, whatever their effect. Where a claim names no effect, one that also evicts is as good while the key is wanted.
  */
 export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintChange | undefined {
   if (!taints) return undefined;
@@ -25,6 +25,6 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
 }
 
 function fulfils({ key, effect, value = '' }: Taint, claim: Claim): boolean {
-  const { effect: wanted = 'NoSchedule' } = claim;
-  return key === claim.key && (effect === 'NoExecute' || (effect === wanted && value === claim.value));
+  const isAsGood = claim.effect === undefined && effect === 'NoExecute';
+  return key === claim.key && (isAsGood || (effect === (claim.effect ?? 'NoSchedule') && value === claim.value));
 }

@@ -30,3 +30,20 @@ test('a condition is held while nobody knows, and gone where the service is not 
   expect(claimed({ state: 'unknown' })).toMatchObject([{ stance: 'hold' }]);
   expect(claimed({ state: 'ready' }, { tier: 'lead' })).toMatchObject([{ stance: 'withhold' }]);
 });
+
+test.each([
+  ['is held as it was before the edit, until it may go to this node', [{ key: 'k', effect: 'NoExecute' }], 'hold'],
+  ['is held with its value from before', [{ key: 'k', value: 'old', effect: 'NoSchedule' }], 'hold'],
+  ['is wanted where it is as written', [{ key: 'k', effect: 'NoSchedule' }], 'want'],
+  ['waits where there is none', [{ key: 'other', effect: 'NoSchedule' }], 'withhold'],
+] as const)('a taint that was edited and may not go to every node yet %s', (_what, taints, stance) => {
+  const taint = { key: 'k', value: '', effect: 'NoSchedule' } as const;
+  const service = { ...MIRROR, publish: { taint } };
+  const labeler = publishedKeysLabeler({ services: () => [service], mayTaint: () => false, mayClear: () => false });
+  const readinessOf = (state: 'ready' | 'not-ready') => new Map([['mirror', { reason: '', sinceMs: 0, state }]]);
+  const node = { ...snapshot({ labels: { tier: 'gold' }, createdAtMs: 0, taints }), ageMs: 0 };
+  expect(labeler.claims({ ...node, readiness: readinessOf('not-ready') })).toMatchObject([{ stance }]);
+  // Only the one that is written waits for the status to say that it can go.
+  const [claim] = labeler.claims({ ...node, readiness: readinessOf('ready') });
+  expect(claim?.stance).toBe(stance === 'want' ? 'hold' : 'withhold');
+});

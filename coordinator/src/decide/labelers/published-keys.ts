@@ -55,15 +55,18 @@ const NOT_SELECTED: Stand = { stance: 'withhold', reason: 'the service does not 
 
 function taintStand(
   service: Service,
-  { key, effect }: ServiceTaint,
+  { key, effect, value }: ServiceTaint,
   node: JudgedNode,
   { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & PublishedKeysOptions,
 ): Stand {
   const { state, reason, sinceMs, bySilence } = readiness;
-  const isThere = node.taints?.some((each) => each.key === key) === true;
-  if (state === 'not-ready' && !isThere && !mayTaint(service, node)) {
+  const there = node.taints?.filter((each) => each.key === key) ?? [];
+  const isThere = there.length > 0;
+  const isAsWritten = there.some((each) => each.effect === effect && (each.value ?? '') === value);
+  if (state === 'not-ready' && !isAsWritten && !mayTaint(service, node)) {
     return {
-      stance: 'withhold',
+      // What it was before it was edited stays.
+      stance: isThere ? 'hold' : 'withhold',
       reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
     };
   }
@@ -74,7 +77,7 @@ function taintStand(
   if (state === 'ready' && isThere && service.mode === 'Startup' && !hasStarted(service, startedServices(node))) {
     return { stance: 'hold', reason: 'waits until the Node records that the service was ready', sinceMs };
   }
-  if (state === 'ready' && isThere && !mayClear(service, node)) {
+  if (state === 'ready' && isAsWritten && !mayClear(service, node)) {
     return {
       stance: 'hold',
       reason: 'waits until the status of the NodeService records that the taint can be removed',
