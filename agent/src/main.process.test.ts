@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { release, tmpdir } from 'node:os';
 import path from 'node:path';
 import type { FullReport } from '@rollcall/common/report.ts';
@@ -329,3 +331,18 @@ describe('what the agent is told wrong', () => {
     expect(agent.lines()).toMatchObject([{ level: 'fatal', err: { code: 'LISTEN_FAILED' } }]);
   });
 });
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends an agent with 0 that has not yet read its configuration',
+  async (signal) => {
+    const config = path.join(directory, 'agent.yaml');
+    execFileSync('mkfifo', [config]);
+    const { child, exit } = runAgent(['--node-name=node-1', `--config=${config}`]);
+    // Opens once the agent reads.
+    const file = await open(config, 'w');
+    child.kill(signal);
+    await file.writeFile('apiVersion: rollcall.dev/v1alpha1\nkind: AgentConfiguration\n');
+    await file.close();
+    expect(await exit).toMatchObject({ code: 0 });
+  },
+);

@@ -1,3 +1,4 @@
+import '@rollcall/common/early-signals.ts';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { systemClock as clock } from '@rollcall/common/clock.ts';

@@ -1,3 +1,4 @@
+import '@rollcall/common/early-signals.ts';
 import { readFileSync } from 'node:fs';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';

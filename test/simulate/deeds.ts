@@ -222,9 +222,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     act: ({ world, judge, between }) => {
       const forMs = between(1000, 120_000);
       world.clock.standStill(forMs);
-      judge.troubles.add('all', 0);
-      judge.troubles.lastPauseMs = world.nowMs;
-      judge.troubles.standstill = { untilMs: world.nowMs, forMs };
+      judge.troubles.stoodStill(forMs);
     },
   },
   'somebody deletes the Lease': {

@@ -25,6 +25,13 @@ export class Troubles {
     this.#untilMs.set(key, Math.max(this.#untilMs.get(key) ?? 0, this.#world.nowMs + forMs));
   }
 
+  /** Everything stood still until now, for so long. */
+  stoodStill(forMs: number): void {
+    this.add('all', 0);
+    this.lastPauseMs = this.#world.nowMs;
+    this.standstill = { untilMs: this.#world.nowMs, forMs };
+  }
+
   /** To be called once a second. */
   look(): void {
     if (this.#world.leader === undefined) this.#undecidedMs = this.#world.nowMs;

@@ -37,6 +37,16 @@ describe('a probe by http', () => {
     await eventually(() => expect([server.accepted(), server.connections.size]).toEqual([1, 0]));
   });
 
+  it('says who asks, unless a header names somebody else', async () => {
+    const asked: unknown[] = [];
+    const server = await serve((request, response) => {
+      asked.push(request.headers['user-agent']);
+      response.writeHead(200).end();
+    });
+    await askOnce({ ...CHECK, headers: { 'User-Agent': 'mine/1' } })(server, within(5000));
+    expect(asked).toEqual(['mine/1']);
+  });
+
   it('expects another status where told so', async () => {
     const server = await serve(answer(204));
     const other = askOnce({ ...CHECK, statuses: ['204'] });

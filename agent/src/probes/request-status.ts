@@ -40,7 +40,7 @@ export function requestStatus(target: ProbeAddress, signal: AbortSignal, asked: 
       agent,
       ...('path' in target ? { socketPath: target.path } : socketAddress(target)),
       path,
-      headers: { ...headers, 'user-agent': 'rollcall-agent' },
+      headers: withAgent(headers),
     });
     const stopListening = () => signal.removeEventListener('abort', onAbort);
     const fail = (error: unknown) => {
@@ -68,6 +68,12 @@ export function requestStatus(target: ProbeAddress, signal: AbortSignal, asked: 
     });
     request.end();
   });
+}
+
+/** Who asks, unless the service is to see another name. */
+function withAgent(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const isNamed = Object.keys(headers).some((name) => name.toLowerCase() === 'user-agent');
+  return isNamed ? headers : { ...headers, 'user-agent': 'rollcall-agent' };
 }
 
 /** RFC 9112, section 9.3. */

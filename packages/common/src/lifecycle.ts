@@ -59,7 +59,10 @@ export async function runProgram(logger: Logger, start: (life: Lifecycle) => Pro
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    // That of `early-signals.ts`, after there is another: without any, a signal that is about to be told would be lost.
+    const before = process.listeners(name);
     process.on(name, () => void stopAndExit(life, logger, name));
+    for (const listener of before) process.off(name, listener);
   }
   try {
     await start(life);

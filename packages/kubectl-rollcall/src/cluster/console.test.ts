@@ -71,12 +71,14 @@ describe('a console by its URL', () => {
 describe('a console by a port-forward', () => {
   const LEASE = '/apis/coordination.k8s.io/v1/namespaces/ns/leases/rollcall-coordinator';
   const POD = '/api/v1/namespaces/ns/pods/c-1';
+  const CONFIG_MAP = '/api/v1/namespaces/ns/configmaps/rollcall-coordinator';
   const lease = { spec: { holderIdentity: 'c-1_abc' } };
   const withArgs = (...args: string[]) => ({ spec: { containers: [{}, { args }] } });
 
   /** The message, the cure, and which port of which pod was asked for. */
-  async function failure(pod: unknown, upgraded = new Status(403)) {
-    const { config, asked } = await kubeStandIn({ [LEASE]: lease, [POD]: pod, [`${POD}/portforward`]: upgraded });
+  async function failure(pod: unknown, upgraded = new Status(403), file: unknown = new Status(404)) {
+    const answers = { [LEASE]: lease, [POD]: pod, [CONFIG_MAP]: file, [`${POD}/portforward`]: upgraded };
+    const { config, asked } = await kubeStandIn(answers);
     const console = await openConsole(() => config, { namespace: 'ns' });
     const error: unknown = await console.get('/a').catch((cause: unknown) => cause);
     console.close();
@@ -91,6 +93,13 @@ describe('a console by a port-forward', () => {
     ['the default port, where the pod may not be read', new Status(403), 8090],
   ])('is asked at %s', async (_what, pod, port) => {
     expect((await failure(pod)).asked).toBe(`${POD}/portforward?ports=${port}`);
+  });
+
+  test('is asked at the port in the file of the coordinators, unless the pod names another', async () => {
+    const file = { data: { 'coordinator.yaml': 'consoleListen: "127.0.0.1:9999"' } };
+    const askedOf = async (pod: unknown) => (await failure(pod, undefined, file)).asked;
+    expect(await askedOf(withArgs('--config=/etc/rollcall/coordinator.yaml'))).toBe(`${POD}/portforward?ports=9999`);
+    expect(await askedOf(withArgs('--console-listen=:8091'))).toBe(`${POD}/portforward?ports=8091`);
   });
 
   test('that is forbidden is a right to ask for', async () => {

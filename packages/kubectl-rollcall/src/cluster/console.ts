@@ -5,6 +5,7 @@ import { exchange } from './exchange.ts';
 import { KubeApi, KubeApiError } from './kube-api.ts';
 import { findLeader, type Leader, unreachable } from './leader.ts';
 import { type Forwarded, forwardPort } from './port-forward.ts';
+import { readConfig } from './read-config.ts';
 
 const DEFAULT_PORT = 8090;
 const TIMEOUT_MS = 30_000;
@@ -39,13 +40,13 @@ export async function openConsole(kubeConfig: () => KubeConfig, flags: ConsoleFl
 
 type Pod = { spec?: { containers?: { args?: string[] }[] } };
 
-/** The pod says where it listens, if it is told otherwise than by default. */
+/** The pod or its file says where it listens, if it is told otherwise than by default. */
 async function consolePort(kube: KubeApi, { namespace, pod }: Leader): Promise<number> {
   try {
     const { spec } = await kube.get<Pod>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
     const args = spec?.containers?.flatMap((container) => container.args ?? []) ?? [];
-    const listen = args.find((arg) => arg.startsWith('--console-listen='));
-    return Number(/:(\d+)$/.exec(listen ?? '')?.[1] ?? DEFAULT_PORT);
+    const listen = args.find((arg) => arg.startsWith('--console-listen=')) ?? (await listenInFile(kube, namespace));
+    return Number(/:(\d+)$/.exec(listen)?.[1] ?? DEFAULT_PORT);
   } catch (cause) {
     if (cause instanceof KubeApiError && cause.status === 404) {
       const cure =
@@ -56,6 +57,12 @@ async function consolePort(kube: KubeApi, { namespace, pod }: Leader): Promise<n
     if (cause instanceof KubeApiError) return DEFAULT_PORT;
     throw unreachable(cause);
   }
+}
+
+/** Empty where the file says nothing, or may not be read. */
+async function listenInFile(kube: KubeApi, namespace: string): Promise<string> {
+  const config: Record<string, unknown> = await readConfig(kube, namespace).catch(() => ({}));
+  return String(config['consoleListen'] ?? '');
 }
 
 function consoleAt({ url, close }: Forwarded, problem: () => string | undefined): Console {
