@@ -1,4 +1,4 @@
-import type { ObservedNode } from '../fleet/observed-node.ts';
+import { hasTaint, type ObservedNode } from '../fleet/observed-node.ts';
 import type { Service } from '../setup/services.ts';
 import type { JudgedNode } from './labelers/labeler.ts';
 
@@ -81,7 +81,7 @@ export class FirstTaints {
     for (const service of services) {
       const { taint } = service.publish;
       if (!taint || service.origin.kind !== 'object') continue;
-      const isThere = hasTaint(taints, service);
+      const isThere = hasTaint(taints, taint);
       const shown = readiness.get(service.name);
       if (!isThere && shown) continue;
       const beginning = this.#of(service);
@@ -110,22 +110,15 @@ export class FirstTaints {
     const known = this.#beginnings.get(id);
     if (known) return known;
     const isProven = service.origin.kind !== 'object' || this.#options.wasProven(service, taint);
+    const wanted = service.publish.taint;
     const nodes = new Set<string>();
-    if (!isProven) {
-      for (const node of this.#options.nodes()) if (hasTaint(node.taints, service)) nodes.add(node.name);
+    if (!isProven && wanted) {
+      for (const node of this.#options.nodes()) if (hasTaint(node.taints, wanted)) nodes.add(node.name);
     }
     const beginning: Beginning = { nodes, isProven, isTold: false };
     this.#beginnings.set(id, beginning);
     return beginning;
   }
-}
-
-/** With another value or effect, it is another taint. */
-function hasTaint(taints: ObservedNode['taints'], { publish: { taint: wanted } }: Service): boolean {
-  if (!taints || !wanted) return false;
-  return taints.some(
-    ({ key, value = '', effect }) => key === wanted.key && value === wanted.value && effect === wanted.effect,
-  );
 }
 
 function textOf({ publish: { taint } }: Service): string | undefined {

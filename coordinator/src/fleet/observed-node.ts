@@ -208,3 +208,15 @@ function sameRecord(a: Readonly<Record<string, string>>, b: Readonly<Record<stri
 function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size === b.size && [...a].every((key) => b.has(key));
 }
+
+/** Whether this taint is among those of a Node: with another value or effect, it is another. */
+export function hasTaint(
+  taints: ObservedNode['taints'],
+  wanted: { key: string; value: string; effect: string },
+): boolean {
+  return (
+    taints?.some(
+      ({ key, value = '', effect }) => key === wanted.key && value === wanted.value && effect === wanted.effect,
+    ) === true
+  );
+}

@@ -1,4 +1,4 @@
-import type { ObservedNode, Taint } from '../../fleet/observed-node.ts';
+import { hasTaint, type ObservedNode, type Taint } from '../../fleet/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import type { NodeIntent } from './intent.ts';
 import type { TaintChange } from './plan.ts';
@@ -11,7 +11,7 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
   if (!taints) return undefined;
   const present = new Set(taints.map(({ key }) => key));
   const claims = [...intent.values()].filter(({ kind }) => kind === 'taint');
-  const add = claims.filter((claim) => claim.stance === 'want' && !taints.some((taint) => fulfils(taint, claim)));
+  const add = claims.filter((claim) => claim.stance === 'want' && !isFulfilled(taints, claim));
   // What is there of a key that is to be added keeps no pod away, or says something else.
   const remove = claims.filter(
     (claim) => (claim.stance === 'withhold' || add.includes(claim)) && present.has(claim.key),
@@ -24,7 +24,7 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
   };
 }
 
-function fulfils({ key, effect, value = '' }: Taint, claim: Claim): boolean {
-  const isAsGood = claim.effect === undefined && effect === 'NoExecute';
-  return key === claim.key && (isAsGood || (effect === (claim.effect ?? 'NoSchedule') && value === claim.value));
+function isFulfilled(taints: readonly Taint[], { key, value, effect }: Claim): boolean {
+  if (effect === undefined && taints.some((each) => each.key === key && each.effect === 'NoExecute')) return true;
+  return hasTaint(taints, { key, value, effect: effect ?? 'NoSchedule' });
 }

@@ -1,3 +1,4 @@
+import { hasTaint } from '../../fleet/observed-node.ts';
 import { hasStarted, startedServices } from '../../fleet/started-services.ts';
 import { selects } from '../../setup/label-selector.ts';
 import type { Service, ServiceTaint } from '../../setup/services.ts';
@@ -55,14 +56,14 @@ const NOT_SELECTED: Stand = { stance: 'withhold', reason: 'the service does not 
 
 function taintStand(
   service: Service,
-  { key, effect, value }: ServiceTaint,
+  taint: ServiceTaint,
   node: JudgedNode,
   { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & PublishedKeysOptions,
 ): Stand {
   const { state, reason, sinceMs, bySilence } = readiness;
-  const there = node.taints?.filter((each) => each.key === key) ?? [];
-  const isThere = there.length > 0;
-  const isAsWritten = there.some((each) => each.effect === effect && (each.value ?? '') === value);
+  const { key, effect } = taint;
+  const isThere = node.taints?.some((each) => each.key === key) === true;
+  const isAsWritten = hasTaint(node.taints, taint);
   if (state === 'not-ready' && !isAsWritten && !mayTaint(service, node)) {
     return {
       // What it was before it was edited stays.
