@@ -48,6 +48,21 @@ function setUp() {
   return { clock, certificates, registry, lines, files };
 }
 
+/** Files with the first of two pairs, which are looked at until the end. */
+async function watching() {
+  const [first, second] = [await newPair(), await newPair()];
+  await write(first);
+  const { files, clock, certificates, lines } = setUp();
+  await files.load();
+  const stop = new AbortController();
+  const running = files.run(stop.signal);
+  const end = async () => {
+    stop.abort();
+    await running;
+  };
+  return { first, second, clock, certificates, lines, end };
+}
+
 /** Moves the clock past a look at the files, and past the pause in which a change may settle. */
 async function look(clock: FakeClock, check: () => void): Promise<void> {
   // Files are read for real: it takes some turns of the event loop.
@@ -118,12 +133,7 @@ describe('FileCertificates', () => {
   });
 
   it('keeps the last good pair when the files are broken, says so once a change, and recovers', async () => {
-    const [first, second] = [await newPair(), await newPair()];
-    await write(first);
-    const { files, clock, certificates, lines } = setUp();
-    await files.load();
-    const stop = new AbortController();
-    const running = files.run(stop.signal);
+    const { first, second, clock, certificates, lines, end } = await watching();
     const errors = () => lines.filter(({ level }) => level === 'error');
     await writeFile(certFile, second.cert);
     await look(clock, () => expect(errors()).toHaveLength(1));
@@ -142,17 +152,11 @@ describe('FileCertificates', () => {
     expect(errors()).toHaveLength(3);
     await unlink(certFile);
     await look(clock, () => expect(errors()).toHaveLength(4));
-    stop.abort();
-    await running;
+    await end();
   });
 
   it('says nothing of a pair of which one half came a moment later', async () => {
-    const [first, second] = [await newPair(), await newPair()];
-    await write(first);
-    const { files, clock, certificates, lines } = setUp();
-    await files.load();
-    const stop = new AbortController();
-    const running = files.run(stop.signal);
+    const { second, clock, certificates, lines, end } = await watching();
     await writeFile(certFile, second.cert);
     await clock.advance(10_000);
     // It has read the first half, and waits.
@@ -163,7 +167,6 @@ describe('FileCertificates', () => {
       expect(certificates.current).toEqual(second);
     });
     expect(lines.map(({ msg }) => msg)).toEqual(['Changed to a new certificate']);
-    stop.abort();
-    await running;
+    await end();
   });
 });
