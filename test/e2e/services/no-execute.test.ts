@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { renderChart } from '../../chart/render.ts';
+import { applyManifest } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
+import { ensureHelm } from '../../helm/helm.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { startStandIn } from '../../stand-ins/stand-in.ts';
 import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from './node-services.ts';
@@ -16,13 +18,17 @@ vi.setConfig({ testTimeout: 180_000 });
 let embedded: EmbeddedRig;
 
 beforeAll(async () => {
+  const values = { coordinator: { config: { allowNoExecute: true } } };
+  const fence = await renderChart(await ensureHelm(), values, ['--show-only', 'templates/policies/fence.yaml']);
   embedded = await startEmbeddedRig({
-    fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES, allowNoExecute: 'true' },
+    fence: 'no fence',
     coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
     nodes: 3,
   });
+  // That of the chart: where it is rendered wrong, it refuses the taint.
+  await applyManifest(embedded.controlPlane, fence);
   await applyNodeServiceCrd(embedded.controlPlane);
-});
+}, 600_000);
 
 afterAll(() => embedded?.stop());
 
