@@ -79,6 +79,7 @@ describe('FakeClock', () => {
     clock.after(2 ** 31 - 1, () => {});
     expect(() => clock.after(2 ** 31, () => {})).toThrow(RangeError);
     expect(() => clock.after(Number.POSITIVE_INFINITY, () => {})).toThrow(RangeError);
+    expect(() => clock.after(Number.NaN, () => {})).toThrow(RangeError);
     expect(clock.pendingTimers).toBe(1);
   });
 });

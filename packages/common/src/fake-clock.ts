@@ -27,7 +27,7 @@ export class FakeClock implements Clock {
 
   /** Throws for what Node's timers cannot wait: they would call back at once. */
   after(delayMs: number, callback: () => void): () => void {
-    if (delayMs > TIMER_MS_MAX) throw new RangeError(`No timer can be set for ${delayMs} ms`);
+    if (!(delayMs <= TIMER_MS_MAX)) throw new RangeError(`No timer can be set for ${delayMs} ms`);
     const dueMs = this.#elapsedMs + Math.max(0, delayMs);
     const timer = { dueMs, order: this.#order++, callback, isCancelled: false };
     this.#timers.push(timer);
