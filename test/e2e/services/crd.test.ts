@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
 import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from './node-services.ts';
 
 let controlPlane: ControlPlane;
@@ -22,6 +23,7 @@ async function problemOf(spec: object, name = `service-${++created}`): Promise<s
 
 const pods = { namespace: 'kube-system', selector: { matchLabels: { app: 'ebs-csi-node' } } };
 const tcp = { tcp: { port: 5000 } };
+const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64');
 
 describe('a NodeService', () => {
   test('may have every field', async () => {
@@ -37,7 +39,7 @@ describe('a NodeService', () => {
       probe: {
         https: {
           ...{ port: 9808, path: '/healthz', headers: { accept: '*/*' }, statuses: ['200-399', '401'] },
-          caBundle: Buffer.from('a certificate').toString('base64'),
+          caBundle: base64('# My CA\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'),
         },
         host: 'Node',
         ...{ periodMilliseconds: 1000, timeoutMilliseconds: 500, failureThreshold: 3, successThreshold: 1 },
@@ -78,6 +80,8 @@ describe('a NodeService', () => {
     { csi: { socket: '/var/lib/kubelet/plugins/a/csi.sock' } },
     { unix: { path: '/var/lib/kubelet/device-plugins/a.sock' } },
     { file: { path: '/run/ready', maxAgeSeconds: 60 } },
+    { file: { path: '/run/..a/.b/...' } },
+    { http: { port: 1, headers: { "!#$%&'*+.^_`|~-aZ09": '~ \t', Accept: '' }, statuses: ['200-200', '404'] } },
   ])('may be probed by %j', async (probe) => expect(await problemOf({ probe })).toBeUndefined());
 
   test('is found by its short name, and shown with what became of it', async () => {
@@ -144,6 +148,40 @@ describe('the API server refuses', () => {
     ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
 
+  const sockets = (path: string) => [
+    { unix: { path } },
+    { file: { path } },
+    { csi: { socket: path } },
+    { grpc: { socket: path } },
+  ];
+  test.each(['a.sock', '/run/../a.sock', '/run/./a.sock', '/run//a.sock', '/run/..', '/run/a/', '/'].flatMap(sockets))(
+    'what agents find at no path: %j',
+    async (probe) =>
+      expect(await problemOf({ probe })).toMatch(
+        /(path|socket) must be an absolute path .*: write it as it is on the node/,
+      ),
+  );
+
+  test.each<[object, RegExp]>([
+    [{ headers: { 'X Probe': 'a' } }, /a name in headers must be a token of HTTP, .*: write it as in X-Probe/],
+    [{ headers: { '': 'a' } }, /a name in headers must be a token of HTTP/],
+    [{ headers: { 'X-Probe:': 'a' } }, /a name in headers must be a token of HTTP/],
+    [{ headers: { a: 'b\r\nc: d' } }, /the value of a header may only have .*: remove the others/],
+    [{ headers: { a: 'ä' } }, /the value of a header may only have/],
+    [{ statuses: ['200', '399-200'] }, /a range in statuses must begin with its lower status: write "200-399"/],
+  ])('what agents cannot ask by HTTP: %j', async (settings, problem) => {
+    expect(await problemOf({ probe: { http: { port: 1, ...settings } } })).toMatch(problem);
+    expect(await problemOf({ probe: { https: { port: 1, ...settings } } })).toMatch(problem);
+  });
+
+  test.each(['a certificate', '-----BEGIN PRIVATE KEY-----', Uint8Array.of(0x30, 0x82, 0xff)])(
+    'a CA that is none: %j',
+    async (caBundle) =>
+      expect(await problemOf({ probe: { https: { port: 1, caBundle: base64(caBundle) } } })).toMatch(
+        /caBundle contains no certificate: set it to the CA certificates in PEM, in base64/,
+      ),
+  );
+
   test('a name that is too long for the label that it would be part of', async () => {
     const name = 'a'.repeat(64);
     expect(await problemOf({ probe: tcp }, name)).toMatch(/use at most 63 characters, or set publish/);
@@ -167,3 +205,18 @@ test.each([
 ])('a taint may be %s', async (key) =>
   expect(await problemOf({ probe: tcp, publish: { taint: { key, effect: 'NoSchedule' } } })).toBeUndefined(),
 );
+
+test('what an earlier CRD took keeps its status, and can be changed but for what is wrong with it', async () => {
+  const { api } = controlPlane;
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeservices.rollcall.dev';
+  const withoutRules = (field: string, value: unknown) => (field === 'x-kubernetes-validations' ? undefined : value);
+  await api.put(path, JSON.parse(JSON.stringify(await api.get(path), withoutRules)));
+  const http = { port: 1, headers: { 'X Probe': 'ä' }, statuses: ['399-200'] };
+  await waitFor('the object of before', () => api.post(NODE_SERVICES, nodeService('before', { probe: { http } })));
+  await applyNodeServiceCrd(controlPlane);
+  const change = (spec: object) => api.patch(`${NODE_SERVICES}/before`, { spec }).then(() => '', String);
+  const statuses = ['500-400'];
+  await waitFor('the rules', async () => /a range in/.test(await change({ probe: { http: { statuses } } })));
+  expect(await change({ probe: { failureThreshold: 7, http: { port: 2 } } })).toBe('');
+  await api.patch(`${NODE_SERVICES}/before/status`, { status: { nodesReady: 1 } });
+});

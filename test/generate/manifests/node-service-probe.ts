@@ -1,7 +1,20 @@
 import { text, validation } from './crd-parts.ts';
 
 const KINDS = ['tcp', 'tls', 'http2', 'http', 'https', 'grpc', 'csi', 'unix', 'file'];
-const PATH = { maxLength: 1024, pattern: '^/' };
+
+/** A path as an agent takes it; `name` is that of its field. */
+const pathOnNode = (name: string, what: string) =>
+  text(`Path of the ${what} on the node, which must be below --probe-paths of the agents.`, {
+    maxLength: 1024,
+    pattern: '^/',
+    'x-kubernetes-validations': [
+      validation(
+        "self.startsWith('/') && !(self + '/').matches('/[.]{0,2}/')",
+        `${name} must be an absolute path without ".", ".." and "//", and not end with "/": ` +
+          'write it as it is on the node, such as /run/example/ready',
+      ),
+    ],
+  });
 
 const port = {
   description: 'Port on which the service listens.',
@@ -31,7 +44,22 @@ const http = (description: string, more: object = {}) => ({
       description: 'Headers of the request.',
       type: 'object',
       maxProperties: 16,
-      additionalProperties: { type: 'string', maxLength: 1024 },
+      additionalProperties: {
+        type: 'string',
+        maxLength: 1024,
+        'x-kubernetes-validations': [
+          validation(
+            String.raw`self.matches('^[ -~\\t]*$')`,
+            'the value of a header may only have printable ASCII characters and tabs: remove the others, such as line breaks',
+          ),
+        ],
+      },
+      'x-kubernetes-validations': [
+        validation(
+          "self.all(name, name.matches('^[!#$%&*+.^_`|~0-9A-Za-z\\'-]+$'))",
+          'a name in headers must be a token of HTTP, without spaces and colons: write it as in X-Probe',
+        ),
+      ],
     },
     statuses: {
       description: 'Healthy statuses, each a status or a range, such as "401" or "200-399". Defaults to 200.',
@@ -39,13 +67,21 @@ const http = (description: string, more: object = {}) => ({
       minItems: 1,
       maxItems: 16,
       'x-kubernetes-list-type': 'atomic',
-      items: { type: 'string', pattern: '^[1-5][0-9][0-9](-[1-5][0-9][0-9])?$' },
+      items: {
+        type: 'string',
+        maxLength: 7,
+        pattern: '^[1-5][0-9][0-9](-[1-5][0-9][0-9])?$',
+        'x-kubernetes-validations': [
+          validation(
+            'size(self) < 7 || self.substring(0, 3) <= self.substring(4)',
+            'a range in statuses must begin with its lower status: write "200-399" instead of "399-200"',
+          ),
+        ],
+      },
     },
     ...more,
   },
 });
-
-const socket = text('Path of the socket on the node, which must be below --probe-paths of the agents.', PATH);
 
 /** How the agent of a node asks a service. */
 export const probe = {
@@ -59,8 +95,17 @@ export const probe = {
     https: http('Healthy if the service answers a GET over TLS with a healthy status.', {
       caBundle: text(
         'CA certificates (PEM, in base64) to verify the chain of the certificate, but not its names. Without it, the certificate is not verified.',
-        // It goes with replies to agents.
-        { format: 'byte', maxLength: 32_768 },
+        {
+          format: 'byte',
+          // It goes with replies to agents.
+          maxLength: 32_768,
+          'x-kubernetes-validations': [
+            validation(
+              "string(self).contains('-----BEGIN CERTIFICATE-----')",
+              'caBundle contains no certificate: set it to the CA certificates in PEM, in base64 (base64 -w0 ca.crt)',
+            ),
+          ],
+        },
       ),
     }),
     grpc: {
@@ -68,7 +113,7 @@ export const probe = {
       type: 'object',
       properties: {
         port,
-        socket,
+        socket: pathOnNode('socket', 'socket'),
         service: text('Name of the gRPC service to check. Defaults to the server as a whole.', {
           maxLength: 253,
         }),
@@ -81,20 +126,20 @@ export const probe = {
       description: 'Healthy if csi.v1.Identity reports the driver as ready.',
       type: 'object',
       required: ['socket'],
-      properties: { socket },
+      properties: { socket: pathOnNode('socket', 'socket') },
     },
     unix: {
       description: 'Healthy if a Unix socket accepts a connection.',
       type: 'object',
       required: ['path'],
-      properties: { path: socket },
+      properties: { path: pathOnNode('path', 'socket') },
     },
     file: {
       description: 'Healthy if the file exists.',
       type: 'object',
       required: ['path'],
       properties: {
-        path: text('Path of the file on the node, which must be below --probe-paths of the agents.', PATH),
+        path: pathOnNode('path', 'file'),
         maxAgeSeconds: whole('Maximum time since the last write to the file.', 1, 31_536_000),
       },
     },
