@@ -83,6 +83,31 @@ describe('values are refused', () => {
       /services\.mirror\.publish\.condition: .*: add example\.com\/ to them/,
     ],
     [
+      'of a condition that begins as only taints may',
+      { services: { mirror: { ...MIRROR, publish: { condition: 'readiness.k8s.io/Mirror' } } } },
+      /services\.mirror\.publish\.condition: readiness\.k8s\.io\/Mirror begins with a prefix that is for taints only: choose/,
+    ],
+    [
+      'of a label that begins as only taints may',
+      { services: { mirror: { ...MIRROR, publish: { label: 'readiness.k8s.io/mirror' } } } },
+      /services\.mirror\.publish\.label: .* for taints only: choose another/,
+    ],
+    [
+      'of a label of Kubernetes, also with a prefix that is allowed',
+      {
+        services: {
+          allowedPrefixes: ['node.kubernetes.io/'],
+          mirror: { ...MIRROR, publish: { label: 'node.kubernetes.io/mirror' } },
+        },
+      },
+      /services\.mirror\.publish\.label: .* is in the domain kubernetes\.io, .*: choose another/,
+    ],
+    [
+      'of a taint of Kubernetes',
+      { services: { mirror: { ...MIRROR, publish: { taint: { key: 'a.k8s.io/b', effect: 'NoSchedule' } } } } },
+      /services\.mirror\.publish\.taint\.key: .* is in the domain k8s\.io, .*: choose another/,
+    ],
+    [
       'of a taint that evicts',
       { services: { mirror: { ...MIRROR, publish: { taint: { key: 'readiness.k8s.io/a', effect: 'NoExecute' } } } } },
       /services\.mirror\.publish\.taint\.effect: .*coordinator\.config\.allowNoExecute/,
@@ -234,6 +259,16 @@ describe('services', () => {
       expect(find(everything, 'NodeService', name)['spec']).toEqual(services[name]);
     }
     expect((await renderObjects(helm)).filter(({ kind }) => kind === 'NodeService')).toEqual([]);
+  });
+
+  test('may publish taints with the prefixes for taints, and conditions of another domain of Kubernetes', async () => {
+    const publish = {
+      taint: { key: 'readiness.k8s.io/mirror', effect: 'NoSchedule' },
+      condition: 'example.k8s.io/Mirror',
+    };
+    const allowedPrefixes = ['readiness.k8s.io/', 'example.k8s.io/'];
+    const objects = await renderObjects(helm, { services: { allowedPrefixes, mirror: { ...MIRROR, publish } } });
+    expect(find(objects, 'NodeService', 'mirror')['spec']).toMatchObject({ publish });
   });
 
   test('that hold nodes are NodeHolds', async () => {

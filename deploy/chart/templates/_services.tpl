@@ -31,6 +31,16 @@
 {{- $allowed := $root.Values.services.allowedPrefixes -}}
 {{- range $field, $key := dict "label" $publish.label "taint.key" $taint.key "condition" $publish.condition -}}
 {{- if $key -}}
+{{- $isForTaints := false -}}
+{{- range include "rollcall.source.taintPrefixes" . | fromJsonArray }}{{ if hasPrefix . $key }}{{ $isForTaints = true }}{{ end }}{{ end -}}
+{{- if and $isForTaints (ne $field "taint.key") -}}
+{{- fail (printf "%s.publish.%s: %s begins with a prefix that is for taints only: choose another" $place $field $key) -}}
+{{- end -}}
+{{- range include "rollcall.source.reservedDomains" . | fromJsonArray -}}
+{{- if and (hasSuffix (printf ".%s" .) (printf ".%s" (dir $key))) (not $isForTaints) (ne $field "condition") -}}
+{{- fail (printf "%s.publish.%s: %s is in the domain %s, which is that of Kubernetes: choose another" $place $field $key .) -}}
+{{- end -}}
+{{- end -}}
 {{- $isAllowed := false -}}
 {{- range $allowed }}{{ if hasPrefix . $key }}{{ $isAllowed = true }}{{ end }}{{ end -}}
 {{- if not $isAllowed -}}

@@ -2,6 +2,7 @@
 {{- define "rollcall.source.gitpodNamespace" -}}default{{- end }}
 {{- define "rollcall.source.poolLabels" -}}["nodepool.banzaicloud.io/name","node.banzaicloud.io/nodepool","cloud.google.com/gke-nodepool","agentpool","agent","kubernetes.azure.com/agentpool","eks.amazonaws.com/nodegroup","karpenter.sh/nodepool"]{{- end }}
 {{- define "rollcall.source.reservedDomains" -}}["k8s.io","kubernetes.io"]{{- end }}
+{{- define "rollcall.source.taintPrefixes" -}}["startup-taint.cluster-autoscaler.kubernetes.io/","status-taint.cluster-autoscaler.kubernetes.io/","readiness.k8s.io/"]{{- end }}
 {{- define "rollcall.source.labelPrefixes" -}}["feature.node.kubernetes.io/usb-","feature.node.kubernetes.io/pci-","beta.devicetree.org/","device.rollcall.dev/","fact.rollcall.dev/"]{{- end }}
 {{- define "rollcall.source.services" -}}["ws-daemon","registry-facade"]{{- end }}
 {{- define "rollcall.source.readyLabel" -}}gitpod.io/%s_ready_ns_%s{{- end }}

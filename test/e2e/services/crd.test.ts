@@ -136,7 +136,11 @@ describe('the API server refuses', () => {
       published({ label: 'node.kubernetes.io/a' }),
       /may not be in the domains k8s\.io and kubernetes\.io/,
     ],
-    ['a label with a prefix for taints', published({ label: 'readiness.k8s.io/a' }), /may not be in the domains/],
+    [
+      'a label with a prefix for taints',
+      published({ label: 'readiness.k8s.io/a' }),
+      /may not be in the domains .*: choose another key/,
+    ],
     [
       'a taint of Kubernetes',
       published({ taint: { key: 'node.kubernetes.io/a', effect: 'NoSchedule' } }),
@@ -146,6 +150,11 @@ describe('the API server refuses', () => {
     ['a CA that is no base64', { probe: { https: { port: 1, caBundle: '-----' } } }, /spec\.probe\.https\.caBundle/],
     ['a condition that is none', published({ condition: 'a b' }), /not a valid key/],
     ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
+    [
+      'a condition with a prefix for taints',
+      published({ condition: 'readiness.k8s.io/A' }),
+      /may not begin with a prefix that is for taints only: choose another type/,
+    ],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
 
   const sockets = (path: string) => [
@@ -204,6 +213,10 @@ test.each([
   'mykubernetes.io/a',
 ])('a taint may be %s', async (key) =>
   expect(await problemOf({ probe: tcp, publish: { taint: { key, effect: 'NoSchedule' } } })).toBeUndefined(),
+);
+
+test.each(['EBSReady', 'example.com/EBSReady', 'example.k8s.io/EBSReady'])('a condition may be %s', async (condition) =>
+  expect(await problemOf({ probe: tcp, publish: { condition } })).toBeUndefined(),
 );
 
 test('what an earlier CRD took keeps its status, and can be changed but for what is wrong with it', async () => {

@@ -1,4 +1,10 @@
-import { notReadyTaint, REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import {
+  KNOWN_TAINT_PREFIXES,
+  notReadyTaint,
+  REGISTRY_FACADE,
+  readyLabel,
+  WS_DAEMON,
+} from '@rollcall/common/well-known.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
 import { fencePolicies } from '../manifests/fence-policy.ts';
 import { CRDS, pluralOf } from '../manifests/files.ts';
@@ -126,6 +132,7 @@ function sourceHelpers(): string {
     gitpodNamespace: COORDINATOR_OPTIONS.namespace.default,
     poolLabels: settings.poolLabels,
     reservedDomains: settings.reservedDomains,
+    taintPrefixes: KNOWN_TAINT_PREFIXES,
     labelPrefixes: settings.labelPrefixes.filter((prefix) => prefix !== rulePrefix),
     services: [WS_DAEMON, REGISTRY_FACADE],
     readyLabel: readyLabel('%s', '%s'),

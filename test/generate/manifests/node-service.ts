@@ -48,7 +48,7 @@ const publish = {
         isKey,
         validation(
           `!${RESERVED}`,
-          'a label may not be in the domains k8s.io and kubernetes.io, which are those of Kubernetes',
+          'a label may not be in the domains k8s.io and kubernetes.io, which are those of Kubernetes: choose another key, such as example.com/ebs-ready',
         ),
       ],
     }),
@@ -85,6 +85,10 @@ const publish = {
           validation(
             `!(self in ${celList(KUBELET_CONDITIONS)})`,
             'kubelets and networks write this condition: choose another type, such as example.com/EBSReady',
+          ),
+          validation(
+            `!(${KNOWN_TAINTS})`,
+            'the type of a condition may not begin with a prefix that is for taints only: choose another type, such as example.com/EBSReady',
           ),
         ],
       },
