@@ -77,7 +77,8 @@ describe('rights', () => {
     const namespaces = ['ci', 'drivers', 'gitpod', 'later', 'rollcall'];
     expect(namespacesOfPods(await renderObjects(helm, values))).toEqual(namespaces);
     const config = { schedulerPodSelector: 'app=build', schedulerNamespace: 'builds' };
-    const placing = { ...values, scheduler: { enabled: true, clientCertificates: false }, coordinator: { config } };
+    const scheduler = { enabled: true, clientCaConfigMapName: 'schedulers' };
+    const placing = { ...values, scheduler, coordinator: { config } };
     expect(namespacesOfPods(await renderObjects(helm, placing))).toEqual(['builds', ...namespaces]);
     const without = await renderObjects(helm, { ...values, gitpod: { enabled: false, namespace: 'elsewhere' } });
     expect(namespacesOfPods(without)).toEqual(namespaces);

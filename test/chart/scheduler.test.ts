@@ -13,8 +13,9 @@ type Extender = { urlPrefix: string; enableHTTPS?: boolean; tlsConfig?: Record<s
 type Configuration = { extenders: Extender[]; leaderElection: { resourceNamespace: string } };
 
 const SHIPPED = path.join(CHART, '../scheduler/second-scheduler.yaml');
+const OPEN = { enabled: true, clientCertificates: false, addressRanges: ['10.0.0.0/24', 'fd00::/64'] };
 /** As it is in deploy/scheduler: without certificates. */
-const ON = { scheduler: { enabled: true, clientCertificates: false, configMap: { enabled: true } } };
+const ON = { scheduler: { ...OPEN, configMap: { enabled: true } } };
 
 let helm: Helm;
 
@@ -89,12 +90,27 @@ describe('a port for kube-scheduler', () => {
   });
 
   test('is listened on, in the Service, and open to pods and nodes alike', async () => {
-    expect(await told({ scheduler: { enabled: true, clientCertificates: false, port: 9999 } })).toEqual({
+    expect(await told({ scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', port: 9999 } })).toEqual({
       listens: '[::]:9999',
       container: [{ name: 'scheduler', containerPort: 9999, protocol: 'TCP' }],
       service: [{ name: 'scheduler', port: 9999, targetPort: 'scheduler', protocol: 'TCP' }],
       letIn: [{ ports: [{ port: 'scheduler', protocol: 'TCP' }] }],
     });
+  });
+
+  test('is open to coordinators and to the addresses that are told, where any are', async () => {
+    const { letIn } = await told({ scheduler: OPEN });
+    const labels = { 'app.kubernetes.io/name': 'rollcall', 'app.kubernetes.io/component': 'coordinator' };
+    expect(letIn[0]?.from).toEqual([
+      { podSelector: { matchLabels: { ...labels, 'app.kubernetes.io/instance': 'rollcall' } } },
+      { ipBlock: { cidr: '10.0.0.0/24' } },
+      { ipBlock: { cidr: 'fd00::/64' } },
+    ]);
+  });
+
+  test('needs no addresses without certificates where the chart has no say about the network', async () => {
+    const scheduler = { ...OPEN, addressRanges: [] };
+    await renderObjects(helm, { scheduler, networkPolicy: { enabled: false } });
   });
 });
 

@@ -37,6 +37,12 @@ describe('values are refused', () => {
     ['that leave nodes gated for ever', { policies: { startupTaint: { enabled: true } } }, /startupGateRequires/],
     ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
     ['of schedulers without a CA for their certificates', { scheduler: { enabled: true } }, /clientCaConfigMapName/],
+    [
+      'of a port that everybody may ask without a certificate',
+      { scheduler: { enabled: true, clientCertificates: false } },
+      /scheduler\.addressRanges: name the addresses of kube-scheduler, .* scheduler\.clientCertificates=true/,
+    ],
+    ['of addresses that are none', { scheduler: { addressRanges: ['10.0.0.1'] } }, /addressRanges/],
     ['of a scheduler that nobody answers', { scheduler: { configMap: { enabled: true } } }, /scheduler\.enabled/],
     [
       'of a scheduler without the certificate that it needs',

@@ -131,8 +131,13 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   scheduler: section('The scheduler extender.', {
     enabled: flag('Listen for requests of a kube-scheduler.', false),
     port: count('Port of the coordinator and its Service for these requests.', 8888, 1, 65_535),
+    addressRanges: leaf(
+      'Address ranges (CIDR) from which a kube-scheduler asks, mostly that of the control plane. The NetworkPolicy admits them, and coordinators, to the port; empty: all.',
+      { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f.:]+/[0-9]{1,3}$' } },
+      [],
+    ),
     clientCertificates: flag(
-      'Require client certificates. With false, every client that reaches the port can read about nodes.',
+      'Require client certificates. With false, every client that reaches the port can read about nodes; the NetworkPolicy then needs scheduler.addressRanges.',
       true,
     ),
     clientCaConfigMapName: text(
