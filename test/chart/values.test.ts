@@ -12,6 +12,7 @@ import { CHART, EVERYTHING, fileOf, find, renderChart, renderObjects, type Value
 type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; items?: Schema; type?: unknown };
 
 const MIRROR = { probe: { tcp: { port: 5000 } } };
+const WITHOUT_GITPOD = { gitpod: { enabled: false, namespace: 'gitpod' } };
 
 let helm: Helm;
 let everything: KubeObject[];
@@ -209,7 +210,7 @@ describe('the configuration files', () => {
   });
 
   test('without Gitpod tell of nothing of it, whatever else is said', async () => {
-    const objects = await renderObjects(helm, { gitpod: { enabled: false, namespace: 'gitpod' } });
+    const objects = await renderObjects(helm, WITHOUT_GITPOD);
     expect(containerOf(objects, 'DaemonSet').args).toEqual(['--listen=[::]:8086']);
     for (const kind of ['Deployment', 'Job']) {
       const config = await effective(loadCoordinator, objects, containerOf(objects, kind).args);
@@ -253,6 +254,14 @@ describe('the policies and the coordinator agree', () => {
     expect(fence.get('ownPrefixes')).toEqual(expect.arrayContaining(config['rulesAllowedPrefixes'] as string[]));
     const binding = find(everything, 'MutatingAdmissionPolicyBinding', 'rollcall-pool-labels');
     expect(binding['spec']).toMatchObject({ paramRef: { namespace: config['poolNamespace'] } });
+  });
+
+  test('on nothing of Gitpod where there is none', async () => {
+    const fence = variablesOf(
+      find(await renderObjects(helm, WITHOUT_GITPOD), 'ValidatingAdmissionPolicy', 'rollcall-fence'),
+    );
+    // No key is empty.
+    expect([fence.get('ownLabels'), fence.get('ownTaints')]).toEqual([[''], ['']]);
   });
 });
 

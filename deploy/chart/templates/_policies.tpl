@@ -9,11 +9,11 @@
 {{- with .Values.policies.startupTaint.objectSelector }}{{ toJson . }}{{ else }}{{ include "rollcall.source.gateSelector" . }}{{ end -}}
 {{- end }}
 
-{{- /* Label and taint of every service of Gitpod. */}}
+{{- /* Label and taint of every service of Gitpod; none where there is no Gitpod. */}}
 {{- define "rollcall.services" -}}
 {{- $namespace := include "rollcall.gitpod.namespace" . -}}
 {{- $services := list -}}
-{{- range $name := include "rollcall.source.services" . | fromJsonArray -}}
+{{- range $name := ternary (include "rollcall.source.services" . | fromJsonArray) list .Values.gitpod.enabled -}}
 {{- $label := printf (include "rollcall.source.readyLabel" $) $name $namespace -}}
 {{- $taint := printf (include "rollcall.source.notReadyTaint" $) $name -}}
 {{- $services = append $services (dict "label" $label "taint" $taint) -}}
