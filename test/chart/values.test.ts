@@ -97,7 +97,7 @@ describe('values are refused', () => {
     [
       'of a label that begins as only taints may',
       { services: { mirror: { ...MIRROR, publish: { label: 'readiness.k8s.io/mirror' } } } },
-      /services\.mirror\.publish\.label: .* for taints only: choose another/,
+      /services\.mirror\.publish\.label: .* is in the domain k8s\.io, .*: choose another/,
     ],
     [
       'of a label of Kubernetes, also with a prefix that is allowed',

@@ -115,14 +115,19 @@ function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal |
   const problem = kind === 'condition' ? problemOfCondition(key, options) : problemOfKey(kind, key, options);
   if (problem !== undefined) return { reason: 'KeyRefused', message: `The ${kind} ${key} ${problem}: choose another` };
   const { allowedPrefixes } = options;
-  if (allowedPrefixes.length === 0 || allowedPrefixes.some((prefix) => key.startsWith(prefix))) return undefined;
+  // Those of taints are no others' to begin with.
+  const isFor = (prefix: string) => kind !== 'condition' || !KNOWN_TAINT_PREFIXES.includes(prefix);
+  const isAllowed = allowedPrefixes.some((prefix) => isFor(prefix) && key.startsWith(prefix));
+  if (allowedPrefixes.length === 0 || isAllowed) return undefined;
   const prefix = key.includes('/') ? key.slice(0, key.indexOf('/') + 1) : key;
-  const cure = `add ${prefix} to --services-allowed-prefixes (services.allowedPrefixes in the chart)`;
+  const cure = isFor(prefix)
+    ? `add ${prefix} to --services-allowed-prefixes (services.allowedPrefixes in the chart)`
+    : `${prefix} is for taints only, choose another`;
   return { reason: 'PrefixNotAllowed', message: `The ${kind} ${key} does not begin with an allowed prefix: ${cure}` };
 }
 
 function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: AcceptanceOptions): string | undefined {
-  const isKnown = kind === 'taint' && prefixForTaints(key) !== undefined;
+  const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
   const domain = isKnown ? undefined : reservedDomainOf(key, KUBERNETES_DOMAINS);
   return domain === undefined ? keys.refusal('service', kind, key) : `is in the domain ${domain}`;
 }
@@ -130,14 +135,8 @@ function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: Acceptance
 function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptions): string | undefined {
   if (!isLabelKey(type)) return 'has a type that is not a qualified name';
   if (KUBELET_CONDITIONS.includes(type)) return 'is reserved for kubelets and network plugins';
-  const prefix = prefixForTaints(type);
-  if (prefix !== undefined) return `begins with ${prefix}, which is for taints only`;
   if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
   return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
-}
-
-function prefixForTaints(key: string): string | undefined {
-  return KNOWN_TAINT_PREFIXES.find((prefix) => key.startsWith(prefix));
 }
 
 function keyTaken(key: Key, owners: ReadonlyMap<string, string>): Refusal | undefined {

@@ -29,22 +29,23 @@
 {{- $publish := $spec.publish | default dict -}}
 {{- $taint := $publish.taint | default dict -}}
 {{- $allowed := $root.Values.services.allowedPrefixes -}}
+{{- $forTaints := include "rollcall.source.taintPrefixes" $root | fromJsonArray -}}
 {{- range $field, $key := dict "label" $publish.label "taint.key" $taint.key "condition" $publish.condition -}}
 {{- if $key -}}
-{{- $isForTaints := false -}}
-{{- range include "rollcall.source.taintPrefixes" . | fromJsonArray }}{{ if hasPrefix . $key }}{{ $isForTaints = true }}{{ end }}{{ end -}}
-{{- if and $isForTaints (ne $field "taint.key") -}}
-{{- fail (printf "%s.publish.%s: %s begins with a prefix that is for taints only: choose another" $place $field $key) -}}
-{{- end -}}
+{{- $isKnown := eq $field "condition" -}}
+{{- range $forTaints }}{{ if and (hasPrefix . $key) (eq $field "taint.key") }}{{ $isKnown = true }}{{ end }}{{ end -}}
 {{- range include "rollcall.source.reservedDomains" . | fromJsonArray -}}
-{{- if and (hasSuffix (printf ".%s" .) (printf ".%s" (dir $key))) (not $isForTaints) (ne $field "condition") -}}
+{{- if and (hasSuffix (printf ".%s" .) (printf ".%s" (dir $key))) (not $isKnown) -}}
 {{- fail (printf "%s.publish.%s: %s is in the domain %s, which is that of Kubernetes: choose another" $place $field $key .) -}}
 {{- end -}}
 {{- end -}}
 {{- $isAllowed := false -}}
-{{- range $allowed }}{{ if hasPrefix . $key }}{{ $isAllowed = true }}{{ end }}{{ end -}}
+{{- range $allowed }}{{ if and (hasPrefix . $key) (or (ne $field "condition") (not (has . $forTaints))) }}{{ $isAllowed = true }}{{ end }}{{ end -}}
 {{- if not $isAllowed -}}
 {{- $prefix := ternary (printf "%s/" (first (splitList "/" $key))) $key (contains "/" $key) -}}
+{{- if has $prefix $forTaints -}}
+{{- fail (printf "%s.publish.%s: %s begins with a prefix that is for taints only: choose another" $place $field $key) -}}
+{{- end -}}
 {{- fail (printf "%s.publish.%s: %s begins with none of services.allowedPrefixes (%s): add %s to them" $place $field $key (join ", " $allowed) $prefix) -}}
 {{- end -}}
 {{- end -}}

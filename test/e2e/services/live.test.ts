@@ -259,7 +259,11 @@ describe('a NodeService that is not accepted says why', () => {
       { publish: { condition: 'StorageReady' } },
       /KeyRefused: The condition StorageReady makes Karpenter replace nodes/,
     ],
-    ['condition-outside', { publish: { condition: 'example.org/A' } }, /PrefixNotAllowed/],
+    [
+      'condition-outside',
+      { publish: { condition: 'readiness.k8s.io/A' } },
+      /PrefixNotAllowed: .* is for taints only, choose another/,
+    ],
     ['circle', { nodeSelector: { matchLabels: { 'service.rollcall.dev/circle': 'true' } } }, /SelectsByService/],
     ['ws-daemon', {}, /NameTaken: ws-daemon is the name of a service of Gitpod/],
   ])('as %s', async (name, spec, reason) => {

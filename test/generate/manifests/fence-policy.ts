@@ -128,7 +128,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'oldConditions', expression: 'oldObject.?status.?conditions.orValue([])' },
     {
       name: 'conditionPrefixes',
-      expression: `variables.servicePrefixes.filter(p, !${celList(KNOWN_TAINT_PREFIXES)}.exists(t, p.startsWith(t)))`,
+      expression: `variables.servicePrefixes.filter(p, !(p in ${celList(KNOWN_TAINT_PREFIXES)}))`,
     },
     {
       // As with taints.

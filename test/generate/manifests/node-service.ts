@@ -86,10 +86,6 @@ const publish = {
             `!(self in ${celList(KUBELET_CONDITIONS)})`,
             'kubelets and networks write this condition: choose another type, such as example.com/EBSReady',
           ),
-          validation(
-            `!(${KNOWN_TAINTS})`,
-            'the type of a condition may not begin with a prefix that is for taints only: choose another type, such as example.com/EBSReady',
-          ),
         ],
       },
     ),
