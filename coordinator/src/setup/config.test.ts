@@ -64,6 +64,15 @@ test('where notifications go is not printed: it may hold a secret', async () => 
   expect(JSON.stringify(printed)).not.toContain('token');
 });
 
+test('what does not go together in the file is named as it stands there', async () => {
+  const file = JSON.stringify({
+    apiVersion: 'rollcall.dev/v1alpha1',
+    kind: 'CoordinatorConfiguration',
+    scheduler: { clientCaFile: '/x' },
+  });
+  await expect(load(['--config=/c'], file)).rejects.toThrow(/^\/c: scheduler\.clientCaFile: needs --scheduler-tls=on$/);
+});
+
 test('the subcommand of node-labeler may stand before the flags, and nowhere else', async () => {
   expect(await load(['run', '--namespace=a'])).toMatchObject({ action: 'run', values: { namespace: 'a' } });
   expect(await load(['run'])).toMatchObject({ action: 'run' });

@@ -1,5 +1,11 @@
 import { SERVICES_GONE } from '@rollcall/common/config/checks.ts';
-import { type ConfigSources, configInvalid, type Loaded, loadConfiguration } from '@rollcall/common/config/load.ts';
+import {
+  type ConfigSources,
+  configInvalid,
+  type FieldOf,
+  type Loaded,
+  loadConfiguration,
+} from '@rollcall/common/config/load.ts';
 import type { OptionValues } from '@rollcall/common/config/option.ts';
 import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { type ListenAddress, parseListenAddress } from '@rollcall/common/http-server.ts';
@@ -10,7 +16,10 @@ import { gitpodServices, type Service } from './services.ts';
 
 export const PROGRAM_NAME = 'rollcall-coordinator';
 
-export type CoordinatorConfig = OptionValues<typeof COORDINATOR_OPTIONS> & {
+type Values = OptionValues<typeof COORDINATOR_OPTIONS>;
+type FieldName = FieldOf<typeof COORDINATOR_OPTIONS>;
+
+export type CoordinatorConfig = Values & {
   /** Those of Gitpod, which are known without being written. */
   watchedServices: Service[];
   placing: Placing;
@@ -49,11 +58,11 @@ export function loadConfig(
     options: COORDINATOR_OPTIONS,
     gone: { services: SERVICES_GONE },
   };
-  return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values) => {
-    checkTls(values);
-    checkSchedulerTls(values);
-    checkTogether(values);
+  return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values, fieldOf) => {
     const own = environment.ownNamespace;
+    checkTls(values, fieldOf);
+    checkSchedulerTls(values, fieldOf);
+    checkTogether(values, fieldOf);
     return {
       ...values,
       watchedServices: gitpodServices(values),
@@ -71,43 +80,44 @@ function withoutSubcommand(argv: readonly string[]): readonly string[] {
   return argv[0] === 'run' ? argv.slice(1) : argv;
 }
 
-function checkTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
+function checkTls(values: Values, fieldOf: FieldName): void {
   const { tls, tlsCertFile, tlsKeyFile, reportsListen, advertiseUrl } = values;
   if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
-    const missing = tlsCertFile === undefined ? '--tls-cert-file' : '--tls-key-file';
-    throw configInvalid(missing, 'is missing: set both --tls-cert-file and --tls-key-file');
+    const missing = tlsCertFile === undefined ? 'tlsCertFile' : 'tlsKeyFile';
+    throw configInvalid(fieldOf(missing), 'is missing: set both --tls-cert-file and --tls-key-file');
   }
   const scheme = tls === 'on' ? 'https:' : 'http:';
   const advertised = advertiseUrl === undefined ? undefined : new URL(advertiseUrl);
   if (advertised && (advertised.protocol !== scheme || advertised.pathname !== '/')) {
-    throw configInvalid('--advertise-url', `must be ${scheme}//HOST:PORT without a path, since --tls is ${tls}`);
+    throw configInvalid(fieldOf('advertiseUrl'), `must be ${scheme}//HOST:PORT without a path, since --tls is ${tls}`);
   }
   if (tls === 'on') return;
-  if (tlsCertFile !== undefined) throw configInvalid('--tls', 'must be on if --tls-cert-file is set');
+  if (tlsCertFile !== undefined) throw configInvalid(fieldOf('tls'), 'must be on if --tls-cert-file is set');
   const address = listenAddress(reportsListen);
   if (address && !isLoopback(address.host)) {
     const fix = 'set --reports-listen to a loopback address, or leave TLS on';
     throw configInvalid(
-      '--tls',
+      fieldOf('tls'),
       `must not be off while --reports-listen is ${reportsListen}, since agents would send their tokens unencrypted: ${fix}`,
     );
   }
 }
 
 /** Settings that mean nothing without another. */
-function checkTogether({ evict, evictReadiness, notifyUrl, notifyNodes }: OptionValues<typeof COORDINATOR_OPTIONS>) {
-  if (evictReadiness && !evict) throw configInvalid('--evict-readiness', 'needs --evict');
-  if (notifyNodes.length > 0 && notifyUrl.length === 0) throw configInvalid('--notify-nodes', 'needs --notify-url');
+function checkTogether({ evict, evictReadiness, notifyUrl, notifyNodes }: Values, fieldOf: FieldName): void {
+  if (evictReadiness && !evict) throw configInvalid(fieldOf('evictReadiness'), 'needs --evict');
+  if (notifyNodes.length > 0 && notifyUrl.length === 0)
+    throw configInvalid(fieldOf('notifyNodes'), 'needs --notify-url');
 }
 
-function checkSchedulerTls(values: OptionValues<typeof COORDINATOR_OPTIONS>): void {
+function checkSchedulerTls(values: Values, fieldOf: FieldName): void {
   const { tls, reportsListen, schedulerTls, schedulerClientCaFile } = values;
   if (schedulerTls === 'off' && schedulerClientCaFile !== undefined) {
-    throw configInvalid('--scheduler-client-ca-file', 'needs --scheduler-tls=on');
+    throw configInvalid(fieldOf('schedulerClientCaFile'), 'needs --scheduler-tls=on');
   }
   if (schedulerTls === 'on' && (tls === 'off' || reportsListen === 'off')) {
     throw configInvalid(
-      '--scheduler-tls',
+      fieldOf('schedulerTls'),
       'needs --tls=on and --reports-listen other than off, since it uses the certificate for reports',
     );
   }

@@ -31,8 +31,10 @@ function load({ argv = [], env = {}, file }: Given) {
     return file;
   };
   const all = file === undefined ? argv : [...argv, '--config=/c'];
-  return loadConfiguration(PROGRAM, { argv: all, env, readFile }, (values) => {
-    if (values.name === 'impossible') throw configInvalid('--name', 'is impossible');
+  return loadConfiguration(PROGRAM, { argv: all, env, readFile }, (values, fieldOf) => {
+    if (values.name === 'impossible') throw configInvalid(fieldOf('name'), 'is impossible');
+    if (values.poolName === 'impossible') throw configInvalid(fieldOf('poolName'), 'is impossible');
+    if (values.port === 9) throw configInvalid(fieldOf('urls'), 'is missing');
     return values;
   });
 }
@@ -115,7 +117,15 @@ describe('a configuration file', () => {
   });
 
   test.each<[string, string, RegExp]>([
-    ['an unknown field in a group', 'pool: {nmae: a}', /^\/c: poolNmae: unknown field, did you mean poolName\?$/],
+    ['an unknown field in a group', 'pool: {nmae: a}', /^\/c: pool\.nmae: unknown field, did you mean pool\.name\?$/],
+    ['an unknown field that is like none', 'pool: {kubernetes: a}', /^\/c: pool\.kubernetes: unknown field$/],
+    ['a wrong value in a group', 'pool: {urls: 1}', /^\/c: pool\.urls: must be a list of strings$/],
+    ['a value in a group that does not fit', 'pool: {name: impossible}', /^\/c: pool\.name: is impossible$/],
+    [
+      'a field in a group and beside it',
+      'poolName: a\npool: {name: b}',
+      /^\/c: pool\.name: is set twice, also as \/c: poolName$/,
+    ],
     ['a group that is text', 'pool: a', /^\/c: pool: unknown field/],
     ['a group that is a list', 'pool: [a]', /^\/c: pool: unknown field/],
     ['a group that is empty', 'pool:', /^\/c: pool: unknown field/],
@@ -124,6 +134,13 @@ describe('a configuration file', () => {
     ['a field that is gone', 'services: []', /^\/c: services: is no longer a list$/],
   ])('with %s is refused', async (_what, text, message) => {
     await expect(load({ file: `${HEAD}${text}\n` })).rejects.toThrow(invalid(message));
+  });
+
+  test.each<[string, Given]>([
+    ['a flag', { argv: ['--port=2'], file: `${HEAD}port: 70` }],
+    ['a variable', { env: { VERBOSE: 'true' }, file: `${HEAD}verbose: loud` }],
+  ])('with a wrong value is refused also where %s counts', async (_what, given) => {
+    await expect(load(given)).rejects.toThrow(invalid(/^\/c: (port|verbose): must be/));
   });
 
   test('that is not there is refused', async () => {
@@ -138,9 +155,16 @@ describe('what is wrong', () => {
     [{ argv: ['--port=x'] }, /^--port: must be a number/],
     [{ env: { VERBOSE: 'loud' } }, /^VERBOSE: must be true or false/],
     [{ argv: ['--name=impossible'] }, /^--name: is impossible$/],
+    [{ env: { OLD_NAME: 'impossible' } }, /^OLD_NAME: is impossible$/],
+    [{ file: `${HEAD}name: impossible` }, /^\/c: name: is impossible$/],
+    [{ argv: ['--port=9'] }, /^--urls: is missing$/],
   ])('is named as the reader wrote it: %j', async (given, message) => {
     await expect(load(given)).rejects.toThrow(invalid(message));
   });
+});
+
+test('a variable that a flag covers may be for another program', async () => {
+  expect(await values({ argv: ['--verbose'], env: { VERBOSE: 'loud' } })).toMatchObject({ verbose: true });
 });
 
 describe('what is printed', () => {

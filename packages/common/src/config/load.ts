@@ -28,50 +28,54 @@ export type ProgramDescription<T extends OptionTable> = {
 /** Run with these values, or print this text on standard output and exit with 0. */
 export type Loaded<C> = { action: 'run'; values: C } | { action: 'print'; text: string };
 
+/** A value that somebody set, and how they wrote its field: a flag, a variable, or a path in the file. */
+type Setting = { field: string; value: unknown };
+
+/** How the one who set an option wrote it; the flag where nobody did. */
+export type FieldOf<T extends OptionTable> = (key: keyof T & string) => string;
+
 /**
- * Reads the configuration of a program: flag before environment variable before `--config` file before default.
+ * Reads the configuration of a program: flag before environment variable before `--config` file before default. What
+ * the file says is checked also where it does not count; a variable is not, as other programs may need another value.
  * `complete` fills in defaults that depend on other values, and checks what concerns several options at once.
  * Throws CONFIG_INVALID with one line that names the field.
  */
 export async function loadConfiguration<T extends OptionTable, C extends OptionValues<T>>(
   program: ProgramDescription<T>,
   sources: ConfigSources,
-  complete: (values: OptionValues<T>) => C,
+  complete: (values: OptionValues<T>, fieldOf: FieldOf<T>) => C,
 ): Promise<Loaded<C>> {
   const parsed = parseArguments(program.options, sources.argv);
   if (parsed.action === 'help') return { action: 'print', text: helpText(program) };
   if (parsed.action === 'version') return { action: 'print', text: `${program.name} ${VERSION}\n` };
   const configPath = parsed.values.get('config');
-  const file = configPath === undefined ? {} : await readConfigFile(program, configPath, sources.readFile);
+  const settings = configPath === undefined ? new Map() : await readConfigFile(program, configPath, sources.readFile);
   const values: Record<string, unknown> = {};
   for (const [key, option] of Object.entries<Option & { default?: unknown }>(program.options)) {
-    const found = findValue(key, option, parsed.values, sources.env, file, configPath);
-    values[key] = found === undefined ? option.default : found;
+    const setting = settingOf(key, option, parsed.values, sources.env);
+    if (setting) settings.set(key, setting);
+    values[key] = settings.has(key) ? settings.get(key)?.value : option.default;
   }
-  const completed = complete(values as OptionValues<T>);
+  const completed = complete(values as OptionValues<T>, (key) => settings.get(key)?.field ?? flagName(key));
   if (parsed.action === 'print-config') return { action: 'print', text: printConfig(program, completed) };
   return { action: 'run', values: completed };
 }
 
-function findValue(
+function settingOf(
   key: string,
   option: Option,
   flags: ReadonlyMap<string, string>,
   env: ConfigSources['env'],
-  file: Record<string, unknown>,
-  configPath: string | undefined,
-): unknown {
-  const inFile = file[key] ?? undefined;
+): Setting | undefined {
   const flag = flags.get(key);
-  if (flag !== undefined) return unwrap(flagName(key), fromText(option, flag));
+  if (flag !== undefined) return checked(flagName(key), fromText(option, flag));
   const variable = option.env?.find((name) => env[name]);
-  if (variable !== undefined) return unwrap(variable, fromText(option, env[variable] ?? ''));
-  return inFile === undefined ? undefined : unwrap(`${configPath}: ${key}`, fromFile(option, inFile));
+  return variable === undefined ? undefined : checked(variable, fromText(option, env[variable] ?? ''));
 }
 
-function unwrap(field: string, converted: Converted): unknown {
+function checked(field: string, converted: Converted): Setting {
   if ('problem' in converted) throw configInvalid(field, converted.problem);
-  return converted.value;
+  return { field, value: converted.value };
 }
 
 /** The error of every wrong setting. `field` is how the reader wrote it: a flag, a variable, or a path in the file. */
@@ -83,7 +87,7 @@ async function readConfigFile<T extends OptionTable>(
   program: ProgramDescription<T>,
   path: string,
   readFile: ConfigSources['readFile'],
-): Promise<Record<string, unknown>> {
+): Promise<Map<string, Setting>> {
   const { parse } = await import('./yaml.ts');
   let content: unknown;
   try {
@@ -95,30 +99,46 @@ async function readConfigFile<T extends OptionTable>(
     throw configInvalid('--config', `${path} must contain a YAML mapping with apiVersion and kind`);
   }
   const { apiVersion, kind, ...given } = content as Record<string, unknown>;
-  const fields = ungrouped(given, program.options);
   if (apiVersion !== CONFIG_API_VERSION) throw configInvalid(`${path}: apiVersion`, `must be ${CONFIG_API_VERSION}`);
   if (kind !== program.kind) throw configInvalid(`${path}: kind`, `must be ${program.kind}`);
-  const known = Object.entries<Option>(program.options)
-    .filter(([, option]) => !option.flagOnly)
-    .map(([key]) => key);
-  for (const field of Object.keys(fields)) {
-    if (known.includes(field)) continue;
-    const instead = program.gone?.[field];
-    if (instead !== undefined) throw configInvalid(`${path}: ${field}`, instead);
-    const suggestion = nearest(field, known);
-    throw configInvalid(`${path}: ${field}`, `unknown field${suggestion ? `, did you mean ${suggestion}?` : ''}`);
+  const known = new Map(Object.entries<Option>(program.options).filter(([, option]) => !option.flagOnly));
+  const settings = new Map<string, Setting>();
+  for (const { key, path: fieldPath, group, value } of ungrouped(given, program.options)) {
+    const field = `${path}: ${fieldPath}`;
+    const option = known.get(key);
+    if (!option) throw configInvalid(field, program.gone?.[key] ?? unknownField(key, [...known.keys()], group));
+    const other = settings.get(key);
+    if (other) throw configInvalid(field, `is set twice, also as ${other.field}`);
+    if (value !== null) settings.set(key, checked(field, fromFile(option, value)));
   }
-  return fields;
+  return settings;
 }
 
+function unknownField(key: string, known: readonly string[], group: string | undefined): string {
+  const suggestion = nearest(key, known);
+  return `unknown field${suggestion === undefined ? '' : `, did you mean ${inGroup(suggestion, group)}?`}`;
+}
+
+/** `key` is the name of the option, `path` where it stands in the file. */
+type Field = { key: string; path: string; group?: string; value: unknown };
+
 /** Options may be written in groups: `startupGate: {requires: []}` is `startupGateRequires: []`. */
-function ungrouped(given: Record<string, unknown>, options: OptionTable): Record<string, unknown> {
-  const fields = Object.entries(given).flatMap(([key, value]): [string, unknown][] => {
-    const isGroup = !(key in options) && Object.keys(options).some((option) => isInGroup(option, key));
-    if (!isGroup || value === null || typeof value !== 'object' || Array.isArray(value)) return [[key, value]];
-    return Object.entries(value).map(([field, inner]) => [`${key}${capitalized(field)}`, inner]);
+function ungrouped(given: Record<string, unknown>, options: OptionTable): Field[] {
+  return Object.entries(given).flatMap(([name, value]): Field[] => {
+    const isGroup = !(name in options) && Object.keys(options).some((option) => isInGroup(option, name));
+    if (!isGroup || value === null || typeof value !== 'object' || Array.isArray(value))
+      return [{ key: name, path: name, value }];
+    return Object.entries(value).map(([inner, innerValue]) => {
+      return { key: `${name}${capitalized(inner)}`, path: `${name}.${inner}`, group: name, value: innerValue };
+    });
   });
-  return Object.fromEntries(fields);
+}
+
+/** The path of an option for one who writes it in this group. */
+function inGroup(option: string, group: string | undefined): string {
+  if (group === undefined || !isInGroup(option, group)) return option;
+  const name = option.slice(group.length);
+  return `${group}.${name.charAt(0).toLowerCase()}${name.slice(1)}`;
 }
 
 function isInGroup(option: string, group: string): boolean {
