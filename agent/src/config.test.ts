@@ -77,6 +77,12 @@ describe('the configuration of the agent', () => {
     });
   });
 
+  test('refuses a namespace that none can have', async () => {
+    await expect(load({ env: { POD_NAMESPACE: 'Ops' } })).rejects.toThrow(
+      invalid(/^POD_NAMESPACE: must be a DNS label/),
+    );
+  });
+
   test.each([
     [{ ROLLCALL_COORDINATOR_SERVICE_HOST: '10.1.2.3' }, 'https://10.1.2.3:8443'],
     [

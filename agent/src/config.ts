@@ -1,7 +1,7 @@
 import { SERVICES_GONE } from '@rollcall/common/config/checks.ts';
 import { type ConfigSources, configInvalid, type Loaded, loadConfiguration } from '@rollcall/common/config/load.ts';
 import type { OptionValues } from '@rollcall/common/config/option.ts';
-import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
+import { checkOwnNamespace, ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { COORDINATOR_SERVICE_NAME, coordinatorServerName } from '@rollcall/common/well-known.ts';
 import { AGENT_OPTIONS } from './options.ts';
 import type { ServiceSettings } from './probes/service-settings.ts';
@@ -31,7 +31,9 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
   };
   return loadConfiguration(program, sources, (values) => {
     if (values.nodeName === undefined) throw configInvalid('--node-name', 'is required (environment: NODE_NAME)');
-    const serverName = coordinatorServerName(ownNamespace(sources));
+    const own = ownNamespace(sources);
+    checkOwnNamespace(own);
+    const serverName = coordinatorServerName(own);
     return {
       ...values,
       nodeName: values.nodeName,

@@ -73,6 +73,11 @@ test('what does not go together in the file is named as it stands there', async 
   await expect(load(['--config=/c'], file)).rejects.toThrow(/^\/c: scheduler\.clientCaFile: needs --scheduler-tls=on$/);
 });
 
+test('an own namespace that none can have is refused', async () => {
+  const loaded = loadConfig({ argv: [], env: {}, readFile: () => '' }, { ...environment, ownNamespace: 'Rollcall' });
+  await expect(loaded).rejects.toThrow(/^POD_NAMESPACE: must be a DNS label/);
+});
+
 test('the subcommand of node-labeler may stand before the flags, and nowhere else', async () => {
   expect(await load(['run', '--namespace=a'])).toMatchObject({ action: 'run', values: { namespace: 'a' } });
   expect(await load(['run'])).toMatchObject({ action: 'run' });

@@ -7,7 +7,7 @@ import {
   loadConfiguration,
 } from '@rollcall/common/config/load.ts';
 import type { OptionValues } from '@rollcall/common/config/option.ts';
-import { ownNamespace } from '@rollcall/common/config/own-namespace.ts';
+import { checkOwnNamespace, ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { type ListenAddress, parseListenAddress } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { COORDINATOR_OPTIONS } from './options.ts';
@@ -60,6 +60,7 @@ export function loadConfig(
   };
   return loadConfiguration(program, { ...sources, argv: withoutSubcommand(sources.argv) }, (values, fieldOf) => {
     const own = environment.ownNamespace;
+    checkOwnNamespace(own);
     checkTls(values, fieldOf);
     checkSchedulerTls(values, fieldOf);
     checkTogether(values, fieldOf);

@@ -1,4 +1,5 @@
-import type { ConfigSources } from './load.ts';
+import { checkLabel } from './checks.ts';
+import { type ConfigSources, configInvalid } from './load.ts';
 
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
@@ -11,4 +12,10 @@ export function ownNamespace({ env, readFile }: Pick<ConfigSources, 'env' | 'rea
     // There is no such file outside a pod, and where no token is mounted.
     return 'rollcall';
   }
+}
+
+/** Throws CONFIG_INVALID. Only POD_NAMESPACE can be wrong: the other sources are no person's. */
+export function checkOwnNamespace(namespace: string): void {
+  const problem = checkLabel(namespace);
+  if (problem !== undefined) throw configInvalid('POD_NAMESPACE', problem);
 }
