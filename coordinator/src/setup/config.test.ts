@@ -64,6 +64,12 @@ test('where notifications go is not printed: it may hold a secret', async () => 
   expect(JSON.stringify(printed)).not.toContain('token');
 });
 
+test('that notifications go nowhere is printed', async () => {
+  const printed = await load(['--print-config']);
+  if (printed.action !== 'print') throw new Error('nothing to print');
+  expect(JSON.parse(printed.text)).toMatchObject({ notifyUrl: [] });
+});
+
 test('what does not go together in the file is named as it stands there', async () => {
   const file = JSON.stringify({
     apiVersion: 'rollcall.dev/v1alpha1',

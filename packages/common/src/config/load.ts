@@ -153,7 +153,11 @@ function capitalized(word: string): string {
 function printConfig<T extends OptionTable>(program: ProgramDescription<T>, values: OptionValues<T>): string {
   const fields = Object.entries<Option>(program.options)
     .filter(([key, option]) => !option.flagOnly && values[key] !== undefined)
-    .map(([key, option]) => [key, option.secret ? '***' : values[key]]);
+    .map(([key, option]) => [key, option.secret && !isEmptyList(values[key]) ? '***' : values[key]]);
   const document = { apiVersion: CONFIG_API_VERSION, kind: program.kind, ...Object.fromEntries(fields) };
   return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
