@@ -129,7 +129,7 @@ function ungrouped(given: Record<string, unknown>, options: OptionTable): Field[
     if (!isGroup || value === null || typeof value !== 'object' || Array.isArray(value))
       return [{ key: name, path: name, value }];
     return Object.entries(value).map(([inner, innerValue]) => {
-      return { key: `${name}${capitalized(inner)}`, path: `${name}.${inner}`, group: name, value: innerValue };
+      return { key: joined(name, inner), path: `${name}.${inner}`, group: name, value: innerValue };
     });
   });
 }
@@ -145,8 +145,9 @@ function isInGroup(option: string, group: string): boolean {
   return option.startsWith(group) && /^[A-Z]/.test(option.slice(group.length));
 }
 
-function capitalized(word: string): string {
-  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+/** The option that is written as `name` in a group. */
+export function joined(group: string, name: string): string {
+  return `${group}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
 /** The effective configuration as a configuration file, in JSON, which is YAML as well. */

@@ -15,6 +15,15 @@ test('the configuration is the file of the coordinators', async () => {
   });
 });
 
+test('settings in groups have the names that they have outside, and null is none', async () => {
+  const file = 'services:\n  allowedPrefixes: [a/]\n  conditions: false\npoolLabels: [a]\nlabelDir: null\n';
+  expect(await read({ data: { 'coordinator.yaml': file } })).toEqual({
+    servicesAllowedPrefixes: ['a/'],
+    servicesConditions: false,
+    poolLabels: ['a'],
+  });
+});
+
 test.each([
   ['no file', {}],
   ['an empty file', { data: { 'coordinator.yaml': '' } }],
