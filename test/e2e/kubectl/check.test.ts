@@ -20,13 +20,27 @@ const CORE = `/api/v1/namespaces/${NAMESPACE}`;
 const DEPLOYMENTS = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`;
 const AGENT = `/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets/rollcall-agent`;
 const COORDINATOR_ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-coordinator';
+const POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
 const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
+const CONFIG = `${CORE}/configmaps/rollcall-coordinator`;
 const CA = `${CORE}/configmaps/rollcall-coordinator-ca`;
 const TAINT = 'service.rollcall.dev/mirror';
 
 let installation: Installation;
 beforeAll(async () => {
-  installation = await Installation.start({ rules: { accelerators: false } });
+  installation = await Installation.start({
+    rules: { accelerators: false },
+    services: { allowedPrefixes: ['service.rollcall.dev/', 'StorageReady'] },
+    pools: { allowedPrefixes: ['team/'] },
+    coordinator: {
+      config: {
+        allowNoExecute: true,
+        allowCondition: ['StorageReady'],
+        forbiddenLabelDomains: ['Example.com'],
+        poolLabels: ['example.com/pool'],
+      },
+    },
+  });
   await installation.gitpodPod('default');
   await createNamespace(installation.controlPlane.api, 'gitpod');
   await installation.controlPlane.api.post('/apis/rollcall.dev/v1alpha1/nodeservices', {
@@ -69,6 +83,17 @@ function deployment(name: string, image: string, args: readonly string[] = []) {
   const metadata = { name, namespace: NAMESPACE };
   return created(DEPLOYMENTS, { metadata, spec: { selector: { matchLabels: labels }, template } });
 }
+
+/** Gives a variable of the fence another expression. */
+function fenceWith(name: string, expression: string) {
+  return changed(`${POLICIES}/rollcall-fence`, '/spec/variables', (variables: { name: string }[]) =>
+    variables.map((each) => (each.name === name ? { name, expression } : each)),
+  );
+}
+
+/** Changes the file of the coordinators, which goes on with the one that it read. */
+const fileWith = (before: RegExp, after: string) =>
+  changed(CONFIG, '/data/coordinator.yaml', (text: string) => text.replace(before, after));
 
 type Fault = {
   /** Returns how to take it back. */
@@ -170,6 +195,58 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       }),
     finds: /^fail +NetworkPolicies block the reports from the agents \(TCP 8443\): only-dns$/,
     cure: /^set networkPolicy\.enabled=true, or allow TCP 8443 from the agents in your own policy$/,
+  },
+  'a fence of fewer prefixes for NodeServices': {
+    plant: () => fenceWith('servicePrefixes', "['StorageReady']"),
+    finds:
+      /^fail +The coordinator allows NodeServices keys that begin with service\.rollcall\.dev\/ and StorageReady \(servicesAllowedPrefixes\), but the fence allows keys that begin with StorageReady \(servicePrefixes\): the API server refuses/,
+    cure: /^render both from the same values: helm upgrade; or edit servicePrefixes in the ValidatingAdmissionPolicy rollcall-fence$/,
+  },
+  'a fence of more prefixes for pools': {
+    plant: () => fenceWith('poolPrefixes', "['']"),
+    finds:
+      /^warn +The fence allows all keys \(poolPrefixes\), but .* keys that begin with team\/ \(poolsAllowedPrefixes\)/,
+    cure: / edit poolPrefixes /,
+  },
+  'a coordinator that allows NodeServices all keys': {
+    plant: () => fileWith(/servicesAllowedPrefixes:(\n *- .*)+/, 'services: { allowedPrefixes: [] }'),
+    finds:
+      /^fail +The coordinator allows NodeServices all keys \(servicesAllowedPrefixes\), but the fence .* all others$/,
+    cure: / edit servicePrefixes /,
+  },
+  'a coordinator that allows rules keys that the fence refuses': {
+    plant: () => fileWith(/$/, 'labelDir: /etc/rules\nrulesAllowedPrefixes: [mine/]\n'),
+    finds:
+      /^fail +The coordinator allows rules keys that begin with mine\/ \(rulesAll.*, but the fence allows none \(ownPr/,
+    cure: / edit ownPrefixes /,
+  },
+  'a fence that refuses taints that evict': {
+    plant: () => fenceWith('mayEvict', 'false'),
+    finds:
+      /^fail +The coordinator allows taints with the effect NoExecute \(allowNoExecute\), but the fence does not \(mayE/,
+    cure: / edit mayEvict /,
+  },
+  'a fence that refuses conditions': {
+    plant: () => fenceWith('mayChangeConditions', 'false'),
+    finds: /^fail +The coordinator allows conditions \(servicesConditions\), but the fence does not \(mayChangeCondi/,
+    cure: / edit mayChangeConditions /,
+  },
+  'a condition without a prefix': {
+    plant: () => fileWith(/allowCondition:/, 'allowCondition:\n- KernelReady'),
+    finds:
+      /^fail +The coordinator allows the conditions KernelReady \(allowCondition\), but the fence allows conditions/,
+    cure: /^add KernelReady to services\.allowedPrefixes and run helm upgrade$/,
+  },
+  'a fence that reserves fewer domains': {
+    plant: () => fenceWith('reservedDomains', "['k8s.io', 'kubernetes.io']"),
+    finds: /^warn +The fence allows labels of pools in example\.com \(reservedDomains\), but the coordinator does not/,
+    cure: / edit reservedDomains /,
+  },
+  'a fence of other pools': {
+    plant: () => fenceWith('poolLabels', "['agentpool']"),
+    finds:
+      /^fail +The coordinator knows nodes of pools by example\.com\/pool \(poolLabels\), but the fence .* by agentpool/,
+    cure: / edit poolLabels /,
   },
   'two coordinators of different configuration': {
     plant: () => changed(`${CORE}/pods/${COORDINATORS[1]}`, '/metadata/annotations/checksum~1config', () => 'another'),

@@ -2,7 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { runChecks } from './check.ts';
 import { checkReport, checkText } from './check-text.ts';
 import { CHECKS, PRE_CHECKS } from './checks.ts';
-import { EXPIRED_MS, evidence, findings, forbidden, gone, IMAGE, pod, workload } from './evidence.test-fixtures.ts';
+import {
+  CONFIG,
+  EXPIRED_MS,
+  evidence,
+  findings,
+  forbidden,
+  gone,
+  IMAGE,
+  pod,
+  workload,
+} from './evidence.test-fixtures.ts';
 import type { Evidence, Read, Right } from './evidence.ts';
 import type { Workload } from './objects.ts';
 
@@ -14,7 +24,7 @@ const autoscaler = (command: string[]): Workload => ({
     },
   },
 });
-const gate: Read<Record<string, unknown>> = { value: { readinessGate: 'taint' } };
+const gate: Read<Record<string, unknown>> = { value: { ...CONFIG, readinessGate: 'taint' } };
 const policyOf = (name: string, spec: object) => ({ value: [{ metadata: { name }, spec }] });
 const coordinators = { matchLabels: { 'app.kubernetes.io/component': 'coordinator' } };
 
@@ -77,8 +87,8 @@ describe('check', () => {
     ],
     [
       'a fence for another configuration',
-      { config: { value: { servicesAllowedPrefixes: ['example.com/'] } } },
-      /fail: The coordinator is configured for example.com\//,
+      { config: { value: { ...CONFIG, servicesAllowedPrefixes: ['example.com/'] } } },
+      /fail: The coordinator allows NodeServices keys that begin with example\.com\/ \(/,
     ],
     [
       'no installation',
@@ -180,7 +190,7 @@ describe('check', () => {
     [
       'a certificate that somebody else keeps',
       {
-        config: { value: { servicesAllowedPrefixes: ['service.rollcall.dev/'], tlsCertFile: '/tls.crt' } },
+        config: { value: { ...CONFIG, tlsCertFile: '/tls.crt' } },
         ca: gone,
         may: async ({ resource }: Right) => ({ value: resource !== 'secrets' && resource !== 'configmaps' }),
       },
@@ -188,7 +198,7 @@ describe('check', () => {
     [
       'a Lease of another name',
       {
-        config: { value: { servicesAllowedPrefixes: ['service.rollcall.dev/'], leaseName: 'mine' } },
+        config: { value: { ...CONFIG, leaseName: 'mine' } },
         may: async ({ resource, name }: Right) => ({ value: resource !== 'leases' || name === 'mine' }),
       },
     ],

@@ -8,6 +8,7 @@ import {
   otherLabelers,
   rightsToInstall,
 } from './cluster-checks.ts';
+import { fenceAgrees } from './fence-checks.ts';
 import {
   agentsRun,
   agentsTolerate,
@@ -17,7 +18,6 @@ import {
   nodeServicesAccepted,
   oneConfiguration,
   oneVersion,
-  policiesAgree,
   policiesBound,
   someoneLeads,
 } from './installation-checks.ts';
@@ -48,7 +48,7 @@ export const CHECKS: readonly Check[] = [
   oneConfiguration,
   coordinatorRights,
   policiesBound,
-  policiesAgree,
+  fenceAgrees,
   certificates,
   networkOpen,
   gitpodNamespace,

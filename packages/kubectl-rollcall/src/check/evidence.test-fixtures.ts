@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 import { type Check, runChecks } from './check.ts';
 import { checkReport } from './check-text.ts';
 import { CHECKS } from './checks.ts';
 import type { Evidence } from './evidence.ts';
-import type { NodeObject, PodObject, Workload } from './objects.ts';
+import type { NodeObject, PodObject, Policy, Workload } from './objects.ts';
 
 const NOW = Date.parse('2027-03-01T12:00:00Z');
 export const IMAGE = 'rollcall:0.1.0';
@@ -52,18 +55,15 @@ const node = (taints: { key: string; effect: string }[] = []): NodeObject => ({
 export const gone = { missing: true, problem: 'not found' };
 export const forbidden = { missing: false, problem: 'nodes is forbidden' };
 
-export const FENCE = {
-  metadata: { name: 'rollcall-fence' },
-  spec: {
-    matchConditions: [
-      { name: 'c', expression: "request.userInfo.username == 'system:serviceaccount:rollcall:rollcall-coordinator'" },
-    ],
-    variables: [
-      { name: 'ownLabels', expression: "['gitpod.io/ws-daemon_ready_ns_default']" },
-      { name: 'servicePrefixes', expression: "['service.rollcall.dev/']" },
-    ],
-  },
-};
+/** What the chart makes with its defaults. */
+const INSTALLED = parseAllDocuments(
+  readFileSync(path.resolve(import.meta.dirname, '../../../../deploy/manifests/install.yaml'), 'utf8'),
+).map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null);
+const installed = (kind: string, name: string) =>
+  INSTALLED.find((object) => object?.kind === kind && object.metadata.name === name);
+export const FENCE = installed('ValidatingAdmissionPolicy', 'rollcall-fence') as Policy;
+const FILE = installed('ConfigMap', 'rollcall-coordinator') as unknown as { data: { 'coordinator.yaml': string } };
+export const CONFIG = parse(FILE.data['coordinator.yaml']) as Record<string, unknown>;
 const BINDING = { metadata: { name: 'rollcall-fence' }, spec: { policyName: 'rollcall-fence' } };
 
 export function evidence(change: Partial<Evidence> = {}): Evidence {
@@ -77,7 +77,7 @@ export function evidence(change: Partial<Evidence> = {}): Evidence {
     coordinator: { value: workload('rollcall-coordinator') },
     agent: { value: workload('rollcall-agent') },
     pods: { value: [pod('c-1', 'coordinator'), pod('c-2', 'coordinator'), pod('a-1', 'agent')] },
-    config: { value: { servicesAllowedPrefixes: ['service.rollcall.dev/'] } },
+    config: { value: CONFIG },
     lease: { value: { spec: { holderIdentity: 'c-1_x', renewTime: '2027-03-01T11:59:55Z' } } },
     ca: { value: { metadata: { name: 'ca' }, data: { 'ca.crt': CA } } },
     policies: { value: [FENCE] },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CA, EXPIRED_MS, evidence, FENCE, gone, IMAGE, pod, resultOf, workload } from './evidence.test-fixtures.ts';
+import { CA, EXPIRED_MS, evidence, gone, IMAGE, pod, resultOf, workload } from './evidence.test-fixtures.ts';
 import type { Evidence } from './evidence.ts';
 import {
   agentsRun,
@@ -10,7 +10,6 @@ import {
   nodeServicesAccepted,
   oneConfiguration,
   oneVersion,
-  policiesAgree,
   policiesBound,
   someoneLeads,
 } from './installation-checks.ts';
@@ -225,54 +224,6 @@ describe('policies', () => {
       cure,
     ]);
     expect((await resultOf(policiesBound, { policies: { value: [policy('rollcall-fence')] } }))[1]).toBe(cure);
-  });
-});
-
-describe('the fence', () => {
-  const WELL = 'the fence allows every key that the coordinator is configured for';
-  const CURE = 'render the coordinator and the fence from the same values: helm upgrade';
-  const of = (settings: Record<string, unknown>, ...variables: { name: string; expression: string }[]) => {
-    const spec = { ...FENCE.spec, variables: [...FENCE.spec.variables, ...variables] };
-    return resultOf(policiesAgree, { ...config(settings), policies: { value: [{ ...FENCE, spec }] } });
-  };
-
-  test('contradicts nothing where there is none', async () => {
-    const none = 'there is no fence that could contradict the configuration';
-    expect(await resultOf(policiesAgree, { policies: gone })).toBe(none);
-    expect(await resultOf(policiesAgree, { policies: { value: [{ metadata: { name: 'others' } }] } })).toBe(none);
-  });
-
-  test.each([
-    ['servicesAllowedPrefixes', 'servicePrefixes'],
-    ['poolsAllowedPrefixes', 'poolPrefixes'],
-    ['poolLabels', 'poolLabels'],
-  ])('allows what is configured as %s', async (setting, name) => {
-    const variable = { name, expression: "['a.example/', 'b.example/']" };
-    const settings = { [setting]: ['a.example/', 'b.example/'] };
-    const fence = { ...FENCE, spec: { ...FENCE.spec, variables: [FENCE.spec.variables[0], variable] } };
-    expect(await resultOf(policiesAgree, { ...config(settings), policies: { value: [fence] } as never })).toBe(WELL);
-    expect(await of({ [setting]: ['c.example/', 'd.example/'] }, variable)).toEqual([
-      `fail: The coordinator is configured for c.example/ and d.example/ (${setting}), but the fence does not allow it: the API server refuses these keys`,
-      CURE,
-    ]);
-  });
-
-  test('allows the readiness labels of the namespace that is configured', async () => {
-    expect(await of({})).toBe(WELL);
-    expect(await of({ namespace: 'default' })).toBe(WELL);
-    expect(await of({ namespace: 'gitpod' })).toEqual([
-      'fail: The fence does not allow the readiness labels of the namespace gitpod',
-      CURE,
-    ]);
-    expect(await of({ namespace: 'gitpod', gitpod: false })).toBe(WELL);
-  });
-
-  test('allows nothing where it has no variables', async () => {
-    const policies = { value: [{ metadata: { name: 'rollcall-fence' } }] };
-    expect((await resultOf(policiesAgree, { policies }))[2]).toBe(
-      'fail: The fence does not allow the readiness labels of the namespace default',
-    );
-    expect((await resultOf(policiesAgree, { policies, config: gone }))[0]).toContain('of the namespace default');
   });
 });
 

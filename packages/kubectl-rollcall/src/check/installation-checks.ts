@@ -153,45 +153,6 @@ export const policiesBound: Check = (evidence) => {
   return result(findings, `each admission policy of rollcall has its binding (${own.length})`);
 };
 
-/** Settings that are rendered into the coordinator's file and into the fence alike. */
-const SHARED = [
-  { setting: 'servicesAllowedPrefixes', variable: 'servicePrefixes' },
-  { setting: 'poolsAllowedPrefixes', variable: 'poolPrefixes' },
-  { setting: 'poolLabels', variable: 'poolLabels' },
-] as const;
-
-export const policiesAgree: Check = ({ policies, config }) => {
-  const settings = orWhenMissing<Record<string, unknown>>(config, {});
-  const fence = orWhenMissing(policies, []).find(({ metadata }) => metadata.name === 'rollcall-fence');
-  if (!fence) return { well: 'there is no fence that could contradict the configuration' };
-  const variable = (name: string) => fence.spec?.variables?.find((each) => each.name === name)?.expression ?? '';
-  const findings: Finding[] = SHARED.flatMap(({ setting, variable: name }) => {
-    const wanted = settings[setting];
-    if (!Array.isArray(wanted)) return [];
-    const admitted = [...variable(name).matchAll(/'([^']*)'/g)].map(([, text]) => text);
-    const missing = wanted.filter((text) => !admitted.includes(String(text)));
-    if (missing.length === 0) return [];
-    const text = `The coordinator is configured for ${listed(missing.map(String))} (${setting}), but the fence does not allow it: the API server refuses these keys`;
-    return [
-      {
-        severity: 'fail' as const,
-        text,
-        cure: 'render the coordinator and the fence from the same values: helm upgrade',
-      },
-    ];
-  });
-  const { namespace, gitpod } = settings;
-  if (gitpod !== false && !variable('ownLabels').includes(`_ready_ns_${namespace ?? 'default'}'`)) {
-    const text = `The fence does not allow the readiness labels of the namespace ${namespace ?? 'default'}`;
-    findings.push({
-      severity: 'fail',
-      text,
-      cure: 'render the coordinator and the fence from the same values: helm upgrade',
-    });
-  }
-  return result(findings, 'the fence allows every key that the coordinator is configured for');
-};
-
 const EXPIRES_SOON_MS = 14 * 86_400_000;
 
 export const certificates: Check = ({ ca, nowMs, namespace }) => {
