@@ -8,6 +8,7 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/gitpod/hanging.test.ts': 'seconds until a hanging service is found',
   'test/e2e/gitpod/scale-down.test.ts': 'seconds until a mark is taken back',
   'test/e2e/gitpod/workspace-storm.test.ts': 'as many pods as the machine can make',
+  'test/e2e/guards/deleted-together.test.ts': 'a withdrawal within two seconds',
   'test/e2e/hardware/coral-times.test.ts': 'seconds from a plug to a label',
   'test/e2e/hardware/gpu-times.test.ts': 'seconds from a GPU that goes to its count',
   'test/e2e/hardware/rules.test.ts': 'the age of reports',

@@ -71,6 +71,7 @@ export const ROOMS: Claims = {
     `changed there in the last ${seconds(OBSERVER, 'CHANGED_FOR_MS') / 60} minutes`,
     `Once ${constant(OBSERVER, 'LOST_MIN')} nodes, and at least ${constant(OBSERVER, 'LOST_PERCENT')} %`,
     `leaves ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
+    `It takes effect on ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
   ],
   'coordinator/src/apply/README.md': [
     `begins at ${constant(WINDOW, 'CONCURRENCY_INITIAL')} and stays between ${constant(WINDOW, 'CONCURRENCY_MIN')} and ${constant(WINDOW, 'CONCURRENCY_MAX')}`,

@@ -64,7 +64,9 @@ describe('a label that a pool asked for', () => {
   };
 
   function pooled() {
-    const staged = stage();
+    const looked: string[] = [];
+    const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const staged = stage({ followUps } as never);
     const { fleet, decider } = staged;
     fleet.poolLabelSetHandlers.onReplace([set('gold', { tier: 'gold' }), set('silver', {})]);
     listed(fleet, MANAGED_LABELS_ANNOTATION);
@@ -72,14 +74,36 @@ describe('a label that a pool asked for', () => {
       for (const name of NAMES) decider.plan(name);
       return decider.heldWithdrawals();
     };
-    return { ...staged, held };
+    const leaving = () => NAMES.filter((name) => decider.plan(name)?.withdrawal?.labels.includes('tier'));
+    return { ...staged, held, leaving, looked };
   }
 
-  test('goes at once where the set of the pool alone was changed', async () => {
-    const { fleet, held, clock } = pooled();
+  test('goes from ten nodes where the set of the pool alone was changed, and half a second later from all', async () => {
+    const { fleet, held, leaving, looked, clock } = pooled();
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    expect(leaving()).toEqual(NAMES.slice(0, 10));
     expect(held()).toEqual([]);
+    looked.length = 0;
+    await clock.advance(499);
+    expect(looked).toEqual([]);
+    await clock.advance(1);
+    expect(looked).toEqual(NAMES.slice(10));
+    expect(leaving()).toEqual(NAMES);
+  });
+
+  test('stays on the others where another set follows within half a second', async () => {
+    const { fleet, held, leaving, looked, clock } = pooled();
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onDelete(set('gold', {}));
+    expect(leaving()).toHaveLength(10);
+    await clock.advance(300);
+    fleet.poolLabelSetHandlers.onDelete(set('silver', {}));
+    looked.length = 0;
+    await clock.advance(10_000);
+    expect(looked).toEqual([]);
+    expect(leaving()).toHaveLength(10);
+    expect(held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 2 }]);
   });
 
   test('leaves ten nodes at first where another was changed as well, and the others a minute later', async () => {

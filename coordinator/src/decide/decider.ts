@@ -15,7 +15,7 @@ import type { Node } from '../kube/objects.ts';
 import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
 import type { Announcing, Following } from './followers.ts';
 import { GateWaits } from './gate-waits.ts';
-import { BlastRadius } from './guards/blast-radius.ts';
+import { BlastRadius, SETTLE_MS } from './guards/blast-radius.ts';
 import { delayClaims } from './guards/delay-claims.ts';
 import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
@@ -88,6 +88,7 @@ export class Decider {
   #gates: GateWaits;
   #observer = new ObserverGuard();
   #blastRadius: BlastRadius;
+  #cancelSettling = () => {};
 
   constructor(options: DeciderOptions) {
     const { clock, client, eviction } = options;
@@ -267,10 +268,15 @@ export class Decider {
     this.contested.tick();
     const { clock } = this.#options;
     for (const node of this.#readiness.released(clock.monotonic())) this.#look(node, false);
-    const nowMs = clock.monotonic();
-    for (const node of [...this.#observer.tick(nowMs), ...this.#blastRadius.tick(nowMs)]) this.#look(node, false);
+    this.#lookAtReleased();
     for (const node of this.#gates.due(clock.now())) this.reconciler.add(node);
     this.statusNoted();
+  }
+
+  /** What no guard delays any more. */
+  #lookAtReleased(): void {
+    const nowMs = this.#options.clock.monotonic();
+    for (const node of [...this.#observer.tick(nowMs), ...this.#blastRadius.tick(nowMs)]) this.#look(node, false);
   }
 
   /** Nodes that wait for what the status of a NodeService says are looked at again. */
@@ -284,7 +290,18 @@ export class Decider {
   }
 
   #configured(objects: readonly string[]): void {
-    this.#blastRadius.changed(objects, this.#options.clock.monotonic());
+    const nowMs = this.#options.clock.monotonic();
+    this.#blastRadius.changed(objects, nowMs);
+    this.#cancelSettling();
+    this.#whenSettled(nowMs + SETTLE_MS);
+  }
+
+  /** Whether a change was a single one is not known before. A timer may come early. */
+  #whenSettled(settledMs: number): void {
+    const { clock } = this.#options;
+    const leftMs = settledMs - clock.monotonic();
+    if (leftMs <= 0) this.#lookAtReleased();
+    else this.#cancelSettling = clock.after(Math.ceil(leftMs), () => this.#whenSettled(settledMs));
   }
 
   /** What others than the fleet know of a node is other than it was. */

@@ -4,25 +4,29 @@ import type { HeldWithdrawals } from './held-withdrawals.ts';
 export const AT_ONCE = 10;
 /** Changes within this time may be one mistake. */
 const TOGETHER_MS = 60_000;
+/** The API server deletes the objects of a CRD or a namespace milliseconds after one another: the first is not alone. */
+export const SETTLE_MS = 500;
 
 /** A label that leaves nodes for something that somebody configured. */
 type Departure = {
   startedMs: number;
-  /** That have lost it, up to the number that may at once. */
-  gone: Set<string>;
-  held: Set<string>;
+  /** That have lost it, up to the number that may at once, and the objects because of which. */
+  gone: Map<string, string>;
+  held: Map<string, string>;
 };
 
 /**
  * Delays a label that would leave many nodes because of what was configured, so that somebody can notice: the first 10
- * lose it at once, all others when the delay is over. What one single object was changed for that was seen to change goes
- * at once. Every call is O(1), but for a tick, which is O(nodes whose time is over).
+ * lose it at once, all others when the delay is over. Where one single object was seen to change, the delay is as short as
+ * it takes to see that no other follows. Every call is O(1), but for a tick and `held`, which are O(nodes that wait).
  */
 export class BlastRadius {
   readonly #delayMs: number;
   readonly #departures = new Map<string, Departure>();
   /** When each object changed last; the first is the oldest. */
   readonly #changedMs = new Map<string, number>();
+  /** When the last of several changes came. */
+  #togetherMs = Number.NEGATIVE_INFINITY;
 
   /** A delay of 0 switches it off. */
   constructor(delayMs: number) {
@@ -36,6 +40,7 @@ export class BlastRadius {
       this.#changedMs.set(object, nowMs);
     }
     this.#forgetChanges(nowMs);
+    if (this.#changedMs.size > 1) this.#togetherMs = nowMs;
   }
 
   /**
@@ -43,16 +48,17 @@ export class BlastRadius {
    * Asking again for a node changes nothing.
    */
   holdsUntilMs(node: string, key: string, object: string, nowMs: number): number | undefined {
-    if (this.#delayMs === 0 || this.#isAlone(object, nowMs)) return undefined;
-    const departure = this.#departures.get(key) ?? { startedMs: nowMs, gone: new Set(), held: new Set() };
-    this.#departures.set(key, departure);
-    const untilMs = departure.startedMs + this.#delayMs;
+    if (this.#delayMs === 0) return undefined;
+    this.#forgetChanges(nowMs);
+    const departure = this.#departures.get(key) ?? { startedMs: nowMs, gone: new Map(), held: new Map() };
+    const untilMs = Math.min(departure.startedMs + this.#delayMs, this.#settlesMs(object));
     if (untilMs <= nowMs || departure.gone.has(node)) return undefined;
+    this.#departures.set(key, departure);
     if (departure.gone.size < AT_ONCE) {
-      departure.gone.add(node);
+      departure.gone.set(node, object);
       return undefined;
     }
-    departure.held.add(node);
+    departure.held.set(node, object);
     return untilMs;
   }
 
@@ -65,22 +71,28 @@ export class BlastRadius {
   tick(nowMs: number): string[] {
     this.#forgetChanges(nowMs);
     const due: string[] = [];
-    for (const [key, { startedMs, held }] of this.#departures) {
-      if (nowMs < startedMs + this.#delayMs) continue;
-      due.push(...held);
-      held.clear();
+    for (const [key, { startedMs, gone, held }] of this.#departures) {
+      const isOver = nowMs >= startedMs + this.#delayMs;
+      for (const [node, object] of held) {
+        if (!isOver && nowMs < this.#settlesMs(object)) continue;
+        due.push(node);
+        held.delete(node);
+      }
+      // Those that a single change took are none of the first of many.
+      for (const [node, object] of gone) if (nowMs >= this.#settlesMs(object)) gone.delete(node);
       // Until then, those that come late go at once, as they would have with the others.
-      if (nowMs >= startedMs + this.#delayMs + TOGETHER_MS) this.#departures.delete(key);
+      const isForgotten = nowMs >= startedMs + this.#delayMs + TOGETHER_MS;
+      if (isForgotten || gone.size + held.size === 0) this.#departures.delete(key);
     }
     return due;
   }
 
   held(): HeldWithdrawals[] {
-    const counted = [...this.#departures].map(([of, { held }]) => ({
-      guard: 'blast-radius' as const,
-      of,
-      nodes: held.size,
-    }));
+    const counted = [...this.#departures].map(([of, { held }]) => {
+      // Of what may be the change of a single object nobody is told before that is known.
+      const delayed = held.values().filter((object) => this.#settlesMs(object) === Number.POSITIVE_INFINITY);
+      return { guard: 'blast-radius' as const, of, nodes: delayed.toArray().length };
+    });
     return counted.filter(({ nodes }) => nodes > 0);
   }
 
@@ -89,10 +101,11 @@ export class BlastRadius {
     for (const { held } of this.#departures.values()) held.delete(node);
   }
 
-  /** Whether it was seen to change, and nothing else was. */
-  #isAlone(object: string, nowMs: number): boolean {
-    this.#forgetChanges(nowMs);
-    return this.#changedMs.size === 1 && this.#changedMs.has(object);
+  /** From when on it is known that the change of an object was a single one; never where it was none. */
+  #settlesMs(object: string): number {
+    const changedMs = this.#changedMs.get(object);
+    const isSingle = changedMs !== undefined && changedMs > this.#togetherMs;
+    return isSingle ? changedMs + SETTLE_MS : Number.POSITIVE_INFINITY;
   }
 
   #forgetChanges(nowMs: number): void {
