@@ -113,6 +113,36 @@ test('what was not listed yet is named', async () => {
   expect(watches.unsynced()).toEqual(['agent pods']);
 });
 
+test.each([
+  [POOL_SETS, 'NodePoolLabelSets'],
+  [NODE_SERVICES, 'NodeServices'],
+  [WORKSPACES, 'Workspaces'],
+  [NODE_HOLDS, 'NodeHolds'],
+])('what people ask for was not listed yet while nothing is decided without it: %s', async (path, name) => {
+  const { api, watches, settle } = allWatches();
+  const answer = Promise.withResolvers<void>();
+  api.delayed.set(path, answer.promise);
+  expect(watches.unlisted()).toEqual(expect.arrayContaining(['nodes', name]));
+  void watches.run();
+  await settle();
+  expect([watches.unsynced(), watches.unlisted()]).toEqual([[], [name]]);
+  answer.resolve();
+  await settle();
+  expect(watches.unlisted()).toEqual([]);
+});
+
+test.each([
+  [403, true],
+  [404, true],
+  [500, false],
+])('a CRD that is answered with %i is waited for no more: %s', async (status, isKnown) => {
+  const { api, watches } = allWatches();
+  for (const path of [POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, status);
+  void watches.run();
+  await api.clock.advance(5000);
+  expect(watches.unlisted()).toHaveLength(isKnown ? 0 : 4);
+});
+
 test.each([NODES, AGENT_PODS, WORKSPACE_PODS, podsPath('default')])(
   'nothing is current before the first list of %s, nor after a failure',
   async (path) => {

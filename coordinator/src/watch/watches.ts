@@ -69,8 +69,10 @@ export type Watches = {
   problemOfHold: (hold: ObservedNodeHold) => string | undefined;
   /** Until the signal aborts. */
   run: () => Promise<void>;
-  /** Resources that were not listed yet. */
+  /** Resources without which nothing can be decided, and that were not listed yet. */
   unsynced: () => string[];
+  /** The same, and what people ask for by objects of CRDs, unless this replica may not list it. */
+  unlisted: () => string[];
   /** Milliseconds since anything came from the watch of Nodes, or of the agents' pods, whichever is silent for longer. */
   silentMs: () => number;
   /**
@@ -177,9 +179,17 @@ export function createWatches(options: WatchOptions): Watches {
     collection: fleet.asked.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
-  const optional = [poolLabelSets, nodeServices, ...(workspaces ? [workspaces] : [])];
-  const all = [...Object.values(reflectors), ...optional];
-  const asked = [...optional, ofHolds.objects];
+  const optional: Record<string, Reflector> = {
+    NodePoolLabelSets: poolLabelSets,
+    NodeServices: nodeServices,
+    ...(workspaces ? { Workspaces: workspaces } : {}),
+  };
+  const all = [...Object.values(reflectors), ...Object.values(optional)];
+  const asked: Record<string, Reflector> = { ...optional, NodeHolds: ofHolds.objects };
+  const unsynced = () => [
+    ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
+    ...(ofServices.hasSynced() ? [] : ['pods of services']),
+  ];
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames }) => {
@@ -198,14 +208,15 @@ export function createWatches(options: WatchOptions): Watches {
       await Promise.all([...all, ofHolds].map((each) => each.run()));
     },
     relistAsked: () => {
-      for (const each of asked) each.relist();
+      for (const each of Object.values(asked)) each.relist();
     },
     current: () =>
       [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()) &&
-      asked.every((each) => each.hasRelisted() || each.isFailing()),
-    unsynced: () => [
-      ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
-      ...(ofServices.hasSynced() ? [] : ['pods of services']),
+      Object.values(asked).every((each) => each.hasRelisted() || each.isFailing()),
+    unsynced,
+    unlisted: () => [
+      ...unsynced(),
+      ...Object.keys(asked).filter((name) => !asked[name]?.hasSynced() && !asked[name]?.isRefused()),
     ],
   };
 }

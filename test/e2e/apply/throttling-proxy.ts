@@ -14,8 +14,8 @@ export type ThrottlingProxy = {
   failWrites(status: number | undefined): void;
   /** Answers as if this collection were not served, until the returned function is called. */
   hide(path: string): () => void;
-  /** Keeps requests from the API server until the returned function is called. */
-  hold(): () => void;
+  /** Keeps requests, or those of this collection, from the API server until the returned function is called. */
+  hold(path?: string): () => void;
   stop(): Promise<void>;
 };
 
@@ -24,7 +24,7 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
   let throttled = { requests: 0, retryAfterSeconds: 0 };
   let failing: number | undefined;
   let hidden: string | undefined;
-  let held: Promise<void> = Promise.resolve();
+  let held = { path: '/', until: Promise.resolve() };
   const server: Server = createServer((incoming, answer) => {
     arrivalsMs.push(performance.now());
     const refuse = (status: number, text: string, headers: Record<string, string> = {}) => {
@@ -46,7 +46,7 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
       refuse(404, '404 page not found');
       return;
     }
-    void held.then(() => {
+    void (incoming.url?.startsWith(held.path) ? held.until : Promise.resolve()).then(() => {
       const { method = 'GET', headers } = incoming;
       const url = new URL(incoming.url ?? '/', controlPlane.url);
       const onward = request(
@@ -77,9 +77,9 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
         hidden = undefined;
       };
     },
-    hold() {
+    hold(path = '/') {
       const { promise, resolve } = Promise.withResolvers<void>();
-      held = promise;
+      held = { path, until: promise };
       return resolve;
     },
     stop: () =>

@@ -85,3 +85,17 @@ test('a leader that took the CRDs for missing until a moment ago removes nothing
   expect(await isHeld()).toBe(true);
   expect(await standby.metric('rollcall_coordinator_patches_total', { outcome: 'applied' })).toBe(0);
 });
+
+test('a coordinator is ready when it has listed the NodeServices, and does not wait for CRDs that are missing', async () => {
+  const { rig } = embedded;
+  const release = proxy.hold(NODE_SERVICES);
+  const standby = await rig.addCoordinator([`--master=${proxy.url}`]);
+  const readiness = () => standby.get('/readyz?verbose');
+  await standby.waitForLog('Listed everything');
+  const waits = '[-]caches failed: not listed yet: NodeServices\n';
+  await waitFor('the others to be listed', async () => (await readiness()).body.includes(waits));
+  expect((await readiness()).status).toBe(503);
+  release();
+  await standby.ready();
+  expect((await readiness()).body).toContain('[+]caches ok');
+});

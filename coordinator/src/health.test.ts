@@ -1,0 +1,22 @@
+import { Registry } from '@rollcall/common/metrics.ts';
+import { expect, test } from 'vitest';
+import { createHealth } from './health.ts';
+import { allWatches, NODE_SERVICES, NODES } from './watch/watches.test-fixtures.ts';
+
+test('a replica is ready when all is listed that may be, and stays so while the API server is away', async () => {
+  const { api, watches, settle } = allWatches();
+  const { clock, signal } = api.shared;
+  const reconciler = { busyMs: () => 0 } as never;
+  const { readiness } = createHealth({ reconciler, watches, clock, signal, registry: new Registry() });
+  const names = 'nodes,agent pods,workspace pods,NodePoolLabelSets,NodeServices,Workspaces,NodeHolds';
+  expect(readiness.evaluate()).toEqual({ healthy: false, report: `[-]caches failed: not listed yet: ${names}` });
+  api.refused.set(NODE_SERVICES, 403);
+  void watches.run();
+  await settle();
+  expect(readiness.evaluate()).toEqual({ healthy: true, report: '[+]caches ok' });
+  api.refused.set(NODE_SERVICES, 500).set(NODES, 500);
+  await api.clock.advance(60_000);
+  expect(watches.unlisted()).toEqual(['NodeServices']);
+  expect(readiness.evaluate()?.healthy).toBe(true);
+  api.stop.abort();
+});
