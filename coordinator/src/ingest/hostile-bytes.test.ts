@@ -17,7 +17,7 @@ const REQUEST = [
 let server: Awaited<ReturnType<typeof startReportsServer>>;
 
 beforeAll(async () => {
-  server = await startReportsServer({ headersTimeoutMs: 300, requestTimeoutMs: 500 });
+  server = await startReportsServer({ requestTimeoutMs: 500 });
 });
 
 afterAll(() => server.stop());

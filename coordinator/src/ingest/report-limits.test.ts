@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import { reportsServer, sample, send } from './reports-server-fixture.ts';
@@ -46,8 +48,27 @@ describe('the bytes that a node may send', () => {
 
 test('a server that is not told otherwise gives clients so much time and room, and keeps their connections', async () => {
   const { server } = await reportsServer();
-  expect([server.requestTimeout, server.headersTimeout, server.keepAliveTimeout]).toEqual([10_000, 5_000, 120_000]);
+  expect([server.requestTimeout, server.headersTimeout, server.keepAliveTimeout]).toEqual([10_000, 10_000, 120_000]);
   expect(server.maxHeadersCount).toBe(100);
+});
+
+test('a connection has 10 s to its first request, whether it sends nothing, or the head byte by byte', async () => {
+  const { port } = await reportsServer();
+  const lifetime = async (begin: string, drip: string) => {
+    const startMs = performance.now();
+    // What is not read is no end either.
+    const socket = connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .resume();
+    socket.write(begin);
+    const timer = setInterval(() => socket.write(drip), 500);
+    await once(socket, 'close');
+    clearInterval(timer);
+    return performance.now() - startMs;
+  };
+  const lifetimes = await Promise.all([lifetime('', ''), lifetime('POST /v1/reports HTTP/1.1\r\nX-Slow: ', 'x')]);
+  expect(Math.min(...lifetimes)).toBeGreaterThan(9_000);
+  expect(Math.max(...lifetimes)).toBeLessThan(15_000);
 });
 
 test('how long an answer took is counted in seconds', async () => {

@@ -84,18 +84,18 @@ describe('limits', () => {
   });
 
   it('end a connection that never sends a request', async () => {
-    const { port, registry } = await reportsServer({ headersTimeoutMs: 100 });
+    const { port, registry } = await reportsServer({ requestTimeoutMs: 100 });
     expect(await sendRaw(port, '')).toMatch(/^HTTP\/1.1 408 /);
     expect(await sample(registry, 'rollcall_coordinator_reports_total{result="408"}')).toBe(1);
   });
 
   it('end a request whose head does not come to an end', async () => {
-    const { port } = await reportsServer({ headersTimeoutMs: 100 });
+    const { port } = await reportsServer({ requestTimeoutMs: 100 });
     expect(await sendRaw(port, 'POST /v1/reports HTTP/1.1\r\nX-Slow: ')).toMatch(/^HTTP\/1.1 408 /);
   });
 
   it('end a request whose body does not come to an end', async () => {
-    const { port } = await reportsServer({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    const { port } = await reportsServer({ requestTimeoutMs: 200 });
     const answer = await sendRaw(port, `${rawHead('Content-Length: 50\r\n')}{"node":`);
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
     expect(answer).toContain('"title":"Request Timeout"');
@@ -197,7 +197,7 @@ describe('over TLS', () => {
   });
 
   it('a handshake that does not come to an end is cut off', async () => {
-    const { port, registry } = await startTls({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    const { port, registry } = await startTls({ requestTimeoutMs: 200 });
     expect(await sendRaw(port, '')).toBe('');
     expect(await sendRaw(port, Buffer.from('16030100', 'hex'))).toBe('');
     await expect.poll(() => sample(registry, 'rollcall_coordinator_report_connections')).toBe(0);
@@ -217,7 +217,7 @@ describe('over TLS', () => {
   });
 
   it('a handshake that does not come to an end is no report that was refused', async () => {
-    const { port, registry } = await startTls({ requestTimeoutMs: 200, headersTimeoutMs: 100 });
+    const { port, registry } = await startTls({ requestTimeoutMs: 200 });
     const socket = connect(port, '127.0.0.1').on('error', () => {});
     await once(socket, 'close');
     expect(socket.bytesRead).toBe(0);

@@ -18,10 +18,8 @@ export type ReportsServerOptions = {
   /** Of connections, for tests. */
   placeLimits?: Partial<PlaceLimits>;
   clock?: Clock;
-  /** For one whole request, and for a TLS handshake; 10 s unless told. */
+  /** For one whole request, for a new connection to send one, and for a TLS handshake; 10 s unless told. */
   requestTimeoutMs?: number;
-  /** For the head of a request, and for a new connection to send one; 5 s unless told. */
-  headersTimeoutMs?: number;
 };
 
 export type ReportsServer = {
@@ -91,20 +89,21 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
 const OUTCOMES: Readonly<Record<string, Outcome>> = { 401: 'refused', 403: 'refused', 429: 'throttled' };
 
 function createServer(options: ReportsServerOptions, listener: RequestListener): Server {
-  const headersTimeout = options.headersTimeoutMs ?? 5_000;
+  const requestTimeout = options.requestTimeoutMs ?? 10_000;
   const limits = {
-    requestTimeout: options.requestTimeoutMs ?? 10_000,
-    headersTimeout,
+    requestTimeout,
+    // Of a new connection it also ends the silence: less would be all the time to its first request.
+    headersTimeout: requestTimeout,
     keepAliveTimeout: 120_000,
     // How late a time-out is noticed; only connections with a request under way are looked at.
-    connectionsCheckingInterval: Math.min(1000, headersTimeout / 2),
+    connectionsCheckingInterval: Math.min(1000, requestTimeout / 2),
     maxHeaderSize: 16_384,
     noDelay: true,
   };
   if (!options.certificates) return nodeHttp().createServer(limits, listener);
   const https = process.getBuiltinModule('node:https');
   const server = https.createServer(
-    { ...limits, pauseOnConnect: true, handshakeTimeout: limits.requestTimeout, minVersion: TLS_VERSION_MIN },
+    { ...limits, pauseOnConnect: true, handshakeTimeout: requestTimeout, minVersion: TLS_VERSION_MIN },
     listener,
   );
   serveCurrentCertificate(server, options.certificates);
