@@ -1,17 +1,23 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
+import { CONCURRENCY_INITIAL } from '../apply/concurrency-window.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
+import { AT_ONCE, SETTLE_MS } from './guards/blast-radius.ts';
 
 const POOL = 'example.com/pool';
 const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
 
 type Fleet = ReturnType<typeof stage>['fleet'];
 
-/** Twelve nodes with the label `tier`, which an annotation lists as ours. */
-function listed(fleet: Fleet, list: string): void {
-  for (const name of NAMES) {
+/** More nodes than may be written at once, unless they are urgent. */
+const MANY = Array.from({ length: CONCURRENCY_INITIAL + 4 }, (_, index) => `many${index}`);
+
+/** Nodes with the label `tier`, which an annotation lists as ours. */
+function listed(fleet: Fleet, list: string, names: readonly string[] = NAMES): void {
+  for (const name of names) {
     const labels = { tier: 'gold', [POOL]: 'gold' };
     const metadata = { name, uid: name, resourceVersion: '1', labels, annotations: { [list]: '["tier"]' } };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
@@ -63,10 +69,10 @@ describe('a label that a pool asked for', () => {
     return { uid: pool, name: pool, namespace: 'x', generation, createdAt: '', pool, labels, status: undefined };
   };
 
-  function pooled() {
+  function pooled(change: object = {}) {
     const looked: string[] = [];
     const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
-    const staged = stage({ followUps } as never);
+    const staged = stage({ followUps, ...change } as never);
     const { fleet, decider } = staged;
     fleet.poolLabelSetHandlers.onReplace([set('gold', { tier: 'gold' }), set('silver', {})]);
     listed(fleet, MANAGED_LABELS_ANNOTATION);
@@ -90,6 +96,45 @@ describe('a label that a pool asked for', () => {
     await clock.advance(1);
     expect(looked).toEqual(NAMES.slice(10));
     expect(leaving()).toEqual(NAMES);
+  });
+
+  test('leaves the others within half a second by a timer that comes early, too', async () => {
+    const clock = new FakeClock();
+    const early = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      after: (ms: number, callback: () => void) => clock.after(ms > 1 ? ms - 1 : ms, callback),
+    };
+    const { fleet, leaving, looked } = pooled({ clock: early });
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    leaving();
+    looked.length = 0;
+    await clock.advance(SETTLE_MS);
+    expect(looked).toEqual(NAMES.slice(AT_ONCE));
+  });
+
+  test('takes one timer, however many sets change', () => {
+    const { fleet, clock } = pooled();
+    const before = clock.pendingTimers;
+    for (const generation of [2, 3, 4]) fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, generation));
+    expect(clock.pendingTimers).toBe(before);
+  });
+
+  test('leaves the others in their turn, and not before what is urgent', async () => {
+    const { fleet, clock, decider } = pooled();
+    const names = [...NAMES.slice(0, AT_ONCE), ...MANY];
+    listed(fleet, MANAGED_LABELS_ANNOTATION, MANY);
+    await clock.advance(60_001);
+    // That no agent was heard is known by now.
+    decider.tick();
+    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    for (const name of names) decider.plan(name);
+    await clock.advance(SETTLE_MS - 1);
+    // Not the timer, after which some would be worked on already.
+    clock.standStill(1);
+    decider.tick();
+    expect(decider.reconciler.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
   });
 
   test('stays on the others where another set follows within half a second', async () => {
@@ -229,6 +274,28 @@ describe('a service that comes and goes', () => {
     await pass(1);
     expect(looked).toEqual(['n']);
     expect([decider.heldBackCount, decider.judged('n')?.readiness.get('ws-daemon')?.state]).toEqual([0, 'ready']);
+  });
+
+  test('is looked at in its turn when that is over, and not before what is urgent', async () => {
+    const { decider, addNode, servicePod, agentPod, report, clock, pass } = stage();
+    const say = (ready: boolean) => {
+      for (const node of MANY) report(node, { node, ready });
+    };
+    for (const node of MANY) {
+      addNode(node);
+      servicePod(node);
+      agentPod({ uid: node, node });
+    }
+    for (let count = 0; count < 4; count += 1) {
+      say(true);
+      say(false);
+    }
+    say(true);
+    await pass(9);
+    say(true);
+    await clock.advance(1000);
+    decider.tick();
+    expect(decider.reconciler.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
   });
 
   test('is not held back any more in the next term', () => {

@@ -48,7 +48,6 @@ export class BlastRadius {
    * Asking again for a node changes nothing.
    */
   holdsUntilMs(node: string, key: string, object: string, nowMs: number): number | undefined {
-    if (this.#delayMs === 0) return undefined;
     this.#forgetChanges(nowMs);
     const departure = this.#departures.get(key) ?? { startedMs: nowMs, gone: new Map(), held: new Map() };
     const untilMs = Math.min(departure.startedMs + this.#delayMs, this.#settlesMs(object));
@@ -69,7 +68,6 @@ export class BlastRadius {
 
   /** Nodes whose labels have stayed for the delay. */
   tick(nowMs: number): string[] {
-    this.#forgetChanges(nowMs);
     const due: string[] = [];
     for (const [key, { startedMs, gone, held }] of this.#departures) {
       const isOver = nowMs >= startedMs + this.#delayMs;
