@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { HealthChecks, latched, Watchdog } from '@rollcall/common/health.ts';
+import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import type { Reconciler } from './apply/reconciler.ts';
 import type { Watches } from './watch/watches.ts';
@@ -26,10 +26,6 @@ export function createHealth({ reconciler, watches, clock, signal, registry }: H
     const busyMs = reconciler.busyMs();
     return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
   });
-  // What may not be listed counts, and goes on to count while the API server is away.
-  readiness.add(
-    'caches',
-    latched(() => (watches.unlisted().length > 0 ? `not listed yet: ${watches.unlisted()}` : undefined)),
-  );
+  readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
   return { health, readiness, registry, beat: () => watchdog.beat() };
 }

@@ -12,6 +12,16 @@ export type ListRequest = {
   signal: AbortSignal;
 };
 
+export type MetadataOnly = boolean | (() => boolean);
+
+export function acceptOf(
+  as: 'PartialObjectMetadata' | 'PartialObjectMetadataList',
+  only: MetadataOnly = false,
+): string {
+  const isMetadata = typeof only === 'function' ? only() : only;
+  return isMetadata ? `application/json;as=${as};g=meta.k8s.io;v=v1` : 'application/json';
+}
+
 type Page = { metadata?: { resourceVersion?: string; continue?: string }; items?: KubeObject[] | null };
 
 /**

@@ -4,7 +4,7 @@ import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { isSilence, type KubeClient, KubeStatusError } from './client.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
-import { listPages } from './list-pages.ts';
+import { acceptOf, listPages, type MetadataOnly } from './list-pages.ts';
 import type { KubeObject } from './objects.ts';
 import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
 import { readWatchEvent } from './watch-event.ts';
@@ -32,7 +32,7 @@ export type ReflectorOptions<T> = {
   /** Everything is listed anew after so long, as a check on what the watch told. Never, unless told. */
   relistMs?: number;
   /** Asks for PartialObjectMetadata: objects without spec and status. `relist` after the answer has changed. */
-  metadataOnly?: boolean | (() => boolean);
+  metadataOnly?: MetadataOnly;
   /** 500 unless told. */
   pageSize?: number;
   /** Silence after which a watch is given up; bookmarks come every 60 to 120 s. 150 s unless told. */
@@ -63,6 +63,8 @@ export type Reflector = {
   hasRelisted(): boolean;
   /** Whether `onReplace` was called at least once. */
   hasSynced(): boolean;
+  /** Whether a first list has ended, well or not. */
+  hasTried(): boolean;
   /** Whether the last try failed, so that what is known here may be old. */
   isFailing(): boolean;
   /** Whether the last try was refused for want of rights. */
@@ -98,6 +100,7 @@ class ListWatch<T> implements Reflector {
   readonly #known = new Map<string, T>();
   #position: string | undefined;
   #synced = false;
+  #tried = false;
   #lastContact: number | undefined;
   #listedMs = 0;
   /** Of the failure that lasts, `undefined` while all goes well. */
@@ -125,6 +128,10 @@ class ListWatch<T> implements Reflector {
 
   hasSynced(): boolean {
     return this.#synced;
+  }
+
+  hasTried(): boolean {
+    return this.#tried;
   }
 
   isFailing(): boolean {
@@ -161,6 +168,7 @@ class ListWatch<T> implements Reflector {
     const { signal, clock } = this.#options;
     while (!signal.aborted) {
       const delayMs = await this.#listOrWatch();
+      this.#tried = true;
       if (delayMs <= 0) continue;
       this.#pause = new AbortController();
       await sleep(clock, delayMs, AbortSignal.any([signal, this.#pause.signal]));
@@ -188,7 +196,7 @@ class ListWatch<T> implements Reflector {
     const request = {
       path: this.#options.path,
       selectors: this.#selectors,
-      accept: this.#accept('PartialObjectMetadataList'),
+      accept: acceptOf('PartialObjectMetadataList', this.#options.metadataOnly),
       pageSize: this.#expiredPagings < PAGING_TRIES ? pageSize : 0,
       timeoutMs: LIST_TIMEOUT_MS,
       signal,
@@ -249,7 +257,7 @@ class ListWatch<T> implements Reflector {
         resourceVersion: position,
         timeoutSeconds: String(seconds),
       },
-      accept: this.#accept('PartialObjectMetadata'),
+      accept: acceptOf('PartialObjectMetadata', this.#options.metadataOnly),
       idleTimeoutMs,
       signal: AbortSignal.any([signal, ended]),
       onOpen: () => {
@@ -388,11 +396,5 @@ class ListWatch<T> implements Reflector {
     } catch (err) {
       this.#options.logger.error({ resource: this.#resource, err }, 'Failed to take in an object');
     }
-  }
-
-  #accept(as: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
-    const { metadataOnly = false } = this.#options;
-    const isMetadata = typeof metadataOnly === 'function' ? metadataOnly() : metadataOnly;
-    return isMetadata ? `application/json;as=${as};g=meta.k8s.io;v=v1` : 'application/json';
   }
 }

@@ -69,10 +69,8 @@ export type Watches = {
   problemOfHold: (hold: ObservedNodeHold) => string | undefined;
   /** Until the signal aborts. */
   run: () => Promise<void>;
-  /** Resources without which nothing can be decided, and that were not listed yet. */
+  /** Resources that were not listed yet. Those of CRDs, without which other things go on, are tried once. */
   unsynced: () => string[];
-  /** The same, and what people ask for by objects of CRDs, unless this replica may not list it. */
-  unlisted: () => string[];
   /** Milliseconds since anything came from the watch of Nodes, or of the agents' pods, whichever is silent for longer. */
   silentMs: () => number;
   /**
@@ -186,10 +184,6 @@ export function createWatches(options: WatchOptions): Watches {
   };
   const all = [...Object.values(reflectors), ...Object.values(optional)];
   const asked: Record<string, Reflector> = { ...optional, NodeHolds: ofHolds.objects };
-  const unsynced = () => [
-    ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
-    ...(ofServices.hasSynced() ? [] : ['pods of services']),
-  ];
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames }) => {
@@ -213,10 +207,10 @@ export function createWatches(options: WatchOptions): Watches {
     current: () =>
       [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()) &&
       Object.values(asked).every((each) => each.hasRelisted() || each.isFailing()),
-    unsynced,
-    unlisted: () => [
-      ...unsynced(),
-      ...Object.keys(asked).filter((name) => !asked[name]?.hasSynced() && !asked[name]?.isRefused()),
+    unsynced: () => [
+      ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
+      ...(ofServices.hasSynced() ? [] : ['pods of services']),
+      ...Object.keys(asked).filter((name) => !asked[name]?.hasTried()),
     ],
   };
 }
