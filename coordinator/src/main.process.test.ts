@@ -6,14 +6,19 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s ends a coordinator with 0 that has not yet read its configuration',
-  async (signal) => {
+test.each([
+  ['SIGTERM', 0, []],
+  ['SIGINT', 0, []],
+  // What it was to remove is there.
+  ['SIGTERM', 1, ['--prune']],
+] as const)(
+  '%s ends a coordinator with %i that has not yet read its configuration: %j',
+  async (signal, exitCode, args) => {
     const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-coordinator-'));
     const config = path.join(directory, 'coordinator.yaml');
     execFileSync('mkfifo', [config]);
     const main = path.join(import.meta.dirname, 'main.ts');
-    const child = spawn(process.execPath, [main, `--config=${config}`, '--master=http://127.0.0.1:1'], {
+    const child = spawn(process.execPath, [main, `--config=${config}`, '--master=http://127.0.0.1:1', ...args], {
       stdio: 'ignore',
     });
     const exit = once(child, 'exit');
@@ -22,7 +27,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     child.kill(signal);
     await file.writeFile('apiVersion: rollcall.dev/v1alpha1\nkind: CoordinatorConfiguration\n');
     await file.close();
-    expect(await exit).toEqual([0, null]);
+    expect(await exit).toEqual([exitCode, null]);
     rmSync(directory, { recursive: true });
   },
 );

@@ -30,7 +30,10 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
 });
 const { jsonLog, verbose, prune } = setup.config;
 const logger = createLogger({ json: jsonLog, verbose, component: 'coordinator' });
-await runProgram(logger, (life) => (prune ? startPrune(setup, logger, life) : startCoordinator(setup, logger, life)));
+// A Job that is told to end before nothing is left has failed, so that it is run again.
+await (prune
+  ? runProgram(logger, (life) => startPrune(setup, logger, life), 1)
+  : runProgram(logger, (life) => startCoordinator(setup, logger, life)));
 
 /** Throws CONFIG_INVALID when the files are named and no good. */
 async function checkCertificateFiles(config: CoordinatorConfig): Promise<void> {

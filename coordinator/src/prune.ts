@@ -21,7 +21,7 @@ const PROGRESS_EVERY_MS = 5000;
 
 /**
  * Takes the Lease, removes everything that rollcall owns from every node, waits until that holds, and exits with 0.
- * While other coordinators run, it waits for them to stop: they would put back what it takes away.
+ * While other coordinators run, it waits for them to stop: they would put back what it takes away. SIGTERM ends it with 1.
  */
 export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
   const { config } = setup;

@@ -44,11 +44,15 @@ export class Lifecycle {
 }
 
 /**
- * Runs a program until SIGTERM or SIGINT, then stops it and exits with 0 within 5 s, whatever is open or not: a program
- * without listeners runs on as well. What `start` throws, and what nobody caught, ends the process with 1 after it was
- * logged.
+ * Runs a program until SIGTERM or SIGINT, then stops it and exits with `interruptedCode` within 5 s, whatever is open or
+ * not: a program without listeners runs on as well. What `start` throws, and what nobody caught, ends the process with 1
+ * after it was logged.
  */
-export async function runProgram(logger: Logger, start: (life: Lifecycle) => Promise<void>): Promise<void> {
+export async function runProgram(
+  logger: Logger,
+  start: (life: Lifecycle) => Promise<void>,
+  interruptedCode = 0,
+): Promise<void> {
   const life = new Lifecycle(logger);
   // The timers of the system clock do not keep a process alive.
   setInterval(() => {}, 2 ** 30);
@@ -61,7 +65,7 @@ export async function runProgram(logger: Logger, start: (life: Lifecycle) => Pro
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     // That of `early-signals.ts`, after there is another: without any, a signal that is about to be told would be lost.
     const before = process.listeners(name);
-    process.on(name, () => void stopAndExit(life, logger, name));
+    process.on(name, () => void stopAndExit(life, logger, name, interruptedCode));
     for (const listener of before) process.off(name, listener);
   }
   try {

@@ -34,6 +34,12 @@ test('a dry run takes reports and decides, and writes to no Node', async () => {
   expect(rig.history.labels('node-1')).not.toHaveProperty(WS_DAEMON_READY);
 });
 
+test('pruning that is stopped before it is done has failed', async () => {
+  const prune = runCoordinator('--prune');
+  await prune.waitForLog('Waited for the Lease');
+  expect(await prune.kill('SIGTERM')).toBe(1);
+});
+
 test('pruning removes what is ours, whoever set it, leaves the rest, and exits with 0', async () => {
   const dry = await rig.leader();
   await rig.endCoordinator(dry, 'SIGTERM');
