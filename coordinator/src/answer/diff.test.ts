@@ -37,7 +37,7 @@ function fleetOf(pods: object[] = []) {
   } as unknown as KubeClient;
   const config = {
     ...{ poolNamespace: 'pools', evict: true, watchedServices: [builtIn], poolLabels: [POOL] },
-    ...{ readinessGate: 'label', startupGateRequires: [] },
+    ...{ readinessGate: 'label', startupGateRequires: [], forbiddenLabelDomains: [], poolsAllowedPrefixes: [] },
   } as unknown as CoordinatorConfig;
   const options: DiffOptions = { config, decider, catalog, rules: undefined, client, nowMs: NOW_MS };
   /** A node of the pool that has the labels of its set, written by rollcall. */
@@ -105,6 +105,19 @@ describe('a proposed set of a pool', () => {
     expect(problems).toEqual(['NodePoolLabelSet apps/gold is ignored: rollcall reads only those in pools']);
     expect(nodes).toHaveLength(1);
     expect((await ask([set('gold', {}, { namespace: 'pools' })])).nodes).toHaveLength(1);
+  });
+
+  test('with keys that would be refused has a problem for each, and sets the others', async () => {
+    const { addNode, ask } = fleetOf();
+    addNode('a');
+    const labels = { tier: '1', zone: 'a', team: 'b', 'kubernetes.io/bad': 'x', 'bad key': 'x', odd: 'a b' };
+    const { problems, nodes } = await ask([set('gold', labels)]);
+    expect(problems).toEqual([
+      'NodePoolLabelSet gold: bad key would be refused, since it is not a valid label key',
+      'NodePoolLabelSet gold: kubernetes.io/bad would be refused, since it is in the reserved domain kubernetes.io',
+      'NodePoolLabelSet gold: odd would be refused, since it has an invalid label value',
+    ]);
+    expect(nodes.flatMap(({ changes }) => changes.map(({ key }) => key))).toEqual(['team']);
   });
 
   test('that is newer than the one of its pool does not count', async () => {

@@ -1,5 +1,6 @@
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
 import type { Decider } from '../decide/decider.ts';
+import { sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { WhatIf } from '../decide/what-if.ts';
 import { type ObservedPoolLabelSet, observePoolLabelSet } from '../fleet/pool-label-sets.ts';
@@ -48,6 +49,7 @@ export async function diff(
   if (Object.keys(files).length > 0 && !rules) problems.push('Rule files are ignored: --label-dir is not set');
   problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
   const keys = keysOf(config, proposed.services);
+  problems.push(...sets.flatMap((set) => refusedKeys(set, config, keys)));
   const poolLabelSets = decider.fleet.poolLabelSets.with(sets);
   const whatIf = decider.whatIf({
     services: proposed.services,
@@ -67,6 +69,12 @@ export async function diff(
   const isIgnored = (label: string) => !config.evictReadiness && (before.isOfService(label) || keys.isOfService(label));
   if (config.evict) await addEvictions(nodes, isIgnored, options, notes);
   return { looked: names.length, problems, notes, evicts: config.evict, nodes };
+}
+
+function refusedKeys(set: ObservedPoolLabelSet, config: CoordinatorConfig, keys: KeyRegistry): string[] {
+  const { forbiddenLabelDomains: domains, poolsAllowedPrefixes: allowedPrefixes } = config;
+  const { refused } = sortPoolLabels(set, { keys, domains, allowedPrefixes });
+  return refused.map(({ key, reason }) => `NodePoolLabelSet ${set.name}: ${key} would be refused, since it ${reason}`);
 }
 
 function keysOf(config: CoordinatorConfig, services: readonly ServiceKeys[]): KeyRegistry {

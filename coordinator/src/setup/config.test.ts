@@ -23,6 +23,11 @@ test.each([
   ['--scheduler-node-selector=', 'must be a label selector'],
   ['--scheduler-services=A_b', 'must be names of NodeServices'],
   ['--usb-device-class-whitelist=zz', 'up to four hexadecimal digits'],
+  [
+    '--pci-device-label-fields=class,vendro',
+    'must be of class, vendor, device, subsystem_vendor, subsystem_device, not vendro',
+  ],
+  ['--usb-device-label-fields=subsystem_vendor', 'must be of class, vendor, device, serial, not subsystem_vendor'],
   ['--fact-labels=a b', 'must be names of facts'],
   ['--forbidden-label-domains=a..b', 'must be domains'],
   ['--pool-labels=a b', 'must be one or more label keys'],

@@ -2,6 +2,7 @@ import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rol
 import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { FACT_PREFIX, REPAIR_CONDITIONS } from '@rollcall/common/well-known.ts';
+import { checkFields, DEVICE_FIELDS } from './device-fields.ts';
 import { checkNotifyUrls } from './notify-url.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
 import { parseScoreWeights } from './score-weights.ts';
@@ -168,6 +169,7 @@ export const COORDINATOR_OPTIONS = {
   pciDeviceLabelFields: {
     type: 'list',
     default: ['class', 'vendor'],
+    check: checkFields(DEVICE_FIELDS.pci),
     help: 'Fields in the labels of PCI devices: class, vendor, device, subsystem_vendor, subsystem_device.',
   },
   usbDeviceClassWhitelist: {
@@ -179,6 +181,7 @@ export const COORDINATOR_OPTIONS = {
   usbDeviceLabelFields: {
     type: 'list',
     default: ['class', 'vendor', 'device'],
+    check: checkFields(DEVICE_FIELDS.usb),
     help: 'Fields in the labels of USB devices: class, vendor, device, serial.',
   },
   factLabels: {

@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(() => closeServer(server, 0));
 
-type Answer = { status: number | undefined; type: string | undefined; body: string };
+type Answer = { status: number | undefined; type: string | undefined; allow?: string; body: string };
 
 function ask(path: string, method = 'GET'): Promise<Answer> {
   return new Promise((resolve, reject) => {
@@ -33,7 +33,10 @@ function ask(path: string, method = 'GET'): Promise<Answer> {
       response.setEncoding('utf8').on('data', (chunk: string) => {
         body += chunk;
       });
-      response.on('end', () => resolve({ status: response.statusCode, type: response.headers['content-type'], body }));
+      response.on('end', () => {
+        const { allow, 'content-type': type } = response.headers;
+        resolve({ status: response.statusCode, type, ...(allow === undefined ? {} : { allow }), body });
+      });
     })
       .on('error', reject)
       .end();
@@ -149,7 +152,7 @@ describe('everything else', () => {
   });
 
   test.each(['POST', 'PUT', 'DELETE'])('is 405: %s', async (method) => {
-    expect(await ask('/healthz', method)).toMatchObject({ status: 405 });
+    expect(await ask('/healthz', method)).toMatchObject({ status: 405, allow: 'GET, HEAD' });
   });
 
   test.each(['http://elsewhere/healthz', '*'])('is 404 for the request target %s', async (target) => {

@@ -43,7 +43,10 @@ async function answer(
 ): Promise<void> {
   // Not resolved against a base: a path of two slashes would be taken for a host.
   const url = URL.parse(`http://localhost${request.url}`);
-  if (request.method !== 'GET' && request.method !== 'HEAD') return text(response, 405, 'only GET is served here');
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    return text(response, 405, 'only GET is served here');
+  }
   const [, endpoint, check] = url?.pathname.split('/') ?? [];
   if (endpoint === 'metrics' && check === undefined) {
     const body = await options.registry.metrics();

@@ -55,6 +55,7 @@ describe('a question', () => {
   test.each([
     ['/v1/nodes', { of: 'nodes', nodes: [1, 2] }],
     ['/v1/nodes/n', { name: 'n' }],
+    ['/v1/nodes/%6E', { name: 'n' }],
     ['/v1/services', { services: [] }],
     ['/v1/plan', { of: 'plan', plan: [1, 2] }],
     ['/v1/audit', { of: 'entries', entries: [1, 2] }],
@@ -74,6 +75,7 @@ describe('a question', () => {
 
   test.each([
     ['/v1/nodes/other', 404, 'There is no node other'],
+    ['/v1/nodes/%', 404, 'There is no node %'],
     ['/v1/rules?label=odd', 404, 'No rule sets the label odd'],
     ['/v1/schedule?pod=apps/gone', 404, 'There is no pod apps/gone'],
     ['/v1/schedule?pod=p', 400, 'Name the pod: ?pod=NAMESPACE/NAME'],

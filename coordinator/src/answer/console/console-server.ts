@@ -84,10 +84,19 @@ async function diffed(request: IncomingMessage, source: ConsoleSource): Promise<
   return 'request' in read ? { long: await source.diff(read.request) } : problem(read.status, read.problem);
 }
 
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
 async function answerTo(url: URL | null, source: ConsoleSource): Promise<Answer> {
   const path = url?.pathname ?? '';
-  const [, name] = /^\/v1\/nodes\/([^/]+)$/.exec(path) ?? [];
-  if (name !== undefined) {
+  const [, asked] = /^\/v1\/nodes\/([^/]+)$/.exec(path) ?? [];
+  if (asked !== undefined) {
+    const name = decoded(asked);
     const document = source.node(name);
     return document ? { status: 200, document } : problem(404, `There is no node ${name}`);
   }

@@ -9,6 +9,7 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { Inventory } from '../../inventory/inventory.ts';
 import { driverOf } from '../../inventory/tally.ts';
+import { DEVICE_FIELDS } from '../../setup/device-fields.ts';
 
 /** Which devices of a bus get a label, and what its name is made of: NFD's configuration of the same names. */
 type BusLabels = {
@@ -24,14 +25,8 @@ export type DeviceLabel = { value: string; reason: string };
 
 const NFD_PREFIX = { usb: NFD_USB_PREFIX, pci: NFD_PCI_PREFIX } as const;
 
-/** In the order that NFD gives them, with what it takes where none of those configured is one. */
-const FIELDS = {
-  pci: {
-    known: ['class', 'vendor', 'device', 'subsystem_vendor', 'subsystem_device'],
-    otherwise: ['class', 'vendor'],
-  },
-  usb: { known: ['class', 'vendor', 'device', 'serial'], otherwise: ['class', 'vendor', 'device'] },
-} as const;
+/** What NFD takes where no field is configured. */
+const FIELDS_OTHERWISE = { pci: ['class', 'vendor'], usb: ['class', 'vendor', 'device'] } as const;
 
 /** The buses that a label may be there because of; none where the key is no label of a device. */
 export function busesOf(key: string): readonly DeviceBus[] {
@@ -98,9 +93,8 @@ function nfdKeys(
 ): string[] {
   const code = attributes['class'] ?? '';
   if (!deviceClassWhitelist.some((prefix) => code.startsWith(prefix.toLowerCase()))) return [];
-  const { known, otherwise } = FIELDS[bus];
-  const chosen = known.filter((field) => deviceLabelFields.includes(field));
-  const fields = chosen.length > 0 ? chosen : otherwise;
+  const chosen = DEVICE_FIELDS[bus].filter((field) => deviceLabelFields.includes(field));
+  const fields = chosen.length > 0 ? chosen : FIELDS_OTHERWISE[bus];
   const name = fields.map((field) => attributes[field] ?? '').join('_');
   const key = `${NFD_PREFIX[bus]}${name}`;
   return [`${key}.present`, ...(attributes['sriov_totalvfs'] === undefined ? [] : [`${key}.sriov.capable`])];

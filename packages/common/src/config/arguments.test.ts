@@ -54,6 +54,8 @@ describe('parseArguments', () => {
     [['-x'], /^unknown flag -x, see --help$/],
     [['--no-node-name'], /^unknown flag --no-node-name/],
     [['--no-verbose=true'], /^--no-verbose: takes no value$/],
+    [['--help=yes'], /^--help: must be true or false$/],
+    [['--no-version=true'], /^--no-version: takes no value$/],
     [['--node-name'], /^--node-name: needs a value$/],
     [['--port', '1', '-labels'], /^--label-dir: needs a value$/],
     [['--verbose', 'true'], /^unexpected argument "true"/],
@@ -73,6 +75,11 @@ describe('parseArguments', () => {
     [['--version'], 'version'],
     [['--node-name=n', '--print-config', '-v'], 'print-config'],
     [['-v'], 'run'],
+    [['--help=true'], 'help'],
+    [['--version=false'], 'run'],
+    [['--no-print-config'], 'run'],
+    [['--print-config', '--print-config=false'], 'run'],
+    [['--help', '--no-version'], 'help'],
   ])('takes %j as %s', (argv, action) => {
     expect(parseArguments(TABLE, argv).action).toBe(action);
   });

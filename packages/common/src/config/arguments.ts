@@ -22,9 +22,11 @@ export function parseArguments(table: OptionTable, argv: readonly string[]): Par
     if (!match?.groups) throw invalid(`unexpected argument "${argument}": every setting is a flag, see --help`);
     const name = match.groups['name'] ?? '';
     const inline = match.groups['value'];
-    const action = ACTIONS.find((candidate) => candidate === name || (name === 'h' && candidate === 'help'));
+    const asked = name === 'h' ? 'help' : name.replace(/^no-/, '');
+    const action = ACTIONS.find((candidate) => candidate === asked);
     if (action) {
-      result.action = action;
+      if (isAsked(name, inline)) result.action = action;
+      else if (result.action === action) result.action = 'run';
       continue;
     }
     const negated = name.startsWith('no-') ? flags.get(name.slice(3)) : undefined;
@@ -45,6 +47,15 @@ export function parseArguments(table: OptionTable, argv: readonly string[]): Par
     }
   }
   return result;
+}
+
+/** Of `--x`, `--x=true|false` and `--no-x`. */
+function isAsked(name: string, inline: string | undefined): boolean {
+  const isNegated = name.startsWith('no-');
+  if (inline === undefined) return !isNegated;
+  if (isNegated) throw invalid(`--${name}: takes no value`);
+  if (inline !== 'true' && inline !== 'false') throw invalid(`--${name}: must be true or false`);
+  return inline === 'true';
 }
 
 function flagsOf(table: OptionTable): Map<string, string> {

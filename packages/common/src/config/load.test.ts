@@ -147,6 +147,7 @@ describe('a configuration file', () => {
     await expect(load({ argv: ['--config', '/nowhere'] })).rejects.toThrow(
       invalid(/^--config: cannot read \/nowhere: ENOENT/),
     );
+    await expect(load({ argv: ['--config='] })).rejects.toThrow(invalid(/^--config: must be the path of a file$/));
   });
 });
 

@@ -49,6 +49,7 @@ export async function loadConfiguration<T extends OptionTable, C extends OptionV
   if (parsed.action === 'help') return { action: 'print', text: helpText(program) };
   if (parsed.action === 'version') return { action: 'print', text: `${program.name} ${VERSION}\n` };
   const configPath = parsed.values.get('config');
+  if (configPath === '') throw configInvalid('--config', 'must be the path of a file');
   const settings = configPath === undefined ? new Map() : await readConfigFile(program, configPath, sources.readFile);
   const values: Record<string, unknown> = {};
   for (const [key, option] of Object.entries<Option & { default?: unknown }>(program.options)) {

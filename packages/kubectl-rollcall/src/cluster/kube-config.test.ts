@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { kubeConfigDocument } from '../testing/stand-in.test-fixtures.ts';
 import { loadKubeConfig } from './kube-config.ts';
 
@@ -49,11 +49,16 @@ test('a context without a cluster is no cluster to ask', () => {
 });
 
 test('without a flag, KUBECONFIG names the file', () => {
-  const before = process.env['KUBECONFIG'];
-  onTestFinished(() => {
-    if (before === undefined) delete process.env['KUBECONFIG'];
-    else process.env['KUBECONFIG'] = before;
-  });
-  process.env['KUBECONFIG'] = fileWith(document);
+  vi.stubEnv('KUBECONFIG', fileWith(document));
+  onTestFinished(() => void vi.unstubAllEnvs());
   expect(loadKubeConfig({}).getCurrentCluster()?.server).toBe('http://127.0.0.1:1');
+});
+
+test('where nothing names a cluster, nobody is asked', () => {
+  vi.stubEnv('KUBECONFIG', '');
+  vi.stubEnv('HOME', '/nonexistent');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(() => loadKubeConfig({})).toThrow(
+    expect.objectContaining({ message: 'There is no kubeconfig', cure: 'pass --kubeconfig, or set KUBECONFIG' }),
+  );
 });

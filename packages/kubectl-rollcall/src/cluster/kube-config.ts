@@ -3,6 +3,9 @@ import { CommandFailure } from '../failure.ts';
 
 export type ClusterFlags = { kubeconfig?: string | undefined; context?: string | undefined };
 
+/** What the library takes where it finds nothing. */
+const OF_NOBODY = { context: 'loaded-context', server: 'http://localhost:8080' };
+
 /** As kubectl finds it: the flag, then KUBECONFIG, then ~/.kube/config, then the pod that it runs in. */
 export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfig {
   const config = new KubeConfig();
@@ -12,6 +15,9 @@ export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfi
   } catch (cause) {
     const message = `The kubeconfig cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new CommandFailure(message, 'pass another file with --kubeconfig', { cause });
+  }
+  if (config.getCurrentContext() === OF_NOBODY.context && config.getCurrentCluster()?.server === OF_NOBODY.server) {
+    throw new CommandFailure('There is no kubeconfig', 'pass --kubeconfig, or set KUBECONFIG');
   }
   if (context !== undefined) {
     if (!config.getContextObject(context)) {

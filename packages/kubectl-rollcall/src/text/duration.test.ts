@@ -32,7 +32,9 @@ test.each([
   ['0', 0],
   ['2d', undefined],
   ['-1s', undefined],
-  ['1h30m', undefined],
+  ['1h30m', HOUR + 30 * MINUTE],
+  ['1h30', undefined],
+  ['', undefined],
 ])('%s is read as %s ms', (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
 });

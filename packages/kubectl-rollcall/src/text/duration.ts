@@ -13,10 +13,12 @@ export function ago(time: string, now: string): string {
   return `${duration(Date.parse(now) - Date.parse(time))} ago`;
 }
 
-/** Reads `90`, `90s`, `5m`, `1h`, in milliseconds; `undefined` where it is no time span. */
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Reads `90`, `90s`, `5m`, `1h30m`, in milliseconds; `undefined` where it is no time span. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text);
-  if (!match) return undefined;
-  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[match[2] ?? 's'] ?? 1000;
-  return Number(match[1]) * unit;
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
+  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
+  const parts = text.matchAll(/([\d.]+)(ms|s|m|h)/g);
+  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS[unit] ?? 0), 0);
 }

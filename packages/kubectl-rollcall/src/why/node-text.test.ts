@@ -203,10 +203,13 @@ describe('changes', () => {
     const changes = [
       { ...change, from: 'v' },
       { ...change, to: 'w' },
+      { ...change, from: '', to: 'w' },
     ];
     expect(textOf(nodeDocument({ changes }))).toMatch(/\n\n<strong>last changes<\/>\n/);
     expect(textOf(nodeDocument({ changes }))).toContain(
-      field('3m ago', 'k: v -> (absent): why') + field('3m ago', 'k: (absent) -> w: why'),
+      field('3m ago', 'k: v -> (absent): why') +
+        field('3m ago', 'k: (absent) -> w: why') +
+        field('3m ago', 'k: "" -> w: why'),
     );
   });
 

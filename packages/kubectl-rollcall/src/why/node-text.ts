@@ -100,6 +100,10 @@ const KEYS: readonly Column<KeyDocument>[] = [
   { title: 'REASON', cell: ({ reason }) => reason, gives: true },
 ];
 
+function shown(value: string | null | undefined): string {
+  return value === '' ? '""' : (value ?? '(absent)');
+}
+
 function changesChain(page: Page, changes: readonly ChangeDocument[], now: string): void {
   if (changes.length === 0) {
     page.line().line('No change by this coordinator yet.', { tone: 'quiet' });
@@ -107,6 +111,6 @@ function changesChain(page: Page, changes: readonly ChangeDocument[], now: strin
   }
   page.line().line('last changes', { tone: 'strong' });
   for (const { at, key, from, to, reason } of changes) {
-    page.field(ago(at, now), `${key}: ${from ?? '(absent)'} -> ${to ?? '(absent)'}: ${reason}`, { indent: 2 });
+    page.field(ago(at, now), `${key}: ${shown(from)} -> ${shown(to)}: ${reason}`, { indent: 2 });
   }
 }
