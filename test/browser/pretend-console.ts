@@ -111,7 +111,7 @@ export class PretendConsole {
         return { head: { replica: replica(), ...eventId }, list: 'nodes', items: this.nodes.values() };
       },
       node: (name) => {
-        const summary = this.nodes.get(decodeURIComponent(name));
+        const summary = this.nodes.get(name);
         return summary && this.explain(nodeDocument(summary, replica()));
       },
       plan: () => ({ head: { replica: replica() }, list: 'nodes', items: this.plan }),
