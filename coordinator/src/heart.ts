@@ -6,6 +6,7 @@ import type { Base } from './base.ts';
 import { createCatalog, firstTaintsOf } from './catalog.ts';
 import { createDecider } from './decide/create-decider.ts';
 import type { Decider } from './decide/decider.ts';
+import { reservedKeys } from './decide/labelers/pool-keys.ts';
 import { openRules } from './decide/rules/files/open-rules.ts';
 import type { RuleSet } from './decide/rules/rule-set.ts';
 import { registerFleetMetrics } from './fleet/metrics.ts';
@@ -93,7 +94,7 @@ export async function createHeart(base: Base) {
     mayDecide: () => standing.mayDecide(),
   });
   const { fleet, reconciler } = decider;
-  const reserved = { keys, domains: config.forbiddenLabelDomains, allowedPrefixes: config.poolsAllowedPrefixes };
+  const reserved = reservedKeys(keys, config);
   const { keeper: poolStatus, refusedKeys } = createPoolStatusKeeper({ ...base, ...followers, fleet, reserved });
   const serviceStatus = createServiceStatusKeeper({
     ...base,

@@ -31,9 +31,9 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
 const { jsonLog, verbose, prune } = setup.config;
 const logger = createLogger({ json: jsonLog, verbose, component: 'coordinator' });
 // A Job that is told to end before nothing is left has failed, so that it is run again.
-await (prune
-  ? runProgram(logger, (life) => startPrune(setup, logger, life), 1)
-  : runProgram(logger, (life) => startCoordinator(setup, logger, life)));
+const interruptedCode = prune ? 1 : 0;
+const start = prune ? startPrune : startCoordinator;
+await runProgram(logger, (life) => start(setup, logger, life), interruptedCode);
 
 /** Throws CONFIG_INVALID when the files are named and no good. */
 async function checkCertificateFiles(config: CoordinatorConfig): Promise<void> {

@@ -131,9 +131,9 @@ export class Rig {
   }
 
   /** Removes everything that rollcall wrote, as its uninstallation does, after all coordinators have stopped. */
-  async prune(): Promise<void> {
+  async prune(args: readonly string[] = []): Promise<void> {
     await Promise.all([...this.coordinators].map((coordinator) => this.endCoordinator(coordinator, 'SIGTERM')));
-    const pruner = await this.addCoordinator(['--prune']);
+    const pruner = await this.addCoordinator(['--prune', ...args]);
     const exitCode = await pruner.exited();
     await this.endCoordinator(pruner, 'SIGKILL');
     if (exitCode !== 0) throw new Error(`--prune ended with ${exitCode}:\n${pruner.tail()}`);

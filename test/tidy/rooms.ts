@@ -149,7 +149,6 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
 export const SHARED_ROOT_FILES: readonly string[] = [
   'coordinator/src/setup/services.ts',
   'coordinator/src/setup/pools.ts',
-  'coordinator/src/setup/keys/reserved-domains.ts',
   'agent/src/config.ts',
   'agent/src/collector-metrics.ts',
 ];

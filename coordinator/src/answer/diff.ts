@@ -1,6 +1,6 @@
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
 import type { Decider } from '../decide/decider.ts';
-import { sortPoolLabels } from '../decide/labelers/pool-keys.ts';
+import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { WhatIf } from '../decide/what-if.ts';
 import { type ObservedPoolLabelSet, observePoolLabelSet } from '../fleet/pool-label-sets.ts';
@@ -72,8 +72,7 @@ export async function diff(
 }
 
 function refusedKeys(set: ObservedPoolLabelSet, config: CoordinatorConfig, keys: KeyRegistry): string[] {
-  const { forbiddenLabelDomains: domains, poolsAllowedPrefixes: allowedPrefixes } = config;
-  const { refused } = sortPoolLabels(set, { keys, domains, allowedPrefixes });
+  const { refused } = sortPoolLabels(set, reservedKeys(keys, config));
   return refused.map(({ key, reason }) => `NodePoolLabelSet ${set.name}: ${key} would be refused, since it ${reason}`);
 }
 

@@ -1,4 +1,5 @@
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import {
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
@@ -6,7 +7,6 @@ import {
   SERVICE_LABEL_PREFIX,
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from '../setup/keys/reserved-domains.ts';
 import { keysOfSelector } from '../setup/label-selector.ts';
 import type { Service } from '../setup/services.ts';
 import type { ObservedNodeService } from './node-service.ts';

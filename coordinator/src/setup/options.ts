@@ -170,7 +170,7 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     default: ['class', 'vendor'],
     check: checkFields(DEVICE_FIELDS.pci),
-    help: 'Fields in the labels of PCI devices: class, vendor, device, subsystem_vendor, subsystem_device.',
+    help: `Fields in the labels of PCI devices: ${DEVICE_FIELDS.pci.join(', ')}.`,
   },
   usbDeviceClassWhitelist: {
     type: 'list',
@@ -182,7 +182,7 @@ export const COORDINATOR_OPTIONS = {
     type: 'list',
     default: ['class', 'vendor', 'device'],
     check: checkFields(DEVICE_FIELDS.usb),
-    help: 'Fields in the labels of USB devices: class, vendor, device, serial.',
+    help: `Fields in the labels of USB devices: ${DEVICE_FIELDS.usb.join(', ')}.`,
   },
   factLabels: {
     type: 'list',

@@ -7,6 +7,7 @@ import { factLabelsLabeler } from './fact-labels.ts';
 import { impliedLabels, type Rules } from './implied-labels.ts';
 import type { Claim, JudgedNode, Labelers, LabelWishes } from './labeler.ts';
 import { leftOverKeysLabeler } from './left-over-keys.ts';
+import { reservedKeys } from './pool-keys.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
 import { type PublishedKeysOptions, publishedKeysLabeler } from './published-keys.ts';
 import { type ReadinessGate, readinessLabeler } from './readiness.ts';
@@ -41,11 +42,7 @@ export type LabelerOptions = {
 /** All labelers. `delay` is asked about labels that go by what was configured. */
 export function createLabelers(options: LabelerOptions & { delay: Delay }): Labelers {
   const { rules, eviction, keys, delay } = options;
-  const poolLabels = poolLabelsLabeler({
-    keys,
-    domains: options.forbiddenLabelDomains,
-    allowedPrefixes: options.poolsAllowedPrefixes,
-  });
+  const poolLabels = poolLabelsLabeler(reservedKeys(keys, options));
   const implied = rules && impliedLabels(rules, keys);
   return {
     labelers: [

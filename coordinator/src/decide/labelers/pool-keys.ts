@@ -1,7 +1,7 @@
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from '../../setup/keys/reserved-domains.ts';
 
 /** Keys that a pool may not set. */
 export type ReservedKeys = {
@@ -11,6 +11,12 @@ export type ReservedKeys = {
   /** What the others have to begin with; none for any. What is on a node and does not goes as if no pool asked for it. */
   allowedPrefixes: readonly string[];
 };
+
+type PoolSettings = { forbiddenLabelDomains: readonly string[]; poolsAllowedPrefixes: readonly string[] };
+
+export function reservedKeys(keys: KeyRegistry, settings: PoolSettings): ReservedKeys {
+  return { keys, domains: settings.forbiddenLabelDomains, allowedPrefixes: settings.poolsAllowedPrefixes };
+}
 
 export type RefusedKey = { key: string; reason: string };
 

@@ -1,7 +1,7 @@
+import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
 import { OWN_KEYS, serviceKeys } from './own-keys.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from './reserved-domains.ts';
 
 /** Who decides about which key of a Node: what rollcall has by name, and the keys of services, which come and go. */
 export class KeyRegistry {

@@ -1,4 +1,5 @@
 import { fromFile } from '@rollcall/common/config/values.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import {
   DEVICE_IDENTITY_PREFIX,
   DEVICE_TREE_PREFIX,
@@ -104,15 +105,13 @@ function poolLabels(settings: Settings, variable: Variable): Finding[] {
   return admitted.some((label) => !wanted.includes(label)) ? [tooWide(name, side(wanted), side(admitted))] : [];
 }
 
-/** In them the coordinator allows no labels either, whatever the setting. */
-const KUBERNETES_DOMAINS = ['k8s.io', 'kubernetes.io'];
-
 function domains(settings: Settings, variable: Variable): Finding[] {
   const [setting, name] = ['forbiddenLabelDomains', 'reservedDomains'];
+  // In those of Kubernetes the coordinator allows no labels either, whatever the setting.
   const forbidden = [...KUBERNETES_DOMAINS, ...strings(settings[setting]).map((domain) => domain.toLowerCase())];
   const reserved = literals(variable(name));
   const outside = (some: readonly string[], others: readonly string[]) =>
-    some.filter((domain) => !others.some((each) => `.${domain}`.endsWith(`.${each}`)));
+    some.filter((domain) => reservedDomainOf(`${domain}/`, others) === undefined);
   const [refused, open] = [outside(reserved, forbidden), outside(forbidden, reserved)];
   const allows = (some: readonly string[]) => `allows labels of pools in ${listed(some)}`;
   return [
