@@ -19,7 +19,9 @@ type Situation = {
 
 function seen({ node = {}, judged = {}, readiness = {}, required }: Situation = {}) {
   const observed = { name: 'n', labels: {}, annotations: {}, ...node } as unknown as ObservedNode;
-  const known = Object.entries(readiness).map(([name, each]) => [name, { reason: 'r', sinceMs: 0, ...each }] as const);
+  const known = Object.entries(readiness).map(
+    ([name, each]) => [name, { reason: 'r', cause: 'agent' as const, sinceMs: 0, ...each }] as const,
+  );
   const whole = { ...snapshot(), readiness: new Map(known), ageMs: 0, ...judged } as unknown as JudgedNode;
   return schedulableNode(observed, whole, undefined, { services: [BUILT_IN, OBJECT], required, gate: 'label' });
 }

@@ -13,7 +13,7 @@ const SERVICE: Service = serviceOf('a', {
 });
 
 function judged(name: string, state?: 'ready' | 'not-ready', taints: readonly Taint[] | undefined = []): JudgedNode {
-  const readiness = new Map(state ? [['a', { state, reason: '', sinceMs: 0 }]] : []);
+  const readiness = new Map(state ? [['a', { state, reason: '', cause: 'agent' as const, sinceMs: 0 }]] : []);
   return { ...snapshot({ name, taints }), readiness, ageMs: 0 };
 }
 

@@ -5,7 +5,7 @@ import { ServiceTally } from './service-tally.ts';
 type State = 'ready' | 'not-ready' | 'unknown';
 
 const judged = (states: Record<string, State>): NodeReadiness =>
-  new Map(Object.entries(states).map(([name, state]) => [name, { state, reason: '', sinceMs: 0 }]));
+  new Map(Object.entries(states).map(([name, state]) => [name, { state, reason: '', cause: 'agent', sinceMs: 0 }]));
 
 const NONE = { ready: 0, 'not-ready': 0, unknown: 0 };
 

@@ -86,8 +86,8 @@ function whatIf(
   };
 }
 
-const ready = { state: 'ready', reason: 'as judged', sinceMs: 0 } as const;
-const notReady = { state: 'not-ready', reason: 'as judged', sinceMs: 0 } as const;
+const ready = { state: 'ready', reason: 'as judged', cause: 'agent', sinceMs: 0 } as const;
+const notReady = { state: 'not-ready', reason: 'as judged', cause: 'agent', sinceMs: 0 } as const;
 
 describe('a new service', () => {
   test('would have its label where it is ready by what is known', () => {

@@ -81,7 +81,7 @@ export class WhatIf {
 
   /** By what is known. No agent has asked by another probe yet: what its probe will say, nobody knows. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
-    if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', sinceMs: 0 };
+    if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
     const isSameProbe = JSON.stringify(before?.probe) === JSON.stringify(service.probe);
     const services = new Map(snapshot.services);
     if (!isSameProbe) services.delete(service.name);

@@ -41,7 +41,9 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
   /** The Node as it is shown, and what the evidence says. */
   const nodeAndEvidence = (label: string | undefined, state: Verdict['state'], pods?: readonly ObservedPod[]) => {
     const labels = label === undefined ? {} : Object.fromEntries(services.map(({ publish }) => [publish.label, label]));
-    const readiness = new Map(services.map(({ name }) => [name, { state, reason: 'because', sinceMs: 0 }]));
+    const readiness = new Map(
+      services.map(({ name }) => [name, { state, reason: 'because', cause: 'agent' as const, sinceMs: 0 }]),
+    );
     const judged = { ...snapshot(pods ? { pods } : {}), readiness, ageMs: 0 };
     return [nodeWith(labels), judged] as const;
   };

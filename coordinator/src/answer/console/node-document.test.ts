@@ -86,7 +86,7 @@ describe('a node', () => {
 
 describe('a service', () => {
   const shown = (readiness: Partial<ServiceReadiness>, judged: object = {}, service = SERVICE) => {
-    const of: ServiceReadiness = { state: 'ready', reason: 'r', sinceMs: NOW_MS, ...readiness };
+    const of: ServiceReadiness = { state: 'ready', reason: 'r', cause: 'agent', sinceMs: NOW_MS, ...readiness };
     const known = new Map([['ws-daemon', of]]);
     return nodeDocument(factsOf({ judged: { readiness: known, ...judged } }), [service]).services[0];
   };
@@ -106,7 +106,7 @@ describe('a service', () => {
   });
 
   test('shows until when it is held back, and what the evidence says meanwhile', () => {
-    const evidence = { state: 'ready', reason: 'it is back' } as const;
+    const evidence = { state: 'ready', reason: 'it is back', cause: 'agent' } as const;
     const document = shown({ state: 'not-ready', damping: { untilMs: NOW_MS + 1000, falls: 4 }, evidence });
     expect(document).toMatchObject({ heldBack: { until: '2026-01-01T00:00:01Z', falls: 4 }, evidence });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CHANGED_FOR_MS, ObserverGuard } from './observer.ts';
+import { CHANGED_FOR_MS, ObserverGuard, type Sighting } from './observer.ts';
 
 /** A guard that has heard version 1 of so many nodes, and then version 2. */
 function replaced(count: number, { of = count } = {}) {
@@ -7,8 +7,12 @@ function replaced(count: number, { of = count } = {}) {
   const names = Array.from({ length: of }, (_, index) => `n${index}`);
   for (const name of names) guard.sees(name, '1', 0);
   for (const name of names.slice(0, count)) guard.sees(name, '2', 1000);
-  const lose = (name: string, nowMs = 2000, service = 's') => guard.holdsUntilMs(name, service, nowMs);
-  return { guard, names, lose };
+  const look = (sighting: Sighting, name: string, nowMs = 2000, service = 's') =>
+    guard.holdsUntilMs(name, service, sighting, nowMs);
+  const lose = (...asked: [name: string, nowMs?: number, service?: string]) => look('lost', ...asked);
+  /** Every node is selected by the service, and still sees it. */
+  for (const name of names) look('settled', name);
+  return { guard, names, look, lose };
 }
 
 const UNTIL_MS = 1000 + CHANGED_FOR_MS;
@@ -45,9 +49,9 @@ describe('agents that were replaced', () => {
   });
 
   test('no longer count where the service came back', () => {
-    const { guard, lose } = replaced(4);
+    const { look, lose } = replaced(4);
     for (const name of ['n0', 'n1', 'n2']) lose(name);
-    guard.settled('n0', 's');
+    look('settled', 'n0');
     expect(lose('n3')).toBeUndefined();
   });
 
@@ -96,15 +100,43 @@ test('what is heard first is no change, and nor is the same again', () => {
   for (const name of ['a', 'b', 'c', 'd']) {
     guard.sees(name, '2', 0);
     guard.sees(name, '2', 1000);
-    expect(guard.holdsUntilMs(name, 's', 2000)).toBeUndefined();
+    expect(guard.holdsUntilMs(name, 's', 'lost', 2000)).toBeUndefined();
   }
 });
 
-test('an undone update is a change as well', () => {
-  const { guard, lose } = replaced(4);
-  for (const name of ['n0', 'n1', 'n2', 'n3']) guard.sees(name, '1', 500_000);
-  for (const name of ['n0', 'n1', 'n2']) lose(name, 600_000);
-  expect(lose('n3', UNTIL_MS + 1)).toBe(500_000 + CHANGED_FOR_MS);
+test('an agent whose version changes all the time is doubted for 10 minutes from the first change', () => {
+  const { guard, names, lose } = replaced(4);
+  for (const name of names) lose(name);
+  for (const version of ['1', '2']) for (const name of names) guard.sees(name, version, 500_000);
+  expect(lose('n3', UNTIL_MS - 1)).toBe(UNTIL_MS);
+  expect(guard.tick(UNTIL_MS)).toEqual(['n3']);
+  expect(lose('n3', UNTIL_MS)).toBeUndefined();
+});
+
+test('a service is protected that runs on a few of the nodes whose agents were replaced', () => {
+  const { guard, lose } = replaced(20);
+  const few = ['n0', 'n1', 'n2', 'n3', 'n4'];
+  for (const name of few) guard.holdsUntilMs(name, 'rare', 'settled', 2000);
+  const answers = few.map((name) => lose(name, 2000, 'rare'));
+  expect(answers).toEqual([undefined, undefined, undefined, UNTIL_MS, UNTIL_MS]);
+});
+
+test('a loss counts on while the agent goes on without the service', () => {
+  const { look, lose } = replaced(4);
+  for (const name of ['n0', 'n1', 'n2']) {
+    lose(name);
+    look('unchanged', name);
+  }
+  expect(lose('n3')).toBe(UNTIL_MS);
+});
+
+test('an agent that does not know yet is among those that the service selects', () => {
+  const guard = new ObserverGuard();
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  for (const version of ['1', '2']) for (const name of names) guard.sees(name, version, 0);
+  for (const name of names) guard.holdsUntilMs(name, 's', 'unchanged', 0);
+  const answers = names.slice(0, 5).map((name) => guard.holdsUntilMs(name, 's', 'lost', 0));
+  expect(answers).toEqual([undefined, undefined, undefined, undefined, CHANGED_FOR_MS]);
 });
 
 test('a node that is made anew is not one whose agent was replaced', () => {

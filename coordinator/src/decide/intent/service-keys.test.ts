@@ -28,7 +28,10 @@ function planFor(node: ObservedNode, { services, gate, ready }: Config): NodePla
   const labelers = [readinessLabeler({ services: () => services, gate }), leftOverKeysLabeler(keys)];
   const stateOf = ({ name }: Service) => (ready.includes(name) ? 'ready' : 'not-ready');
   const readiness = new Map(
-    services.map((each): [string, ServiceReadiness] => [each.name, { state: stateOf(each), reason: 'r', sinceMs: 0 }]),
+    services.map((each): [string, ServiceReadiness] => [
+      each.name,
+      { state: stateOf(each), reason: 'r', cause: 'agent', sinceMs: 0 },
+    ]),
   );
   const judged = { ...snapshot({ ...node, ownedLabels: node.owned.labels }), readiness, ageMs: 0 };
   return planNode(node, intentOf({ labelers, consequences: [] }, judged), () => undefined);

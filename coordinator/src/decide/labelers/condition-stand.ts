@@ -1,4 +1,5 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { Cause } from '../../inventory/cause.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import type { Claim } from './labeler.ts';
 
@@ -14,17 +15,17 @@ const SAID = {
  */
 export function conditionStand(
   service: string,
-  { state, reason, sinceMs, bySilence }: ServiceReadiness,
+  { state, reason, sinceMs, cause }: ServiceReadiness,
   nowMs: number,
 ): Pick<Claim, 'stance' | 'value' | 'reason' | 'sinceMs' | 'news'> {
   if (state === 'unknown') return { stance: 'hold', value: '', reason, sinceMs };
-  const value = statusOf(state, bySilence === true);
+  const value = statusOf(state, cause);
   const said = SAID[value];
   const news = { reason: said.reason, message: `${service} ${said.what}: ${reason}`, at: rfc3339(nowMs) };
   return { stance: 'want', value, reason, sinceMs, news };
 }
 
-function statusOf(state: 'ready' | 'not-ready', bySilence: boolean): keyof typeof SAID {
+function statusOf(state: 'ready' | 'not-ready', cause: Cause): keyof typeof SAID {
   if (state === 'ready') return 'True';
-  return bySilence ? 'Unknown' : 'False';
+  return cause === 'silence' ? 'Unknown' : 'False';
 }

@@ -72,7 +72,7 @@ const bare: Partial<JudgedNode> = {
   },
   ownedLabels: new Set(['tier', 'fact.rollcall.dev/board', 'beta.devicetree.org/x']),
 };
-const ready: ServiceReadiness = { state: 'ready', reason: 'because', sinceMs: 0 };
+const ready: ServiceReadiness = { state: 'ready', reason: 'because', cause: 'agent', sinceMs: 0 };
 const readiness = new Map(SERVICES.map(({ name }) => [name, ready]));
 const nodes = [
   busy,

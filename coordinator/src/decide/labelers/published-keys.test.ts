@@ -18,17 +18,18 @@ function claimed(readiness: Omit<ServiceReadiness, 'reason' | 'sinceMs'>, labels
 }
 
 test.each([
-  [{ state: 'ready' }, 'True', 'ServiceReady', 'mirror is ready: because'],
-  [{ state: 'not-ready' }, 'False', 'ServiceNotReady', 'mirror is not ready: because'],
-  [{ state: 'not-ready', bySilence: true }, 'Unknown', 'AgentSilent', 'mirror may be ready or not: because'],
+  [{ state: 'ready', cause: 'agent' }, 'True', 'ServiceReady', 'mirror is ready: because'],
+  [{ state: 'not-ready', cause: 'agent' }, 'False', 'ServiceNotReady', 'mirror is not ready: because'],
+  [{ state: 'not-ready', cause: 'damping' }, 'False', 'ServiceNotReady', 'mirror is not ready: because'],
+  [{ state: 'not-ready', cause: 'silence' }, 'Unknown', 'AgentSilent', 'mirror may be ready or not: because'],
 ] as const)('of a service that is %j the condition says %s', (readiness, value, reason, message) => {
   const news = { reason, message, at: '1970-01-01T00:00:05Z' };
   expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'want', value, news }]);
 });
 
 test('a condition is held while nobody knows, and gone where the service is not for the node', () => {
-  expect(claimed({ state: 'unknown' })).toMatchObject([{ stance: 'hold' }]);
-  expect(claimed({ state: 'ready' }, { tier: 'lead' })).toMatchObject([{ stance: 'withhold' }]);
+  expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'hold' }]);
+  expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'withhold' }]);
 });
 
 test.each([
@@ -40,7 +41,8 @@ test.each([
   const taint = { key: 'k', value: '', effect: 'NoSchedule' } as const;
   const service = { ...MIRROR, publish: { taint } };
   const labeler = publishedKeysLabeler({ services: () => [service], mayTaint: () => false, mayClear: () => false });
-  const readinessOf = (state: 'ready' | 'not-ready') => new Map([['mirror', { reason: '', sinceMs: 0, state }]]);
+  const readinessOf = (state: 'ready' | 'not-ready') =>
+    new Map([['mirror', { reason: '', cause: 'agent' as const, sinceMs: 0, state }]]);
   const node = { ...snapshot({ labels: { tier: 'gold' }, createdAtMs: 0, taints }), ageMs: 0 };
   expect(labeler.claims({ ...node, readiness: readinessOf('not-ready') })).toMatchObject([{ stance }]);
   // Only the one that is written waits for the status to say that it can go.

@@ -1,5 +1,6 @@
 import { hasTaint } from '../../fleet/observed-node.ts';
 import { hasStarted, startedServices } from '../../fleet/started-services.ts';
+import { isSeen } from '../../inventory/cause.ts';
 import { selects } from '../../setup/label-selector.ts';
 import type { Service, ServiceTaint } from '../../setup/services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
@@ -60,7 +61,7 @@ function taintStand(
   node: JudgedNode,
   { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & PublishedKeysOptions,
 ): Stand {
-  const { state, reason, sinceMs, bySilence } = readiness;
+  const { state, reason, sinceMs, cause } = readiness;
   const { key, effect } = taint;
   const isThere = node.taints?.some((each) => each.key === key) === true;
   const isAsWritten = hasTaint(node.taints, taint);
@@ -71,8 +72,8 @@ function taintStand(
       reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
     };
   }
-  if (effect === 'NoExecute' && bySilence) {
-    return { stance: 'hold', reason: `${reason}; silence alone does not evict pods`, sinceMs };
+  if (effect === 'NoExecute' && state === 'not-ready' && !isSeen(cause)) {
+    return { stance: 'hold', reason: `${reason}; pods are evicted only when the service is seen to fail`, sinceMs };
   }
   // Were it taken first, a coordinator that ends in between would have the service judged again.
   if (state === 'ready' && isThere && service.mode === 'Startup' && !hasStarted(service, startedServices(node))) {

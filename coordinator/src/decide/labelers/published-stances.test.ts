@@ -30,7 +30,7 @@ function stances(
     taints: tainted ? [{ key: PUBLISH.taint.key, value: 'true', effect: 'NoSchedule' }] : [],
     annotations: note ? { 'rollcall.dev/services-started': note } : {},
   });
-  const readiness = new Map([['csi', { state, reason: 'r', sinceMs: 0, ...rest }]]);
+  const readiness = new Map([['csi', { state, reason: 'r', cause: 'agent' as const, sinceMs: 0, ...rest }]]);
   const labeler = publishedKeysLabeler({
     services: () => [service],
     mayTaint: () => mayTaint,
@@ -64,11 +64,15 @@ describe('a service', () => {
     expect(stances(SERVICE, { state: 'not-ready', tainted: true, mayClear: false })).toEqual(['withhold', 'want']);
   });
 
-  test('never evicts for silence', () => {
+  test.each([
+    ['agent', 'want'],
+    ['evidence', 'want'],
+    ['silence', 'hold'],
+    ['damping', 'hold'],
+  ] as const)('that is not ready by the cause %s has a taint that evicts: %s', (cause, expected) => {
     const taint = { ...PUBLISH.taint, effect: 'NoExecute' as const };
     const evicting: Service = { ...SERVICE, publish: { ...PUBLISH, taint } };
-    expect(stances(evicting, { state: 'not-ready', bySilence: true })).toEqual(['withhold', 'hold']);
-    expect(stances(evicting, { state: 'not-ready' })).toEqual(['withhold', 'want']);
+    expect(stances(evicting, { state: 'not-ready', cause })).toEqual(['withhold', expected]);
   });
 
   test('that has to be ready once keeps its taint until that is noted, and then loses it', () => {

@@ -10,7 +10,7 @@ const WORKSPACE_NODE = { 'gitpod.io/workload_workspace_headless': '' };
 const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
 
 function stances(gate: ReadinessGate, state: Verdict['state'], change: Partial<JudgedNode> = {}) {
-  const readiness = new Map([['ws-daemon', { state, reason: 'because', sinceMs: 0 }]]);
+  const readiness = new Map([['ws-daemon', { state, reason: 'because', cause: 'agent' as const, sinceMs: 0 }]]);
   const node = { ...snapshot({ labels: WORKSPACE_NODE, taints: [] }), readiness, ageMs: 0, ...change };
   const claims = readinessLabeler({ services: () => [WS_DAEMON_SERVICE], gate }).claims(node);
   return Object.fromEntries(claims.map(({ kind, stance }) => [kind, stance]));
@@ -53,7 +53,9 @@ describe('the readiness gate', () => {
   });
 
   test('claims keys that are exclusive, and gives the evidence as the reason', () => {
-    const readiness = new Map([['ws-daemon', { state: 'not-ready' as const, reason: 'because', sinceMs: 0 }]]);
+    const readiness = new Map([
+      ['ws-daemon', { state: 'not-ready' as const, reason: 'because', cause: 'agent' as const, sinceMs: 0 }],
+    ]);
     const claims = readinessLabeler({ services: () => [WS_DAEMON_SERVICE], gate: 'label' }).claims({
       ...snapshot(),
       readiness,

@@ -15,7 +15,10 @@ type Given = { services?: Service[]; ready?: string[]; noted?: Record<string, st
 function noted({ services = [CSI], ready = [], noted, known = true }: Given): string | undefined {
   const annotations = noted ? { [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: noted }) } : {};
   const readiness: JudgedNode['readiness'] = new Map(
-    services.map(({ name }) => [name, { state: ready.includes(name) ? 'ready' : 'not-ready', reason: '', sinceMs: 0 }]),
+    services.map(({ name }) => [
+      name,
+      { state: ready.includes(name) ? 'ready' : 'not-ready', reason: '', cause: 'agent', sinceMs: 0 },
+    ]),
   );
   const node = { ...snapshot({ annotations, servicesKnown: known }), readiness, ageMs: 0 };
   const [claim] = servicesStartedLabeler(() => services).claims(node);

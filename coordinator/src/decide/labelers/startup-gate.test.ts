@@ -12,7 +12,9 @@ function stance(
   states: Record<string, State> = {},
 ) {
   const gate = startupGateLabeler({ requires, maxWaitMs: 600_000 }, () => [{ name: 'csi' }, { name: 'gpu' }]);
-  const verdicts = Object.entries(states).map(([name, state]) => [name, { state, reason: '', sinceMs: 0 }] as const);
+  const verdicts = Object.entries(states).map(
+    ([name, state]) => [name, { state, reason: '', cause: 'agent', sinceMs: 0 }] as const,
+  );
   return gate.claims({ ...snapshot({ labels }), readiness: new Map(verdicts), ageMs })[0];
 }
 

@@ -8,15 +8,15 @@ const SECOND = 1000;
 
 function tracked(services = [WS_DAEMON_SERVICE]) {
   const news: string[] = [];
-  const observer = { seen: [] as string[], untilMs: undefined as number | undefined, settled: 0 };
+  const observer = { seen: [] as string[], untilMs: undefined as number | undefined, sightings: [] as string[] };
   const tracker = new ReadinessTracker({
     services: () => services,
     onHeldBack: (_node, { name }) => news.push(name),
     observer: {
       sees: (_node, version) => observer.seen.push(version),
-      holdsUntilMs: () => observer.untilMs,
-      settled: () => {
-        observer.settled += 1;
+      holdsUntilMs: (_node, _service, sighting) => {
+        observer.sightings.push(sighting);
+        return sighting === 'lost' ? observer.untilMs : undefined;
       },
     },
   });
@@ -73,7 +73,15 @@ describe('a service that an agent no longer sees', () => {
     expect(judge({}, false).state).toBe('not-ready');
     judge({});
     expect(judge({ pods: [pod({ ready: false })] }, false).state).toBe('not-ready');
-    expect(observer.settled).toBe(2);
+    expect(observer.sightings).toEqual(['unchanged', 'settled', 'settled']);
+  });
+
+  test('is not held where something else than the agent speaks against it', () => {
+    const { judge, observer } = tracked();
+    judge({});
+    observer.untilMs = 600_000;
+    expect(judge({ freshness: { state: 'silent' } }).state).toBe('not-ready');
+    expect(observer.sightings).toEqual(['settled', 'settled']);
   });
 
   test('is held until a time by the clock of people', () => {
@@ -88,17 +96,16 @@ describe('a service that an agent no longer sees', () => {
     const { judge, observer } = tracked();
     expect(judge({})).not.toHaveProperty('evidence');
     observer.untilMs = 600_000;
-    expect(judge({}, false).evidence).toEqual({ state: 'not-ready', reason: 'tcp refused twice' });
+    expect(judge({}, false).evidence).toEqual({ state: 'not-ready', reason: 'tcp refused twice', cause: 'agent' });
   });
 
   test('is doubted by nobody while nobody can tell anyway', () => {
     const { judge, observer } = tracked();
     judge({});
-    expect(observer.settled).toBe(1);
     observer.untilMs = 600_000;
     expect(judge({ freshness: { state: 'unheard' } }).reason).toBe('the agent has not reported to this leader yet');
     judge({ podsKnown: () => false });
-    expect(observer.settled).toBe(1);
+    expect(observer.sightings).toEqual(['settled', 'unchanged', 'unchanged']);
   });
 
   test('tells whose word it is', () => {
@@ -119,7 +126,7 @@ describe('a service that comes and goes', () => {
   test('is held back for 10 s after the fourth fall, and then ready, without another word of its own', () => {
     const { fall, judge, wait, news, tracker } = tracked();
     fall(4);
-    expect(judge({})).toMatchObject({ state: 'not-ready', damping: { falls: 4 } });
+    expect(judge({})).toMatchObject({ state: 'not-ready', cause: 'damping', damping: { falls: 4 } });
     expect(judge({}).reason).toMatch(/^held back until .* since it became not ready 4 times .* now: pod /);
     expect(news).toHaveLength(1);
     expect(tracker.heldCount).toBe(1);

@@ -25,13 +25,19 @@ export type ServiceReadiness = Verdict & {
 };
 
 /** Nothing was looked at yet. */
-export const UNJUDGED: ServiceReadiness = { state: 'unknown', reason: 'it has not been checked yet', sinceMs: 0 };
+export const UNJUDGED: ServiceReadiness = {
+  state: 'unknown',
+  reason: 'it has not been checked yet',
+  cause: 'unknown',
+  sinceMs: 0,
+};
 
 export type NodeReadiness = ReadonlyMap<string, ServiceReadiness>;
 
 const STARTED: Verdict = {
   state: 'ready',
   reason: 'it was ready on the node once, which is enough for the mode Startup',
+  cause: 'evidence',
 };
 
 type Memory = {
@@ -49,13 +55,19 @@ export type ReadinessOptions = {
   observer: Observing;
 };
 
-/** Who may doubt what an agent says, for having been replaced a moment ago. Times are by the monotonic clock. */
+/** May doubt what an agent says that was replaced a moment ago. Times are by the monotonic clock. */
 type Observing = {
   sees: (node: string, version: string, nowMs: number) => void;
-  /** The agent says that a service is gone whose pod is Ready: until when nothing is to be made of it, if so. */
-  holdsUntilMs: (node: string, service: string, nowMs: number) => number | undefined;
-  /** The service is there, or its pods say that it is gone. */
-  settled: (node: string, service: string) => void;
+  /**
+   * Is asked about every verdict on a service: the agent has just lost one whose pod is Ready (`lost`), did not see it
+   * before or does not know (`unchanged`), or is not the cause (`settled`). Returns until when a loss is held, if so.
+   */
+  holdsUntilMs: (
+    node: string,
+    service: string,
+    sighting: 'lost' | 'unchanged' | 'settled',
+    nowMs: number,
+  ) => number | undefined;
 };
 
 /**
@@ -123,16 +135,14 @@ export class ReadinessTracker {
     { evidence, wasReady, now }: { evidence: Verdict; wasReady: boolean; now: Moment },
   ): Verdict {
     const { observer } = this.#options;
-    if (evidence.state === 'unknown') return evidence;
-    if (evidence.state === 'ready' || !hasReadyPod(service, snapshot)) {
-      observer.settled(snapshot.name, service.name);
-      return evidence;
-    }
-    const untilMs = wasReady ? observer.holdsUntilMs(snapshot.name, service.name, now.monotonicMs) : undefined;
+    const isUnseen = evidence.cause === 'agent' && evidence.state === 'not-ready' && hasReadyPod(service, snapshot);
+    const isSettled = evidence.state !== 'unknown' && !isUnseen;
+    const sighting = isSettled ? 'settled' : isUnseen && wasReady ? 'lost' : 'unchanged';
+    const untilMs = observer.holdsUntilMs(snapshot.name, service.name, sighting, now.monotonicMs);
     if (untilMs === undefined) return evidence;
     const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
     const why = 'since most agents that were replaced report the same, although the pods are Ready';
-    return { state: 'unknown', reason: `${evidence.reason}; held until ${until}, ${why}` };
+    return { state: 'unknown', reason: `${evidence.reason}; held until ${until}, ${why}`, cause: 'unknown' };
   }
 }
 
@@ -161,5 +171,5 @@ function show(memory: Memory, verdict: Verdict, now: Moment): ServiceReadiness {
 function heldBack(verdict: Verdict, { untilMs, falls }: { untilMs: number; falls: number }): Verdict {
   if (verdict.state !== 'ready') return verdict;
   const reason = `held back until ${rfc3339(untilMs)}, since it became not ready ${falls} times in 5 minutes; now: ${verdict.reason}`;
-  return { state: 'not-ready', reason };
+  return { state: 'not-ready', reason, cause: 'damping' };
 }

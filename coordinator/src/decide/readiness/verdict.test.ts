@@ -38,16 +38,18 @@ describe('a service', () => {
     expect(verdict(situation)).toMatchObject({ state: 'not-ready', reason: expect.stringMatching(reason) });
   });
 
-  test('is bySilence for when nothing but silence speaks against it', () => {
+  test('has the strongest cause that speaks against it', () => {
     const freshness = { state: 'silent' as const };
-    expect(verdict({ freshness }).bySilence).toBe(true);
-    expect(verdict({ freshness: { state: 'absent' } }).bySilence).toBe(true);
-    expect(verdict({ freshness, pods: [] }).bySilence).toBeUndefined();
-    expect(verdict({ probe: false }).bySilence).toBeUndefined();
+    expect(verdict({ freshness }).cause).toBe('silence');
+    expect(verdict({ freshness: { state: 'absent' } }).cause).toBe('silence');
+    expect(verdict({ freshness, pods: [] }).cause).toBe('evidence');
+    expect(verdict({ probe: false }).cause).toBe('agent');
+    expect(verdict({ freshness: { state: 'unheard' } }).cause).toBe('unknown');
+    expect(verdict({}).cause).toBe('agent');
     expect(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map() }), 0)).toEqual({
       state: 'not-ready',
       reason: 'the agent does not report on ws-daemon',
-      bySilence: true,
+      cause: 'silence',
     });
   });
 
@@ -74,7 +76,7 @@ describe('a service', () => {
     const report = { name: 'ws-daemon', ready: false, since: '2026-01-01T00:00:00Z', evidence: 'not known yet: x' };
     const services = new Map([['ws-daemon', { ...report, unknown: true as const }]]);
     const judge = (pods: ReturnType<typeof pod>[]) => judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), 0);
-    expect(judge([pod()])).toEqual({ state: 'unknown', reason: 'not known yet: x' });
+    expect(judge([pod()])).toEqual({ state: 'unknown', reason: 'not known yet: x', cause: 'unknown' });
     expect(judge([pod({ ready: false })]).state).toBe('not-ready');
   });
 
@@ -104,7 +106,7 @@ describe('a service with a CSI driver', () => {
     ['unknown', 'the CSINodes have not been listed yet', 'unknown' as const],
   ])('is %s where %s', (state, reason, known) => {
     const silent = { state: 'silent' as const };
-    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0)).toEqual({ state, reason });
+    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0)).toMatchObject({ state, reason });
   });
 });
 
@@ -146,6 +148,7 @@ describe('a service that needs devices', () => {
   test('is ready when all of them are there', () => {
     expect(judged(machine('nvidia', 'nvidia'))).toEqual({
       state: 'ready',
+      cause: 'agent',
       reason: 'the agent sees 2 of nvidia-gpu; the driver of nvidia-gpu is nvidia',
     });
   });
@@ -153,10 +156,12 @@ describe('a service that needs devices', () => {
   test('says which is missing', () => {
     expect(judged(machine('nvidia'))).toEqual({
       state: 'not-ready',
+      cause: 'agent',
       reason: 'nvidia-gpu >= 2 is required, but the agent sees 1 of nvidia-gpu',
     });
     expect(judged(machine('nvidia', '', 'nvidia'))).toEqual({
       state: 'not-ready',
+      cause: 'agent',
       reason: 'driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
     });
   });
@@ -170,6 +175,7 @@ describe('a service that needs devices', () => {
   test('is not ready where no agent ever was', () => {
     expect(judged({ freshness: { state: 'absent' } })).toMatchObject({
       state: 'not-ready',
+      cause: 'silence',
       reason: expect.stringContaining('no agent is on the node'),
     });
   });

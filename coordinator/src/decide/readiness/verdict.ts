@@ -1,6 +1,7 @@
 import { podsOf } from '../../fleet/service-pods.ts';
 import type { NodeSnapshot } from '../../fleet/snapshot.ts';
 import { answer } from '../../inventory/answer.ts';
+import type { Cause } from '../../inventory/cause.ts';
 import type { DeviceRequirement, Service } from '../../setup/services.ts';
 
 /** Whether a service is ready on a node, with the evidence as a sentence for people. */
@@ -8,9 +9,14 @@ export type Verdict = {
   /** `unknown`: nobody can tell now, so that things stay as they are. */
   state: 'ready' | 'not-ready' | 'unknown';
   reason: string;
-  /** Not ready for want of a word of the agent alone: nobody has seen that it is gone. */
-  bySilence?: true;
+  cause: Cause;
 };
+
+/**
+ * Of several checks that fail, the first of these causes decides: what was seen counts more than what was not heard. A
+ * check that fails decides before one that is unknown.
+ */
+const FAILED_BY: readonly Cause[] = ['evidence', 'agent', 'silence'];
 
 /** An agent that is told of a service and does not report on it for longer does not know how. */
 const TOLD_MS = 30_000;
@@ -28,28 +34,46 @@ export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: nu
   if (csiDriver !== undefined) verdicts.push(csiVerdict(csiDriver, snapshot));
   for (const device of devices) verdicts.push(deviceVerdict(device, snapshot));
   if (probe) verdicts.push(agentVerdict(service, snapshot, nowMs));
-  const worst =
-    verdicts.find(({ state }) => state === 'not-ready') ?? verdicts.find(({ state }) => state === 'unknown');
-  return worst ?? { state: 'ready', reason: verdicts.map(({ reason }) => reason).join('; ') };
+  return composed(verdicts);
 }
+
+/** The verdict on a service by those on its checks, all of which have to pass. */
+function composed(verdicts: readonly Verdict[]): Verdict {
+  for (const cause of FAILED_BY) {
+    const failed = verdicts.find((verdict) => verdict.state === 'not-ready' && verdict.cause === cause);
+    if (failed) return failed;
+  }
+  const unknown = verdicts.find(({ state }) => state === 'unknown');
+  if (unknown) return unknown;
+  const cause = verdicts.some((verdict) => verdict.cause === 'agent') ? 'agent' : 'evidence';
+  return { state: 'ready', reason: verdicts.map(({ reason }) => reason).join('; '), cause };
+}
+
+/** What the coordinator sees for itself, and what an agent tells it. */
+const SEEN = { cause: 'evidence' } as const;
+const TOLD = { cause: 'agent' } as const;
+const UNKNOWN = { state: 'unknown', cause: 'unknown' } as const;
+const SILENT = { state: 'not-ready', cause: 'silence' } as const;
 
 function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
-  if (csiNode === 'unknown') return { state: 'unknown', reason: 'the CSINodes have not been listed yet' };
-  if (csiNode === 'none') return { state: 'not-ready', reason: 'the node has no CSINode' };
+  if (csiNode === 'unknown') return { ...UNKNOWN, reason: 'the CSINodes have not been listed yet' };
+  if (csiNode === 'none') return { ...SEEN, state: 'not-ready', reason: 'the node has no CSINode' };
   if (csiNode.nodeUid !== uid)
-    return { state: 'not-ready', reason: 'the CSINode belongs to an earlier Node of this name' };
-  if (!csiNode.drivers.includes(driver)) return { state: 'not-ready', reason: `the CSINode does not list ${driver}` };
-  return { state: 'ready', reason: `the CSINode lists ${driver}` };
+    return { ...SEEN, state: 'not-ready', reason: 'the CSINode belongs to an earlier Node of this name' };
+  if (!csiNode.drivers.includes(driver))
+    return { ...SEEN, state: 'not-ready', reason: `the CSINode does not list ${driver}` };
+  return { ...SEEN, state: 'ready', reason: `the CSINode lists ${driver}` };
 }
 
-const STATE = { yes: 'ready', no: 'not-ready', unknown: 'unknown' } as const;
+const STATE = { yes: 'ready', no: 'not-ready' } as const;
 
 function deviceVerdict({ text, term }: DeviceRequirement, { freshness, inventory }: NodeSnapshot): Verdict {
   if (freshness.state === 'absent' && !inventory.devices) {
-    return { state: 'not-ready', reason: `${text} is required, but no agent is on the node, and none has reported` };
+    return { ...SILENT, reason: `${text} is required, but no agent is on the node, and none has reported` };
   }
   const { truth, found } = answer(term, inventory);
-  return { state: STATE[truth], reason: truth === 'no' ? `${text} is required, but ${found}` : found };
+  if (truth === 'unknown') return { ...UNKNOWN, reason: found };
+  return { ...TOLD, state: STATE[truth], reason: truth === 'no' ? `${text} is required, but ${found}` : found };
 }
 
 /** Whether a pod of the service on the node is Ready, and not on its way out. */
@@ -61,37 +85,36 @@ export function hasReadyPod(service: Service, snapshot: NodeSnapshot): boolean {
 function podVerdict(service: Service, { pods, podsKnown }: NodeSnapshot): Verdict {
   const { namespace = '' } = service.pods ?? {};
   if (!podsKnown(namespace)) {
-    return { state: 'unknown', reason: `the pods in ${namespace} have not been listed yet` };
+    return { ...UNKNOWN, reason: `the pods in ${namespace} have not been listed yet` };
   }
   const own = podsOf(service, pods);
   const good = own.find(({ ready, terminating }) => ready && !terminating);
-  if (good) return { state: 'ready', reason: `pod ${good.namespace}/${good.name} is Ready` };
+  if (good) return { ...SEEN, state: 'ready', reason: `pod ${good.namespace}/${good.name} is Ready` };
   const other = own.find(({ terminating }) => !terminating) ?? own[0];
-  if (!other) return { state: 'not-ready', reason: `no pod of ${service.name} is on the node` };
+  if (!other) return { ...SEEN, state: 'not-ready', reason: `no pod of ${service.name} is on the node` };
   const problem = other.terminating ? 'is terminating' : 'is not Ready';
-  return { state: 'not-ready', reason: `pod ${other.namespace}/${other.name} ${problem}` };
+  return { ...SEEN, state: 'not-ready', reason: `pod ${other.namespace}/${other.name} ${problem}` };
 }
 
 function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): Verdict {
   const { name, origin } = service;
   switch (freshness.state) {
     case 'absent':
-      return { state: 'not-ready', reason: 'no agent is on the node, and none has reported', bySilence: true };
+      return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
     case 'unheard':
-      return { state: 'unknown', reason: 'the agent has not reported to this leader yet' };
+      return { ...UNKNOWN, reason: 'the agent has not reported to this leader yet' };
     case 'silent':
-      if (freshness.guard === undefined)
-        return { state: 'not-ready', reason: 'the agent has been silent for too long', bySilence: true };
-      return { state: 'unknown', reason: `the agent is silent, and so are most others (guard: ${freshness.guard})` };
+      if (freshness.guard === undefined) return { ...SILENT, reason: 'the agent has been silent for too long' };
+      return { ...UNKNOWN, reason: `the agent is silent, and so are most others (guard: ${freshness.guard})` };
     case 'fresh':
     case 'leaving':
       break;
   }
   const report = services.get(name);
   if (!report && origin.kind === 'object' && nowMs - (toldMs.get(service) ?? nowMs) < TOLD_MS) {
-    return { state: 'unknown', reason: `the agent has just been told about ${name}` };
+    return { ...UNKNOWN, reason: `the agent has just been told about ${name}` };
   }
-  if (!report) return { state: 'not-ready', reason: `the agent does not report on ${name}`, bySilence: true };
-  if (report.unknown) return { state: 'unknown', reason: report.evidence };
-  return { state: report.ready ? 'ready' : 'not-ready', reason: report.evidence };
+  if (!report) return { ...SILENT, reason: `the agent does not report on ${name}` };
+  if (report.unknown) return { ...UNKNOWN, reason: report.evidence };
+  return { ...TOLD, state: report.ready ? 'ready' : 'not-ready', reason: report.evidence };
 }

@@ -37,7 +37,7 @@ type Case = {
 function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'state'>, some: Case = {}): string[] {
   const { gate = 'label', service = BUILT_IN, label, taints, claims = [], sharedLabels = new Set() } = some;
   const labels = { ...WORKSPACES, ...(label === undefined ? {} : { [LABEL]: label }), ...some.labels };
-  const shown: ServiceReadiness = { reason: 'the evidence', sinceMs: 0, ...readiness };
+  const shown: ServiceReadiness = { reason: 'the evidence', cause: 'agent', sinceMs: 0, ...readiness };
   const seen = { ...snapshot({ labels, taints }), sharedLabels };
   const judged = { ...seen, readiness: new Map([[service.name, shown]]), ageMs: 0 };
   const services = [service];
@@ -78,9 +78,9 @@ describe('a label of a service', () => {
 
   test('is wrong for a reason', () => {
     const damping = { untilMs: 1, falls: 4 };
-    const evidence = { state: 'ready', reason: 'it is back' } as const;
+    const evidence = { state: 'ready', reason: 'it is back', cause: 'agent' } as const;
     expect(lies({ ...NOT_READY, damping, evidence })).toEqual(['said-not-ready label held-back']);
-    const gone = { state: 'not-ready', reason: 'it is gone' } as const;
+    const gone = { state: 'not-ready', reason: 'it is gone', cause: 'agent' } as const;
     expect(lies({ state: 'unknown', evidence: gone }, { label: 'true' })).toEqual(['said-ready label guarded']);
     const key = { kind: 'label', key: LABEL } as const;
     const contested = [{ ...key, rival: 'x', wanted: 'true', nextTryMs: 0 }];
@@ -150,7 +150,7 @@ describe('a condition of a service', () => {
   });
 
   test('is kept against the evidence by a guard where it is as it is wanted', () => {
-    const evidence = { state: 'not-ready', reason: 'it is gone' } as const;
+    const evidence = { state: 'not-ready', reason: 'it is gone', cause: 'agent' } as const;
     for (const state of ['ready', 'unknown'] as const) {
       expect(lies({ state, evidence }, { service, witness: says('True') })).toEqual(['said-ready condition guarded']);
     }
