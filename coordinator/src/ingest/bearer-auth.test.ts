@@ -309,3 +309,28 @@ describe('a TokenReview', () => {
     expect(results.filter((result) => result === 'limited')).toHaveLength(20);
   });
 });
+
+describe('another spelling of a token', () => {
+  it.each(['ES256', 'RS256'] as const)('of %s is refused before its signature is checked', async (algorithm) => {
+    const { auth, state } = setUp();
+    state.signature = 'good';
+    const token = signed(signingPair(algorithm), claimsOf());
+    await auth.authenticate(token);
+    const [head = '', body = '', signature = ''] = token.split('.');
+    const last = signature.slice(0, -1);
+    const spellings = [
+      `${token}=`,
+      `${head}=.${body}.${signature}`,
+      `${head}.${body}~.${signature}`,
+      `${head}.~${body}.${signature}`,
+      ...[...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'].map(
+        (character) => `${head}.${body}.${last}${character}`,
+      ),
+    ].filter((each) => Buffer.from(each.split('.')[2] ?? '', 'base64url').equals(Buffer.from(signature, 'base64url')));
+    expect(new Set(spellings).size).toBeGreaterThan(6);
+    for (const spelling of spellings.filter((each) => each !== token)) {
+      await expect(auth.authenticate(spelling)).rejects.toMatchObject({ status: 401 });
+    }
+    expect(state.verified).toBe(1);
+  });
+});

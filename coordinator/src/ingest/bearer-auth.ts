@@ -11,7 +11,7 @@ import {
 import { unauthenticated, unavailable } from './report-refusal.ts';
 import { ReviewLimit } from './review-limit.ts';
 import type { Signature } from './signing-keys.ts';
-import { readClaims, type TokenClaims } from './token-claims.ts';
+import { isCanonicalToken, readClaims, type TokenClaims } from './token-claims.ts';
 import { VerdictCache } from './verdict-cache.ts';
 
 /** How long a good token is taken without being looked at again, less a random share of a fifth. */
@@ -73,12 +73,14 @@ export class BearerAuth {
   /** Rejects with ReportRefusal: 401, 403, or 503 when nobody can tell now. */
   async authenticate(token: string): Promise<AgentIdentity> {
     const { clock, agentPodNode, username, isStale } = this.#options;
+    // First of all: each spelling of a token that is accepted costs a check of its signature and a place in the cache.
+    if (!isCanonicalToken(token)) throw notOfAccount();
     const key = hash('sha256', token, 'base64');
     const verdict = this.#cache.get(key, clock.monotonic());
     if (verdict && 'refusal' in verdict) throw verdict.refusal;
     if (verdict && agentPodNode(verdict.identity.pod) === verdict.identity.node) return verdict.identity;
     const claims = readClaims(token);
-    if (!claims) throw unauthenticated('The token is not one of a service account', 'invalid_token');
+    if (!claims) throw notOfAccount();
     const identity = settle(claimedIdentity(claims, username, agentPodNode));
     const underWay = this.#underWay.get(key);
     if (underWay) return underWay;
@@ -142,6 +144,10 @@ function secondsLeft({ expiresAt, notBefore = 0 }: TokenClaims, nowMs: number): 
 
 function invalid(detail: string): Verdict {
   return { refusal: unauthenticated(detail, 'invalid_token') };
+}
+
+function notOfAccount() {
+  return unauthenticated('The token is not one of a service account', 'invalid_token');
 }
 
 function gone() {

@@ -49,6 +49,31 @@ describe('a signature', () => {
     },
   );
 
+  it.each([
+    ['ES256', 64],
+    ['ES384', 96],
+    ['ES512', 132],
+    ['RS256', 256],
+  ] as const)(
+    'of %s has %i bytes, and is bad with zeros before its parts or behind them',
+    async (algorithm, length) => {
+      const own = signingPair(algorithm);
+      const { judge } = setUp(issuerOf(own));
+      const [head = '', body = '', text = ''] = signed(own, claimsOf()).split('.');
+      const signature = Buffer.from(text, 'base64url');
+      expect(signature).toHaveLength(length);
+      const zero = Buffer.from([0]);
+      const [r, s] = [signature.subarray(0, length / 2), signature.subarray(length / 2)];
+      for (const parts of [
+        [zero, signature],
+        [signature, zero],
+        [zero, r, zero, s],
+      ]) {
+        expect(await judge(`${head}.${body}.${Buffer.concat(parts).toString('base64url')}`)).toBe('bad');
+      }
+    },
+  );
+
   it('is left to the API server with another issuer, without a key id, and of a key of another kind', async () => {
     const { judge } = setUp({ ...issuerOf(pair), keys: [...issuerOf(pair).keys, { kty: 'OKP', kid: 'okp' }] });
     expect(await judge(signed(pair, claimsOf({ iss: 'https://other' })))).toBe('unknown');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { claimsOf, signed, signingPair, USERNAME } from './bearer-auth.test-fixtures.ts';
-import { readClaims } from './token-claims.ts';
+import { isCanonicalToken, readClaims } from './token-claims.ts';
 
 function jwt(claims: unknown): string {
   return `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
@@ -74,5 +74,44 @@ describe('readClaims', () => {
   it('never throws', () => {
     fc.assert(fc.property(fc.string(), (text) => readClaims(text) === undefined));
     fc.assert(fc.property(fc.json(), (text) => void readClaims(`e30.${Buffer.from(text).toString('base64url')}.x`)));
+  });
+});
+
+describe('isCanonicalToken', () => {
+  const bytes = fc.uint8Array({ minLength: 1, maxLength: 40 });
+  const part = bytes.map((array) => Buffer.from(array).toString('base64url'));
+  const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const foreign = fc.constantFrom('=', '==', '+', '/', '~', '.', ' ', '\n', '\0', '\u00e9', '\u212a', 'A=', '');
+
+  it('takes every token as it is made', () => {
+    fc.assert(fc.property(part, part, part, (...parts) => isCanonicalToken(parts.join('.'))));
+  });
+
+  it('takes one text for each three parts: whichever other one decodes to the same bytes is refused', () => {
+    const other = fc.oneof(
+      fc.record({ at: fc.nat(200), insert: foreign }),
+      fc.record({ at: fc.nat(200), replace: fc.constantFrom(...ALPHABET, '+', '/') }),
+    );
+    const decoded = (token: string) => token.split('.').map((each) => Buffer.from(each, 'base64url').toString('hex'));
+    fc.assert(
+      fc.property(part, part, part, other, (a, b, c, change) => {
+        const token = `${a}.${b}.${c}`;
+        const at = change.at % (token.length + 1);
+        const changed =
+          'insert' in change
+            ? token.slice(0, at) + change.insert + token.slice(at)
+            : token.slice(0, at) + change.replace + token.slice(at + 1);
+        if (changed === token || decoded(changed).join() !== decoded(token).join()) return;
+        expect(isCanonicalToken(changed), changed).toBe(false);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it('refuses bits beyond the last byte', () => {
+    const accepted = (length: number) =>
+      [...ALPHABET].filter((last) => isCanonicalToken(`AAAA.AAAA.${'A'.repeat(length - 1)}${last}`)).join('');
+    expect([accepted(1), accepted(2), accepted(3)]).toEqual(['', 'AQgw', 'AEIMQUYcgkosw048']);
+    expect(accepted(4)).toBe(ALPHABET);
   });
 });

@@ -17,6 +17,26 @@ export type TokenClaims = {
 
 type Fields = Record<string, unknown>;
 
+/** Three parts of base64url without padding, of which none has a single character left over. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** Last characters whose unused bits are zero, where two or three characters are left over. */
+const LAST_OF = { 2: 'AQgw', 3: 'AEIMQUYcgkosw048' } as const;
+
+/**
+ * Whether a token is the one text of its bytes: `Buffer.from` ignores foreign characters, padding, and bits beyond the
+ * last byte. One spelling is left besides: of an ECDSA signature (r, s), (r, n-s) is valid as well, and API servers
+ * sign with either half, so that neither can be refused.
+ */
+export function isCanonicalToken(token: string): boolean {
+  return COMPACT.test(token) && token.split('.').every(isCanonicalPart);
+}
+
+function isCanonicalPart(part: string): boolean {
+  const left = part.length % 4;
+  if (left === 0) return true;
+  return (left === 2 || left === 3) && LAST_OF[left].includes(part.slice(-1));
+}
+
 /** The claims of a JWT (RFC 7519) in the compact form, as service accounts have them; `undefined` for anything else. */
 export function readClaims(token: string): TokenClaims | undefined {
   const [head, body, signature, ...more] = token.split('.');
