@@ -1,4 +1,5 @@
 import { every } from '@rollcall/common/clock.ts';
+import { guarded } from '@rollcall/common/guarded.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
@@ -77,13 +78,16 @@ async function lead(base: Base, heart: Heart, { tls }: Listeners): Promise<void>
 }
 
 /** What goes on until the program stops. */
-function run({ standing, clock, signal }: Base, heart: Heart, { tls, beat }: Listeners): void {
+function run({ standing, clock, logger, signal }: Base, heart: Heart, { tls, beat }: Listeners): void {
   void heart.watches.run();
   void heart.rules?.run(signal, heart.rulesChanged);
   void tls?.run();
   every(clock, TICK_MS, signal, () => {
-    if (standing.mayDecide()) heart.tick();
-    heart.news.tick();
-    beat();
+    const isDone = guarded(logger, 'tick', () => {
+      if (standing.mayDecide()) heart.tick();
+      heart.news.tick();
+    });
+    // Where each tick fails, /healthz asks for a restart.
+    if (isDone) beat();
   });
 }

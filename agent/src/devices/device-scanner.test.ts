@@ -335,4 +335,19 @@ describe('a bus', () => {
     await clock.advance(5000);
     expect(pci).toHaveBeenCalledTimes(5);
   });
+
+  test('that has something nobody foresaw ends nothing, and is looked at again', async () => {
+    let next = reading('1');
+    start([scripted('pci', () => next)]);
+    next = {
+      devices: [{ bus: 'pci', attributes: { vendor: 7n as never } }],
+      settling: false,
+      leftOut: 0,
+    } as BusReading;
+    await clock.advance(1000);
+    expect(names()).toEqual(['8086:1']);
+    next = reading('3');
+    await clock.advance(10_000);
+    expect(names()).toEqual(['8086:3']);
+  });
 });

@@ -1,4 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { DeviceBus, DeviceReport } from '@rollcall/common/report.ts';
 import type { CollectorMetrics } from '../collector-metrics.ts';
@@ -75,9 +76,11 @@ export class DeviceScanner {
     const nowMs = clock.monotonic();
     this.#scannedMs = nowMs;
     this.#dueMs = Number.POSITIVE_INFINITY;
-    const hasNews = this.#buses.map((bus) => bus.refresh()).includes(true);
-    const graceEnds = this.#grace.untilMs ?? Number.POSITIVE_INFINITY;
-    if (hasNews || !this.#present || nowMs >= graceEnds) this.#update(nowMs);
+    guarded(this.#options.logger, 'devices', () => {
+      const hasNews = this.#buses.map((bus) => bus.refresh()).includes(true);
+      const graceEnds = this.#grace.untilMs ?? Number.POSITIVE_INFINITY;
+      if (hasNews || !this.#present || nowMs >= graceEnds) this.#update(nowMs);
+    });
     const settling = this.#buses.some(({ isSettling }) => isSettling);
     this.#arm(Math.min(nowMs + (settling ? SETTLING_MS : PERIOD_MS), this.#grace.untilMs ?? Number.POSITIVE_INFINITY));
   }

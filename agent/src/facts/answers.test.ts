@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Answers } from './answers.ts';
 import { openFeatureFiles } from './feature-files.ts';
@@ -22,7 +23,7 @@ beforeEach(() => {
   onChange.mockClear();
   const kernel = openKernelFiles({ sysfsRoot: path.join(root, 'sys'), procfsRoot: path.join(root, 'proc') });
   const features = openFeatureFiles(path.join(root, 'features.d'), clock);
-  answers = new Answers({ kernel, features, clock, signal: life.signal, onChange });
+  answers = new Answers({ kernel, features, clock, logger: silentLogger(), signal: life.signal, onChange });
   void answers.run();
 });
 
@@ -61,11 +62,37 @@ describe('answers about modules', () => {
   test('are looked for once where the same is asked again, as in every reply', () => {
     const hasModule = vi.fn(() => true);
     const kernel = { hasModule, hasCpuFlag: () => undefined };
-    const counted = new Answers({ kernel, features: undefined, clock, signal: life.signal, onChange });
+    const counted = new Answers({
+      kernel,
+      features: undefined,
+      clock,
+      logger: silentLogger(),
+      signal: life.signal,
+      onChange,
+    });
     for (let reply = 0; reply < 5; reply += 1) counted.ask(['module:apex']);
     expect(hasModule).toHaveBeenCalledTimes(1);
     counted.ask(['module:apex', 'module:other']);
     expect(hasModule).toHaveBeenCalledTimes(3);
+  });
+
+  test('stay as they were where looking again fails unexpectedly, and are looked for later', async () => {
+    let isOdd = false;
+    const hasModule = () => {
+      if (isOdd) throw new RangeError('Maximum call stack size exceeded');
+      return true;
+    };
+    const kernel = { hasModule, hasCpuFlag: () => undefined };
+    const logger = silentLogger();
+    const odd = new Answers({ kernel, features: undefined, clock, logger, signal: life.signal, onChange });
+    void odd.run();
+    odd.ask(['module:apex']);
+    isOdd = true;
+    await clock.advance(2000);
+    expect(odd.answered().answers).toEqual({ 'module:apex': true });
+    isOdd = false;
+    await clock.advance(1000);
+    expect(odd.answered().answers).toEqual({ 'module:apex': true });
   });
 
   test('are missing where nobody can tell', () => {

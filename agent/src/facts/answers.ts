@@ -1,4 +1,6 @@
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import { guarded } from '@rollcall/common/guarded.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
 import type { FeatureFiles } from './feature-files.ts';
 import type { KernelFiles } from './kernel-files.ts';
 import type { FeatureSets } from './parse-features.ts';
@@ -13,6 +15,7 @@ export type AnswersOptions = {
   /** Where the agent reads feature files. */
   features: FeatureFiles | undefined;
   clock: Clock;
+  logger: Logger;
   signal: AbortSignal;
   /** Called when there is another answer. */
   onChange: () => void;
@@ -42,9 +45,9 @@ export class Answers {
 
   /** Looks again every second, until the signal aborts. */
   async run(): Promise<void> {
-    const { clock, signal } = this.#options;
+    const { clock, logger, signal } = this.#options;
     while (!signal.aborted) {
-      if (this.#questions.size > 0) this.#look();
+      if (this.#questions.size > 0) guarded(logger, 'answers', () => this.#look());
       await sleep(clock, PERIOD_MS, signal);
     }
   }

@@ -89,6 +89,13 @@ test.each([
   expect(() => parseJsonObject(Buffer.from(text, 'latin1'))).toThrow(expect.objectContaining({ status: 400, message }));
 });
 
+test('a body that is nested too deeply is refused', () => {
+  const body = Buffer.from(`{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`);
+  expect(() => parseJsonObject(body)).toThrow(
+    expect.objectContaining({ status: 400, message: 'The body is nested too deeply' }),
+  );
+});
+
 describe('a refusal that ends the connection', () => {
   function refused(close: boolean) {
     const clock = new FakeClock();

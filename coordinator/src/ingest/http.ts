@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
+import { parseJson } from '@rollcall/common/parse-json.ts';
 import { ReportRefusal } from './report-refusal.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
@@ -65,9 +66,10 @@ export function parseJsonObject(body: Buffer): object {
   if (!isUtf8(body)) throw new ReportRefusal(400, 'The body is not UTF-8');
   let value: unknown;
   try {
-    value = JSON.parse(body.toString('utf8'));
+    value = parseJson(body.toString('utf8'));
   } catch (cause) {
-    throw new ReportRefusal(400, 'The body is not JSON', { cause });
+    const problem = cause instanceof RangeError ? 'is nested too deeply' : 'is not JSON';
+    throw new ReportRefusal(400, `The body ${problem}`, { cause });
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new ReportRefusal(400, 'The body is not a JSON object');

@@ -189,3 +189,21 @@ describe('a proposal', () => {
     expect([...catalog.propose([nodeService('c')]).refusals]).toEqual([]);
   });
 });
+
+test('a NodeService that nobody foresaw ends nothing: what was in force stays, and the next change is judged', async () => {
+  const { catalog, clock, inForce } = stage();
+  catalog.handlers.onReplace([nodeService('a')]);
+  const odd = nodeService('b');
+  Object.defineProperty(odd.service, 'publish', {
+    get: () => {
+      throw new RangeError('Maximum call stack size exceeded');
+    },
+  });
+  catalog.handlers.onUpsert(odd);
+  await clock.advance(50);
+  expect(inForce()).toEqual(['a']);
+  catalog.handlers.onDelete(odd);
+  catalog.handlers.onUpsert(nodeService('c'));
+  await clock.advance(50);
+  expect(inForce()).toEqual(['a', 'c']);
+});

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
+import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import type { Service } from '../setup/services.ts';
@@ -40,7 +41,7 @@ export class ServiceCatalog {
   constructor(options: CatalogOptions) {
     this.#options = options;
     this.#services = options.builtIn;
-    this.#soon = gathered(options.clock, GATHER_MS, () => this.judge());
+    this.#soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
   }
 
   /** Whether the NodeServices were listed, and are watched since. Until then nobody knows what a node has because of one. */
