@@ -23,8 +23,8 @@ export type AgentOptions = {
     AgentConfig,
     'nodeName' | 'hostIp' | 'coordinatorUrl' | 'heartbeatSeconds' | 'watchedServices' | 'probePaths'
   >;
-  /** New at every start. */
-  boot: string;
+  /** An id for each session of reports, such as no other session has. */
+  newBoot: () => string;
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
@@ -50,7 +50,7 @@ export type Agent = {
 
 /** From what is seen on a node to what is reported of it, and from the replies to what is looked at. */
 export function createAgent(options: AgentOptions): Agent {
-  const { config, boot, clock, random, logger, metrics, health, readiness, signal, client, connect } = options;
+  const { config, newBoot, clock, random, logger, metrics, health, readiness, signal, client, connect } = options;
   const onChange = () => reporter.changed();
   const services = new ServicesWatch({ clock, random, logger, metrics: metrics.probes, health, signal, onChange });
   // Latched, so that an outage of the coordinator, or a service that comes later, never looks like a restart.
@@ -66,15 +66,18 @@ export function createAgent(options: AgentOptions): Agent {
   const machine = options.machine(onChange);
   const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
   health.add('reporter', watchdog.check);
-  const sender = new ReportSender({ node: config.nodeName, boot, urls: config.coordinatorUrl, client });
+  const sender = new ReportSender({
+    node: config.nodeName,
+    newBoot,
+    servicesDigest: () => assignment?.digest,
+    urls: config.coordinatorUrl,
+    client,
+    clock,
+  });
   const reporter = new Reporter({
     sender,
     heartbeatSeconds: config.heartbeatSeconds,
-    content: () =>
-      buildContent(
-        { services: services.states(), ...machine.observe() },
-        { version: VERSION, servicesDigest: services.digest },
-      ),
+    content: () => buildContent({ services: services.states(), ...machine.observe() }, VERSION),
     onReply: (reply) => {
       assignment?.take(reply);
       machine.ask(reply.questions ?? []);

@@ -15,6 +15,7 @@ const SETTINGS: ServiceSettings[] = [
 /** What was watched, one after the other. */
 let watched: { at: Record<string, string>; told: boolean }[];
 let assignment: Assignment;
+let failure: Error | undefined;
 
 function place(service: WatchedService): string {
   return 'refusal' in service ? service.refusal : formatTarget(service.target);
@@ -22,10 +23,13 @@ function place(service: WatchedService): string {
 
 beforeEach(() => {
   watched = [];
+  failure = undefined;
   assignment = new Assignment({
     services: {
-      watch: (services, told) =>
-        watched.push({ at: Object.fromEntries(services.map((each) => [each.name, place(each)])), told }),
+      watch: (services, told) => {
+        if (failure) throw failure;
+        watched.push({ at: Object.fromEntries(services.map((each) => [each.name, place(each)])), told });
+      },
     },
     settings: SETTINGS,
     hostIp: '10.0.0.7',
@@ -55,13 +59,27 @@ test('the list of a reply replaces the one before, and one that is the same chan
   ]);
 });
 
-test('an older coordinator names addresses, and where it names none the flags are right', () => {
-  assignment.take({ targets: new Map([['ws-daemon', { host: '10.1.0.9', port: 8080 }]]) });
-  assignment.take({ targets: new Map() });
-  expect(watched.slice(1)).toEqual([
-    { at: { ...OWN, 'ws-daemon': '10.1.0.9:8080' }, told: true },
-    { at: OWN, told: true },
-  ]);
+test('a list is named by the digest that came with it, and stays where the next one cannot be taken', () => {
+  expect(assignment.digest).toBeUndefined();
+  assignment.take({ services: [{ name: 'ws-daemon' }], servicesDigest: 'one' });
+  assignment.take({});
+  expect(assignment.digest).toBe('one');
+  const watchedBefore = watched.length;
+  failure = new Error('No');
+  expect(() => assignment.take({ services: [], servicesDigest: 'two' })).toThrow('No');
+  expect(assignment.digest).toBe('one');
+  failure = undefined;
+  assignment.take({ services: [], servicesDigest: 'two' });
+  expect(assignment.digest).toBe('two');
+  expect(watched.slice(watchedBefore)).toEqual([{ at: {}, told: true }]);
+  // The same list by another name is not watched anew.
+  assignment.take({ services: [], servicesDigest: 'three' });
+  expect([assignment.digest, watched.length]).toEqual(['three', watchedBefore + 1]);
+});
+
+test('the answer to a report that did not count says nothing about the flags', () => {
+  assignment.take({ newSession: true });
+  expect(watched).toHaveLength(1);
 });
 
 test('a reply that says nothing means what the flags say, or what another reply has said', () => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { CaProvider } from './probes/https-agent.ts';
@@ -24,8 +25,9 @@ export type AssignmentOptions = {
 /** What this agent is to probe: what its flags say at first, then what the coordinator told last. */
 export class Assignment {
   readonly #options: AssignmentOptions;
-  /** What the coordinator told last; its replies mostly repeat it. */
+  /** SHA-256 of the list that the coordinator sent last. */
   #last: string | undefined;
+  #digest: string | undefined;
 
   constructor(options: AssignmentOptions) {
     this.#options = options;
@@ -35,21 +37,27 @@ export class Assignment {
     this.#watch(this.#own(), false);
   }
 
-  /** Takes over what a reply says. One that says nothing changes nothing, once another has said something. */
-  take({ services, targets }: Pick<Reply, 'services' | 'targets'>): void {
-    const told = services ?? (targets || this.#last === undefined ? this.#own(targets) : undefined);
-    const text = told && JSON.stringify(told);
-    if (!told || text === this.#last) return;
-    this.#last = text;
-    this.#watch(told, true);
+  /** The coordinator's digest of the list that is watched; `undefined` before its first. */
+  get digest(): string | undefined {
+    return this.#digest;
   }
 
-  /** The services of the agent's own configuration, at the addresses that an older coordinator names for them. */
-  #own(targets?: Reply['targets']): ToldService[] {
-    return this.#options.settings.map(({ name }) => {
-      const target = targets?.get(name);
-      return target ? { name, target, podAddresses: [target.host] } : { name };
-    });
+  /**
+   * Takes over the list of a reply. A reply without one changes nothing, but the first that counts, which says that the
+   * flags are right.
+   */
+  take({ services, servicesDigest, newSession }: Pick<Reply, 'services' | 'servicesDigest' | 'newSession'>): void {
+    const told = services ?? (this.#last === undefined && !newSession ? this.#own() : undefined);
+    if (!told) return;
+    const last = hash('sha256', JSON.stringify(told));
+    if (last !== this.#last) this.#watch(told, true);
+    this.#last = last;
+    this.#digest = servicesDigest;
+  }
+
+  /** The services of the agent's own configuration. */
+  #own(): ToldService[] {
+    return this.#options.settings.map(({ name }) => ({ name }));
   }
 
   #watch(told: readonly ToldService[], isTold: boolean): void {

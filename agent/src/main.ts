@@ -27,7 +27,6 @@ await runProgram(logger, (life) => startAgent(config, logger, life));
 
 async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle): Promise<void> {
   const { signal } = life;
-  const boot = randomUUID();
   const registry = createRegistry('rollcall_agent');
   const metrics = registerAgentMetrics(registry);
   const health = new HealthChecks();
@@ -42,7 +41,7 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   });
   const agent = createAgent({
     config,
-    boot,
+    newBoot: randomUUID,
     clock,
     random: Math.random,
     logger,
@@ -58,5 +57,5 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   life.onStop('reporter', () => agent.stop());
   agent.start(Number(bound.slice(bound.lastIndexOf(':') + 1)));
   const { nodeName: node, namespace, coordinatorUrl: coordinators } = config;
-  logger.info({ version: VERSION, node, boot, namespace, listen: bound, coordinators }, 'Started');
+  logger.info({ version: VERSION, node, namespace, listen: bound, coordinators }, 'Started');
 }

@@ -3,7 +3,7 @@ import { type HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { ProbeMetrics } from './probes/metrics.ts';
 import { formatTarget } from './probes/probe.ts';
-import { digestOfServices, type WatchedService } from './probes/service-list.ts';
+import type { WatchedService } from './probes/service-list.ts';
 import { createServiceMonitor, type ServiceMonitor } from './probes/service-monitor.ts';
 import type { ServiceDefinition, ServiceState } from './probes/types.ts';
 import { ShownState } from './shown-state.ts';
@@ -42,7 +42,6 @@ export class ServicesWatch {
   readonly #options: ServicesWatchOptions;
   #watched = new Map<string, Watched>();
   #told = false;
-  #digest = digestOfServices([]);
 
   constructor(options: ServicesWatchOptions) {
     this.#options = options;
@@ -66,7 +65,6 @@ export class ServicesWatch {
     }
     for (const [name, watched] of this.#watched) if (before.get(name)?.stop !== watched.stop) watched.monitor?.start();
     this.#told = told;
-    this.#digest = digestOfServices(services);
     this.#options.onChange();
   }
 
@@ -78,11 +76,6 @@ export class ServicesWatch {
   /** Whether the coordinator has said what is to be probed. */
   get told(): boolean {
     return this.#told;
-  }
-
-  /** Of how the services are probed. */
-  get digest(): string {
-    return this.#digest;
   }
 
   states(): ServiceState[] {

@@ -40,7 +40,14 @@ export class ReportingAgent {
       metrics,
     });
     this.#reporter = new Reporter({
-      sender: new ReportSender({ node, boot: randomUUID(), urls, client: this.#client }),
+      sender: new ReportSender({
+        node,
+        newBoot: randomUUID,
+        servicesDigest: () => undefined,
+        urls,
+        client: this.#client,
+        clock,
+      }),
       heartbeatSeconds: 1,
       content: () => ({ services: this.#services.map((name) => this.#reportOn(name)), devices: [], facts: {} }),
       onReply: ({ services = [] }) => {

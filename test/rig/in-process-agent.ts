@@ -11,7 +11,7 @@ const MACHINE = {
   start: () => {},
 };
 
-type Given = 'boot' | 'clock' | 'random' | 'metrics' | 'signal' | 'client' | 'connect';
+type Given = 'newBoot' | 'clock' | 'random' | 'metrics' | 'signal' | 'client' | 'connect';
 
 export type InProcessAgentOptions = Pick<AgentOptions, Given> & { node: string; hostIp: string; urls: string[] };
 

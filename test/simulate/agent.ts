@@ -16,7 +16,7 @@ export type SimAgentOptions = {
   node: string;
   address: string;
   podUid: string;
-  boot: string;
+  newBoot: () => string;
   urls: string[];
   world: FakeClock;
   random: () => number;
@@ -33,7 +33,7 @@ export class SimAgent {
   readonly #stop = new AbortController();
   readonly #agent: ReturnType<typeof startInProcessAgent>;
 
-  constructor({ node, address, podUid, boot, urls, world, random, sockets, token, post }: SimAgentOptions) {
+  constructor({ node, address, podUid, newBoot, urls, world, random, sockets, token, post }: SimAgentOptions) {
     this.podUid = podUid;
     this.#sockets = sockets;
     this.process = new FakeProcess({ world, random });
@@ -53,7 +53,7 @@ export class SimAgent {
       node,
       hostIp: address,
       urls,
-      boot,
+      newBoot,
       clock,
       random,
       metrics: METRICS,

@@ -236,7 +236,7 @@ export class World {
       node: node.name,
       address: node.address,
       podUid: name,
-      boot: this.unique('boot'),
+      newBoot: () => this.unique('boot'),
       urls: this.#options.byService ? [SERVICE_ORIGIN] : HOSTS.map((host) => `http://${host}:8443`),
       world: this.clock,
       random: this.random,

@@ -2,7 +2,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
-import { digestOfServices, type ToldService, watchedServices } from './service-list.ts';
+import { type ToldService, watchedServices } from './service-list.ts';
 import { REGISTRY_FACADE_PROBE, type ServiceSettings } from './service-settings.ts';
 import { ROOT_CERTIFICATE, UNRELATED_CERTIFICATE } from './testing/certificates.ts';
 import { within } from './testing/limits.ts';
@@ -133,20 +133,6 @@ describe('what an agent watches', () => {
     const at = (port: unknown) => listOf([{ name: 'x', probe: { kind: 'tcp', port } as ProbeSpec }])[0];
     for (const port of [1, 65_535]) expect(at(port)).toMatchObject({ target: { host: HERE, port } });
     for (const port of [0, 65_536, 80.5, '80']) expect(at(port)).toMatchObject({ refusal: 'its port is not valid' });
-  });
-
-  it('has a digest that changes with how it is probed, and not with where', () => {
-    const digest = (...told: ToldService[]) => digestOfServices(listOf(told, settings));
-    const base = digest({ name: 'ws-daemon' });
-    expect(digest({ name: 'ws-daemon', target: { host: HERE, port: 5 } })).toBe(base);
-    for (const other of [
-      [{ name: 'cache' }],
-      [{ name: 'ws-daemon' }, { name: 'cache' }],
-      [{ name: 'ws-daemon', probe: { kind: 'tls' } }],
-      [{ name: 'ws-daemon', failureThreshold: 7 }],
-    ]) {
-      expect(digest(...other)).not.toBe(base);
-    }
   });
 });
 

@@ -42,11 +42,6 @@ export function watchedServices(told: readonly ToldService[], options: ServiceLi
   return told.map((service) => watchedService(service, own.get(service.name), options));
 }
 
-/** SHA-256 of how the services are probed, wherever they are. */
-export function digestOfServices(services: readonly WatchedService[]): string {
-  return digestOf(services.map(({ name, how }) => [name, how]).sort());
-}
-
 function watchedService(
   told: ToldService,
   own: ServiceSettings | undefined,

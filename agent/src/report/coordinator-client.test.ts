@@ -6,6 +6,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { REPLY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { listenOnLoopback } from '../probes/testing/servers.ts';
 import { CoordinatorClient } from './coordinator-client.ts';
@@ -91,12 +92,14 @@ async function count(result: string): Promise<number | undefined> {
 describe('a report that is delivered', () => {
   test('goes to the path of reports with the token, over one connection that is kept', async () => {
     const coordinator = await start(FIRST);
-    coordinator.answer = () => ({ body: { nextReportSeconds: 5, targets: { a: { host: 'h', port: 1 } } } });
+    coordinator.answer = () => ({
+      body: { nextReportSeconds: 5, services: [{ name: 'a', target: { host: 'h', port: 1 } }] },
+    });
     const delivery = await deliver(coordinator);
     await deliver(coordinator);
     expect(delivery).toEqual({
       origin: coordinator.origin,
-      reply: { nextReportSeconds: 5, full: false, targets: new Map([['a', { host: 'h', port: 1 }]]) },
+      reply: { nextReportSeconds: 5, full: false, services: [{ name: 'a', target: { host: 'h', port: 1 } }] },
     });
     expect(coordinator.taken).toMatchObject([
       { path: '/v1/reports', authorization: 'Bearer token-1', report: { sequence: 1 } },
@@ -268,7 +271,7 @@ describe('a coordinator that cannot be talked to', () => {
 
   test('is given up on when it does not stop talking', async () => {
     const coordinator = await start(FIRST);
-    coordinator.answer = () => ({ body: 'x'.repeat(300_000) });
+    coordinator.answer = () => ({ body: 'x'.repeat(REPLY_BYTES_MAX + 1) });
     await expect(deliver(coordinator)).rejects.toThrow(failing('COORDINATOR_UNREACHABLE'));
   });
 

@@ -10,6 +10,7 @@ export class DeliveryLog {
   readonly #logger: Logger;
   readonly #causes = new Map<string, string>();
   #acceptedBefore = false;
+  #error: string | undefined;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -20,6 +21,14 @@ export class DeliveryLog {
     else if (this.#causes.size > 0) this.#logger.info({ coordinator }, 'Delivered reports again');
     this.#acceptedBefore = true;
     this.#causes.clear();
+  }
+
+  /** An error that no part of this program foresaw. */
+  unexpected(err: unknown, message: string): void {
+    const error = `${message}: ${describeError(err)}`;
+    if (this.#error === error) return;
+    this.#error = error;
+    this.#logger.error({ err }, message);
   }
 
   failed(err: unknown): void {

@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, Agent as PlainAgent } from 'node:http';
+import { REPLY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { createLookup } from './host-lookup.ts';
 
 export type HttpAnswer = { status: number; headers: IncomingHttpHeaders; body: string };
@@ -13,9 +14,6 @@ export type HttpPost = {
   body: () => string;
   signal: AbortSignal;
 };
-
-/** A reply says of each service how and where it is probed; an error holds a sentence. */
-const ANSWER_BYTES_MAX = 256 * 1024;
 
 /** A kept connection turned out to be closed by the other side: nothing is known to be wrong with the other side. */
 class StaleConnection extends Error {}
@@ -58,7 +56,7 @@ async function collect(response: IncomingMessage): Promise<HttpAnswer> {
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     // Leaving the loop destroys the response, and its connection with it.
-    if (bytes > ANSWER_BYTES_MAX) throw new Error(`The answer is longer than ${ANSWER_BYTES_MAX} bytes`);
+    if (bytes > REPLY_BYTES_MAX) throw new Error(`The answer is longer than ${REPLY_BYTES_MAX} bytes`);
     chunks.push(chunk);
   }
   return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString() };

@@ -10,6 +10,8 @@ export type ReportMetrics = {
   durationSeconds: Histogram;
   lastAccepted: Gauge;
   connected: Gauge;
+  newSessions: Counter;
+  errors: Counter;
 };
 
 export function registerReportMetrics(registry: Registry): ReportMetrics {
@@ -32,6 +34,16 @@ export function registerReportMetrics(registry: Registry): ReportMetrics {
     lastAccepted: new Gauge({
       name: 'rollcall_agent_last_report_accepted_timestamp_seconds',
       help: 'Time at which the coordinator last accepted a report, in seconds since the epoch; 0 before the first one.',
+      registers,
+    }),
+    newSessions: new Counter({
+      name: 'rollcall_agent_new_sessions_total',
+      help: 'Sessions begun because the coordinator did not count a report. More than a few: somebody else has the token.',
+      registers,
+    }),
+    errors: new Counter({
+      name: 'rollcall_agent_report_errors_total',
+      help: 'Unexpected errors while a report was made or a reply was taken. The previous list of services stays.',
       registers,
     }),
     connected: new Gauge({

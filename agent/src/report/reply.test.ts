@@ -6,19 +6,52 @@ const ok = (value: unknown) => parseReply(JSON.stringify(value));
 
 describe('parseReply', () => {
   test('reads everything that a coordinator may say, and ignores what it does not know', () => {
-    const targets = { 'ws-daemon': { host: '10.0.0.1', port: 8080, weight: 3 } };
-    expect(ok({ nextReportSeconds: 12.5, full: true, targets, mood: 'good' })).toEqual({
+    const services = [{ name: 'ws-daemon', target: { host: '10.0.0.1', port: 8080, weight: 3 } }];
+    const body = { nextReportSeconds: 12.5, full: true, newSession: true, services, servicesDigest: 'd' };
+    expect(ok({ ...body, mood: 'good' })).toEqual({
+      reply: { ...body, services: [{ name: 'ws-daemon', target: { host: '10.0.0.1', port: 8080 } }] },
+    });
+  });
+
+  test('tells no list of services from an empty one, and takes no digest without a list', () => {
+    expect(ok({ nextReportSeconds: 1, servicesDigest: 'd' })).toEqual({
+      reply: { nextReportSeconds: 1, full: false },
+    });
+    expect(ok({ services: [], servicesDigest: 'd' })).toEqual({
+      reply: { full: false, services: [], servicesDigest: 'd' },
+    });
+    for (const servicesDigest of [7, '', 'x'.repeat(129)]) {
+      expect(ok({ services: [], servicesDigest })).toEqual({ reply: { full: false, services: [] } });
+    }
+  });
+
+  test('puts a CA bundle where services name it, and reports the ones whose bundle is missing', () => {
+    const https = (name: string, caBundle: unknown) => ({ name, probe: { kind: 'https' }, caBundle });
+    const services = [https('a', 'k'), https('b', 'k'), https('c', 'x'), https('d', 7), https('e', 'toString')];
+    const problem = 'the coordinator sent a caBundle that cannot be read';
+    expect(ok({ services: [...services, { name: 'f', caBundle: 'k' }], caBundles: { k: 'PEM' } })).toEqual({
       reply: {
-        nextReportSeconds: 12.5,
-        full: true,
-        targets: new Map([['ws-daemon', { host: '10.0.0.1', port: 8080 }]]),
+        full: false,
+        services: [
+          { name: 'a', probe: { kind: 'https', caBundle: 'PEM' } },
+          { name: 'b', probe: { kind: 'https', caBundle: 'PEM' } },
+          ...['c', 'd', 'e'].map((name) => ({ name, problem })),
+          { name: 'f', problem },
+        ],
       },
     });
   });
 
-  test('tells no targets from an empty list of them', () => {
-    expect(ok({ nextReportSeconds: 1 })).toEqual({ reply: { nextReportSeconds: 1, full: false } });
-    expect(ok({ targets: {} })).toEqual({ reply: { full: false, targets: new Map() } });
+  test('refuses what is nested too deeply, wherever that is', () => {
+    const nested = `${'{"a":['.repeat(20_000)}${']}'.repeat(20_000)}`;
+    for (const text of [
+      nested,
+      `{"x":${nested}}`,
+      `{"services":[{"name":"a","probe":{"kind":"tcp","x":${nested}}}]}`,
+    ]) {
+      expect(parseReply(text)).toEqual({ problem: 'the reply is not a JSON object, or is nested too deeply' });
+      expect(problemDetail(text)).toEqual({});
+    }
   });
 
   test('reads the questions, without what is no text, and no more than a coordinator takes answers to', () => {
@@ -48,13 +81,9 @@ describe('parseReply', () => {
     ['{"nextReportSeconds":"10"}'],
     ['{"nextReportSeconds":null}'],
     ['{"full":1}'],
-    ['{"targets":[]}'],
-    ['{"targets":{"a":null}}'],
-    ['{"targets":{"a":{"host":"","port":1}}}'],
-    ['{"targets":{"a":{"host":"h","port":0}}}'],
-    ['{"targets":{"a":{"host":"h","port":65536}}}'],
-    ['{"targets":{"a":{"host":"h","port":"80"}}}'],
-    ['{"targets":{"a":{"host":1,"port":80}}}'],
+    ['{"newSession":1}'],
+    ['{"services":{}}'],
+    ['{"services":[],"caBundles":[]}'],
   ])('finds %s wrong', (text) => {
     expect(parseReply(text)).toHaveProperty('problem');
   });

@@ -1,18 +1,20 @@
-import type { ProbeTarget } from '@rollcall/common/report.ts';
+import { parseJson } from '@rollcall/common/parse-json.ts';
 import type { ToldService } from '../probes/service-list.ts';
-import { isObject, isTarget, readServices } from './told-services.ts';
+import { isObject, readServices } from './told-services.ts';
 
 /** What the coordinator answered to a report that it took. */
 export type Reply = {
   /** Absent when the coordinator leaves the interval to the agent. */
   nextReportSeconds?: number;
   full: boolean;
+  /** The report did not count, and the next ones of this session would not, either. */
+  newSession?: boolean;
   /** What to answer in each report. */
   questions?: readonly string[];
-  /** What to probe; absent when the coordinator does not say so. */
+  /** What to probe; absent where that is as before. */
   services?: readonly ToldService[];
-  /** What a coordinator that does not say it has instead: where to probe. */
-  targets?: ReadonlyMap<string, ProbeTarget>;
+  /** Of `services`, to be repeated in reports. */
+  servicesDigest?: string;
 };
 
 /** As many as the coordinator takes answers to. */
@@ -27,30 +29,31 @@ export const NEXT_REPORT_SECONDS_MAX = 600;
  */
 export function parseReply(text: string): { reply: Reply } | { problem: string } {
   const body = parseObject(text);
-  if (!body) return { problem: 'the reply is not a JSON object' };
-  const { nextReportSeconds, full = false, questions, services, targets } = body;
+  if (!body) return { problem: 'the reply is not a JSON object, or is nested too deeply' };
+  const { nextReportSeconds, full = false, newSession = false, questions } = body;
   if (nextReportSeconds !== undefined && typeof nextReportSeconds !== 'number') {
     return { problem: 'nextReportSeconds of the reply is not a number' };
   }
   if (typeof full !== 'boolean') return { problem: 'full of the reply is not true or false' };
-  const reply: Reply = { full };
+  if (typeof newSession !== 'boolean') return { problem: 'newSession of the reply is not true or false' };
+  const reply: Reply = { full, ...(newSession ? { newSession } : {}) };
   if (nextReportSeconds !== undefined) reply.nextReportSeconds = clampSeconds(nextReportSeconds);
   if (questions !== undefined) {
     if (!Array.isArray(questions)) return { problem: 'questions of the reply is not a list' };
     reply.questions = questions.filter((each) => typeof each === 'string').slice(0, QUESTIONS_MAX);
   }
-  if (services !== undefined) {
-    if (!Array.isArray(services)) return { problem: 'services of the reply is not a list' };
-    return { reply: { ...reply, services: readServices(services) } };
-  }
-  if (targets === undefined) return { reply };
-  if (!isObject(targets)) return { problem: 'targets of the reply is not an object' };
-  const parsed = new Map<string, ProbeTarget>();
-  for (const [service, target] of Object.entries(targets)) {
-    if (!isTarget(target)) return { problem: `targets.${service} of the reply is not a host and a port` };
-    parsed.set(service, { host: target.host, port: target.port });
-  }
-  return { reply: { ...reply, targets: parsed } };
+  const { services, caBundles = {}, servicesDigest } = body;
+  if (services === undefined) return { reply };
+  if (!Array.isArray(services)) return { problem: 'services of the reply is not a list' };
+  if (!isObject(caBundles)) return { problem: 'caBundles of the reply is not an object' };
+  reply.services = readServices(services, caBundles);
+  if (isDigest(servicesDigest)) reply.servicesDigest = servicesDigest;
+  return { reply };
+}
+
+/** What goes into reports has the length that reports may have. */
+function isDigest(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= 1 && value.length <= 128;
 }
 
 /** RFC 9457: what went wrong, in the words of the coordinator; empty when it did not say. */
@@ -70,7 +73,7 @@ function clampSeconds(seconds: number): number {
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

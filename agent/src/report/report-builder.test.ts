@@ -8,8 +8,8 @@ const state = fc.record({
   sinceMs: fc.date({ noInvalidDate: true, min: new Date(0) }).map((date) => date.getTime()),
   evidence: fc.string(),
 });
-const LOOK = { version: '1', servicesDigest: 'd' };
-const identity = { node: 'n', boot: 'b', sequence: 7, leaving: false };
+const VERSION = '1';
+const identity = { node: 'n', boot: 'b', sequence: 7, servicesDigest: undefined, leaving: false };
 
 describe('buildContent', () => {
   test('has the same digest in whatever order the services come', () => {
@@ -19,8 +19,8 @@ describe('buildContent', () => {
         const keyed = services.map((service) => ({ service, key: order.next().value ?? 0 }));
         const shuffled = keyed.sort((a, b) => a.key - b.key).map(({ service }) => service);
         const rest = { devices: [], unread: [], facts: {}, answers: {}, values: {} };
-        const digest = digestContent(buildContent({ services, ...rest }, LOOK)).digest;
-        expect(digestContent(buildContent({ services: shuffled, ...rest }, LOOK)).digest).toBe(digest);
+        const digest = digestContent(buildContent({ services, ...rest }, VERSION)).digest;
+        expect(digestContent(buildContent({ services: shuffled, ...rest }, VERSION)).digest).toBe(digest);
       }),
     );
   });
@@ -29,7 +29,7 @@ describe('buildContent', () => {
     const digestOf = (changes: object) => {
       const services = [{ name: 'a', ready: true, sinceMs: 0, evidence: 'e', ...changes }];
       return digestContent(
-        buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK),
+        buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, VERSION),
       ).digest;
     };
     const changes = [{}, { name: 'b' }, { ready: false }, { unknown: true }, { sinceMs: 1 }, { evidence: 'f' }];
@@ -37,31 +37,28 @@ describe('buildContent', () => {
     expect(new Set(digests).size).toBe(digests.length);
   });
 
-  test('has another digest when it is looked at in another way', () => {
-    const digests = [LOOK, { ...LOOK, version: '2' }, { ...LOOK, servicesDigest: 'e' }].map(
-      (look) =>
-        digestContent(buildContent({ services: [], devices: [], unread: [], facts: {}, answers: {}, values: {} }, look))
-          .digest,
-    );
-    expect(new Set(digests).size).toBe(3);
+  test('has another digest when it is made by another version', () => {
+    const nothing = { services: [], devices: [], unread: [], facts: {}, answers: {}, values: {} };
+    const digests = ['1', '2'].map((version) => digestContent(buildContent(nothing, version)).digest);
+    expect(new Set(digests).size).toBe(2);
   });
 
   test('writes times as RFC 3339 in UTC', () => {
     const services = [{ name: 'a', ready: true, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7), evidence: 'e' }];
-    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK);
+    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, VERSION);
     expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
   });
 
   test('has what could not be read, answers and values only where there are some', () => {
     const nothing = { services: [], devices: [], unread: [], facts: {}, answers: {}, values: {} };
-    expect(buildContent(nothing, LOOK)).toEqual({ services: [], devices: [], facts: {}, ...LOOK });
+    expect(buildContent(nothing, VERSION)).toEqual({ services: [], devices: [], facts: {}, version: VERSION });
     const some = { unread: ['usb'], answers: { 'module:kvm': false }, values: { 'nfd:local.label.a': 'b' } } as const;
-    expect(buildContent({ ...nothing, ...some }, LOOK)).toMatchObject(some);
+    expect(buildContent({ ...nothing, ...some }, VERSION)).toMatchObject(some);
   });
 
   test('has the services by their names', () => {
     const services = ['b', 'c', 'a'].map((name) => ({ name, ready: true, sinceMs: 0, evidence: 'e' }));
-    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, LOOK);
+    const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, VERSION);
     expect(content.services.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 });
@@ -83,6 +80,13 @@ describe('a report', () => {
 
   test('that is a heartbeat carries the digest alone', () => {
     expect(heartbeat(identity, report)).toEqual({ node: 'n', boot: 'b', sequence: 7, digest: report.digest });
+  });
+
+  test('names the list of services that is probed, in full or not, once there is one', () => {
+    const served = { ...identity, servicesDigest: 's' };
+    expect(fullReport(served, report).servicesDigest).toBe('s');
+    expect(heartbeat(served, report).servicesDigest).toBe('s');
+    expect('servicesDigest' in heartbeat(identity, report)).toBe(false);
   });
 
   test('says that the agent leaves only when it does', () => {

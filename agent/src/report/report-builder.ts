@@ -20,11 +20,8 @@ export type Observations = {
   values: Readonly<Record<string, string>>;
 };
 
-/** Who looks, and how; see `ReportContent`. */
-export type Look = { version: string; servicesDigest: string };
-
 /** Services come out sorted by name, so that the order in which probes answer does not show in the digest. */
-export function buildContent(observations: Observations, look: Look): ReportContent {
+export function buildContent(observations: Observations, version: string): ReportContent {
   const { services, devices, unread, facts, answers, values } = observations;
   return {
     services: services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
@@ -33,7 +30,7 @@ export function buildContent(observations: Observations, look: Look): ReportCont
     facts: { ...facts },
     ...(Object.keys(answers).length > 0 ? { answers: { ...answers } } : {}),
     ...(Object.keys(values).length > 0 ? { values: { ...values } } : {}),
-    ...look,
+    version,
   };
 }
 
@@ -48,7 +45,10 @@ export function digestContent(content: ReportContent): DigestedContent {
   return { content, digest: contentDigest(content) };
 }
 
-export type ReportIdentity = Pick<ReportHeader, 'node' | 'boot' | 'sequence'> & { leaving: boolean };
+export type ReportIdentity = Pick<ReportHeader, 'node' | 'boot' | 'sequence'> & {
+  servicesDigest: string | undefined;
+  leaving: boolean;
+};
 
 export function fullReport(identity: ReportIdentity, { content, digest }: DigestedContent): FullReport {
   return { ...header(identity, digest), ...content };
@@ -59,6 +59,11 @@ export function heartbeat(identity: ReportIdentity, { digest }: DigestedContent)
   return header(identity, digest);
 }
 
-function header({ node, boot, sequence, leaving }: ReportIdentity, digest: string): ReportHeader {
-  return { node, boot, sequence, digest, ...(leaving ? { leaving } : {}) };
+function header({ servicesDigest, leaving, ...identity }: ReportIdentity, digest: string): ReportHeader {
+  return {
+    ...identity,
+    digest,
+    ...(servicesDigest === undefined ? {} : { servicesDigest }),
+    ...(leaving ? { leaving } : {}),
+  };
 }

@@ -1,4 +1,5 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery, RenderReport } from './coordinator-client.ts';
@@ -12,25 +13,37 @@ const CONTENT = digestContent({ services: [], devices: [], facts: {} });
 const OTHER_CONTENT = digestContent({ services: [], devices: [], facts: { cpu: 'x' } });
 const SIGNAL = new AbortController().signal;
 
-type Step = { via?: string[]; full?: boolean; error?: CodedError };
+type Step = { via?: string[]; full?: boolean; newSession?: true; error?: CodedError };
 
 let steps: Step[];
 let sent: { origin: string; report: FullReport | Heartbeat }[];
 let sender: ReportSender;
+let clock: FakeClock;
+let servicesDigest: string | undefined;
 
 beforeEach(() => {
   steps = [];
   sent = [];
-  sender = new ReportSender({ node: 'n', boot: 'b', urls: [A, B], client: { deliver } });
+  clock = new FakeClock();
+  servicesDigest = undefined;
+  let sessions = 0;
+  sender = new ReportSender({
+    node: 'n',
+    newBoot: () => `boot ${++sessions}`,
+    servicesDigest: () => servicesDigest,
+    urls: [A, B],
+    client: { deliver },
+    clock,
+  });
 });
 
 /** Goes the way that the next step says, and ends as it says. */
 async function deliver(first: string, render: RenderReport): Promise<Delivery> {
-  const { via = [], full = false, error } = steps.shift() ?? {};
+  const { via = [], full = false, newSession, error } = steps.shift() ?? {};
   const origins = [first, ...via];
   for (const origin of origins) sent.push({ origin, report: JSON.parse(render(origin)) });
   if (error) throw error;
-  return { origin: origins.at(-1) ?? first, reply: { full } };
+  return { origin: origins.at(-1) ?? first, reply: { full, ...(newSession ? { newSession } : {}) } };
 }
 
 function send(report = CONTENT, leaving = false, signal = SIGNAL) {
@@ -52,7 +65,7 @@ describe('ReportSender', () => {
     await send(OTHER_CONTENT);
     await send(OTHER_CONTENT);
     expect(kinds()).toEqual([`${A} full`, `${A} heartbeat`, `${A} full`, `${A} heartbeat`]);
-    expect(sent.at(-1)?.report).toEqual({ node: 'n', boot: 'b', sequence: 4, digest: OTHER_CONTENT.digest });
+    expect(sent.at(-1)?.report).toEqual({ node: 'n', boot: 'boot 1', sequence: 4, digest: OTHER_CONTENT.digest });
   });
 
   test('sends the content until it was accepted', async () => {
@@ -130,6 +143,35 @@ describe('ReportSender', () => {
     await expect(send(CONTENT, false, AbortSignal.abort())).rejects.toThrow();
     await send();
     expect(sent.map(({ origin }) => origin)).toEqual([A, A]);
+  });
+
+  test('begins a session and sends the content at once when a report did not count', async () => {
+    steps = [{}, { newSession: true }];
+    await send();
+    expect(await send()).toMatchObject({ contentWanted: true, isNewSession: true });
+    await send();
+    const sessions = sent.map(({ report }) => `${report.boot}: ${report.sequence}`);
+    expect(sessions).toEqual(['boot 1: 1', 'boot 1: 2', 'boot 2: 1']);
+    expect(kinds().at(-1)).toBe(`${A} full`);
+  });
+
+  test('begins a session at most every two seconds, and sends the content until one counts', async () => {
+    steps = [{ newSession: true }, { newSession: true }, { newSession: true }];
+    expect((await send()).isNewSession).toBe(true);
+    await clock.advance(1999);
+    expect(await send()).toMatchObject({ isNewSession: false, contentWanted: false });
+    await clock.advance(1);
+    expect((await send()).isNewSession).toBe(true);
+    await send();
+    expect(sent.map(({ report }) => report.boot)).toEqual(['boot 1', 'boot 2', 'boot 2', 'boot 3']);
+    expect(new Set(kinds())).toEqual(new Set([`${A} full`]));
+  });
+
+  test('names the list of services of the moment', async () => {
+    await send();
+    servicesDigest = 's';
+    await send();
+    expect(sent.map(({ report }) => report.servicesDigest)).toEqual([undefined, 's']);
   });
 
   test('says that the agent leaves', async () => {

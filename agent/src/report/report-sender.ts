@@ -1,3 +1,4 @@
+import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { CoordinatorClient } from './coordinator-client.ts';
 import { Endpoints } from './endpoints.ts';
@@ -6,23 +7,33 @@ import { type DigestedContent, fullReport, heartbeat } from './report-builder.ts
 
 export type ReportSenderOptions = {
   node: string;
-  /** New at every start. */
-  boot: string;
+  /** An id for each session, such as no other session has. */
+  newBoot: () => string;
+  /** Of the list of services that the agent probes. */
+  servicesDigest: () => string | undefined;
   /** Not empty. */
   urls: readonly string[];
   client: Pick<CoordinatorClient, 'deliver'>;
+  clock: Clock;
 };
+
+/** Between two new sessions: two agents of one pod would end each other's without end. */
+const SESSION_MS_MIN = 2000;
 
 export type SendOptions = { leaving: boolean; timeoutMs: number; signal: AbortSignal };
 
-/** `contentWanted`: a heartbeat was taken, but the coordinator does not know the content that it stands for. */
-export type Sent = { origin: string; reply: Reply; contentWanted: boolean };
+/**
+ * `contentWanted`: the coordinator answered, and wants the content at once: it does not know what a heartbeat stands for,
+ * or a new session began. `isNewSession`: the latter.
+ */
+export type Sent = { origin: string; reply: Reply; contentWanted: boolean; isNewSession: boolean };
 
 /** Knows to whom the next report goes, and how much of it that coordinator has yet to hear. */
 export class ReportSender {
   readonly #options: ReportSenderOptions;
   readonly #endpoints: Endpoints;
-  #sequence = 0;
+  #session: { boot: string; sequence: number };
+  #sessionSinceMs = Number.NEGATIVE_INFINITY;
   #known: { origin: string; digest: string } | undefined;
   #introduced = false;
   #exhausted = true;
@@ -30,6 +41,7 @@ export class ReportSender {
   constructor(options: ReportSenderOptions) {
     this.#options = options;
     this.#endpoints = new Endpoints(options.urls);
+    this.#session = { boot: options.newBoot(), sequence: 0 };
   }
 
   /** Whether any coordinator ever took a report of this agent. */
@@ -44,24 +56,35 @@ export class ReportSender {
 
   /** Throws what the client throws. */
   async send(report: DigestedContent, { leaving, timeoutMs, signal }: SendOptions): Promise<Sent> {
-    const { node, boot, client } = this.#options;
+    const { node, servicesDigest, client } = this.#options;
     let full = true;
     const render = (origin: string) => {
       full = this.#known?.origin !== origin || this.#known.digest !== report.digest;
-      this.#sequence += 1;
-      const identity = { node, boot, sequence: this.#sequence, leaving };
+      this.#session.sequence += 1;
+      const identity = { node, ...this.#session, servicesDigest: servicesDigest(), leaving };
       return JSON.stringify(full ? fullReport(identity, report) : heartbeat(identity, report));
     };
     try {
       const { origin, reply } = await client.deliver(this.#endpoints.current, render, timeoutMs, signal);
       this.#endpoints.accepted(origin);
       this.#introduced = true;
-      this.#known = reply.full ? undefined : { origin, digest: report.digest };
-      return { origin, reply, contentWanted: reply.full && !full };
+      this.#known = reply.full || reply.newSession ? undefined : { origin, digest: report.digest };
+      const isNewSession = reply.newSession === true && this.#beginSession();
+      return { origin, reply, contentWanted: isNewSession || (reply.full && !full), isNewSession };
     } catch (error) {
       if (!signal.aborted) this.#exhausted = isThrottled(error) || this.#endpoints.failed();
       throw error;
     }
+  }
+
+  /** The id of the one before may be known to somebody else. Returns `false` where the last began a moment ago. */
+  #beginSession(): boolean {
+    const { clock, newBoot } = this.#options;
+    const nowMs = clock.monotonic();
+    if (nowMs - this.#sessionSinceMs < SESSION_MS_MIN) return false;
+    this.#sessionSinceMs = nowMs;
+    this.#session = { boot: newBoot(), sequence: 0 };
+    return true;
   }
 }
 

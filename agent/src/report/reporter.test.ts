@@ -21,6 +21,7 @@ let onLook: () => void;
 let outcomes: (() => Outcome | Promise<Outcome>)[];
 let attempts: { atMs: number; facts: Record<string, string>; leaving: boolean; timeoutMs: number }[];
 let replies: Reply[];
+let replyFailure: Error | undefined;
 let rounds: number;
 let introduced: boolean;
 let registry: Registry;
@@ -34,6 +35,7 @@ beforeEach(() => {
   outcomes = [() => ({})];
   attempts = [];
   replies = [];
+  replyFailure = undefined;
   rounds = 0;
   introduced = false;
   registry = new Registry();
@@ -52,7 +54,10 @@ beforeEach(() => {
       onLook = () => {};
       return seen;
     },
-    onReply: (reply) => replies.push(reply),
+    onReply: (reply) => {
+      if (replyFailure) throw replyFailure;
+      replies.push(reply);
+    },
     onRound: () => {
       rounds += 1;
     },
@@ -69,7 +74,7 @@ async function send({ content: { facts } }: DigestedContent, { leaving, timeoutM
   const next = outcomes.length > 1 ? outcomes.shift() : outcomes[0];
   const { reply, ...rest } = (await next?.()) ?? {};
   introduced = true;
-  return { origin: 'https://a', contentWanted: false, reply: { full: false, ...reply }, ...rest };
+  return { origin: 'https://a', contentWanted: false, isNewSession: false, reply: { full: false, ...reply }, ...rest };
 }
 
 function fail(retryAfterMs?: number): () => never {
@@ -109,6 +114,42 @@ describe('while there is nothing to say', () => {
     await clock.advance(0);
     expect(attempts).toMatchObject([{ atMs: 60_000, facts: { what: 'a' } }]);
   });
+});
+
+describe('an unexpected error', () => {
+  test('while a reply is taken is counted, and reports go on', async () => {
+    replyFailure = new RangeError('Maximum call stack size exceeded');
+    await begin('a');
+    await clock.advance(20_000);
+    expect(times()).toEqual([0, 10_000, 20_000]);
+    expect(await metric('report_errors_total')).toBe(3);
+    expect(await metric('coordinator_connected')).toBe(1);
+    replyFailure = undefined;
+    await clock.advance(10_000);
+    expect(replies).toHaveLength(1);
+  });
+
+  test('while a report is made is counted and passes, but such rounds do not count for the watchdog', async () => {
+    await begin('a');
+    const roundsBefore = rounds;
+    onLook = () => {
+      throw new RangeError('Maximum call stack size exceeded');
+    };
+    see('b');
+    await clock.advance(0);
+    expect([await metric('report_errors_total'), rounds]).toEqual([1, roundsBefore]);
+    onLook = () => {};
+    await clock.advance(1000);
+    expect(attempts.at(-1)?.facts).toEqual({ what: 'b' });
+    expect(rounds).toBeGreaterThan(roundsBefore);
+  });
+});
+
+test('a new session is counted, and its first report sent at once', async () => {
+  outcomes = [() => ({ isNewSession: true, contentWanted: true, reply: { newSession: true } }), () => ({})];
+  await begin('a');
+  expect(times()).toEqual([0, 0]);
+  expect(await metric('new_sessions_total')).toBe(1);
 });
 
 describe('while reports are accepted', () => {

@@ -15,6 +15,8 @@ const DELIVERY_TIMEOUT_MS = 5000;
 const LEAVING_TIMEOUT_MS = 1500;
 /** The leader that is gone, who knows its successor, and once more because that one asks for the content. */
 const LEAVING_ATTEMPTS_MAX = 3;
+/** After an unexpected error, which may come again at once. */
+const ERROR_PAUSE_MS = 1000;
 /** The loop comes round this often even when nothing is due, which is what its watchdog sees. */
 const IDLE_ROUND_MS_MAX = 5000;
 
@@ -26,7 +28,7 @@ export type ReporterOptions = {
   content: () => ReportContent | undefined;
   /** Called with every reply to a report that was taken. */
   onReply: (reply: Reply) => void;
-  /** Called each time the loop comes round, every few seconds. */
+  /** Called each time the loop comes round without an unexpected error, every few seconds. */
   onRound: () => void;
   clock: Clock;
   /** A number in [0, 1). */
@@ -79,13 +81,26 @@ export class Reporter {
   }
 
   async #run(): Promise<void> {
-    const { signal, onRound, clock } = this.#options;
+    const { signal, clock } = this.#options;
     while (!signal.aborted) {
-      onRound();
       // Made anew before the content is looked at, so that no change falls between looking and sleeping.
       this.#wake = new AbortController();
-      const waitMs = await this.#reportWhenDue();
+      const waitMs = await this.#round();
       if (waitMs > 0) await sleep(clock, Math.min(waitMs, IDLE_ROUND_MS_MAX), this.#wake.signal);
+    }
+  }
+
+  /** One unexpected error does not end the agent. Where each round has one, the watchdog asks for a restart. */
+  async #round(): Promise<number> {
+    const { onRound, metrics } = this.#options;
+    try {
+      const waitMs = await this.#reportWhenDue();
+      onRound();
+      return waitMs;
+    } catch (err) {
+      metrics.errors.inc();
+      this.#log.unexpected(err, 'Failed to make a report');
+      return ERROR_PAUSE_MS;
     }
   }
 
@@ -125,8 +140,8 @@ export class Reporter {
     this.#onAccepted(sent, startMs);
   }
 
-  #onAccepted({ origin, reply, contentWanted }: Sent, startMs: number): void {
-    const { clock, metrics, onReply } = this.#options;
+  #onAccepted({ origin, reply, contentWanted, isNewSession }: Sent, startMs: number): void {
+    const { clock, metrics, logger } = this.#options;
     const nowMs = clock.monotonic();
     metrics.durationSeconds.observe((nowMs - startMs) / 1000);
     metrics.lastAccepted.set(clock.now() / 1000);
@@ -134,7 +149,22 @@ export class Reporter {
     this.#log.accepted(origin);
     this.#schedule.accepted(nowMs, reply.nextReportSeconds);
     if (contentWanted) this.#schedule.contentWanted(nowMs);
-    onReply(reply);
+    if (isNewSession) {
+      metrics.newSessions.inc();
+      logger.warn({ coordinator: origin }, 'The coordinator did not count a report; began a new session');
+    }
+    this.#take(reply);
+  }
+
+  /** What cannot be taken is asked for again: reports go on with the digest of the list that stays. */
+  #take(reply: Reply): void {
+    const { onReply, metrics } = this.#options;
+    try {
+      onReply(reply);
+    } catch (err) {
+      metrics.errors.inc();
+      this.#log.unexpected(err, 'Failed to take a reply; the previous list of services stays');
+    }
   }
 
   #onFailed(error: unknown, startMs: number): void {

@@ -13,27 +13,32 @@ type JsonObject = Readonly<Record<string, unknown>>;
  * Reads the services that a reply tells to probe. One that cannot be read is told apart by its `problem`, and does not
  * cost the others; one without a name, and a name that comes again, are left out.
  */
-export function readServices(entries: readonly unknown[]): ToldService[] {
+export function readServices(entries: readonly unknown[], caBundles: JsonObject): ToldService[] {
   const services = new Map<string, ToldService>();
   for (const entry of entries.slice(0, SERVICES_MAX)) {
     if (!isObject(entry)) continue;
     const { name } = entry;
     if (typeof name !== 'string' || !isSubdomain(name) || services.has(name)) continue;
-    services.set(name, readService(name, entry));
+    services.set(name, readService(name, entry, caBundles));
   }
   return [...services.values()];
 }
 
-function readService(name: string, entry: JsonObject): ToldService {
+function readService(name: string, entry: JsonObject, caBundles: JsonObject): ToldService {
   const told: ToldService = { name };
   const problem = (field: string): ToldService => ({
     name,
     problem: `the coordinator sent a ${field} that cannot be read`,
   });
-  const { probe, target, podAddresses } = entry;
+  const { probe, caBundle, target, podAddresses } = entry;
   if (probe !== undefined) {
     if (!isProbe(probe)) return problem('probe');
     told.probe = probe;
+  }
+  if (caBundle !== undefined) {
+    const text = typeof caBundle === 'string' && Object.hasOwn(caBundles, caBundle) ? caBundles[caBundle] : undefined;
+    if (!told.probe || typeof text !== 'string') return problem('caBundle');
+    told.probe = { ...told.probe, caBundle: text };
   }
   if (target !== undefined) {
     if (!isTarget(target)) return problem('target');
@@ -61,7 +66,7 @@ export function isObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-export function isTarget(value: unknown): value is ProbeTarget {
+function isTarget(value: unknown): value is ProbeTarget {
   if (!isObject(value)) return false;
   const { host, port } = value;
   if (typeof host !== 'string' || host === '' || host.length > 253) return false;

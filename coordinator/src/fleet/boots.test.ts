@@ -1,7 +1,7 @@
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
-import { Boots } from './boots.ts';
+import { Boots, SEQUENCE_STEP_MAX } from './boots.ts';
 import { CommonDevices } from './common-devices.ts';
 
 const since = '2026-01-01T00:00:00Z';
@@ -48,13 +48,12 @@ describe('one agent', () => {
     expect(boots.admit(heartbeat('a', 4, 'd2'), OLD, 0)).toBe('unknown-digest');
   });
 
-  test('has a version and a digest of services where it says so, and only there', () => {
+  test('has a version where it says so, and only there', () => {
     const { boots } = heard();
     boots.admit(full('a', 1), OLD, 0);
     expect(boots.content).not.toHaveProperty('version');
-    expect(boots.content).not.toHaveProperty('servicesDigest');
     boots.admit({ ...full('a', 2), version: '1.2.3', servicesDigest: 's' }, OLD, 0);
-    expect(boots.content).toMatchObject({ version: '1.2.3', servicesDigest: 's', unread: [], answers: {}, values: {} });
+    expect(boots.content).toMatchObject({ version: '1.2.3', unread: [], answers: {}, values: {} });
   });
 
   test('cannot go back: an old or repeated sequence is ignored', () => {
@@ -63,6 +62,30 @@ describe('one agent', () => {
     expect(boots.admit(full('a', 5, { ready: false }), OLD, 0)).toBe('ignored');
     expect(boots.admit(full('a', 4, { ready: false }), OLD, 0)).toBe('ignored');
     expect(ready()).toBe(true);
+  });
+
+  test('cannot jump: what is further ahead than an outage explains is ignored', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 5), OLD, 0);
+    expect(boots.admit(full('a', 6 + SEQUENCE_STEP_MAX, { ready: false }), OLD, 0)).toBe('ignored');
+    expect(boots.admit(full('a', Number.MAX_SAFE_INTEGER, { ready: false }), OLD, 0)).toBe('ignored');
+    expect(ready()).toBe(true);
+    expect(boots.admit(heartbeat('a', 6), OLD, 0)).toBe('heartbeat');
+    expect(boots.admit(heartbeat('a', 6 + SEQUENCE_STEP_MAX), OLD, 0)).toBe('heartbeat');
+  });
+
+  test('may be in the middle of its session when it is first heard, as after a change of leader', () => {
+    const { boots } = heard();
+    expect(boots.admit(full('a', 10 * SEQUENCE_STEP_MAX), OLD, 0)).toBe('content');
+    expect(boots.admit(heartbeat('a', 10 * SEQUENCE_STEP_MAX + 1), OLD, 0)).toBe('heartbeat');
+  });
+
+  test('is known by its pod and its boot: the same boot of another pod is another session', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 5), NEW, 0);
+    expect(boots.admit(full('a', 1000, { ready: false }), OLD, 0)).toBe('beside');
+    expect(ready()).toBe(true);
+    expect(boots.admit(heartbeat('a', 6), NEW, 0)).toBe('heartbeat');
   });
 
   test('that says goodbye is taken at its word, with what it says or without', () => {
@@ -147,7 +170,8 @@ describe('of two agents that overlap', () => {
     const { boots } = heard();
     boots.admit(full('a', 100), OLD, 0);
     expect(boots.admit(full('b', 1), OLD, 0)).toBe('content');
-    expect(boots.admit(full('a', 101), OLD, 0)).toBe('beside');
+    expect(boots.admit(full('a', 101), OLD, 0)).toBe('superseded');
+    expect(boots.admit(heartbeat('a', 102, 'd2'), OLD, 0)).toBe('superseded');
   });
 
   test('what the first saw stays true until the second has said what it sees', () => {
@@ -276,26 +300,26 @@ describe('what an agent is told of', () => {
   test('is known since it was told first, and forgotten when it is not told any more', () => {
     const { boots } = heard();
     boots.admit(full('one', 1), OLD, 0);
-    boots.tell('one', [a, b], 10);
-    boots.tell('one', [a], 20);
-    boots.tell('one', [a, b], 30);
+    boots.tell('one', 'old', [a, b], 10);
+    boots.tell('one', 'old', [a], 20);
+    boots.tell('one', 'old', [a, b], 30);
     expect([boots.told.get(a), boots.told.get(b)]).toEqual([10, 30]);
   });
 
   test('was told to that agent alone: one that has just started knows of nothing', () => {
     const { boots } = heard();
     boots.admit(full('one', 1), OLD, 0);
-    boots.tell('one', [a], 10);
+    boots.tell('one', 'old', [a], 10);
     boots.admit(full('two', 1), NEW, 20);
     expect(boots.told.size).toBe(0);
-    boots.tell('two', [a], 20);
+    boots.tell('two', 'new', [a], 20);
     expect(boots.told.get(a)).toBe(20);
   });
 
   test('counts anew after it was silent: the reply may not have reached it', () => {
     const { boots } = heard();
     boots.admit(full('one', 1), OLD, 0);
-    boots.tell('one', [a], 0);
+    boots.tell('one', 'old', [a], 0);
     boots.admit(heartbeat('one', 2), OLD, WINDOW_MS - 1);
     expect(boots.told.get(a)).toBe(0);
     boots.admit(heartbeat('one', 3), OLD, 2 * WINDOW_MS);
@@ -306,9 +330,9 @@ describe('what an agent is told of', () => {
     const { boots } = heard();
     const services = [a];
     boots.admit(full('one', 1), OLD, 0);
-    boots.tell('one', services, 0);
+    boots.tell('one', 'old', services, 0);
     boots.admit(heartbeat('one', 2), OLD, WINDOW_MS);
-    boots.tell('one', services, WINDOW_MS);
+    boots.tell('one', 'old', services, WINDOW_MS);
     boots.admit(heartbeat('one', 3), OLD, WINDOW_MS + 1000);
     expect(boots.told.get(a)).toBe(WINDOW_MS);
   });

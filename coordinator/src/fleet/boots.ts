@@ -12,19 +12,21 @@ export type ReportIdentity = {
 };
 
 /**
- * What became of a report. `ignored`: it is old. `beside`: it is of an agent that is alive and does not count, as a newer
- * one does. `leaving`: nobody is left to speak for the node. `unknown-digest`: a heartbeat for content that is not here;
- * the agent is alive, but must send it in full.
+ * What became of a report. `ignored`: its sequence is old, or jumps. `beside`: its agent is alive and does not count,
+ * since the agent of a newer pod does. `superseded`: its agent is alive and does not count, since a newer session of its
+ * own pod does. `leaving`: no agent of the node is left. `unknown-digest`: a heartbeat for content that is not here; the
+ * agent is alive, but must send it in full.
  */
-export type Admission = 'content' | 'heartbeat' | 'leaving' | 'beside' | 'unknown-digest' | 'ignored';
+export type Admission = 'content' | 'heartbeat' | 'leaving' | 'beside' | 'superseded' | 'unknown-digest' | 'ignored';
 
-/** One run of an agent. */
+/** A session of an agent. Its pod is part of its key: who knows the id alone cannot speak in it. */
 type Boot = {
   id: string;
   podUid: string | undefined;
   /** By the wall clock: when its pod was created, or where that is not known, its token was issued. */
   bornMs: number;
-  sequence: number;
+  /** Of the last report that counted. A session may begin anywhere: a new leader hears of it in the middle. */
+  sequence: number | undefined;
   heardMs: number;
   /** It said goodbye, or its pod is gone. */
   left: boolean;
@@ -41,6 +43,12 @@ export type Sender = Pick<ReportIdentity, 'pod' | 'issuedAtSeconds'> & { podCrea
 
 /** Two agents overlap in a rolling update; eight generations within one term are plenty. */
 const BOOTS_MAX = 8;
+
+/**
+ * How far a sequence may be ahead of the last that counted: what an agent sends in an outage of hours at five
+ * transmissions a second. After more than that, the agent begins a new session.
+ */
+export const SEQUENCE_STEP_MAX = 100_000;
 
 const NOT_TOLD: ReadonlyMap<Service, number> = new Map();
 
@@ -70,7 +78,8 @@ export class Boots {
   /** `nowMs` by the monotonic clock. */
   admit(report: FullReport | Heartbeat, sender: Sender, nowMs: number): Admission {
     const boot = this.#bootOf(report.boot, sender, nowMs);
-    if (report.sequence <= boot.sequence) return 'ignored';
+    const step = report.sequence - (boot.sequence ?? report.sequence - 1);
+    if (step <= 0 || step > SEQUENCE_STEP_MAX) return 'ignored';
     boot.sequence = report.sequence;
     // Of one that was cut off nobody knows what still reached it.
     if (nowMs - boot.heardMs >= this.#windowMs) {
@@ -87,6 +96,7 @@ export class Boots {
     const isKnown = boot.content !== undefined && boot.digest === report.digest;
     this.#choose(nowMs);
     if (boot.left && !this.#boots.some((each) => each.content && this.#isAlive(each, nowMs))) return 'leaving';
+    if (!boot.left && this.#isSuperseded(boot)) return 'superseded';
     if (!isKnown) return 'unknown-digest';
     if (this.#counts !== boot || boot.left) return 'beside';
     return 'services' in report ? 'content' : 'heartbeat';
@@ -105,8 +115,8 @@ export class Boots {
   }
 
   /** The reply to a boot tells it of these services, and of no others. The very same list is the same news. */
-  tell(id: string, services: readonly Service[], nowMs: number): void {
-    const boot = this.#boots.find((each) => each.id === id);
+  tell(id: string, podUid: string | undefined, services: readonly Service[], nowMs: number): void {
+    const boot = this.#find(id, podUid);
     if (!boot || boot.toldOf === services) return;
     boot.toldOf = services;
     boot.told = new Map(services.map((service) => [service, boot.told.get(service) ?? nowMs]));
@@ -118,13 +128,13 @@ export class Boots {
   }
 
   #bootOf(id: string, { pod, podCreatedMs, issuedAtSeconds = 0 }: Sender, nowMs: number): Boot {
-    const known = this.#boots.find((boot) => boot.id === id);
+    const known = this.#find(id, pod?.uid);
     if (known) return known;
     const boot: Boot = {
       id,
       podUid: pod?.uid,
       bornMs: podCreatedMs ?? issuedAtSeconds * 1000,
-      sequence: Number.NEGATIVE_INFINITY,
+      sequence: undefined,
       heardMs: nowMs,
       left: false,
       digest: undefined,
@@ -136,6 +146,15 @@ export class Boots {
     if (this.#boots.length === BOOTS_MAX) this.#dropOne(nowMs);
     this.#boots.push(boot);
     return boot;
+  }
+
+  #find(id: string, podUid: string | undefined): Boot | undefined {
+    return this.#boots.find((boot) => boot.id === id && boot.podUid === podUid);
+  }
+
+  /** The containers of a pod do not overlap: whoever speaks in the newer session has no right to, or the older is over. */
+  #isSuperseded({ id, podUid }: Boot): boolean {
+    return podUid !== undefined && this.#counts?.podUid === podUid && this.#counts.id !== id;
   }
 
   #dropOne(nowMs: number): void {
@@ -172,7 +191,7 @@ export class Boots {
   }
 
   #shared(report: FullReport): ReportContent {
-    const { services, devices, unread = [], facts, answers = {}, values = {}, version, servicesDigest } = report;
+    const { services, devices, unread = [], facts, answers = {}, values = {}, version } = report;
     const before = this.content;
     return {
       services: kept(before?.services, services),
@@ -185,7 +204,6 @@ export class Boots {
       answers: kept(before?.answers, answers),
       values: kept(before?.values, values),
       ...(version === undefined ? {} : { version }),
-      ...(servicesDigest === undefined ? {} : { servicesDigest }),
     };
   }
 }

@@ -32,11 +32,11 @@ const by = (name: string, issuedAtSeconds = 0) => ({
 });
 
 describe('the reply to a report', () => {
-  test('of a node that is not known any more says nothing of services', () => {
+  test('of a node that is not known any more says that the report does not count, and nothing of services', () => {
     const { fleet } = started();
     expect(fleet.accept({ ...full('b', 1), node: 'gone' }, { ...by('p'), node: 'gone' })).toEqual({
       admission: 'ignored',
-      reply: { nextReportSeconds: 10, services: [], targets: {} },
+      reply: { nextReportSeconds: 10, newSession: true },
     });
   });
 
@@ -46,6 +46,42 @@ describe('the reply to a report', () => {
     expect(fleet.accept(full('b', 2), by('p')).reply).not.toHaveProperty('full');
     expect(fleet.accept(heartbeat('b', 3), by('p')).reply).not.toHaveProperty('full');
     expect(fleet.accept(heartbeat('b', 4, { digest: 'e' }), by('p')).reply.full).toBe(true);
+  });
+
+  test('asks for a new session where the report does not count, and has no list of services then', () => {
+    const { fleet } = started();
+    expect(fleet.accept(full('b', 1), by('p')).reply).not.toHaveProperty('newSession');
+    const reply = { nextReportSeconds: 10, newSession: true };
+    expect(fleet.accept(full('b', 1), by('p'))).toEqual({ admission: 'ignored', reply });
+    expect(fleet.accept(full('b', Number.MAX_SAFE_INTEGER), by('p'))).toEqual({ admission: 'ignored', reply });
+    fleet.accept(full('c', 1), by('p'));
+    expect(fleet.accept(full('b', 2), by('p'))).toMatchObject({ admission: 'superseded', reply });
+    expect(fleet.accept(full('d', 1), by('p')).admission).toBe('content');
+  });
+
+  test('does not ask the agent of an older pod for a new session: it is replaced', () => {
+    const { fleet } = started();
+    fleet.accept(full('b', 1), by('new', 20));
+    const { admission, reply } = fleet.accept(full('a', 1), by('old', 10));
+    expect(admission).toBe('beside');
+    expect(reply).not.toHaveProperty('newSession');
+  });
+
+  test('has the list of services only where the agent has another one', () => {
+    let services = [serviceOf('a', { pods: undefined, probe: { spec: { kind: 'tcp' }, port: 1 } } as never)];
+    const { fleet } = started({ services: () => services });
+    const { servicesDigest = '', ...first } = fleet.accept(full('b', 1), by('p')).reply;
+    expect(first.services).toHaveLength(1);
+    for (const [sequence, report] of [
+      full('b', 2, { servicesDigest }),
+      heartbeat('b', 3, { servicesDigest }),
+    ].entries()) {
+      const { reply } = fleet.accept({ ...report, sequence: sequence + 2 }, by('p'));
+      expect(reply).toEqual({ nextReportSeconds: 10 });
+    }
+    services = [];
+    const { reply } = fleet.accept(heartbeat('b', 4, { servicesDigest }), by('p'));
+    expect(reply).toMatchObject({ services: [], servicesDigest: expect.not.stringMatching(servicesDigest) });
   });
 
   test('has the questions of rules, where there are any', () => {

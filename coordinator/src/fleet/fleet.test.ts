@@ -87,13 +87,12 @@ test('the reply says what to probe, and asks for the next report soon while that
     return fleet.accept(report, { node: 'n', nodeUid: 'u' }).reply;
   };
   const target = { host: '10.1.0.1', port: 80 };
-  expect(reply(true)).toMatchObject({ nextReportSeconds: 10, services: [], targets: {} });
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 10, services: [] });
   const pods = fleet.servicePods.handlers('default');
   pods.onReplace([pod]);
   expect(reply(true)).toMatchObject({
     nextReportSeconds: 10,
     services: [{ name: 'ws-daemon', target, podAddresses: ['10.0.0.7', '10.1.0.1'] }],
-    targets: { 'ws-daemon': target },
   });
   expect(reply(false)).toMatchObject({ nextReportSeconds: 1 });
   expect(reply(true)).toMatchObject({ nextReportSeconds: 10 });

@@ -197,10 +197,22 @@ export class Fleet {
     const { node } = report;
     const record = this.#term.record(node);
     const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
-    const { told, services, isUnsettled } = this.#ordersFor(node, record);
-    record?.boots.tell(report.boot, services, this.#options.clock.monotonic());
-    const reply: ReportReply = { nextReportSeconds: this.#nextReportSeconds(node, isUnsettled), ...told };
+    if (!record || admission === 'ignored') {
+      return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
+    }
+    const grounds = {
+      services: this.#options.services(),
+      node: this.#nodes.get(node),
+      pods: this.servicePods.on(node),
+    };
+    const { told, services, isUnsettled } = this.#orders.of(record, grounds);
+    record.boots.tell(report.boot, identity.pod?.uid, services, this.#options.clock.monotonic());
+    const reply: ReportReply = {
+      nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
+      ...(report.servicesDigest === told.servicesDigest ? {} : told),
+    };
     if (admission === 'unknown-digest') reply.full = true;
+    if (admission === 'superseded') reply.newSession = true;
     const questions = this.#options.questions?.() ?? [];
     if (questions.length > 0) reply.questions = [...questions];
     return { admission, reply };
@@ -210,16 +222,6 @@ export class Fleet {
     const { windowMs, clock } = this.#options;
     const seconds = heartbeatSeconds(this.#nodes.size, windowMs / 1000);
     return Math.min(seconds, this.#attention.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
-  }
-
-  #ordersFor(name: string, record: NodeRecord | undefined): ReturnType<Orders['of']> {
-    if (!record) return { told: { services: [], targets: {} }, services: [], isUnsettled: false };
-    const grounds = {
-      services: this.#options.services(),
-      node: this.#nodes.get(name),
-      pods: this.servicePods.on(name),
-    };
-    return this.#orders.of(record, grounds);
   }
 
   #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): Admission {

@@ -53,7 +53,8 @@ function orders(first: readonly Service[] = [serviceOf()]) {
   };
 }
 
-const hostOf = ({ told }: ReturnType<Orders['of']>) => told.targets?.['ws-daemon']?.host;
+const hostOf = ({ told }: ReturnType<Orders['of']>) =>
+  told.services.find(({ name }) => name === 'ws-daemon')?.target?.host;
 const namesOf = ({ told }: ReturnType<Orders['of']>) => told.services?.map(({ name }) => name);
 
 describe('the orders of a node', () => {
@@ -98,7 +99,7 @@ describe('the orders of a node', () => {
     ]);
     expect(namesOf(now())).toEqual(['ws-daemon']);
     label({ role: 'mirror' });
-    expect(namesOf(now())).toEqual(['ws-daemon', 'mirror']);
+    expect(namesOf(now())).toEqual(['mirror', 'ws-daemon']);
     services([]);
     expect(namesOf(now())).toEqual([]);
   });

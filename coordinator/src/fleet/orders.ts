@@ -1,11 +1,11 @@
-import type { ReportReply, ServiceReport } from '@rollcall/common/report.ts';
+import type { ServiceList, ServiceReport } from '@rollcall/common/report.ts';
 import { selects } from '../setup/label-selector.ts';
 import type { Service } from '../setup/services.ts';
 import { isUnsettled } from './attention.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
-import { probeTargets, servicesToProbe } from './probe-targets.ts';
+import { serviceList } from './service-list.ts';
 import { hasStarted, startedServices } from './started-services.ts';
 
 /** What orders are made of. Each is the very same object as long as nothing of it changes. */
@@ -20,7 +20,7 @@ type Grounds = {
 type Made = Grounds & {
   /** The services that the node is for and that are to be judged there. */
   own: readonly Service[];
-  told: Pick<ReportReply, 'services' | 'targets'>;
+  told: ServiceList;
   /** Those of them that agents are told of. */
   toldOf: readonly Service[];
   /** Whether one is not ready, by what the agent said last. */
@@ -36,7 +36,7 @@ const NO_REPORTS: readonly ServiceReport[] = [];
 export class Orders {
   readonly #made = new WeakMap<NodeRecord, Made>();
 
-  /** What goes into the reply to a report of this node, and whether its next report should come soon. */
+  /** The list of services for the agent of this node, and whether its next report should come soon. */
   of(record: NodeRecord, grounds: Grounds): { told: Made['told']; services: readonly Service[]; isUnsettled: boolean } {
     const before = this.#made.get(record);
     const isSame =
@@ -53,10 +53,10 @@ export class Orders {
 
 function make({ services, node, pods }: Grounds): Made {
   const own = node ? servicesFor(node, services) : [];
-  const toProbe = servicesToProbe(own, pods);
-  const names = new Set(toProbe.map(({ name }) => name));
+  const told = serviceList(own, pods);
+  const names = new Set(told.services.map(({ name }) => name));
   const toldOf = own.filter(({ name }) => names.has(name));
-  return { services, node, pods, own, told: { services: toProbe, targets: probeTargets(toProbe) }, toldOf };
+  return { services, node, pods, own, told, toldOf };
 }
 
 function servicesFor(node: ObservedNode, services: readonly Service[]): Service[] {

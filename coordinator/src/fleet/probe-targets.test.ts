@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import type { Service } from '../setup/services.ts';
 import type { ObservedPod } from './observed-pod.ts';
-import { probeTargets, servicesToProbe } from './probe-targets.ts';
+import { POD_ADDRESSES_MAX, servicesToProbe } from './probe-targets.ts';
 
 const TOLERATIONS: readonly never[] = [];
 const SERVICES = [
@@ -121,11 +121,13 @@ describe('servicesToProbe', () => {
     expect(servicesToProbe([mirror({ csiDriver: 'ebs' })], [])).toEqual([]);
   });
 
-  test('agrees with what older agents are told', () => {
-    const pods = [pod('ws-daemon', '10.1.0.1'), pod('registry-facade', '10.1.0.3')];
-    const toProbe = servicesToProbe(SERVICES, pods);
-    const told = toProbe.map(({ name, target }) => [name, target]);
-    expect(Object.fromEntries(told)).toEqual(probeTargets(toProbe));
-    expect(Object.keys(probeTargets(toProbe)).sort()).toEqual(['registry-facade', 'ws-daemon']);
+  test('names the address of the target and a few others, however many pods a selector finds', () => {
+    const pods = Array.from({ length: 100 }, (_, index) =>
+      pod('ws-daemon', `10.1.0.${index}`, { ready: index === 99 }),
+    );
+    const [service] = servicesToProbe(SERVICES, pods);
+    expect(service?.target?.host).toBe('10.1.0.99');
+    expect(service?.podAddresses).toHaveLength(POD_ADDRESSES_MAX);
+    expect(service?.podAddresses).toContain('10.1.0.99');
   });
 });

@@ -1,9 +1,13 @@
 import type { ProbeTarget, ServiceToProbe } from '@rollcall/common/report.ts';
 import type { Service, ServiceProbe } from '../setup/services.ts';
+import { wireProbe } from '../setup/wire-probe.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { podsOf } from './service-pods.ts';
 
 const LOOPBACK = '127.0.0.1';
+
+/** Addresses of pods that an agent is told for one service; the bound of the list of services counts on it. */
+export const POD_ADDRESSES_MAX = 16;
 
 /**
  * What the agent of a node is to probe, and where. Of several pods the one that is not on its way out counts, and one that
@@ -15,19 +19,14 @@ export function servicesToProbe(services: readonly Service[], pods: readonly Obs
     const { name, probe } = service;
     if (!probe) return [];
     const own = podsOf(service, pods);
-    const how = { name, ...howOf(probe) };
+    const how = { name, ...wireProbe(probe).how };
     const target = targetOf(probe, own);
-    if (target) return [{ ...how, target, ...addressesOf(own) }];
+    if (target) return [{ ...how, target, ...addressesOf(own, target) }];
     if (!service.pods) return [{ ...how, ...withPort(probe) }];
     if (service.pods.optional) return [how];
     // A socket on the node is there whatever the address of the pod, if there is one at all.
     return probe.port === undefined && own.length > 0 ? [how] : [];
   });
-}
-
-/** The same for older agents, which know how to probe each service, and are told where. */
-export function probeTargets(toProbe: readonly ServiceToProbe[]): Record<string, ProbeTarget> {
-  return Object.fromEntries(toProbe.flatMap(({ name, target }) => (target ? [[name, target]] : [])));
 }
 
 function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {
@@ -44,18 +43,17 @@ function addressOf({ podIP, hostIP }: ObservedPod, host: ServiceProbe['host']): 
   return host === 'Node' ? hostIP : podIP;
 }
 
-function howOf({ spec, port: _port, host: _host, ...times }: ServiceProbe): Omit<ServiceToProbe, 'name'> {
-  return { ...(spec ? { probe: spec } : {}), ...times };
-}
-
 /** The agent knows the address of its node. */
-function withPort({ spec, port }: ServiceProbe): Pick<ServiceToProbe, 'probe'> {
-  return spec && port !== undefined ? { probe: { ...spec, port } } : {};
+function withPort(probe: ServiceProbe): Pick<ServiceToProbe, 'probe'> {
+  const { how } = wireProbe(probe);
+  return how.probe && probe.port !== undefined ? { probe: { ...how.probe, port: probe.port } } : {};
 }
 
-function addressesOf(pods: readonly ObservedPod[]): Pick<ServiceToProbe, 'podAddresses'> {
-  const own = pods.flatMap(({ podIP, hostIP }) => [podIP, hostIP]);
-  return { podAddresses: [...new Set(own)].filter((address) => address !== '').sort() };
+/** The target comes first, since the agent asks at no address that is left out. */
+function addressesOf(pods: readonly ObservedPod[], { host }: ProbeTarget): Pick<ServiceToProbe, 'podAddresses'> {
+  const own = new Set(pods.flatMap(({ podIP, hostIP }) => [podIP, hostIP]).filter((address) => address !== ''));
+  const first = own.delete(host) ? [host] : [];
+  return { podAddresses: [...first, ...[...own].sort()].slice(0, POD_ADDRESSES_MAX).sort() };
 }
 
 function rank({ ready, terminating }: ObservedPod): number {

@@ -45,7 +45,7 @@ test('an agent that is heard again within the window remembers what it was told'
   const service = serviceOf();
   const header = { node: 'n', boot: 'b', digest: 'd' };
   boots?.admit({ ...header, sequence: 1, services: [], devices: [], facts: {} }, {}, 0);
-  boots?.tell('b', [service], 0);
+  boots?.tell('b', undefined, [service], 0);
   boots?.admit({ ...header, sequence: 2 }, {}, 29_999);
   expect(boots?.told.get(service)).toBe(0);
   boots?.admit({ ...header, sequence: 3 }, {}, 59_999);

@@ -61,6 +61,7 @@ const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
   'unknown-digest': 'heartbeat',
   leaving: 'leaving',
   beside: 'ignored',
+  superseded: 'ignored',
   ignored: 'ignored',
 };
 

@@ -58,6 +58,7 @@ describe('parseReport', () => {
     const unknown = { ...service, ready: false, unknown: true as const };
     const report = { ...full, services: [unknown], version: '1.2.3', servicesDigest: 'ab' };
     expect(parseReport(report)).toEqual({ report });
+    expect(parseReport({ ...header, servicesDigest: 'ab' })).toEqual({ report: { ...header, servicesDigest: 'ab' } });
     expect(parseReport({ ...full, services: [{ ...service, unknown: false }] })).toMatchObject({
       problem: { field: 'services[0].unknown' },
     });

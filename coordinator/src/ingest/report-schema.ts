@@ -102,6 +102,7 @@ const header = {
   boot: text(REPORT_LIMITS.boot),
   sequence: z.int().check(z.nonnegative()),
   digest: text(REPORT_LIMITS.digest),
+  servicesDigest: z.exactOptional(text(REPORT_LIMITS.digest)),
   leaving: z.exactOptional(z.boolean()),
 };
 
@@ -116,7 +117,6 @@ const fullReport = z.object({
   answers: z.exactOptional(answers),
   values: z.exactOptional(textMap(REPORT_LIMITS.answers)),
   version: z.exactOptional(text(REPORT_LIMITS.key)),
-  servicesDigest: z.exactOptional(text(REPORT_LIMITS.digest)),
 });
 
 /**

@@ -1,4 +1,7 @@
+import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
+import { observePod } from '../fleet/observed-pod.ts';
+import { serviceList } from '../fleet/service-list.ts';
 import type { NodeService } from '../kube/objects.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
@@ -190,3 +193,60 @@ describe('a service is refused', () => {
     },
   );
 });
+
+describe('the list of services for the agents', () => {
+  const large = (name: string, bundle: string, { header = 0, day = 1 } = {}) => {
+    const headers = { x: 'x'.repeat(header) };
+    const https = { port: 1, headers, caBundle: bundle.padEnd(32_768, '.') };
+    return object(name, { probe: { https } }, `2026-01-0${day}T00:00:00Z`);
+  };
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
+
+  test('has the older services, and a smaller one that is younger', () => {
+    const all = names.map((name) => large(name, name));
+    const younger = object('small', {}, '2026-01-09T00:00:00Z');
+    expect(refused([...all, younger])).toEqual({ h: 'ListTooLarge', i: 'ListTooLarge' });
+    const older = large('z', 'z', { day: 1 });
+    const dayLater = names.map((name) => large(name, name, { day: 2 }));
+    expect(refused([...dayLater, older])).toEqual({ g: 'ListTooLarge', h: 'ListTooLarge', i: 'ListTooLarge' });
+  });
+
+  test('has a CA bundle once, whichever services share it', () => {
+    expect(refused(names.map((name) => large(name, 'shared', { header: 16_000 })))).toEqual({});
+  });
+
+  test('counts as much as is sent: at least what JSON makes of it', () => {
+    const quotes = names.map((name) => object(name, { probe: { http: { port: 1, path: '"'.repeat(32_000) } } }));
+    expect(Object.keys(refused(quotes))).toEqual(['e', 'f', 'g', 'h', 'i']);
+  });
+
+  test('says how much is there, how much is left, and what helps', () => {
+    const all = names.map((name) => large(name, name));
+    expect([...refusalsOf(all, OPTIONS).values()].at(-1)?.message).toBe(
+      'The list of services for the agents would be too large (its probe has 34 KiB, and older services leave 22 KiB of 256 KiB): shorten its caBundle and headers, use the same caBundle as other services, or delete a service',
+    );
+  });
+
+  test('is never larger than the bound, however many pods the services have', () => {
+    const pods = { namespace: 'default', selector: { matchLabels: { a: 'b' } } };
+    const all = names
+      .map((name) => large(name, name))
+      .concat(
+        Array.from({ length: 100 }, (_, index) =>
+          object(`n${'x'.repeat(200)}${index}`, { pods, publish: { label: `example.com/l${index}` } }),
+        ),
+      );
+    const refusals = refusalsOf(all, OPTIONS);
+    const accepted = all.filter((each) => !refusals.get(each)).map(({ service }) => service);
+    expect(accepted.length).toBeLessThan(all.length);
+    const onNode = Array.from({ length: 50 }, (_, index) =>
+      podOf(`2001:0db8:0000:0000:0000:0000:0000:${1000 + index}`),
+    );
+    expect(JSON.stringify(serviceList(accepted, onNode)).length).toBeLessThan(SERVICE_LIST_BYTES_MAX);
+  });
+});
+
+function podOf(podIP: string) {
+  const metadata = { name: podIP, uid: podIP, namespace: 'default', resourceVersion: '1', labels: { a: 'b' } };
+  return observePod({ metadata, spec: { nodeName: 'n' }, status: { podIP, hostIP: podIP } });
+}

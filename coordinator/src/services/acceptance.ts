@@ -5,10 +5,12 @@ import {
   KUBELET_CONDITIONS,
   REPAIR_CONDITIONS,
   SERVICE_LABEL_PREFIX,
+  SERVICE_LIST_BYTES_MAX,
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { keysOfSelector } from '../setup/label-selector.ts';
 import type { Service } from '../setup/services.ts';
+import { ListBudget } from './list-budget.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
 /** Why a NodeService is not in force: one word for machines, and a sentence for people. */
@@ -53,6 +55,8 @@ export function refusalsOf(
 ): Map<ObservedNodeService, Refusal | undefined> {
   const owners = new Map<string, string>();
   const names = new Set(options.builtIn.map(({ name }) => name));
+  const budget = new ListBudget(SERVICE_LIST_BYTES_MAX);
+  for (const service of options.builtIn) budget.take(service);
   const circle = circleFinder([...options.builtIn, ...objects.map(({ service }) => service)], options);
   const refusals = new Map<ObservedNodeService, Refusal | undefined>();
   for (const object of objects.toSorted(byAge)) {
@@ -67,9 +71,12 @@ export function refusalsOf(
       firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
       firstOf(keysOf(service), (key) => keyTaken(key, owners)) ??
       circle(service) ??
-      intolerant(service, options);
+      intolerant(service, options) ??
+      tooLarge(service, budget);
     refusals.set(object, refusal);
-    if (!refusal) for (const key of keysOf(service)) owners.set(idOf(key), service.name);
+    if (refusal) continue;
+    budget.take(service);
+    for (const key of keysOf(service)) owners.set(idOf(key), service.name);
   }
   return refusals;
 }
@@ -173,6 +180,19 @@ function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Ref
   if (!taint || pod === undefined) return undefined;
   const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, so it could never make a node ready: add the toleration`;
   return { reason: NOT_TOLERATED, message };
+}
+
+/** Agents refuse a reply that is too large, and with it every service in it. */
+function tooLarge(service: Service, budget: ListBudget): Refusal | undefined {
+  const bytes = budget.bytesOf(service);
+  if (bytes <= budget.bytesLeft) return undefined;
+  const kib = (count: number) => `${Math.ceil(count / 1024)} KiB`;
+  const sizes = `its probe has ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
+  const cure = 'shorten its caBundle and headers, use the same caBundle as other services, or delete a service';
+  return {
+    reason: 'ListTooLarge',
+    message: `The list of services for the agents would be too large (${sizes}): ${cure}`,
+  };
 }
 
 function keysOf({ publish: { label, taint, condition } }: Service): Key[] {

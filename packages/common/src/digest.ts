@@ -12,8 +12,8 @@ export function canonicalJson(value: unknown): string {
 
 /** SHA-256, in hex, of the canonical JSON of a report's content. */
 export function contentDigest(content: ReportContent): string {
-  const { services, devices, unread, facts, answers, values, version, servicesDigest } = content;
-  const all = { services, devices, unread, facts, answers, values, version, servicesDigest };
+  const { services, devices, unread, facts, answers, values, version } = content;
+  const all = { services, devices, unread, facts, answers, values, version };
   return digestOf(all satisfies Record<keyof ReportContent, unknown>);
 }
 

@@ -51,22 +51,19 @@ export type ReportContent = {
   values?: Record<string, string>;
   /** Of the agent. */
   version?: string;
-  /**
-   * SHA-256, in hex, of how the agent probes its services, addresses aside: with the version, it tells a change of what
-   * is seen from a change of who looks.
-   */
-  servicesDigest?: string;
 };
 
 export type ReportHeader = {
   /** Name of the Node. */
   node: string;
-  /** Random, new at every start of the agent. */
+  /** Random; names a session of the agent: one run, until a report of it does not count (`newSession`). Never logged. */
   boot: string;
-  /** Grows with every report of a boot. */
+  /** Grows by one with every transmission of a session. */
   sequence: number;
   /** SHA-256, in hex, of the canonical JSON of the content. */
   digest: string;
+  /** `servicesDigest` of the list of services that the agent probes; absent before its first. */
+  servicesDigest?: string;
   /** The last report of an agent that was asked to stop. */
   leaving?: boolean;
 };
@@ -86,6 +83,8 @@ export type ProbeSpec = { readonly kind: string; readonly [setting: string]: unk
 export type ServiceToProbe = {
   name: string;
   probe?: ProbeSpec;
+  /** The CA bundle of `probe`, by its key in `caBundles` of the reply. */
+  caBundle?: string;
   /**
    * Left out: at the address of the node, and the port of `probe`, or else the one that the agent's configuration names.
    * Of no use to what is probed at a path.
@@ -99,18 +98,22 @@ export type ServiceToProbe = {
   successThreshold?: number;
 };
 
-export type ReportReply = {
+/** What an agent is to probe, instead of what it was told before. */
+export type ServiceList = {
+  services: ServiceToProbe[];
+  /** CA bundles by the SHA-256 of their text, in hex: several services may share one. Absent where there is none. */
+  caBundles?: Record<string, string>;
+  /** Of this list; the agent repeats it in its reports, and gets no list while it has the right one. */
+  servicesDigest: string;
+};
+
+export type ReportReply = Partial<ServiceList> & {
   /** Seconds until the next heartbeat; the coordinator stretches it with the size of the fleet. */
   nextReportSeconds: number;
   /** The digest was not known: send the content. */
   full?: boolean;
+  /** The report did not count, since its sequence or its boot is not the latest: begin a session with a new boot id. */
+  newSession?: boolean;
   /** What to answer in each report, instead of what was asked before: `module:NAME`, `cpu:FLAG`, `nfd:local.feature.KEY`. */
   questions?: string[];
-  /** What the agent is to probe, instead of what it was told before. */
-  services?: ServiceToProbe[];
-  /**
-   * For agents that do not know `services`: addresses by service name. One that is absent is probed at the agent's own
-   * defaults.
-   */
-  targets?: Record<string, ProbeTarget>;
 };

@@ -7,6 +7,12 @@ export const REPORTS_PATH = '/v1/reports';
 /** Largest report body in bytes. */
 export const REPORT_BODY_BYTES_MAX = 256 * 1024;
 
+/** Largest list of services that a coordinator sends to agents, in bytes of JSON. */
+export const SERVICE_LIST_BYTES_MAX = 256 * 1024;
+
+/** Largest reply that an agent reads, in bytes: the list of services, and room for the other fields. */
+export const REPLY_BYTES_MAX = 2 * SERVICE_LIST_BYTES_MAX;
+
 /** The field manager of everything that rollcall applies. */
 export const FIELD_MANAGER = 'rollcall';
 

@@ -38,7 +38,7 @@ export class RunningAgent {
       node,
       hostIp,
       urls: [url],
-      boot: randomUUID(),
+      newBoot: randomUUID,
       clock,
       random: Math.random,
       metrics,
