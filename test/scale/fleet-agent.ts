@@ -37,6 +37,7 @@ export class FleetAgent {
   #version: string | undefined;
   #content: ReportContent;
   #digest: string;
+  #servicesDigest: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** What was begun before it was last changed is not gone on with. */
   #era = 0;
@@ -102,7 +103,13 @@ export class FleetAgent {
   /** The body of its next report. */
   message(full: boolean): string {
     this.#sequence += 1;
-    const header = { node: this.#options.node, boot: this.#boot, sequence: this.#sequence, digest: this.#digest };
+    const header = {
+      node: this.#options.node,
+      boot: this.#boot,
+      sequence: this.#sequence,
+      digest: this.#digest,
+      servicesDigest: this.#servicesDigest,
+    };
     return JSON.stringify(full ? { ...header, ...this.#content } : header);
   }
 
@@ -112,6 +119,7 @@ export class FleetAgent {
     const reply = await client.post(this.message(full), this.#token);
     if (!reply) return false;
     onTaken(full, sentMs);
+    this.#servicesDigest = reply.servicesDigest ?? this.#servicesDigest;
     if (era !== this.#era) return true;
     if (this.#isToldAnew(reply.services) || (reply.full && !full)) return this.#send(true, era);
     const delayMs = reply.nextReportSeconds * 1000 * (1 - HEARTBEAT_JITTER * Math.random());

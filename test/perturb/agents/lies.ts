@@ -1,17 +1,24 @@
+import { REPLY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { answered, type Place, type Spoil } from './spoils.ts';
 
 type Service = { name: string; target?: { host: string; port: number }; [field: string]: unknown };
-type Reply = { nextReportSeconds: number; full?: boolean; services: Service[]; targets?: object };
+type Reply = { nextReportSeconds: number; full?: boolean; services: Service[]; servicesDigest: string };
 
 /** Long enough for the agent to look where it is sent. */
 const MISLEADS_MS = 1500;
 
-/** The coordinator answers, and something else is told. */
-function told(change: (reply: Reply, place: Place) => object): Spoil['act'] {
+/** The coordinator answers, with its list of services whether the agent has it or not, and something else is told. */
+function told(change: (reply: Omit<Reply, 'servicesDigest'>, place: Place) => object): Spoil['act'] {
   return (passing, place) => {
-    const falsify = (body: string) => JSON.stringify(change(JSON.parse(body) as Reply, place));
+    const falsify = (body: string) => {
+      // Of the true list: the agent would never be told that again.
+      const { servicesDigest: _servicesDigest, ...reply } = JSON.parse(body) as Reply;
+      return JSON.stringify(change(reply, place));
+    };
+    const { servicesDigest: _servicesDigest, ...report } = passing.report;
+    const asking = { ...passing, forward: (other = report) => passing.forward(other) };
     return answered((answer) => (answer.status === 200 ? { ...answer, body: falsify(answer.body) } : answer))(
-      passing,
+      asking,
       place,
     );
   };
@@ -20,7 +27,6 @@ function told(change: (reply: Reply, place: Place) => object): Spoil['act'] {
 function toldOfEach(change: (service: Service, place: Place) => object): Spoil {
   const act = told((reply, place) => ({
     ...reply,
-    targets: {},
     services: reply.services.map((service) => ({ ...service, ...change(service, place) })),
   }));
   // It tells what it sees there, and then what it sees here.
@@ -62,7 +68,7 @@ export const LIES: Readonly<Record<string, Spoil>> = {
   'again at a word': { act: told((reply) => ({ ...reply, nextReportSeconds: 'soon' })) },
   'services that are no list': { act: told((reply) => ({ ...reply, services: { alpha: true } })) },
   'an answer longer than any': {
-    act: answered((answer) => ({ ...answer, body: answer.body + ' '.repeat(300_000) })),
+    act: answered((answer) => ({ ...answer, body: answer.body + ' '.repeat(REPLY_BYTES_MAX) })),
   },
   'the leader is where nobody listens': {
     act: redirected(({ closedPort }) => `http://127.0.0.1:${closedPort}/v1/reports`),

@@ -3,7 +3,14 @@ import { text } from 'node:stream/consumers';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import { freePort } from '../../control-plane/ports.ts';
 
-export type Report = { node: string; sequence: number; digest: string; leaving?: boolean; services?: unknown };
+export type Report = {
+  node: string;
+  sequence: number;
+  digest: string;
+  servicesDigest?: string;
+  leaving?: boolean;
+  services?: unknown;
+};
 /** `brokenOff`: the connection ends in the middle of the body. */
 export type Answer = { status: number; headers: Record<string, string>; body: string; brokenOff?: true };
 /** What the agent hears: an answer, the end of the connection, or nothing. */
