@@ -214,13 +214,14 @@ describe('the agent', () => {
   test('probes where the coordinator says, and at its own defaults again when that says so', async () => {
     const elsewhere = await listenOnLoopback(createService('tcp'));
     const coordinator = await startCoordinator();
-    let targets: object = { 'ws-daemon': { host: '127.0.0.1', port: elsewhere.port } };
-    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2, targets } });
+    const own = [{ name: 'ws-daemon' }, { name: 'registry-facade' }];
+    let services: object[] = [{ name: 'ws-daemon', target: { host: '127.0.0.1', port: elsewhere.port } }];
+    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2, services } });
     startAgent([coordinator]);
     await until(() => expect(elsewhere.accepted()).toBeGreaterThan(0));
     await elsewhere.close();
-    await untilServices(coordinator, { ...ALL_READY, 'ws-daemon': false });
-    targets = {};
+    await untilServices(coordinator, { 'ws-daemon': false });
+    services = own;
     await untilServices(coordinator, ALL_READY);
   });
 
