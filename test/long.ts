@@ -5,6 +5,11 @@
 export const LONG: Readonly<Record<string, string>> = {
   'agent/src/devices/hostile-trees.test.ts': 'random trees of devices',
   'agent/src/devices/many-devices.test.ts': 'a thousand devices',
+  'agent/src/probes/hostile-answers.test.ts': 'random answers of services',
+  'agent/src/report/hostile-text.test.ts': 'random text of resolv.conf',
+  'agent/src/facts/hostile-text.test.ts': 'random text of feature files',
+  'coordinator/src/answer/console/console-server.hostile.test.ts': 'random bytes to the console',
+  'coordinator/src/answer/extender/extender-server.hostile.test.ts': 'random bytes to the scheduler extender',
   'coordinator/src/answer/extender/hostile.test.ts': 'random requests',
   'coordinator/src/answer/large-fleet.test.ts': 'documents about 5,000 nodes',
   'coordinator/src/decide/intent/plan-set-aside.model.test.ts': 'random nodes and intents',
@@ -12,7 +17,10 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/decide/rules/parse-rule-file.hostile.test.ts': 'random text',
   'coordinator/src/decide/rules/rule-set.model.test.ts': 'random rules and nodes',
   'coordinator/src/ingest/hostile-bytes.test.ts': 'random bytes instead of reports',
+  'coordinator/src/ingest/report-schema.hostile.test.ts': 'random reports',
+  'coordinator/src/kube/kubeconfig.hostile.test.ts': 'random kubeconfigs',
   'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
   'coordinator/src/tls/stored-certificates.test.ts': 'the certificates of fifteen years',
+  'packages/common/src/observability-server.hostile.test.ts': 'random bytes to the health listener',
   'test/mutants/shipped.test.ts': 'a vitest of its own for each of ten defects',
 };

@@ -7,6 +7,7 @@ import { registerCoordinatorMetrics } from '@rollcall/coordinator/metrics.ts';
 import type { KeyEntry } from '@rollcall/coordinator/setup/keys/key-entry.ts';
 import { OWN_KEYS, serviceKeys } from '@rollcall/coordinator/setup/keys/own-keys.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
+import { PROMISES } from '../claims/promises.ts';
 import { type GeneratedBlock, markdownTable } from './blocks.ts';
 import { builtInServices } from './manifests/settings.ts';
 
@@ -23,6 +24,7 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
     { file: 'coordinator/README.md', name: 'metrics', content: await metricTable(coordinator) },
     { file: 'coordinator/README.md', name: 'keys', content: keyTable() },
     { file: 'packages/common/README.md', name: 'error-codes', content: errorTable() },
+    { file: 'SECURITY.md', name: 'promises', content: promiseTable() },
   ];
 }
 
@@ -30,6 +32,11 @@ async function metricTable(registry: Registry): Promise<string> {
   const metrics = await registry.getMetricsAsJSON();
   const rows = metrics.map(({ name, type, help }) => [`\`${name}\``, String(type), help]);
   return markdownTable(['metric', 'type', 'meaning'], rows);
+}
+
+function promiseTable(): string {
+  const rows = PROMISES.map(({ area, promise, file, test }) => [area, promise, `[\`${test}\`](${file})`]);
+  return markdownTable(['area', 'promise', 'test'], rows);
 }
 
 function errorTable(): string {

@@ -160,15 +160,15 @@ export const NAMED: readonly NamedMutant[] = [
   },
   {
     name: 'a question that was passed on is cut off when its answer has begun',
-    file: `${SRC}/answer/extender/forward.ts`,
-    from: "outgoing.once('response', (response: IncomingMessage) => {\n      cancel();",
-    to: "outgoing.once('response', (response: IncomingMessage) => {",
+    file: `${SRC}/answer/leader/ask-leader.ts`,
+    from: "outgoing.once('response', (response) => {\n      cancel();",
+    to: "outgoing.once('response', (response) => {",
   },
   {
     name: 'a question that was passed on is waited for without end',
-    file: `${SRC}/answer/extender/forward.ts`,
-    from: 'clock.after(limitMs, () => outgoing.destroy(',
-    to: 'clock.after(limitMs, () => new Map().get(',
+    file: `${SRC}/answer/leader/ask-leader.ts`,
+    from: 'clock.after(timeoutMs, abort)',
+    to: 'clock.after(timeoutMs, () => {})',
   },
   {
     name: 'an agent repeats what it saw before it stood still',

@@ -114,9 +114,16 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/decide',
   ],
   'coordinator/answer/scheduler': ['common', 'coordinator/setup', 'coordinator/fleet'],
-  'coordinator/answer/extender': ['common', 'coordinator/tls', 'coordinator/answer/scheduler'],
+  'coordinator/answer/leader': ['common'],
+  'coordinator/answer/extender': [
+    'common',
+    'coordinator/tls',
+    'coordinator/answer/scheduler',
+    'coordinator/answer/leader',
+  ],
   'coordinator/answer/console': [
     'common',
+    'coordinator/answer/leader',
     'coordinator/setup',
     'coordinator/term',
     'coordinator/services',
@@ -140,6 +147,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/follow/eviction',
     'coordinator/follow/ledger',
     'coordinator/answer/scheduler',
+    'coordinator/answer/leader',
     'coordinator/answer/extender',
     'coordinator/answer/console',
   ],
@@ -170,6 +178,7 @@ export const PURE_ROOMS: readonly string[] = [
 export const ENVIRONMENT_FILES: readonly RegExp[] = [
   /^(agent|coordinator|packages\/kubectl-rollcall)\/src\/main\.ts$/,
   /^test\//,
+  /^packages\/common\/src\/fuzz-fixtures\.ts$/,
   /^build\.ts$/,
   /^deploy\/(image|release)\/main\.ts$/,
 ];

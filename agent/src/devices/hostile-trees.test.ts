@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'nod
 import path from 'node:path';
 import { identityOf } from '@rollcall/common/accelerators.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import fc from 'fast-check';
@@ -83,8 +84,7 @@ function attribute(proper: fc.Arbitrary<string>): fc.Arbitrary<Thing> {
   );
 }
 
-/** `ROLLCALL_TREES=full` for ten thousand trees; otherwise what every test run can afford. */
-const RUNS = process.env['ROLLCALL_TREES'] === 'full' ? 10_000 : 40;
+const RUNS = fuzzRuns(40);
 
 const hex = (digits: number) =>
   fc.integer({ min: 0, max: 16 ** digits - 1 }).map((value) => value.toString(16).padStart(digits, '0'));
@@ -112,7 +112,7 @@ const names = fc.constantFrom('1-1', '1-2', 'usb1', '0000:00:01.0', 'a b', 'é',
 const nodes = fc.constantFrom('.', 'cpus/cpu@0', 'cpus/cpu@1', 'soc/gpu@1', 'gpu', 'other');
 
 test('whatever is in a tree, nothing breaks, and the coordinator takes what is made of it', {
-  timeout: 900_000,
+  timeout: fuzzTimeoutMs(RUNS) + 780_000,
 }, async () => {
   let seen = 0;
   await fc.assert(

@@ -14,8 +14,8 @@ export type GrpcReply = { status: number; message: Uint8Array } | { other: strin
 type ReplyHeaders = IncomingHttpHeaders & IncomingHttpStatusHeader;
 
 const PREFIX_BYTES = 5;
-/** More than any answer to a health check. */
-const REPLY_BYTES_MAX = 64 * 1024;
+/** More than any answer to a health check. Each byte may come in a frame of its own, which costs more than the byte. */
+const REPLY_BYTES_MAX = 4 * 1024;
 
 /** Connects. `onClosed` is called when the connection has ended, whoever ended it; errors come out in the calls. */
 export function openGrpcConnection(

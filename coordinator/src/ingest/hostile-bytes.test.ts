@@ -1,3 +1,4 @@
+import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -43,7 +44,7 @@ describe('hostile bytes', () => {
       fc.asyncProperty(bytes, async (garbage) => {
         expectProperAnswers(await sendRaw(server.port, garbage, { end: true }));
       }),
-      { numRuns: 60 },
+      { numRuns: fuzzRuns(60) },
     );
     await expectServing();
   });
@@ -60,7 +61,7 @@ describe('hostile bytes', () => {
         const text = REQUEST.slice(0, at) + insert + REQUEST.slice(at + drop) + (again ? REQUEST : '');
         expectProperAnswers(await sendRaw(server.port, Buffer.from(text, 'latin1'), { end: true }));
       }),
-      { numRuns: 120 },
+      { numRuns: fuzzRuns(120) },
     );
     await expectServing();
   });
@@ -73,7 +74,7 @@ describe('hostile bytes', () => {
         expect([400, 403, 429]).toContain(status);
         expect(JSON.parse(body)).toMatchObject({ status });
       }),
-      { numRuns: 60 },
+      { numRuns: fuzzRuns(60) },
     );
   });
 

@@ -12,6 +12,10 @@ export type KubeconfigDocument = {
   'current-context': string;
 };
 
+/** Far more than any kubeconfig has: values, counted once for each alias of YAML, and levels. */
+const VALUES_MAX = 200_000;
+const DEPTH_MAX = 100;
+
 /** Reads one kubeconfig; paths in it are made absolute, from the file's own directory. Throws CONFIG_INVALID. */
 export function parseKubeconfig(path: string, text: string): KubeconfigDocument {
   let document: unknown;
@@ -21,6 +25,7 @@ export function parseKubeconfig(path: string, text: string): KubeconfigDocument 
     throw configInvalid('--kubeconfig', `${path} is not YAML`, cause);
   }
   if (!isFields(document)) throw configInvalid('--kubeconfig', `${path} is not a kubeconfig`);
+  if (countValues(document) > VALUES_MAX) throw configInvalid('--kubeconfig', `${path} is too large or too deep`);
   const directory = dirname(resolve(path));
   const current = document['current-context'];
   return {
@@ -29,6 +34,18 @@ export function parseKubeconfig(path: string, text: string): KubeconfigDocument 
     contexts: entries(path, document, 'contexts'),
     'current-context': typeof current === 'string' ? current : '',
   };
+}
+
+/** Counts values until there are too many. A few lines with aliases can stand for more than fits into memory. */
+function countValues(value: unknown, depth = 0): number {
+  if (depth > DEPTH_MAX) return VALUES_MAX + 1;
+  let count = 1;
+  if (value === null || typeof value !== 'object') return count;
+  for (const inner of Object.values(value)) {
+    count += countValues(inner, depth + 1);
+    if (count > VALUES_MAX) break;
+  }
+  return count;
 }
 
 /** As kubectl does it: the first file that names a thing, or the current context, wins. */

@@ -4,10 +4,12 @@ import { describeError } from '@rollcall/common/coded-error.ts';
 import type { DiffRequest } from '@rollcall/common/console.ts';
 import { createPlainServer } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
+import { isForwarded } from '../leader/ask-leader.ts';
+import { readTarget } from '../leader/request-target.ts';
 import { readDiffRequest } from './diff-request.ts';
 import type { Reader } from './event-stream.ts';
 import { type LongDocument, writePieces } from './json-pieces.ts';
-import { FORWARDED_HEADER, forwardTo } from './leader-forward.ts';
+import { forwardTo } from './leader-forward.ts';
 import type { Page } from './page.ts';
 
 /** What the console can be asked. Each document is made when it is asked for, a long one while it is sent. */
@@ -57,7 +59,7 @@ async function serve(
   if (isLoopback(host) && !isLoopback(hostNamed(request))) {
     return send(response, problem(403, 'This console answers only requests to a loopback address'));
   }
-  const url = URL.parse(`http://localhost${request.url}`);
+  const url = readTarget(request.url);
   const isDiff = url?.pathname === '/v1/diff';
   if (isDiff ? request.method !== 'POST' : request.method !== 'GET' && request.method !== 'HEAD') {
     return send(
@@ -67,7 +69,7 @@ async function serve(
     );
   }
   if (url?.pathname === '/') return sendPage(request, response, source.page());
-  const leader = request.headers[FORWARDED_HEADER] === undefined ? source.leaderUrl() : undefined;
+  const leader = isForwarded(request) ? undefined : source.leaderUrl();
   if (leader !== undefined && (await forwardTo(leader, request, response, clock))) return;
   // Its body is gone with the attempt.
   if (leader !== undefined && isDiff) return send(response, problem(502, 'The leader does not answer'));
@@ -92,7 +94,7 @@ function decoded(segment: string): string {
   }
 }
 
-async function answerTo(url: URL | null, source: ConsoleSource): Promise<Answer> {
+async function answerTo(url: URL | undefined, source: ConsoleSource): Promise<Answer> {
   const path = url?.pathname ?? '';
   const [, asked] = /^\/v1\/nodes\/([^/]+)$/.exec(path) ?? [];
   if (asked !== undefined) {

@@ -49,6 +49,18 @@ test('a question goes to the leader as it came, marked as passed on', async () =
   ]);
 });
 
+test('the body of a GET is not forwarded, since the leader would take it for another request', async () => {
+  const heard: unknown[] = [];
+  const leader = await listening((asked, response) => {
+    heard.push([asked.method, asked.url, asked.headers['x-rollcall-forwarded']]);
+    response.end();
+  });
+  const { ask } = await standby(`http://127.0.0.1:${leader}`);
+  const body = 'POST /v1/diff HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n';
+  await ask('/v1/nodes', { headers: { 'content-length': String(body.length) }, body });
+  expect(heard).toEqual([['GET', '/v1/nodes', '1']]);
+});
+
 test('the answer comes back as it was, with the headers that say how to read it', async () => {
   const leader = await listening((_request, response) => {
     const headers = { 'content-type': 'text/x', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };

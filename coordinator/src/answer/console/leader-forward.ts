@@ -1,50 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { nodeHttp } from '@rollcall/common/http-server.ts';
-
-/** On questions that were passed on already: whoever gets one answers it, whether it leads by then or not. */
-export const FORWARDED_HEADER = 'x-rollcall-forwarded';
+import { askLeader } from '../leader/ask-leader.ts';
 
 const TIMEOUT_MS = 3000;
-const PASSED_ON = ['content-type', 'cache-control', 'x-content-type-options'];
+const REQUEST_HEADERS = ['last-event-id', 'content-type'];
+const RESPONSE_HEADERS = ['content-type', 'cache-control', 'x-content-type-options'];
 
-/** Passes a question on to the leader's console, and its answer back as it comes. False where it does not answer. */
-export function forwardTo(
+/** Forwards a request to the leader's console, and its response while it arrives. False if the leader does not answer. */
+export async function forwardTo(
   leaderUrl: string,
   request: IncomingMessage,
   response: ServerResponse,
   clock: Clock,
 ): Promise<boolean> {
-  const url = URL.parse(request.url ?? '/', leaderUrl);
-  if (url?.protocol !== 'http:') return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const lastEventId = request.headers['last-event-id'];
-    const outgoing = nodeHttp().request(url, {
-      method: request.method ?? 'GET',
-      agent: false,
-      headers: {
-        [FORWARDED_HEADER]: '1',
-        ...(typeof lastEventId === 'string' ? { 'last-event-id': lastEventId } : {}),
-        ...(request.headers['content-type'] === undefined ? {} : { 'content-type': request.headers['content-type'] }),
-      },
-    });
-    const cancel = clock.after(TIMEOUT_MS, () => outgoing.destroy());
-    outgoing.once('response', (answer) => {
-      cancel();
-      const headers = Object.fromEntries(
-        PASSED_ON.flatMap((name) => (name in answer.headers ? [[name, answer.headers[name]]] : [])),
-      );
-      response.writeHead(answer.statusCode ?? 502, headers);
-      response.flushHeaders();
-      answer.pipe(response);
-      answer.once('error', () => response.destroy());
-      resolve(true);
-    });
-    outgoing.once('error', () => {
-      cancel();
-      resolve(false);
-    });
-    response.once('close', () => outgoing.destroy());
-    request.pipe(outgoing);
-  });
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
+  const options = { request, headers: REQUEST_HEADERS, signal: closed.signal, timeoutMs: TIMEOUT_MS, clock };
+  const answer = await askLeader({ url: leaderUrl }, options);
+  if (!answer) return false;
+  const headers = Object.fromEntries(
+    RESPONSE_HEADERS.flatMap((name) => (name in answer.headers ? [[name, answer.headers[name]]] : [])),
+  );
+  response.writeHead(answer.statusCode ?? 502, headers);
+  response.flushHeaders();
+  answer.pipe(response);
+  answer.once('error', () => response.destroy());
+  return true;
 }

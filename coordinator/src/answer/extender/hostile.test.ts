@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -9,8 +10,7 @@ import { deskOver, nodeJson, readPod, workspaceJson } from './extender.test-fixt
 import { createExtenderMetrics } from './metrics.ts';
 import { createResponder } from './responder.ts';
 
-/** In a run like any other, which takes a second or two; EXTENDER_FUZZ_RUNS=1000000 takes a minute or two. */
-const RUNS = Number(process.env['EXTENDER_FUZZ_RUNS'] ?? 15_000);
+const RUNS = fuzzRuns(15_000);
 
 const VERBS: readonly Verb[] = ['filter', 'prioritize', 'predicates'];
 const known = new Map(
@@ -175,7 +175,7 @@ test('a question of proper form with anything inside is answered', async () => {
       expect(problemWith(verb, reply)).toBeUndefined();
       if (verb === 'filter') expect(told(reply.document)).toEqual(new Set(askedAbout(asked)));
     }),
-    { numRuns: 300 },
+    { numRuns: fuzzRuns(300) },
   );
 });
 

@@ -1,3 +1,4 @@
+import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -44,7 +45,7 @@ test('a rule file of any content gives only conditions that a label or a resourc
       const meaningful = content.split(/\r\n?|\n/).filter((line) => /^\s*[^\s#]/.test(line.replace(/^\uFEFF/, '')));
       if (problems.length < 20) expect(conditions.length + problems.length).toBe(meaningful.length);
     }),
-    { numRuns: 2000 },
+    { numRuns: fuzzRuns(2000) },
   );
 });
 

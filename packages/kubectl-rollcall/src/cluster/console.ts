@@ -43,7 +43,9 @@ type Pod = { spec?: { containers?: { args?: string[] }[] } };
 /** The pod or its file says where it listens, if it is told otherwise than by default. */
 async function consolePort(kube: KubeApi, { namespace, pod }: Leader): Promise<number> {
   try {
-    const { spec } = await kube.get<Pod>(`/api/v1/namespaces/${namespace}/pods/${pod}`);
+    const { spec } = await kube.get<Pod>(
+      `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}`,
+    );
     const args = spec?.containers?.flatMap((container) => container.args ?? []) ?? [];
     const listen = args.find((arg) => arg.startsWith('--console-listen=')) ?? (await listenInFile(kube, namespace));
     return Number(/:(\d+)$/.exec(listen)?.[1] ?? DEFAULT_PORT);

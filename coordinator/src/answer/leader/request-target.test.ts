@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { leaderTarget, readTarget } from './request-target.ts';
+
+const LEADER = 'http://10.0.0.7:8090';
+
+describe('only path and query of a request target count', () => {
+  test.each([
+    ['/v1/nodes?a=b', '/v1/nodes?a=b'],
+    ['/', '/'],
+    ['http://elsewhere/v1/nodes?a=b', '/v1/nodes?a=b'],
+    ['HTTPS://user:word@elsewhere:1/v1/nodes', '/v1/nodes'],
+    ['//elsewhere/x', '//elsewhere/x'],
+    ['/\\elsewhere/x', '//elsewhere/x'],
+    ['/\t/elsewhere/x', '//elsewhere/x'],
+    ['//user@elsewhere/x', '//user@elsewhere/x'],
+    ['/..//elsewhere/x', '//elsewhere/x'],
+    ['/@elsewhere/x', '/@elsewhere/x'],
+  ])('%j', (target, expected) => {
+    expect(leaderTarget(LEADER, target)?.href).toBe(`${LEADER}${expected}`);
+    const read = readTarget(target);
+    expect(`${read?.pathname}${read?.search}`).toBe(expected);
+  });
+
+  test.each([
+    '*',
+    '',
+    'elsewhere:443',
+    'http:elsewhere',
+    '@elsewhere/x',
+    'ftp://elsewhere/x',
+    '\\\\elsewhere\\x',
+    undefined,
+  ])('%j is no target', (target) => {
+    expect(readTarget(target)).toBeUndefined();
+    expect(leaderTarget(LEADER, target)).toBeUndefined();
+  });
+
+  test('of the leader’s address, only scheme, host and port count', () => {
+    expect(leaderTarget('https://user:word@[fd00::7]:8888/a?b#c', '/x')?.href).toBe('https://[fd00::7]:8888/x');
+  });
+
+  test.each(['', 'nonsense', 'file:///etc/passwd', 'ftp://10.0.0.7'])('%j is no address of a leader', (url) => {
+    expect(leaderTarget(url, '/x')).toBeUndefined();
+  });
+
+  test('whatever the target is, the origin is the leader’s', () => {
+    const piece = fc.constantFrom(
+      '/',
+      '\\',
+      '@',
+      ':',
+      '.',
+      '..',
+      '?',
+      '#',
+      '%2f',
+      '\t',
+      '\r\n',
+      'http:',
+      '[',
+      ']',
+      '169.254.169.254',
+    );
+    const target = fc.oneof(
+      fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
+      fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join('')}`),
+      fc.webUrl(),
+      fc.string({ unit: 'binary' }).map((text) => `/${text}`),
+    );
+    fc.assert(
+      fc.property(target, (text) => {
+        const url = leaderTarget(LEADER, text);
+        if (url === undefined) return;
+        expect([url.origin, url.username, url.password]).toEqual([LEADER, '', '']);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

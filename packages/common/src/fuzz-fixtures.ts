@@ -1,0 +1,13 @@
+/** Makes the properties of hostile inputs run so many times as often as in `npm test`. */
+// biome-ignore lint/style/noProcessEnv: a setting of the tests
+const FACTOR = Number(process.env['ROLLCALL_FUZZ_FACTOR'] ?? 1);
+
+/** Runs of a property: `runs` in `npm test`, and `ROLLCALL_FUZZ_FACTOR` times as many in a larger run. */
+export function fuzzRuns(runs: number): number {
+  return Math.max(1, Math.round(runs * FACTOR));
+}
+
+/** Time limit of a property, in milliseconds: far beyond what `runs` take on two busy cores. */
+export function fuzzTimeoutMs(runs: number): number {
+  return 120_000 + fuzzRuns(runs) * 200;
+}

@@ -1,0 +1,145 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import fc from 'fast-check';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'PRI', 'M-SEARCH', 'get', ''];
+const TARGETS = [
+  '*',
+  '//',
+  '///',
+  '/\\',
+  '/%',
+  '/%00',
+  '/%ff%fe',
+  '/%2e%2e/',
+  '/..',
+  '/.',
+  '?',
+  '#',
+  '@',
+  ':',
+  '[',
+  ']',
+  '\t',
+  ' ',
+  '\0',
+  '\x7f',
+  'é',
+  'http://',
+  'https://[::1',
+  '169.254.169.254',
+  '/x'.repeat(4000),
+];
+const HEADERS = [
+  'Host: x',
+  'Host: [::1',
+  'Host: localhost, x',
+  'Host: 127.0.0.1',
+  'Connection: close',
+  'Connection: keep-alive, Upgrade, Host',
+  'Upgrade: websocket',
+  'Upgrade: h2c',
+  'HTTP2-Settings: AAMAAABk',
+  'Content-Length: 5',
+  'Content-Length: 5, 5',
+  'Content-Length: -1',
+  'Content-Length: 18446744073709551616',
+  'Transfer-Encoding: chunked',
+  'Transfer-Encoding: identity, chunked',
+  'Transfer-Encoding: xchunked',
+  'Expect: 100-continue',
+  'Expect: miracles',
+  'Content-Type: application/json',
+  'Content-Encoding: gzip',
+  'Last-Event-ID: \t',
+  'X-Rollcall-Forwarded: 1',
+  'Authorization: Bearer',
+  'Accept-Encoding: *;q=0',
+  'Cookie: a=b',
+  ': nothing',
+  'No colon',
+  ' Folded: x',
+  `Long: ${'y'.repeat(20_000)}`,
+  'X: \0',
+];
+const BODIES = [
+  '',
+  '5\r\nhello\r\n0\r\n\r\n',
+  'ffffffffffffffff\r\n',
+  '{"a":',
+  'hello',
+  'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
+];
+
+/** Generates the bytes of a request with a few faults, or of several; `paths` are those that the listener serves. */
+export function hostileRequests(paths: readonly string[]): fc.Arbitrary<Buffer> {
+  const piece = fc.oneof(
+    fc.constantFrom(...paths),
+    fc.constantFrom(...TARGETS),
+    fc.string({ unit: 'binary', maxLength: 8 }),
+  );
+  const one = fc
+    .record({
+      method: fc.constantFrom(...METHODS),
+      target: fc.array(piece, { minLength: 1, maxLength: 3 }).map((pieces) => pieces.join('')),
+      version: fc.oneof({ weight: 8, arbitrary: fc.constant('HTTP/1.1') }, fc.constantFrom('HTTP/1.0', 'HTTP/2.0', '')),
+      headers: fc.array(fc.constantFrom(...HEADERS), { maxLength: 6 }),
+      end: fc.constantFrom('\r\n', '\r\n', '\n', '\r'),
+      body: fc.constantFrom(...BODIES),
+    })
+    .map(({ method, target, version, headers, end, body }) => {
+      const lines = [`${method} ${target} ${version}`, ...headers];
+      return Buffer.from(`${lines.join(end)}${end}${end}${body}`, 'latin1');
+    });
+  return fc.oneof(
+    { weight: 8, arbitrary: one },
+    { weight: 1, arbitrary: fc.array(one, { minLength: 2, maxLength: 3 }).map((all) => Buffer.concat(all)) },
+    { weight: 1, arbitrary: fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes)) },
+  );
+}
+
+/** For how long a listener that says nothing is waited for. */
+const IDLE_MS = 50;
+
+/**
+ * Sends bytes over a connection of its own, and ends it when nothing comes back any more. Resolves to what came back when
+ * the connection has closed.
+ */
+export function sendBytes(port: number, bytes: Uint8Array): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    // A reset ends a connection as well.
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
+    // Not half-closed at once: a server of Node.js drops a request whose client has ended the connection.
+    socket.setTimeout(IDLE_MS, () => {
+      socket.end();
+      socket.setTimeout(30_000, () => {
+        socket.destroy();
+        reject(new Error('The connection was not closed within 30 s'));
+      });
+    });
+    socket.write(bytes);
+  });
+}
+
+/** Says what is wrong with the bytes that came back; `undefined` for none, and for those that begin as a response. */
+export function problemOfResponse(text: string): string | undefined {
+  if (text === '') return undefined;
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1] ?? 0);
+  if (status === 0) return `The response begins with ${JSON.stringify(text.slice(0, 40))}`;
+  return status === 500 ? `The response is ${JSON.stringify(text.slice(0, 400))}` : undefined;
+}
+
+/** Status of a GET with nothing wrong in it. */
+export function statusOf(port: number, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode ?? 0));
+    });
+    outgoing.once('error', reject);
+    outgoing.end();
+  });
+}
