@@ -83,7 +83,7 @@ test.each([
       { numRuns: fuzzRuns(RUNS) },
     );
     expect(strayed).toBe(0);
-    // A body that the leader took for another request would come without the mark.
+    // Each request that the leader receives bears the mark.
     expect(received.filter((line) => !/^(GET|HEAD|POST) 1$/.test(line))).toEqual([]);
   },
 );

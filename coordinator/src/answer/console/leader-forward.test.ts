@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, request, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { ask } from './console.test-fixtures.ts';
 import { forwardTo } from './leader-forward.ts';
 
@@ -49,16 +49,23 @@ test('a question goes to the leader as it came, marked as passed on', async () =
   ]);
 });
 
-test('the body of a GET is not forwarded, since the leader would take it for another request', async () => {
-  const heard: unknown[] = [];
-  const leader = await listening((asked, response) => {
-    heard.push([asked.method, asked.url, asked.headers['x-rollcall-forwarded']]);
-    response.end();
+test('the body of a GET is not forwarded, since it would follow the head without a length', async () => {
+  let heard = '';
+  const leader = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      heard += chunk;
+      // The body may come after the head.
+      setTimeout(() => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'), 100);
+    });
   });
-  const { ask } = await standby(`http://127.0.0.1:${leader}`);
+  await new Promise<void>((resolve) => leader.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void leader.close());
+  const { ask } = await standby(`http://127.0.0.1:${(leader.address() as AddressInfo).port}`);
   const body = 'POST /v1/diff HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n';
   await ask('/v1/nodes', { headers: { 'content-length': String(body.length) }, body });
-  expect(heard).toEqual([['GET', '/v1/nodes', '1']]);
+  expect(heard).toMatch(/^GET \/v1\/nodes HTTP\/1\.1\r\n/);
+  expect(heard).not.toContain('POST');
 });
 
 test('the answer comes back as it was, with the headers that say how to read it', async () => {

@@ -57,7 +57,7 @@ export function askLeader(leader: Leader, forwarded: ForwardedRequest): Promise<
       resolve(undefined);
     });
     if (signal.aborted) abort();
-    // Node.js sends the body of a GET without a length, and the leader would take it for another request.
+    // Node.js sends the body of a GET after its head without a length.
     if (body || request.method !== 'POST') outgoing.end(body);
     else request.pipe(outgoing);
   });
