@@ -11,7 +11,7 @@ const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const stale = coordinatorDefault('staleAfterSeconds');
-const grace = seconds('coordinator/src/fleet/freshness.ts', 'LEAVING_GRACE_MS');
+const grace = seconds('coordinator/src/fleet/presence.ts', 'LEAVING_GRACE_MS');
 const oldest = VERSIONS[0];
 const share = numberIn('coordinator/src/fleet/heartbeat.ts', /windowSeconds \* ([0-9.]+),/);
 const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);

@@ -13,11 +13,12 @@ const GOODBYE_MS = 120_000;
 /** Ticks are a second apart, and what is watched comes late. */
 const SLACK_MS = 2500;
 
-type Group = { expected: number; surely: number; perhaps: number };
+/** How many nodes surely and perhaps count, and how many of each are overdue. */
+type Group = { sureCount: number; mayCount: number; surely: number; perhaps: number };
 
 /** Whether so many are silent that silence means nothing. */
-const holds = ({ expected, surely }: Group) =>
-  surely > 0 && surely >= 0.55 * expected && (surely > 2 || surely === expected);
+const holds = ({ mayCount, surely }: Group) =>
+  surely > 0 && surely >= 0.55 * mayCount && (surely > 2 || surely === mayCount);
 
 /** Who is silent, and whether so many are that silence means nothing. To be looked at once a second. */
 export class Silence {
@@ -35,22 +36,34 @@ export class Silence {
   look(): void {
     this.#groups = new Map();
     for (const truth of this.#world.truths.values()) {
-      const expected = truth.voices.size > 0 || truth.agents.length > 0 ? 1 : 0;
+      const { isSure, isPossible } = this.#counts(truth);
       const forMs = this.#overdueForMs(truth);
       for (const name of this.#groupsOf(truth)) {
-        const group = this.#groups.get(name) ?? { expected: 0, surely: 0, perhaps: 0 };
+        const group = this.#groups.get(name) ?? { sureCount: 0, mayCount: 0, surely: 0, perhaps: 0 };
         this.#groups.set(name, group);
-        group.expected += expected;
-        if (expected && forMs > SLACK_MS && !this.#isLeaving(truth)) group.surely += 1;
-        if (expected && forMs > -SLACK_MS) group.perhaps += 1;
+        if (isSure) group.sureCount += 1;
+        if (isPossible) group.mayCount += 1;
+        if (isSure && forMs > SLACK_MS && !this.#isLeaving(truth)) group.surely += 1;
+        if (isPossible && forMs > -SLACK_MS) group.perhaps += 1;
       }
     }
     const { nowMs } = this.#world;
     const holding = [...this.#groups].filter(([, group]) => holds(group));
     this.#holdsSinceMs = new Map(holding.map(([name]) => [name, this.#holdsSinceMs.get(name) ?? nowMs]));
-    for (const [name, { expected, perhaps }] of this.#groups) {
-      if (perhaps > 0 && perhaps >= 0.4 * expected) this.#perhapsUntilMs.set(name, nowMs + WINDOW_MS + 2 * SLACK_MS);
+    for (const [name, { sureCount, perhaps }] of this.#groups) {
+      // While no agent of the fleet was heard, the silence of all counts.
+      const isUnheard = name === 'fleet' && sureCount === 0;
+      if (isUnheard || (perhaps > 0 && perhaps >= 0.4 * sureCount))
+        this.#perhapsUntilMs.set(name, nowMs + WINDOW_MS + 2 * SLACK_MS);
     }
+  }
+
+  /** Nodes count whose agent was heard in this term, or by the term before: the pod of an agent is always Ready here. */
+  #counts({ voices, agents, agentPodCameMs, createdAtMs }: NodeTruth): { isSure: boolean; isPossible: boolean } {
+    const { termBeganMs } = this.#world;
+    const wasThere = agents.length > 0 && Math.max(agentPodCameMs, createdAtMs) < termBeganMs - SLACK_MS;
+    const isUnclear = agents.length > 1 || (agents.length === 1 && agentPodCameMs <= termBeganMs + SLACK_MS);
+    return { isSure: voices.size > 0 || wasThere, isPossible: voices.size > 0 || isUnclear };
   }
 
   of(truth: NodeTruth): Hearing {

@@ -207,7 +207,8 @@ describe('the startup gate', () => {
   test('that opens is told with what is missing, once the node has waited long enough', async () => {
     const { watched, told, pass, decider } = writing({ startupGate, services: () => [] });
     watched({ spec: gated, status: {} });
-    // The clock of the test begins far from the epoch: the node is as old as that.
+    // The clock of the test begins far from the epoch: the node is as old as that when the term begins.
+    decider.beginTerm();
     await pass(2);
     expect(told).toEqual(['shows ', 'opened n without example.com/a']);
     expect(decider.fleet.node('n')?.taints).toEqual([]);

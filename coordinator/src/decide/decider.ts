@@ -174,8 +174,9 @@ export class Decider {
     const schedulingHint = this.#hints.get(record);
     const takenLabels = this.#taken?.of(record);
     const ageMs = now.wallMs - snapshot.createdAtMs;
+    const waitedMs = this.#gates.waitedMs(record, ageMs, now.monotonicMs);
     const holds = this.#options.holdsOn(name);
-    return { record, node, judged: { ...snapshot, readiness, holds, ageMs, schedulingHint, takenLabels } };
+    return { record, node, judged: { ...snapshot, readiness, holds, ageMs, waitedMs, schedulingHint, takenLabels } };
   }
 
   /** The rules are others. Where none is left, that is not the change of one of them. */
@@ -269,7 +270,7 @@ export class Decider {
     const { clock } = this.#options;
     for (const node of this.#readiness.released(clock.monotonic())) this.#look(node, false);
     this.#lookAtReleased();
-    for (const node of this.#gates.due(clock.now())) this.reconciler.add(node);
+    for (const node of this.#gates.due(clock.monotonic())) this.reconciler.add(node);
     this.statusNoted();
   }
 

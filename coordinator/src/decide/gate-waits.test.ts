@@ -1,35 +1,47 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { nodeRecord } from '../fleet/node-record.test-fixtures.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
 import { GateWaits } from './gate-waits.ts';
-import { observed } from './intent/plan-node.test-fixtures.ts';
 
 const OTHER = { key: 'example.com/other', effect: 'NoSchedule' } as const;
 const STARTUP = { key: STARTUP_TAINT, effect: 'NoSchedule' } as const;
 
-const node = (taints: ObservedNode['taints']): ObservedNode => ({ ...observed({}), createdAtMs: 1000, taints });
-
-function gated() {
+/** A node behind the gate that is first seen at 1,000 ms, ten seconds old by the wall clock. */
+function gated(wasThere = true) {
   const waits = new GateWaits(60_000);
-  const record = nodeRecord();
-  waits.seen(record, node([OTHER, STARTUP]));
+  const record = nodeRecord('n', 'u', { wasThere });
+  expect(waits.waitedMs(record, 10_000, 1000)).toBe(wasThere ? 10_000 : 0);
+  waits.seen(record, { taints: [OTHER, STARTUP] });
   return { waits, record };
 }
 
-test('a node behind the gate is due once it is as old as it may wait, and is told once', () => {
-  const { waits } = gated();
+test('a node behind the gate is due once it has waited as long as it may, and is told once', () => {
+  const { waits, record } = gated();
+  expect(waits.due(50_999)).toEqual([]);
+  expect(waits.due(51_000)).toEqual(['n']);
+  expect(waits.waitedMs(record, 0, 51_000)).toBe(60_000);
+  expect(waits.due(100_000)).toEqual([]);
+});
+
+test('a node that came during the term is due as long after it was first seen, whatever its age by the wall clock', () => {
+  const { waits, record } = gated(false);
+  expect(waits.waitedMs(record, 1_000_000, 60_999)).toBe(59_999);
   expect(waits.due(60_999)).toEqual([]);
   expect(waits.due(61_000)).toEqual(['n']);
-  expect(waits.due(100_000)).toEqual([]);
+});
+
+test('a node that is not born yet by the wall clock waits from when it was first seen', () => {
+  const waits = new GateWaits(60_000);
+  const record = nodeRecord();
+  expect([waits.waitedMs(record, -5000, 0), waits.waitedMs(record, -5000, 60_000)]).toEqual([0, 60_000]);
 });
 
 test('a node without the taint of the gate, or whose taints nobody knows, is never due', () => {
   const { waits, record } = gated();
-  waits.seen(record, node([OTHER]));
+  waits.seen(record, { taints: [OTHER] });
   expect(waits.due(100_000)).toEqual([]);
-  waits.seen(record, node([STARTUP]));
-  waits.seen(record, node(undefined));
+  waits.seen(record, { taints: [STARTUP] });
+  waits.seen(record, { taints: undefined });
   expect(waits.due(100_000)).toEqual([]);
 });
 
@@ -39,7 +51,7 @@ test('a node that is gone is not due, neither in time nor later', () => {
   expect(waits.due(0)).toEqual([]);
   record.ended = false;
   expect(waits.due(100_000)).toEqual([]);
-  waits.seen(record, node([STARTUP]));
+  waits.seen(record, { taints: [STARTUP] });
   record.ended = true;
   expect(waits.due(100_000)).toEqual([]);
 });

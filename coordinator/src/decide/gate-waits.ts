@@ -2,29 +2,39 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { NodeRecord } from '../fleet/node-record.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 
-/** Nodes behind the startup gate, and when they have waited long enough, by the wall clock. */
+/** Nodes behind the startup gate in one term, and how long they have waited. */
 export class GateWaits {
   readonly #maxWaitMs: number;
-  readonly #dueMs = new Map<NodeRecord, number>();
+  /** Since when each node waits, by the monotonic clock. */
+  readonly #sinceMs = new WeakMap<NodeRecord, number>();
+  readonly #gated = new Set<NodeRecord>();
 
   constructor(maxWaitMs: number) {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  seen(record: NodeRecord, { taints, createdAtMs }: ObservedNode): void {
-    const isGated = taints?.some(({ key }) => key === STARTUP_TAINT) === true;
-    if (isGated) this.#dueMs.set(record, createdAtMs + this.#maxWaitMs);
-    else this.#dueMs.delete(record);
+  /**
+   * Counts the wait by the monotonic clock from the moment when the term first saw the Node, and adds the age that it had
+   * then by the wall clock only if it was there when the term began: a wrong or stepped wall clock opens no gate of a
+   * later Node, and no gate opens later than the maximum after the Node was first seen.
+   */
+  waitedMs(record: NodeRecord, ageMs: number, nowMs: number): number {
+    const sinceMs = this.#sinceMs.get(record) ?? nowMs - (record.wasThere ? Math.max(0, ageMs) : 0);
+    this.#sinceMs.set(record, sinceMs);
+    return nowMs - sinceMs;
   }
 
-  /** Nodes that have waited long enough; each is told once. */
+  seen(record: NodeRecord, { taints }: Pick<ObservedNode, 'taints'>): void {
+    if (taints?.some(({ key }) => key === STARTUP_TAINT)) this.#gated.add(record);
+    else this.#gated.delete(record);
+  }
+
+  /** Nodes that have waited long enough; each is told once. `nowMs` is monotonic. */
   due(nowMs: number): string[] {
-    const due: string[] = [];
-    for (const [record, dueMs] of this.#dueMs) {
-      if (dueMs > nowMs && !record.ended) continue;
-      this.#dueMs.delete(record);
-      if (!record.ended) due.push(record.name);
-    }
-    return due;
+    const due = [...this.#gated].filter((record) => {
+      return record.ended || nowMs - (this.#sinceMs.get(record) ?? nowMs) >= this.#maxWaitMs;
+    });
+    for (const record of due) this.#gated.delete(record);
+    return due.filter(({ ended }) => !ended).map(({ name }) => name);
   }
 }

@@ -95,6 +95,7 @@ describe('one agent', () => {
     const other = heard();
     expect(other.boots.admit({ ...heartbeat('a', 2), leaving: true }, OLD, 0)).toBe('leaving');
     expect(other.boots.admit({ ...full('a', 3), leaving: true }, OLD, 0)).toBe('leaving');
+    expect(other.boots.admit({ ...full('a', 4), leaving: true }, OLD, 0)).toBe('beside');
     expect([ready(), other.ready()]).toEqual([true, true]);
   });
 

@@ -88,6 +88,8 @@ export class Boots {
     }
     boot.heardMs = nowMs;
     boot.bornMs = sender.podCreatedMs ?? boot.bornMs;
+    // A goodbye that is said again, after the session had said what it saw, is no other one.
+    const hadLeft = boot.left && boot.content !== undefined;
     boot.left = report.leaving === true;
     if ('services' in report) {
       boot.content = this.#shared(report);
@@ -95,6 +97,7 @@ export class Boots {
     }
     const isKnown = boot.content !== undefined && boot.digest === report.digest;
     this.#choose(nowMs);
+    if (boot.left && hadLeft) return 'beside';
     if (boot.left && !this.#boots.some((each) => each.content && this.#isAlive(each, nowMs))) return 'leaving';
     if (!boot.left && this.#isSuperseded(boot)) return 'superseded';
     if (!isKnown) return 'unknown-digest';
@@ -112,6 +115,11 @@ export class Boots {
   /** What the boot that counts said last. Parts of it that a later report repeats are the very same objects then. */
   get content(): ReportContent | undefined {
     return this.#counts?.content;
+  }
+
+  /** The boot that counts. */
+  get speaker(): string | undefined {
+    return this.#counts?.id;
   }
 
   /** The reply to a boot tells it of these services, and of no others. The very same list is the same news. */

@@ -163,7 +163,7 @@ test('a Node of the same name with another uid is another, of which nothing was 
   expect([stateOf('n0'), gone]).toEqual([{ state: 'fresh' }, []]);
   fleet.nodeHandlers.onUpsert(node('n0', 'other', '3'));
   expect([stateOf('n0'), gone]).toEqual([{ state: 'unheard' }, ['n0']]);
-  expect(fleet.freshness.population.expected).toBe(10);
+  expect(fleet.freshness.population.expected).toBe(9);
   // What its predecessor's agent says is not about it.
   await pass(1, names);
   expect(stateOf('n0')).toEqual({ state: 'unheard' });

@@ -8,7 +8,7 @@ import { Asked } from './asked.ts';
 import { Attention } from './attention.ts';
 import type { Admission, ReportIdentity } from './boots.ts';
 import { CsiNodes } from './csi-nodes.ts';
-import { type AgentPresence, type Freshness, type FreshnessTracker, LEAVING_GRACE_MS } from './freshness.ts';
+import type { FreshnessTracker } from './freshness.ts';
 import { type Collection, handlersOf } from './handlers-of.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
 import { inventoryOf } from './inventory-of.ts';
@@ -21,6 +21,7 @@ import type { ObservedWorkspace } from './observed-workspace.ts';
 import { Orders } from './orders.ts';
 import { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
+import { type AgentSigns, type Freshness, LEAVING_GRACE_MS } from './presence.ts';
 import { saysReady } from './says-ready.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
@@ -235,7 +236,8 @@ export class Fleet {
     if (admission === 'ignored') return admission;
     // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
     if (admission === 'unknown-digest') freshness.expect(record, now);
-    else if (boots.content && (admission === 'leaving' || !report.leaving)) freshness.heard(record, now);
+    else if (admission === 'leaving' ? boots.speaker === report.boot : boots.content && !report.leaving)
+      freshness.heard(record, now);
     if (admission === 'leaving') freshness.goodbye(record, now, true);
     const isOtherMachine = boots.content !== undefined && machines.take(record, boots.content, now);
     const isUrgent = boots.content?.services !== before || state !== 'fresh' || admission === 'leaving';
@@ -297,13 +299,13 @@ export class Fleet {
   beginTerm(): void {
     this.#term.over();
     this.#term = this.#newTerm();
-    for (const name of this.#nodes.names()) this.#beginRecord(name);
+    for (const name of this.#nodes.names()) this.#beginRecord(name, true);
     this.markAll();
   }
 
   /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
   recovered(): void {
-    this.freshness.renewAll(this.#term.records(), this.#options.clock.monotonic());
+    this.freshness.renewAll(this.#options.clock.monotonic());
     this.markAll();
   }
 
@@ -351,8 +353,8 @@ export class Fleet {
     }
     if (!next) return;
     const record = this.#term.record(name);
-    if (isOther || !record) this.#beginRecord(name);
-    else this.freshness.setPool(record, this.#poolOf(name), this.#options.clock.monotonic());
+    if (isOther || !record) this.#beginRecord(name, false);
+    else record.presence.pool = this.#poolOf(name);
     this.#options.onDirty(name, false);
   }
 
@@ -361,16 +363,24 @@ export class Fleet {
     return new Term({ windowMs, guardPercent, onChange: (node) => onDirty(node, true) }, clock.monotonic());
   }
 
-  #beginRecord(name: string): void {
+  #beginRecord(name: string, wasThere: boolean): void {
     const node = this.#nodes.get(name);
-    if (node) this.#term.begin(node, this.#poolOf(name), this.#agentOn(node), this.#options.clock.monotonic());
+    if (!node) return;
+    const { isExpected, ...before } = this.#agentSignsOn(node);
+    const signs = { isExpected, ...(wasThere ? before : { wasHeard: false, mayHaveLeft: false }) };
+    const known = { name, uid: node.uid, pool: this.#poolOf(name), wasThere };
+    this.#term.begin(known, signs, this.#options.clock.monotonic());
   }
 
-  #agentOn(node: ObservedNode): AgentPresence {
+  /** An agent's pod becomes Ready only after a coordinator has accepted a report of it. */
+  #agentSignsOn(node: ObservedNode): AgentSigns {
     const pods = this.#agentPods.on(node.name).filter(({ terminating }) => !terminating);
-    if (pods.length === 0) return this.#options.services().some((each) => saysReady(node, each)) ? 'gone' : 'none';
     const youngestMs = this.#options.clock.now() - LEAVING_GRACE_MS;
-    return pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > youngestMs) ? 'starting' : 'there';
+    const isShown = this.#options.services().some((each) => saysReady(node, each));
+    const wasHeard = isShown || pods.some(({ ready, createdAtMs }) => ready && createdAtMs >= node.createdAtMs);
+    const areStarting = pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > youngestMs);
+    const isExpected = pods.length > 0;
+    return { isExpected, wasHeard, mayHaveLeft: areStarting && (isExpected || isShown) };
   }
 
   #agentPodOn(node: string, podUid: string): ObservedPod | undefined {

@@ -1,18 +1,35 @@
 import { describe, expect, test } from 'vitest';
-import { FreshnessTracker, LEAVING_GRACE_MS } from './freshness.ts';
+import { FreshnessTracker } from './freshness.ts';
 import { FLEET_GUARD } from './guard.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
+import type { NodeRecord } from './node-record.ts';
+import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
 
 const WINDOW_MS = 30_000;
+
+/** What a Node and its pods tell of its agent. */
+const SIGNS = {
+  none: { isExpected: false, wasHeard: false, mayHaveLeft: false },
+  gone: { isExpected: false, wasHeard: true, mayHaveLeft: true },
+  there: { isExpected: true, wasHeard: true, mayHaveLeft: false },
+} satisfies Record<string, AgentSigns>;
 
 function fleetOf(nodes: number, poolOf: (index: number) => string | undefined = () => undefined) {
   const changed: string[] = [];
   const options = { windowMs: WINDOW_MS, guardPercent: 55, onChange: (node: string) => changed.push(node) };
-  const tracker = new FreshnessTracker(options, 0);
   const names = Array.from({ length: nodes }, (_, index) => `node-${index}`);
-  const records = new Map(names.map((name) => [name, nodeRecord(name)]));
+  const records = new Map<string, NodeRecord>();
+  const tracker = new FreshnessTracker(options, () => records.values(), 0);
+  const begin = (name: string, agent: keyof typeof SIGNS, pool: string | undefined, nowMs: number) => {
+    const record = nodeRecord(name, 'u', { presence: tracker.begin(pool, SIGNS[agent], nowMs) });
+    records.set(name, record);
+    return record;
+  };
   const record = (name: string) => records.get(name) ?? nodeRecord(name);
-  for (const [index, name] of names.entries()) tracker.enter(record(name), poolOf(index), 'there', 0);
+  const setPool = (name: string, pool: string | undefined) => {
+    record(name).presence.pool = pool;
+  };
+  for (const [index, name] of names.entries()) begin(name, 'there', poolOf(index), 0);
   const heard = (name: string, nowMs: number) => tracker.heard(record(name), nowMs);
   const goodbye = (name: string, nowMs: number, isExpected = true) => tracker.goodbye(record(name), nowMs, isExpected);
   const of = (name: string) => tracker.of(record(name));
@@ -24,7 +41,7 @@ function fleetOf(nodes: number, poolOf: (index: number) => string | undefined = 
     }
   };
   const states = () => names.map((name) => of(name).state);
-  return { tracker, names, record, heard, goodbye, of, run, states, changed, records };
+  return { tracker, names, record, begin, setPool, heard, goodbye, of, run, states, changed, records };
 }
 
 describe('a node', () => {
@@ -39,9 +56,8 @@ describe('a node', () => {
     ['none', WINDOW_MS],
     ['gone', LEAVING_GRACE_MS],
   ] as const)('whose agent is %s when a term begins is absent after %i ms', (agent, afterMs) => {
-    const { tracker, changed } = fleetOf(0);
-    const bare = nodeRecord('bare');
-    tracker.enter(bare, undefined, agent, 0);
+    const { tracker, begin, changed } = fleetOf(0);
+    const bare = begin('bare', agent, undefined, 0);
     tracker.tick(afterMs - 1);
     expect(tracker.of(bare)).toEqual({ state: 'unheard' });
     expect(changed).toEqual([]);
@@ -52,18 +68,17 @@ describe('a node', () => {
   });
 
   test('that comes later without an agent is absent until it has one', () => {
-    const { tracker } = fleetOf(0);
-    const bare = nodeRecord('bare');
-    tracker.enter(bare, undefined, 'none', WINDOW_MS);
+    const { tracker, begin } = fleetOf(0);
+    const bare = begin('bare', 'none', undefined, WINDOW_MS);
+    tracker.tick(WINDOW_MS);
     expect(tracker.of(bare)).toEqual({ state: 'absent' });
     tracker.expect(bare, WINDOW_MS);
     expect(tracker.of(bare)).toEqual({ state: 'unheard' });
   });
 
   test('that has an agent before it is found to have none is expected at once', () => {
-    const { tracker } = fleetOf(0);
-    const bare = nodeRecord('bare');
-    tracker.enter(bare, undefined, 'none', 0);
+    const { tracker, begin } = fleetOf(0);
+    const bare = begin('bare', 'none', undefined, 0);
     expect(tracker.population.expected).toBe(0);
     tracker.expect(bare, 10_000);
     expect(tracker.population.expected).toBe(1);
@@ -73,17 +88,22 @@ describe('a node', () => {
     expect(tracker.of(bare).state).toBe('silent');
   });
 
-  test('whose agent was gone when a term began, and has a successor, is given as long as after a goodbye', () => {
-    const { tracker } = fleetOf(0);
-    const parting = nodeRecord('parting');
-    tracker.enter(parting, undefined, 'gone', 0);
-    tracker.expect(parting, 10_000);
-    expect(tracker.population.expected).toBe(1);
-    for (let now = 11_000; now < 10_000 + LEAVING_GRACE_MS; now += 1000) tracker.tick(now);
-    expect(tracker.of(parting)).toEqual({ state: 'unheard' });
-    tracker.tick(10_000 + LEAVING_GRACE_MS);
-    expect(tracker.of(parting).state).toBe('silent');
-  });
+  test.each([
+    [10_000, LEAVING_GRACE_MS],
+    [110_000, 110_000 + WINDOW_MS],
+  ])(
+    'whose agent was gone when a term began, and has a successor after %i ms, is silent after %i ms',
+    (fromMs, silentMs) => {
+      const { tracker, begin } = fleetOf(0);
+      const parting = begin('parting', 'gone', undefined, 0);
+      tracker.expect(parting, fromMs);
+      expect(tracker.population.expected).toBe(1);
+      for (let now = 11_000; now < silentMs; now += 1000) tracker.tick(now);
+      expect(tracker.of(parting)).toEqual({ state: 'unheard' });
+      tracker.tick(silentMs);
+      expect(tracker.of(parting).state).toBe('silent');
+    },
+  );
 
   test.each([
     ['none', WINDOW_MS],
@@ -91,9 +111,8 @@ describe('a node', () => {
   ] as const)(
     'whose agent was %s when a term began is absent no later since a pod of one is gone',
     (agent, afterMs) => {
-      const { tracker } = fleetOf(0);
-      const bare = nodeRecord('bare');
-      tracker.enter(bare, undefined, agent, 0);
+      const { tracker, begin } = fleetOf(0);
+      const bare = begin('bare', agent, undefined, 0);
       tracker.goodbye(bare, afterMs - 1000, false);
       tracker.tick(afterMs - 1);
       expect(tracker.of(bare)).toEqual({ state: 'unheard' });
@@ -146,17 +165,19 @@ describe('a node', () => {
     expect(of('node-0')).toEqual({ state: 'silent' });
   });
 
-  test('whose agent said goodbye keeps what is left of its time when the API server was away', () => {
-    const { tracker, names, goodbye, of, run, records } = fleetOf(10);
+  test.each([
+    [65_000, 60_000 + LEAVING_GRACE_MS],
+    [160_000, 160_000 + WINDOW_MS],
+  ])('whose agent said goodbye, and whose API server was away at %i ms, is silent at %i ms', (renewedMs, silentMs) => {
+    const { tracker, names, goodbye, of, run } = fleetOf(10);
     run(0, 60_000, names);
     goodbye('node-0', 60_000);
-    tracker.renewAll(records.values(), 65_000);
-    expect(of('node-0')).toEqual({ state: 'leaving' });
-    // From when that is no more than a window, it gets one.
-    tracker.renewAll(records.values(), 60_000 + LEAVING_GRACE_MS - WINDOW_MS - 1);
-    expect(of('node-0')).toEqual({ state: 'leaving' });
-    tracker.renewAll(records.values(), 60_000 + LEAVING_GRACE_MS - WINDOW_MS);
+    run(61_000, renewedMs, names.slice(1));
+    tracker.renewAll(renewedMs);
+    run(renewedMs + 1000, silentMs - 1000, names.slice(1));
     expect(of('node-0')).toEqual({ state: 'unheard' });
+    run(silentMs, silentMs, names.slice(1));
+    expect(of('node-0')).toEqual({ state: 'silent' });
   });
 
   test('whose agent is gone without a word in this term is absent once the time of a goodbye is over', () => {
@@ -171,11 +192,11 @@ describe('a node', () => {
   });
 
   test('gets a fresh window when the API server was away', () => {
-    const { tracker, names, of, run, records } = fleetOf(10);
+    const { tracker, names, of, run } = fleetOf(10);
     run(0, 60_000, names);
     run(61_000, 95_000, names.slice(1));
     expect(of('node-0').state).toBe('silent');
-    tracker.renewAll(records.values(), 95_000);
+    tracker.renewAll(95_000);
     expect(of('node-0').state).toBe('unheard');
     run(96_000, 124_000, names.slice(1));
     expect(of('node-0').state).toBe('unheard');
@@ -185,15 +206,15 @@ describe('a node', () => {
 });
 
 describe('when the API server was away', () => {
-  test.each(['none', 'gone'] as const)('a node whose agent was %s is given time to show one', (agent) => {
-    const { tracker } = fleetOf(0);
-    const bare = nodeRecord('bare');
-    tracker.enter(bare, undefined, agent, WINDOW_MS);
+  test('a node without an agent is given time to show one', () => {
+    const { tracker, begin } = fleetOf(0);
+    const bare = begin('bare', 'none', undefined, WINDOW_MS);
+    tracker.tick(WINDOW_MS);
     expect(tracker.of(bare)).toEqual({ state: 'absent' });
-    tracker.renewAll([bare], WINDOW_MS);
+    tracker.renewAll(WINDOW_MS);
     expect(tracker.of(bare)).toEqual({ state: 'unheard' });
     expect(tracker.population.expected).toBe(0);
-    tracker.renewAll([bare], WINDOW_MS + 10_000);
+    tracker.renewAll(WINDOW_MS + 10_000);
     tracker.tick(2 * WINDOW_MS + 9999);
     expect(tracker.of(bare)).toEqual({ state: 'unheard' });
     tracker.tick(2 * WINDOW_MS + 10_000);
@@ -201,9 +222,11 @@ describe('when the API server was away', () => {
   });
 
   test('a node whose agent is parting keeps its time', () => {
-    const { tracker, goodbye, of, record } = fleetOf(1);
+    const { tracker, goodbye, of } = fleetOf(1);
     goodbye('node-0', 5000, false);
-    tracker.renewAll([record('node-0')], 100_000);
+    tracker.renewAll(90_000);
+    tracker.tick(5000 + LEAVING_GRACE_MS - 1);
+    expect(of('node-0')).toEqual({ state: 'unheard' });
     tracker.tick(5000 + LEAVING_GRACE_MS);
     expect(of('node-0')).toEqual({ state: 'absent' });
   });
@@ -211,11 +234,11 @@ describe('when the API server was away', () => {
 
 describe('the guard', () => {
   test('of a pool counts a node that comes to it overdue once', () => {
-    const { tracker, names, record, run } = fleetOf(8, (index) => (index < 2 ? 'gold' : undefined));
+    const { tracker, names, setPool, run } = fleetOf(8, (index) => (index < 2 ? 'gold' : undefined));
     run(0, 60_000, names);
     run(61_000, 80_000, names.slice(1));
-    tracker.setPool(record('node-0'), 'silver', 80_000);
-    tracker.setPool(record('node-0'), 'gold', 80_000);
+    setPool('node-0', 'silver');
+    setPool('node-0', 'gold');
     expect(tracker.activeGuards()).toEqual([]);
     run(81_000, 120_000, names.slice(1));
     expect(tracker.activeGuards()).toEqual([]);
@@ -274,11 +297,13 @@ describe('the guard', () => {
   });
 
   test('of a pool lets go of a node that leaves the pool, which gets one window of its own', () => {
-    const { tracker, names, of, run, record } = fleetOf(10, (index) => (index < 4 ? 'gold' : 'silver'));
+    const { names, of, run, setPool } = fleetOf(10, (index) => (index < 4 ? 'gold' : 'silver'));
     run(0, 60_000, names);
     run(61_000, 120_000, names.slice(3));
     expect([of('node-0'), of('node-3')]).toEqual([{ state: 'silent', guard: 'pool gold' }, { state: 'fresh' }]);
-    for (const name of ['node-0', 'node-3']) tracker.setPool(record(name), 'silver', 120_000);
+    for (const name of ['node-0', 'node-3']) setPool(name, 'silver');
+    expect([of('node-0'), of('node-3')]).toEqual([{ state: 'silent', guard: 'pool gold' }, { state: 'fresh' }]);
+    run(120_000, 120_000, names.slice(3));
     expect([of('node-0'), of('node-3')]).toEqual([{ state: 'unheard' }, { state: 'fresh' }]);
     run(121_000, 149_000, names.slice(3));
     expect(of('node-0')).toEqual({ state: 'unheard' });
@@ -287,19 +312,21 @@ describe('the guard', () => {
   });
 
   test('of a pool lets nobody go to a pool where one holds as well', () => {
-    const { tracker, names, of, run, record } = fleetOf(20, (index) => ['gold', 'silver'][Math.floor(index / 4)]);
+    const { names, of, run, setPool } = fleetOf(20, (index) => ['gold', 'silver'][Math.floor(index / 4)]);
     run(0, 60_000, names);
     run(61_000, 120_000, names.slice(8));
     expect(of('node-0')).toEqual({ state: 'silent', guard: 'pool gold' });
-    tracker.setPool(record('node-0'), 'silver', 120_000);
+    setPool('node-0', 'silver');
+    run(121_000, 121_000, names.slice(8));
     expect(of('node-0')).toEqual({ state: 'silent', guard: 'pool silver' });
   });
 
   test('has nothing to do with a node that moves from one pool to another where none holds', () => {
-    const { tracker, names, of, run, record } = fleetOf(10, (index) => (index < 4 ? 'gold' : 'silver'));
+    const { names, of, run, setPool } = fleetOf(10, (index) => (index < 4 ? 'gold' : 'silver'));
     run(0, 60_000, names);
     run(61_000, 120_000, names.slice(1));
-    for (const name of ['node-0', 'node-1']) tracker.setPool(record(name), 'silver', 120_000);
+    for (const name of ['node-0', 'node-1']) setPool(name, 'silver');
+    run(121_000, 121_000, names.slice(1));
     expect([of('node-0'), of('node-1')]).toEqual([{ state: 'silent' }, { state: 'fresh' }]);
   });
 
@@ -318,10 +345,10 @@ describe('the guard', () => {
   });
 
   test('counts what it should after any history', () => {
-    const { tracker, names, record, heard, run } = fleetOf(6, () => 'a');
+    const { tracker, names, setPool, heard, run, records } = fleetOf(6, () => 'a');
     run(0, 40_000, names.slice(2));
-    tracker.setPool(record('node-1'), 'b', 40_000);
-    tracker.leave(record('node-2'));
+    setPool('node-1', 'b');
+    records.delete('node-2');
     heard('node-0', 40_500);
     expect(tracker.population).toEqual({ expected: 5, overdue: 1 });
   });

@@ -1,156 +1,116 @@
-import { SilenceGuards } from './guard.ts';
+import { Census, type Population, SilenceGuards } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
-import { isOverdue, type Population, type Stage } from './presence.ts';
-
-/** How well a node is heard. */
-export type Freshness =
-  /** Its agent reported within the window. */
-  | { state: 'fresh' }
-  /** Its agent said goodbye; silence counts later than usual. */
-  | { state: 'leaving' }
-  /** Not heard since this replica began to lead, or since its view was interrupted; it has some time to report. */
-  | { state: 'unheard' }
-  /** Not heard for longer than the window. `guard` names why that is not held against it. */
-  | { state: 'silent'; guard?: string }
-  /** There is no agent on this node, and none has reported in this term. */
-  | { state: 'absent' };
-
-/** How long a node may be silent after its agent said goodbye, unless the window is longer. */
-export const LEAVING_GRACE_MS = 120_000;
-
-/**
- * What a node and the pods on it say of its agent. `gone`: there was one. `starting`: one that is new and not Ready yet is
- * all there is.
- */
-export type AgentPresence = 'none' | 'gone' | 'starting' | 'there';
-
-const AT_TAKE_OVER = { none: 'bare', gone: 'parting', starting: 'leaving', there: 'waiting' } as const;
-const LATER = { none: 'absent', gone: 'absent', starting: 'waiting', there: 'waiting' } as const;
+import { type AgentSigns, type Freshness, freshnessOf, isOverdue, type Presence, silentFromMs } from './presence.ts';
 
 export type FreshnessOptions = {
   /** How long a node may be silent. */
   windowMs: number;
   /** Share of overdue nodes, of all or of a pool, from which silence is not held against a node. */
   guardPercent: number;
-  /** The node fell silent, or nobody waits for its agent any more. */
+  /** The node fell silent, or its agent is no longer waited for. */
   onChange: (node: string) => void;
 };
 
 /**
- * Who reports, who is silent, and whether silence means anything, in one term.
- *
- * A node passes from waiting to overdue at half the window, and to silent at the end of it. Overdue nodes are what the
- * guard counts: agents that all stop at one moment fall silent one after the other, as their last reports were spread
- * over a heartbeat interval, and the guard must hold before the first of them would lose its label.
- *
- * Each stage is a queue ordered by time, so that a tick costs only what changes.
+ * Who reports, who is silent, and whether silence means anything, in one term. Events only note facts; what follows from
+ * the time is decided for all nodes at each tick, after the guards.
  */
 export class FreshnessTracker {
-  readonly #queues = {
-    bare: new Set<NodeRecord>(),
-    parting: new Set<NodeRecord>(),
-    waiting: new Set<NodeRecord>(),
-    overdue: new Set<NodeRecord>(),
-    leaving: new Set<NodeRecord>(),
-  };
-  readonly #guards: SilenceGuards;
   readonly #options: FreshnessOptions;
-  readonly #beganMs: number;
+  readonly #records: () => Iterable<NodeRecord>;
+  readonly #guards: SilenceGuards;
+  /** The last tick. Silence is judged by it, so that no node is silent before the guards have counted it. */
+  #nowMs: number;
+  #renewedMs: number;
 
-  /** `nowMs`: when the term begins. */
-  constructor(options: FreshnessOptions, nowMs: number) {
+  /** `records`: the nodes of the term. `nowMs`: when the term begins, by the monotonic clock. */
+  constructor(options: FreshnessOptions, records: () => Iterable<NodeRecord>, nowMs: number) {
     this.#options = options;
+    this.#records = records;
     this.#guards = new SilenceGuards(options.guardPercent);
-    this.#beganMs = nowMs;
+    this.#nowMs = nowMs;
+    this.#renewedMs = nowMs;
   }
 
-  /** A node is known from now on. Goodbyes may have been said to a predecessor: of those only the pods tell. */
-  enter(record: NodeRecord, pool: string | undefined, agent: AgentPresence, nowMs: number): void {
-    record.presence.pool = pool;
-    const isTakenOver = nowMs - this.#beganMs < this.#options.windowMs;
-    this.#move(record, (isTakenOver ? AT_TAKE_OVER : LATER)[agent], nowMs);
+  /** The facts about a node that is known from `nowMs` on. */
+  begin(pool: string | undefined, { isExpected, wasHeard, mayHaveLeft }: AgentSigns, nowMs: number): Presence {
+    return {
+      pool,
+      heardMs: undefined,
+      goodbyeMs: mayHaveLeft ? nowMs : undefined,
+      expectedMs: isExpected ? nowMs : undefined,
+      renewedMs: this.#renewedMs,
+      wasHeard,
+      hasVoice: wasHeard && !mayHaveLeft,
+      guard: undefined,
+    };
   }
 
   /** A node is expected to report from now on: it has an agent. */
-  expect(record: NodeRecord, nowMs: number): void {
-    const { stage } = record.presence;
-    if (stage === 'absent' || stage === 'bare') this.#move(record, 'waiting', nowMs);
-    // The successor of one that may have said goodbye.
-    if (stage === 'parting') this.#move(record, 'leaving', nowMs);
+  expect({ presence }: NodeRecord, nowMs: number): void {
+    presence.expectedMs ??= nowMs;
   }
 
-  heard(record: NodeRecord, nowMs: number): void {
-    record.presence.heard = true;
-    this.#move(record, 'waiting', nowMs);
+  heard({ presence }: NodeRecord, nowMs: number): void {
+    presence.heardMs = nowMs;
+    presence.goodbyeMs = undefined;
+    presence.expectedMs ??= nowMs;
+    presence.wasHeard = true;
+    presence.hasVoice = true;
   }
 
   /**
-   * Nobody speaks for the node any more. One that was silent before stays so. `isExpected`: it has an agent's pod still,
-   * or has reported in this term.
+   * No agent speaks for the node any more. It has time for that only if a session spoke, once, and not if it is silent
+   * already. `isExpected`: a pod of an agent is there still, or one has reported in this term.
    */
-  goodbye(record: NodeRecord, nowMs: number, isExpected: boolean): void {
-    const { stage } = record.presence;
-    if (stage === 'absent' || stage === 'bare' || stage === 'parting') return;
-    if (!isExpected) this.#move(record, stage === 'silent' ? 'absent' : 'parting', nowMs);
-    else if (stage === 'waiting' || stage === 'overdue') this.#move(record, 'leaving', nowMs);
-  }
-
-  setPool(record: NodeRecord, pool: string | undefined, nowMs: number): void {
-    const { presence } = record;
-    if (presence.pool === pool) return;
-    const wasGuarded = this.#guards.of(presence) !== undefined;
-    this.#guards.setPool(record, pool);
-    // It was not judged while a guard held.
-    if (wasGuarded && isOverdue(presence) && this.#guards.of(presence) === undefined) this.#renew(record, nowMs);
-  }
-
-  /** The Node is gone. */
-  leave(record: NodeRecord): void {
-    this.#move(record, 'absent', 0);
+  goodbye({ presence }: NodeRecord, nowMs: number, isExpected: boolean): void {
+    const isSilent = this.#nowMs >= silentFromMs(presence, this.#options.windowMs);
+    if (presence.hasVoice && !isSilent) presence.goodbyeMs = nowMs;
+    presence.hasVoice = false;
+    if (!isExpected) presence.expectedMs = undefined;
   }
 
   /** This replica had itself lost the API server: as at the beginning of a term, every node gets a fresh window. */
-  renewAll(records: Iterable<NodeRecord>, nowMs: number): void {
-    for (const record of records) {
-      const { stage, sinceMs } = record.presence;
-      const graceLeftMs = stage === 'leaving' ? sinceMs + this.#graceMs - nowMs : 0;
-      if (stage === 'absent' || stage === 'bare') this.#move(record, 'bare', nowMs);
-      else if (stage !== 'parting' && graceLeftMs <= this.#options.windowMs) this.#renew(record, nowMs);
-    }
+  renewAll(nowMs: number): void {
+    this.#renewedMs = nowMs;
+    for (const { presence } of this.#records()) renew(presence, nowMs);
   }
 
-  /** Moves on whose time has come. To be called about once a second. */
+  /** Counts the guards anew and decides who is silent now. To be called about once a second. */
   tick(nowMs: number): void {
     const { windowMs, onChange } = this.#options;
-    const { bare, parting, waiting, overdue, leaving } = this.#queues;
-    for (const record of due(waiting, nowMs - windowMs / 2)) this.#move(record, 'overdue', record.presence.sinceMs);
-    const changed = due(overdue, nowMs - windowMs);
-    for (const record of changed) this.#move(record, 'silent', record.presence.sinceMs);
-    // They pass through overdue like the others, so that the guard sees them before the first is judged.
-    const impatient = due(leaving, nowMs - this.#graceMs + windowMs / 2);
-    for (const record of impatient) this.#move(record, 'overdue', nowMs - windowMs / 2);
-    const gone = [...due(bare, nowMs - windowMs), ...due(parting, nowMs - this.#graceMs)];
-    for (const record of gone) this.#move(record, 'absent', nowMs);
-    // Who is still silent was not judged while the guard held, and gets one window of its own.
-    for (const record of this.#guards.evaluate()) this.#renew(record, nowMs);
-    // Only now it is known whether their silence counts.
-    for (const { name } of [...changed, ...gone]) onChange(name);
+    const census = new Census();
+    const due: NodeRecord[] = [];
+    for (const record of this.#records()) {
+      const fromMs = silentFromMs(record.presence, windowMs);
+      census.add(record.presence, isOverdue(fromMs, nowMs, windowMs));
+      if (fromMs > this.#nowMs && fromMs <= nowMs) due.push(record);
+    }
+    const wereActive = this.#guards.active();
+    this.#guards.decide(census);
+    this.#nowMs = nowMs;
+    if (wereActive.length > 0 || this.#guards.active().length > 0) this.#applyGuards();
+    for (const { name, presence } of due) if (silentFromMs(presence, windowMs) <= nowMs) onChange(name);
+  }
+
+  /** Notes which guard protects each node. A node that none protects any more was not judged, and gets one window. */
+  #applyGuards(): void {
+    const { windowMs } = this.#options;
+    for (const { presence } of this.#records()) {
+      const wasGuarded = presence.guard !== undefined;
+      presence.guard = this.#guards.of(presence.pool);
+      if (!wasGuarded || presence.guard !== undefined || presence.expectedMs === undefined) continue;
+      if (isOverdue(silentFromMs(presence, windowMs), this.#nowMs, windowMs)) renew(presence, this.#nowMs);
+    }
   }
 
   of({ presence }: Pick<NodeRecord, 'presence'>): Freshness {
-    const { stage, heard } = presence;
-    if (stage === 'absent') return { state: 'absent' };
-    if (stage === 'silent') {
-      const guard = this.#guards.of(presence);
-      return guard === undefined ? { state: 'silent' } : { state: 'silent', guard };
-    }
-    if (!heard) return { state: 'unheard' };
-    return { state: stage === 'leaving' ? 'leaving' : 'fresh' };
+    return freshnessOf(presence, this.#nowMs, this.#options.windowMs);
   }
 
-  /** Milliseconds since the last report; `undefined` for a node that was not heard. */
-  quietMs({ presence: { heard, sinceMs } }: NodeRecord, nowMs: number): number | undefined {
-    return heard ? nowMs - sinceMs : undefined;
+  /** Milliseconds since the last report; `undefined` for a node that was not heard since silence was last counted anew. */
+  quietMs({ presence: { heardMs } }: NodeRecord, nowMs: number): number | undefined {
+    return heardMs === undefined ? undefined : nowMs - heardMs;
   }
 
   /** Names of the guards that hold now. */
@@ -158,49 +118,19 @@ export class FreshnessTracker {
     return this.#guards.active();
   }
 
+  /** How many nodes count in the guard of the fleet, as of the last tick. Walks over all nodes. */
   get population(): Population {
-    return this.#guards.population;
-  }
-
-  /** To another stage, or to the end of the queue of the same. */
-  #move(record: NodeRecord, stage: Stage, sinceMs: number): void {
-    const { presence } = record;
-    // A heartbeat moves a node to the end of its queue, and nothing else.
-    if (presence.stage === stage && isQueued(stage)) {
-      presence.sinceMs = sinceMs;
-      this.#queues[stage].delete(record);
-      this.#queues[stage].add(record);
-      return;
+    const { windowMs } = this.#options;
+    const census = new Census();
+    for (const { presence } of this.#records()) {
+      census.add(presence, isOverdue(silentFromMs(presence, windowMs), this.#nowMs, windowMs));
     }
-    const before = { ...presence };
-    if (isQueued(before.stage)) this.#queues[before.stage].delete(record);
-    presence.stage = stage;
-    presence.sinceMs = sinceMs;
-    if (isQueued(stage)) this.#queues[stage].add(record);
-    this.#guards.moved(record, before);
-  }
-
-  /** One more window, in which what was heard before says nothing. */
-  #renew(record: NodeRecord, nowMs: number): void {
-    record.presence.heard = false;
-    this.#move(record, 'waiting', nowMs);
-  }
-
-  get #graceMs(): number {
-    return Math.max(LEAVING_GRACE_MS, this.#options.windowMs);
+    return census.fleet;
   }
 }
 
-/** Those of a queue whose time has come. */
-function due(queue: Set<NodeRecord>, sinceAtMostMs: number): NodeRecord[] {
-  const records: NodeRecord[] = [];
-  for (const record of queue) {
-    if (record.presence.sinceMs > sinceAtMostMs) break;
-    records.push(record);
-  }
-  return records;
-}
-
-function isQueued(stage: Stage): stage is Exclude<Stage, 'absent' | 'silent'> {
-  return stage !== 'absent' && stage !== 'silent';
+/** Begins one more window, in which what was heard before says nothing. */
+function renew(presence: Presence, nowMs: number): void {
+  presence.heardMs = undefined;
+  presence.renewedMs = nowMs;
 }

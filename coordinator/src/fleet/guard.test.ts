@@ -1,33 +1,9 @@
-import { describe, expect, test } from 'vitest';
-import { FLEET_GUARD, SilenceGuards } from './guard.ts';
+import { expect, test } from 'vitest';
+import { Census, FLEET_GUARD, SilenceGuards } from './guard.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
-import type { NodeRecord } from './node-record.ts';
-import type { Stage } from './presence.ts';
+import type { Presence } from './presence.ts';
 
-function inPool(name: string, pool: string): NodeRecord {
-  const record = nodeRecord(name, `uid-${name}`);
-  record.presence.pool = pool;
-  return record;
-}
-
-/** Nodes that are all expected to report. `overdue` makes so many of them overdue, and tells whom guards release. */
-function fleetOf(count: number, guardPercent: number) {
-  const guards = new SilenceGuards(guardPercent);
-  const records = Array.from({ length: count }, (_, index) => nodeRecord(`n${index}`, `u${index}`));
-  const move = (index: number, stage: Stage) => {
-    const record = records[index];
-    if (!record) throw new Error(`There is no node ${index}`);
-    const before = { ...record.presence };
-    record.presence.stage = stage;
-    guards.moved(record, before);
-  };
-  const overdue = (wanted: number) => {
-    for (const index of records.keys()) move(index, index < wanted ? 'overdue' : 'waiting');
-    return guards.evaluate();
-  };
-  overdue(0);
-  return { guards, overdue };
-}
+const NO_POOLS = new Map();
 
 test.each([
   // It holds from 55 % on, until fewer than 40 % are left.
@@ -36,86 +12,54 @@ test.each([
   { guardPercent: 30, steps: [2, 3, 3, 2], holds: [false, true, true, false] },
   // Two are no disruption.
   { guardPercent: 20, steps: [2, 3, 0], holds: [false, true, false] },
-])(
-  'the guard at $guardPercent % holds and clears with the share of overdue nodes',
-  ({ guardPercent, steps, holds }) => {
-    const { guards, overdue } = fleetOf(10, guardPercent);
-    const seen = steps.map((wanted) => {
-      overdue(wanted);
-      return guards.active().includes(FLEET_GUARD);
-    });
-    expect(seen).toEqual(holds);
-  },
-);
-
-test('one node that is alone is all of them', () => {
-  const { guards, overdue } = fleetOf(1, 55);
-  overdue(1);
-  expect(guards.active()).toEqual([FLEET_GUARD]);
-  expect(guards.population).toEqual({ expected: 1, overdue: 1 });
+])('a guard at $guardPercent % holds and clears with the share of overdue nodes', ({ guardPercent, steps, holds }) => {
+  const guards = new SilenceGuards(guardPercent);
+  const seen = steps.map((overdue) => {
+    const pools = new Map([['gold', { expected: 10, overdue }]]);
+    guards.decide({ fleet: { expected: 10, overdue }, pools });
+    return guards.active();
+  });
+  expect(seen).toEqual(holds.map((held) => (held ? [FLEET_GUARD, 'pool gold'] : [])));
 });
 
-test('who is overdue still when a guard clears is released', () => {
-  const { overdue } = fleetOf(10, 55);
-  expect(overdue(6)).toEqual([]);
-  expect(overdue(3).map(({ name }) => name)).toEqual(['n0', 'n1', 'n2']);
-});
-
-test('no guard holds where nobody is overdue, also before it is decided', () => {
+test('one node that is alone is all of them, and no guard holds where nobody is overdue', () => {
   const guards = new SilenceGuards(55);
-  expect(guards.population).toEqual({ expected: 0, overdue: 0 });
-  const record = inPool('n', 'gold');
-  guards.moved(record, { ...record.presence, stage: 'absent' });
+  guards.decide({ fleet: { expected: 1, overdue: 1 }, pools: NO_POOLS });
+  expect(guards.active()).toEqual([FLEET_GUARD]);
+  guards.decide({ fleet: { expected: 0, overdue: 0 }, pools: NO_POOLS });
   expect(guards.active()).toEqual([]);
 });
 
-describe('the guard of a pool', () => {
-  /** A guard at 30 %, over two nodes that are overdue and two that are not. */
-  function halfOverdue() {
-    const guards = new SilenceGuards(30);
-    const come = (record: NodeRecord, stage: Stage) => {
-      const before = { ...record.presence };
-      record.presence.stage = stage;
-      guards.moved(record, before);
-      return record;
-    };
-    // So many are well elsewhere that the guard of the fleet does not hold.
-    for (let index = 0; index < 20; index += 1) come(inPool(`gold-${index}`, 'gold'), 'waiting');
-    const stages: Stage[] = ['waiting', 'waiting', 'overdue', 'overdue'];
-    const silver = stages.map((stage, index) => come(inPool(`silver-${index}`, 'silver'), stage));
-    expect([guards.evaluate(), guards.active()]).toEqual([[], []]);
-    return { guards, come, silver };
-  }
+test('the guard of a pool is of its nodes alone, that of the fleet of all, and a pool that is gone has none', () => {
+  const guards = new SilenceGuards(55);
+  const well = { expected: 10, overdue: 0 };
+  guards.decide({ fleet: well, pools: new Map([['gold', { expected: 1, overdue: 1 }]]) });
+  expect([undefined, 'gold', 'silver'].map((pool) => guards.of(pool))).toEqual([undefined, 'pool gold', undefined]);
+  guards.decide({ fleet: { expected: 1, overdue: 1 }, pools: NO_POOLS });
+  expect([undefined, 'gold'].map((pool) => guards.of(pool))).toEqual([FLEET_GUARD, FLEET_GUARD]);
+});
 
-  test('holds at once when another comes to the pool that is overdue', () => {
-    const { guards, come } = halfOverdue();
-    const third = come(inPool('third', 'gold'), 'overdue');
-    guards.setPool(third, 'silver');
-    expect(guards.active()).toEqual(['pool silver']);
-    guards.evaluate();
-    expect([guards.active(), guards.of(third.presence)]).toEqual([['pool silver'], 'pool silver']);
-    come(third, 'waiting');
-    guards.evaluate();
-    // Two of five are 40 %, and it has begun to hold from 30 % on.
-    expect(guards.active()).toEqual(['pool silver']);
-  });
+function censusOf(...counted: [presence: Partial<Presence>, isOverdue: boolean][]) {
+  const census = new Census();
+  for (const [presence, isOverdue] of counted) census.add(nodeRecord('n', 'u', { presence }).presence, isOverdue);
+  return { fleet: census.fleet, pools: Object.fromEntries(census.pools) };
+}
 
-  test('releases nobody who has left the pool', () => {
-    const { guards, come, silver } = halfOverdue();
-    const third = come(inPool('third', 'gold'), 'overdue');
-    guards.setPool(third, 'silver');
-    guards.setPool(third, 'gold');
-    for (const record of silver.slice(2, 3)) come(record, 'waiting');
-    expect(guards.evaluate().map(({ name }) => name)).toEqual(['silver-3']);
-    expect(guards.active()).toEqual([]);
-  });
+test('nodes count that are expected and were heard, in their pool and in the fleet', () => {
+  const heard = { pool: 'gold', wasHeard: true, expectedMs: 0 };
+  const census = censusOf(
+    [heard, false],
+    [heard, true],
+    [{ ...heard, pool: undefined }, true],
+    [{ ...heard, pool: 'silver' }, false],
+    [{ ...heard, wasHeard: false }, true],
+    [{ ...heard, expectedMs: undefined }, true],
+  );
+  expect(census.fleet).toEqual({ expected: 4, overdue: 2 });
+  expect(census.pools).toEqual({ gold: { expected: 2, overdue: 1 }, silver: { expected: 1, overdue: 0 } });
+});
 
-  test('does not count a node that nobody waits for, whatever pool it is in', () => {
-    const { guards, come, silver } = halfOverdue();
-    for (const record of silver.slice(0, 2)) come(record, 'absent');
-    guards.setPool(inPool('absent', 'gold'), 'silver');
-    guards.evaluate();
-    // Those two that are overdue are all of them.
-    expect([guards.active(), guards.population]).toEqual([['pool silver'], { expected: 22, overdue: 2 }]);
-  });
+test('the fleet counts all that are expected while none of them was ever heard, and a pool none', () => {
+  const never = { pool: 'gold', expectedMs: 0 };
+  expect(censusOf([never, true], [never, false])).toEqual({ fleet: { expected: 2, overdue: 1 }, pools: {} });
 });

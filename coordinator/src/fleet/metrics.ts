@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
-import type { Freshness } from './freshness.ts';
 import { FLEET_GUARD } from './guard.ts';
+import type { Freshness } from './presence.ts';
 
 /** Where the gauges look when they are read. A standby is told nothing by agents, and gives nothing. */
 export type FleetSources = {

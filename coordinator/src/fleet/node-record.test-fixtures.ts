@@ -1,8 +1,23 @@
 import { Boots } from './boots.ts';
 import { CommonDevices } from './common-devices.ts';
 import { NodeRecord } from './node-record.ts';
+import type { Presence } from './presence.ts';
 
-/** Of a node of which nothing is known yet. */
-export function nodeRecord(name = 'n', uid = 'u'): NodeRecord {
-  return new NodeRecord(name, uid, new Boots(30_000, new CommonDevices()));
+const NEVER_HEARD: Presence = {
+  pool: undefined,
+  heardMs: undefined,
+  goodbyeMs: undefined,
+  expectedMs: undefined,
+  renewedMs: 0,
+  wasHeard: false,
+  hasVoice: false,
+  guard: undefined,
+};
+
+type Change = { wasThere?: boolean; presence?: Partial<Presence> };
+
+/** Of a node that was there when the term began, and of which nothing is known yet; or one that is different. */
+export function nodeRecord(name = 'n', uid = 'u', { wasThere = true, presence = {} }: Change = {}): NodeRecord {
+  const boots = new Boots(30_000, new CommonDevices());
+  return new NodeRecord({ name, uid, wasThere, boots, presence: { ...NEVER_HEARD, ...presence } });
 }

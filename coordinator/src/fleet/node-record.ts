@@ -2,6 +2,8 @@ import type { Boots } from './boots.ts';
 import type { ShownMachine } from './machines.ts';
 import type { Presence } from './presence.ts';
 
+type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'wasThere' | 'boots' | 'presence'>;
+
 /**
  * One node in one term: what was heard of it, and what everybody else remembers of it. It begins with the uid of a Node,
  * or with the term, and ends with either; nothing of it is carried over.
@@ -11,17 +13,21 @@ import type { Presence } from './presence.ts';
 export class NodeRecord {
   readonly name: string;
   readonly uid: string;
+  /** Whether the Node was known when the term began. */
+  readonly wasThere: boolean;
   readonly boots: Boots;
   /** How well its agent is heard; of `freshness.ts`. */
-  readonly presence: Presence = { stage: 'absent', pool: undefined, heard: false, sinceMs: 0 };
+  readonly presence: Presence;
   /** What the machine is like; of `machines.ts`. */
   machine: ShownMachine | undefined;
   /** The Node is gone, or the term is over. For those who have records in a queue. */
   ended = false;
 
-  constructor(name: string, uid: string, boots: Boots) {
+  constructor({ name, uid, wasThere, boots, presence }: NodeRecordParts) {
     this.name = name;
     this.uid = uid;
+    this.wasThere = wasThere;
     this.boots = boots;
+    this.presence = presence;
   }
 }

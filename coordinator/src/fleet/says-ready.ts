@@ -4,8 +4,9 @@ import type { ObservedNode } from './observed-node.ts';
 /** Whether rollcall itself said on a Node that a service is ready, for which an agent must have spoken. */
 export function saysReady(
   { owned, conditions, conditionOwners }: ObservedNode,
-  { publish: { label, condition } }: Service,
+  { probe, devices, publish: { label, condition } }: Service,
 ): boolean {
+  if (!probe && !devices) return false;
   if (label !== undefined && owned.labels.has(label)) return true;
   return (
     condition !== undefined &&

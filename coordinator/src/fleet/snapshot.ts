@@ -2,12 +2,12 @@ import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Inventory } from '../inventory/inventory.ts';
 import type { Service } from '../setup/services.ts';
 import type { ObservedCsiNode } from './csi-nodes.ts';
-import type { Freshness } from './freshness.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
 import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
+import type { Freshness } from './presence.ts';
 
 /** All that is known about a node at one moment: the only thing that labelers look at. */
 export type NodeSnapshot = {

@@ -2,13 +2,16 @@ import { expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { Term } from './term.ts';
 
+const NODE = { pool: undefined, wasThere: true };
+const THERE = { isExpected: true, wasHeard: true, mayHaveLeft: false };
+
 function newTerm() {
   return new Term({ windowMs: 30_000, guardPercent: 55, onChange: () => {} }, 0);
 }
 
 test('a record ends with its Node, and is counted no more', () => {
   const term = newTerm();
-  term.begin({ name: 'n', uid: 'u' }, undefined, 'there', 0);
+  term.begin({ ...NODE, name: 'n', uid: 'u' }, THERE, 0);
   const record = term.record('n');
   expect([record?.uid, record?.ended, term.freshness.population.expected]).toEqual(['u', false, 1]);
   term.end('n');
@@ -18,16 +21,16 @@ test('a record ends with its Node, and is counted no more', () => {
 
 test('a Node of the same name begins a record of its own', () => {
   const term = newTerm();
-  term.begin({ name: 'n', uid: 'u' }, undefined, 'there', 0);
+  term.begin({ ...NODE, name: 'n', uid: 'u' }, THERE, 0);
   const before = term.record('n');
-  term.begin({ name: 'n', uid: 'v' }, undefined, 'there', 0);
+  term.begin({ ...NODE, name: 'n', uid: 'v' }, THERE, 0);
   expect([before?.ended, term.record('n')?.uid, [...term.records()].length]).toEqual([true, 'v', 1]);
   expect(term.freshness.population.expected).toBe(1);
 });
 
 test('all records end with the term', () => {
   const term = newTerm();
-  for (const name of ['n', 'm']) term.begin({ name, uid: name }, undefined, 'there', 0);
+  for (const name of ['n', 'm']) term.begin({ ...NODE, name, uid: name }, THERE, 0);
   const records = [...term.records()];
   term.over();
   expect(records.map(({ ended }) => ended)).toEqual([true, true]);
@@ -40,7 +43,7 @@ test('a term is young for one window from when it began', () => {
 
 test('an agent that is heard again within the window remembers what it was told', () => {
   const term = newTerm();
-  term.begin({ name: 'n', uid: 'u' }, undefined, 'there', 0);
+  term.begin({ ...NODE, name: 'n', uid: 'u' }, THERE, 0);
   const boots = term.record('n')?.boots;
   const service = serviceOf();
   const header = { node: 'n', boot: 'b', digest: 'd' };

@@ -1,8 +1,11 @@
 import { Boots } from './boots.ts';
 import { CommonDevices } from './common-devices.ts';
-import { type AgentPresence, type FreshnessOptions, FreshnessTracker } from './freshness.ts';
+import { type FreshnessOptions, FreshnessTracker } from './freshness.ts';
 import { Machines } from './machines.ts';
 import { NodeRecord } from './node-record.ts';
+import type { AgentSigns } from './presence.ts';
+
+type BeginningNode = { name: string; uid: string; pool: string | undefined; wasThere: boolean };
 
 /**
  * What is heard between the moment when this replica begins to lead and the moment when it begins again: one record for
@@ -20,7 +23,7 @@ export class Term {
   constructor(options: FreshnessOptions, nowMs: number) {
     this.#windowMs = options.windowMs;
     this.#beganMs = nowMs;
-    this.freshness = new FreshnessTracker(options, nowMs);
+    this.freshness = new FreshnessTracker(options, () => this.records(), nowMs);
   }
 
   /** Whether agents that were not heard yet may only not have had the time. `nowMs` by the monotonic clock. */
@@ -37,11 +40,11 @@ export class Term {
   }
 
   /** A Node is there, with this uid. */
-  begin(node: { name: string; uid: string }, pool: string | undefined, agent: AgentPresence, nowMs: number): void {
+  begin(node: BeginningNode, agent: AgentSigns, nowMs: number): void {
     this.end(node.name);
-    const record = new NodeRecord(node.name, node.uid, new Boots(this.#windowMs, this.#devices));
-    this.#records.set(node.name, record);
-    this.freshness.enter(record, pool, agent, nowMs);
+    const boots = new Boots(this.#windowMs, this.#devices);
+    const presence = this.freshness.begin(node.pool, agent, nowMs);
+    this.#records.set(node.name, new NodeRecord({ ...node, boots, presence }));
   }
 
   /** The Node is gone. */
@@ -49,7 +52,6 @@ export class Term {
     const record = this.#records.get(name);
     if (!record) return;
     this.#records.delete(name);
-    this.freshness.leave(record);
     record.ended = true;
   }
 

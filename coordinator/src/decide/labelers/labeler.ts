@@ -40,6 +40,8 @@ export type JudgedNode = NodeSnapshot & {
   readiness: NodeReadiness;
   holds: NodeHolds;
   ageMs: number;
+  /** How long the node has waited where it has the startup taint; `gate-waits.ts` counts it. */
+  waitedMs?: number;
   /** When kube-scheduler was to be told to try again here, by this replica; RFC 3339. */
   schedulingHint?: string | undefined;
   /** Labels that this replica removed, with the values that they had, of which the node may not tell yet. */

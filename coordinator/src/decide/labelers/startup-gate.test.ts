@@ -7,7 +7,7 @@ type State = ServiceReadiness['state'];
 
 function stance(
   labels: Record<string, string>,
-  ageMs: number,
+  waitedMs: number,
   requires = ['a', 'b'],
   states: Record<string, State> = {},
 ) {
@@ -15,7 +15,7 @@ function stance(
   const verdicts = Object.entries(states).map(
     ([name, state]) => [name, { state, reason: '', cause: 'agent', sinceMs: 0 }] as const,
   );
-  return gate.claims({ ...snapshot({ labels }), readiness: new Map(verdicts), ageMs })[0];
+  return gate.claims({ ...snapshot({ labels }), readiness: new Map(verdicts), ageMs: 0, waitedMs })[0];
 }
 
 test('a node waits behind the gate for every required label', () => {

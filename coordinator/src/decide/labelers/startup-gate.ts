@@ -56,7 +56,7 @@ function stand(
   if (options.requires.length === 0) return { stance: 'withhold', reason: 'the startup gate is off' };
   if (missing.length === 0) return { stance: 'withhold', reason: 'nothing that the startup gate requires is missing' };
   const waited = `${Math.round(options.maxWaitMs / 1000)} s`;
-  if (node.ageMs >= options.maxWaitMs) {
+  if ((node.waitedMs ?? 0) >= options.maxWaitMs) {
     return { stance: 'withhold', reason: `the maximum wait time of ${waited} is over, without ${missing.join(', ')}` };
   }
   return { stance: 'hold', reason: `waits for ${missing.join(', ')}, at most ${waited} from its creation` };

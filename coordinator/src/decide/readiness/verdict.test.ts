@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Freshness } from '../../fleet/freshness.ts';
+import type { Freshness } from '../../fleet/presence.ts';
 import { gpus } from '../../inventory/inventory.test-fixtures.ts';
 import { parseDeviceLine } from '../../inventory/parse-term.ts';
 import { serviceOf } from '../../setup/services.test-fixtures.ts';
