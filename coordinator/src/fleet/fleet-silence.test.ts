@@ -43,7 +43,7 @@ function halfStarted(services: readonly Service[] = [serviceOf()]) {
     }
   };
   const stateOf = (name: string) => fleet.snapshot(name)?.freshness;
-  return { fleet, clock, names, healthy, begin, report, pass, stateOf };
+  return { fleet, clock, names, healthy, node, begin, report, pass, stateOf };
 }
 
 describe('agents that were never heard', () => {
@@ -78,6 +78,16 @@ describe('agents that were never heard', () => {
     begin(names, []);
     await pass(40, healthy);
     expect(fleet.freshness.population.expected).toBe(40);
+  });
+
+  test('do not count for a Ready pod of the machine before', () => {
+    const { fleet, healthy, node, begin } = halfStarted();
+    begin([], healthy);
+    const creationTimestamp = '2026-01-01T00:00:00Z';
+    const made = { ...node('n0', false), createdAtMs: Date.parse(creationTimestamp), resourceVersion: '2' };
+    fleet.nodeHandlers.onUpsert(made);
+    fleet.beginTerm();
+    expect(fleet.freshness.population.expected).toBe(39);
   });
 
   test('are held against no node while no agent of the fleet was heard', async () => {

@@ -4,6 +4,7 @@ import type { Node } from '../kube/objects.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { poolOf } from '../setup/pools.ts';
 import type { Service } from '../setup/services.ts';
+import { agentSignsOf } from './agent-signs.ts';
 import { Asked } from './asked.ts';
 import { Attention } from './attention.ts';
 import type { Admission, ReportIdentity } from './boots.ts';
@@ -21,8 +22,7 @@ import type { ObservedWorkspace } from './observed-workspace.ts';
 import { Orders } from './orders.ts';
 import { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
-import { type AgentSigns, type Freshness, LEAVING_GRACE_MS } from './presence.ts';
-import { saysReady } from './says-ready.ts';
+import type { Freshness } from './presence.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
@@ -366,21 +366,11 @@ export class Fleet {
   #beginRecord(name: string, wasThere: boolean): void {
     const node = this.#nodes.get(name);
     if (!node) return;
-    const { isExpected, ...before } = this.#agentSignsOn(node);
-    const signs = { isExpected, ...(wasThere ? before : { wasHeard: false, mayHaveLeft: false }) };
+    const agentPods = this.#agentPods.on(name);
+    const sources = { node, agentPods, services: this.#options.services(), wasThere };
+    const signs = agentSignsOf(sources, this.#options.clock.now());
     const known = { name, uid: node.uid, pool: this.#poolOf(name), wasThere };
     this.#term.begin(known, signs, this.#options.clock.monotonic());
-  }
-
-  /** An agent's pod becomes Ready only after a coordinator has accepted a report of it. */
-  #agentSignsOn(node: ObservedNode): AgentSigns {
-    const pods = this.#agentPods.on(node.name).filter(({ terminating }) => !terminating);
-    const youngestMs = this.#options.clock.now() - LEAVING_GRACE_MS;
-    const isShown = this.#options.services().some((each) => saysReady(node, each));
-    const wasHeard = isShown || pods.some(({ ready, createdAtMs }) => ready && createdAtMs >= node.createdAtMs);
-    const areStarting = pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > youngestMs);
-    const isExpected = pods.length > 0;
-    return { isExpected, wasHeard, mayHaveLeft: areStarting && (isExpected || isShown) };
   }
 
   #agentPodOn(node: string, podUid: string): ObservedPod | undefined {
