@@ -13,6 +13,7 @@ export const file: ProbeKind = {
     const probe = createProbe('file', clock, async (target, signal) => {
       const found = await paths.find('path' in target ? target.path : '', signal);
       if ('says' in found) return found;
+      found.close();
       if (found.kind !== 'file') return { healthy: false, isProof: true, says: 'is not a regular file' };
       const isFresh = clock.now() - found.modifiedMs <= maxAgeSeconds * 1000;
       if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeSeconds} s` };

@@ -1,7 +1,7 @@
 import { callGrpc, type GrpcConnection, openGrpcConnection } from './grpc-call.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
 import { type Answer, createProbe } from './probe.ts';
-import type { FoundFile } from './probe-paths.ts';
+import { SocketFile } from './socket-file.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult, ProbeTools } from './types.ts';
 
 const STATUS_NAMES = [
@@ -29,15 +29,14 @@ export function grpcLine(check: GrpcCheck, tools: ProbeTools): OpenLine {
 class GrpcLine implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
   readonly #check: GrpcCheck;
-  readonly #paths: ProbeTools['paths'];
+  /** The one that is asked, if it is a socket file. */
+  readonly #file: SocketFile;
   readonly #probe: Probe;
   readonly #kept: KeptConnection<GrpcConnection>;
-  /** The socket file, if it is one, to which the connections are made. */
-  #found: FoundFile | undefined;
 
   constructor(check: GrpcCheck, { clock, paths }: ProbeTools, onLost: () => void) {
     this.#check = check;
-    this.#paths = paths;
+    this.#file = new SocketFile(paths);
     this.#kept = new KeptConnection(({ session, socket }) => {
       session.destroy();
       socket.destroy();
@@ -50,23 +49,23 @@ class GrpcLine implements Line {
   }
 
   hold(target: ProbeAddress): void {
-    this.#kept.hold('path' in target ? this.#found && { path: this.#found.path } : target);
+    this.#kept.hold('path' in target ? this.#file.address : target);
+    this.#file.close();
   }
 
   release(): void {
-    this.#found = undefined;
+    this.#file.forget();
     this.#kept.release();
   }
 
   async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
     let address = target;
     if ('path' in target) {
-      const found = await this.#paths.findSocket(target.path, signal);
-      if ('says' in found) return found;
+      const opened = await this.#file.open(target.path, signal);
+      if ('says' in opened) return opened;
       // Who replaced the file cut off those who still have a connection.
-      if (found.id !== this.#found?.id) this.release();
-      this.#found = found;
-      address = { path: found.path };
+      if (opened.isOther) this.#kept.release();
+      address = opened.address;
     }
     const reused = this.#kept.current;
     if (!reused) return await this.#call(this.#connect(address), signal);

@@ -3,7 +3,7 @@ import type { ProbeResult, ServiceState } from './types.ts';
 
 /** A probe on one's own node takes milliseconds, or its whole time limit. */
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
-const VERDICTS = ['healthy', 'soft', 'hard'] as const satisfies ProbeResult['verdict'][];
+const VERDICTS = ['healthy', 'soft', 'hard', 'unknown'] as const satisfies ProbeResult['verdict'][];
 
 export type ProbeMetrics = {
   observeProbe(service: string, result: ProbeResult): void;
@@ -20,7 +20,7 @@ export function registerProbeMetrics(registry: Registry): ProbeMetrics {
   const registers = [registry];
   const probes = new Counter({
     name: 'rollcall_agent_probes_total',
-    help: 'Probes, by verdict: healthy, soft (failed, but the service may still run) or hard (nothing serves there).',
+    help: 'Probes, by verdict: healthy, soft (failed, but the service may still run), hard (nothing serves there) or unknown (not asked, because other paths hang).',
     labelNames: ['service', 'verdict'],
     registers,
   });

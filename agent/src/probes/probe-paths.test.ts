@@ -1,8 +1,8 @@
-import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
-import { ProbePaths } from './probe-paths.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type FoundFile, ProbePaths } from './probe-paths.ts';
 import { within } from './testing/limits.ts';
 import { listenAt, temporaryDirectory } from './testing/local-files.ts';
 
@@ -23,8 +23,21 @@ function machine() {
     outside,
     file,
     secret,
-    find: (at: string) => new ProbePaths([allowed]).find(at, within(5000)),
+    find: (at: string) => findIn([allowed], at),
   };
+}
+
+/** What is at a path, and which file its handle leads to. */
+async function findIn(roots: readonly string[], at: string) {
+  const found = await new ProbePaths(roots).find(at, within(5000));
+  if ('says' in found) return found;
+  onTestFinished(found.close);
+  const { path: _path, close: _close, ...seen } = found;
+  return seen;
+}
+
+function contentOf(found: FoundFile | object): string {
+  return 'path' in found ? readFileSync(String(found.path), 'utf8') : '';
 }
 
 const LEADS_OUT = { healthy: false, isProof: true, says: 'is a link that leads out of --probe-paths' };
@@ -64,7 +77,7 @@ describe('where links lead', () => {
     const { allowed, file, find } = machine();
     const link = path.join(allowed, 'link');
     symlinkSync('inner/file', link);
-    expect(await find(link)).toMatchObject({ path: file, kind: 'file' });
+    expect(await find(link)).toEqual(await find(file));
   });
 
   it('is not looked at outside of them, through a link to a file or to a directory', async () => {
@@ -81,8 +94,7 @@ describe('where links lead', () => {
     const { directory, allowed, file } = machine();
     const link = path.join(directory, 'link');
     symlinkSync(allowed, link);
-    const paths = new ProbePaths([link]);
-    expect(await paths.find(path.join(link, 'inner', 'file'), within(5000))).toMatchObject({ path: file });
+    expect(await findIn([link], path.join(link, 'inner', 'file'))).toEqual(await findIn([allowed], file));
   });
 });
 
@@ -97,7 +109,9 @@ describe('what is at a path', () => {
     const socket = path.join(allowed, 'socket');
     await listenAt(socket, createServer());
     const paths = new ProbePaths([allowed]);
-    expect(await paths.findSocket(socket, within(5000))).toMatchObject({ kind: 'socket', path: socket });
+    const listening = await paths.findSocket(socket, within(5000));
+    expect(listening).toMatchObject({ kind: 'socket' });
+    if ('close' in listening) listening.close();
     expect(await paths.findSocket(file, within(5000))).toMatchObject({ isProof: true, says: 'is not a socket' });
   });
 
@@ -109,26 +123,63 @@ describe('what is at a path', () => {
     await expect(paths.find(file, AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 
+  it('is that very file in its handle, whatever is put in its place, until that is closed', async () => {
+    const { allowed, file, secret } = machine();
+    writeFileSync(file, 'first');
+    writeFileSync(secret, 'secret');
+    const found = await new ProbePaths([allowed]).find(file, within(5000));
+    rmSync(file);
+    symlinkSync(secret, file);
+    expect(contentOf(found)).toBe(process.platform === 'linux' ? 'first' : 'secret');
+    if ('close' in found) found.close();
+    if ('close' in found) found.close();
+    if (process.platform === 'linux') expect(() => contentOf(found)).toThrow('ENOENT');
+  });
+
+  it('leaves no descriptor behind, whatever was found', async () => {
+    const { allowed, secret, file } = machine();
+    symlinkSync(secret, path.join(allowed, 'link'));
+    const paths = new ProbePaths([allowed]);
+    const descriptors = () => readdirSync('/proc/self/fd').length;
+    const before = descriptors();
+    for (let round = 0; round < 50; round += 1) {
+      await paths.find(path.join(allowed, 'link'), within(5000));
+      await paths.findSocket(file, within(5000));
+      await paths.find(path.join(allowed, 'none'), within(5000)).catch(() => {});
+      const stop = new AbortController();
+      const found = paths.find(file, stop.signal);
+      stop.abort(new Error('over'));
+      await expect(found).rejects.toThrow('over');
+    }
+    await vi.waitFor(() => expect(descriptors()).toBeLessThan(before + 20));
+  });
+
   it('is waited for no longer than there is time where a directory hangs, and looked for once until it answers', async () => {
     const { allowed, file } = machine();
     const paths = new ProbePaths([allowed]);
-    const fs = process.getBuiltinModule('node:fs/promises');
-    const answered = Promise.withResolvers<string>();
-    const realpath = vi.spyOn(fs, 'realpath').mockImplementation(() => answered.promise);
+    const fs = process.getBuiltinModule('node:fs');
+    const [realOpen, answer] = [fs.open, Promise.withResolvers<void>()];
+    const open = vi.spyOn(fs, 'open').mockImplementation(((...args: Parameters<typeof realOpen>) => {
+      void answer.promise.then(() => realOpen(...args));
+    }) as typeof realOpen);
     try {
       const stop = new AbortController();
       const reason = new Error('over');
       const first = paths.find(file, stop.signal);
+      await vi.waitFor(() => expect(open).toHaveBeenCalledTimes(1));
       stop.abort(reason);
       await expect(first).rejects.toBe(reason);
       const second = paths.find(file, within(5000));
-      expect(realpath).toHaveBeenCalledTimes(1);
-      answered.resolve(file);
-      expect(await second).toMatchObject({ path: file });
-      expect(await paths.find(file, within(5000))).toMatchObject({ path: file });
-      expect(realpath).toHaveBeenCalledTimes(2);
+      const other = await paths.find(path.join(allowed, 'other'), within(5));
+      expect(other).toMatchObject({ isUnknown: true, says: `was not checked: ${file} did not answer` });
+      expect(open).toHaveBeenCalledTimes(1);
+      answer.resolve();
+      const found = await second;
+      expect(found).toMatchObject({ kind: 'file' });
+      if ('close' in found) found.close();
+      expect(open).toHaveBeenCalledTimes(2);
     } finally {
-      realpath.mockRestore();
+      open.mockRestore();
     }
   });
 });

@@ -1,25 +1,31 @@
+import type { BigIntStats } from 'node:fs';
 import { posix } from 'node:path';
+import { codedError } from './exchange.ts';
+import { PathTurns } from './path-turns.ts';
 import type { Answer } from './probe.ts';
 
-/** What stands at a path. */
+/** open(2): a handle on what is at a path, which neither reads it nor waits for it. Node.js has no name for it. */
+const O_PATH = 0o10000000;
+
+/** What stands at a path. The caller closes it. */
 export type FoundFile = {
-  /** Its path without links. */
+  /** Leads to this very file, whatever stands at its path by now; only until `close`. */
   path: string;
   /** Another one, once another file took its place. */
   id: string;
   kind: 'socket' | 'file' | 'other';
   /** Wall clock, milliseconds since the epoch. */
   modifiedMs: number;
+  close(): void;
 };
 
 /**
  * The sockets and files that this agent may look at: those below the directories that its own configuration names.
- * Where links lead is looked up before each probe; what they lead to is never opened outside of these directories.
+ * A file is first opened, as a handle only, then it is seen where that handle leads, and only the handle is used.
  */
 export class ProbePaths {
   readonly #roots: readonly string[];
-  /** A directory that hangs, as one of NFS may, takes one thread of the process for each path, and no second one. */
-  readonly #looks = new Map<string, Promise<FoundFile | undefined>>();
+  readonly #turns = new PathTurns();
 
   constructor(roots: readonly string[]) {
     this.#roots = roots.map((root) => posix.resolve(root));
@@ -37,7 +43,12 @@ export class ProbePaths {
 
   /** What is at the path, or why it was not looked at. Rejects as fs does, or with the signal's reason. */
   async find(path: string, signal: AbortSignal): Promise<FoundFile | Answer> {
-    const found = await unlessAborted(this.#look(path), signal);
+    const noTurn = await this.#turns.begin(path, signal);
+    if (noTurn) {
+      return { healthy: false, isUnknown: true, says: `was not checked: ${noTurn.hanging.join(', ')} did not answer` };
+    }
+    const looked = this.#look(path).finally(() => this.#turns.end(path));
+    const found = await unlessAborted(looked, signal, (late) => late?.close());
     return found ?? { healthy: false, isProof: true, says: 'is a link that leads out of --probe-paths' };
   }
 
@@ -45,52 +56,101 @@ export class ProbePaths {
   async findSocket(path: string, signal: AbortSignal): Promise<FoundFile | Answer> {
     const found = await this.find(path, signal);
     if ('says' in found || found.kind === 'socket') return found;
+    found.close();
     return { healthy: false, isProof: true, says: 'is not a socket' };
   }
 
-  #look(path: string): Promise<FoundFile | undefined> {
-    const running = this.#looks.get(path);
-    if (running) return running;
-    const look = this.#lookNow(path).finally(() => this.#looks.delete(path));
-    this.#looks.set(path, look);
-    return look;
-  }
-
-  async #lookNow(path: string): Promise<FoundFile | undefined> {
-    const { lstat, realpath } = filesystem();
-    const real = await realpath(path);
-    const isAllowed = isBelow(real, this.#roots) || isBelow(real, await this.#realRoots());
-    if (!isAllowed) return undefined;
-    const stats = await lstat(real, { bigint: true });
-    return {
-      path: real,
-      id: `${stats.dev}:${stats.ino}`,
-      kind: stats.isSocket() ? 'socket' : stats.isFile() ? 'file' : 'other',
-      modifiedMs: Number(stats.mtimeMs),
-    };
+  /** `undefined` for what is outside of the directories. */
+  async #look(path: string): Promise<FoundFile | undefined> {
+    const opened = await open(path);
+    try {
+      const real = opened.realPath();
+      if (!isBelow(real, this.#roots) && !(await this.#isBelowRealRoot(real))) {
+        opened.close();
+        return undefined;
+      }
+      const [stats, there] = [await opened.stats(), await lstat(real)];
+      // The handle may also lead to a file that was deleted, or to one of another mount namespace.
+      if (idOf(stats) !== idOf(there)) throw codedError('ENOENT');
+      return {
+        path: opened.path,
+        id: idOf(stats),
+        kind: stats.isSocket() ? 'socket' : stats.isFile() ? 'file' : 'other',
+        modifiedMs: Number(stats.mtimeMs),
+        close: opened.close,
+      };
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
   }
 
   /** A directory that is configured may itself be a link, as /var/run mostly is. */
-  #realRoots(): Promise<string[]> {
-    const { realpath } = filesystem();
-    return Promise.all(this.#roots.map((root) => realpath(root).catch(() => root)));
+  async #isBelowRealRoot(real: string): Promise<boolean> {
+    for (const root of this.#roots) {
+      const realRoot = await realpath(root).catch(() => root);
+      if (isBelow(real, [realRoot])) return true;
+    }
+    return false;
   }
 }
 
-/** By getBuiltinModule, because the module costs memory as soon as it is loaded. */
-function filesystem() {
-  return process.getBuiltinModule('node:fs/promises');
+type Opened = { path: string; realPath(): string; stats(): Promise<BigIntStats>; close(): void };
+
+/**
+ * Opens a handle. Other systems than Linux have none that can be used for a socket: there, a link that is put in the
+ * place of the file between the look and the connection leads the connection astray.
+ */
+async function open(path: string): Promise<Opened> {
+  const fs = process.getBuiltinModule('node:fs');
+  if (process.platform !== 'linux') {
+    const real = await realpath(path);
+    return { path: real, realPath: () => real, stats: () => lstat(real), close: () => {} };
+  }
+  const fd = await inThread<number>((done) => fs.open(path, O_PATH, done));
+  let isOpen = true;
+  return {
+    path: `/proc/self/fd/${fd}`,
+    realPath: () => fs.readlinkSync(`/proc/self/fd/${fd}`),
+    stats: () => inThread((done) => fs.fstat(fd, { bigint: true }, done)),
+    close() {
+      // A number is given again: closed twice, it would close another's file.
+      if (isOpen) fs.closeSync(fd);
+      isOpen = false;
+    },
+  };
+}
+
+function lstat(path: string): Promise<BigIntStats> {
+  return inThread((done) => process.getBuiltinModule('node:fs').lstat(path, { bigint: true }, done));
+}
+
+function realpath(path: string): Promise<string> {
+  return inThread((done) => process.getBuiltinModule('node:fs').realpath.native(path, done));
+}
+
+function inThread<T>(call: (done: (error: Error | null, result: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    call((error, result) => (error ? reject(error) : resolve(result)));
+  });
+}
+
+function idOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
 }
 
 function isBelow(path: string, directories: readonly string[]): boolean {
   return directories.some((directory) => path.startsWith(directory === '/' ? '/' : `${directory}/`));
 }
 
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** `discard` gets what comes when nobody waits for it any more. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal, discard: (late: T) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    promise
+      .then((result) => (signal.aborted ? discard(result) : resolve(result)), reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
   });
 }

@@ -3,9 +3,9 @@ import type { Probe, ProbeAddress, ProbeResult } from './types.ts';
 
 /**
  * What the service answered, and whether that was the right answer; `says` goes on after the service's address.
- * `isProof`: nobody can serve there, and it needs no second look.
+ * `isProof`: nobody can serve there, and it needs no second look. `isUnknown`: it was not asked.
  */
-export type Answer = { healthy: boolean; isProof?: true; says: string };
+export type Answer = { healthy: boolean; isProof?: true; isUnknown?: true; says: string };
 
 /** Asks once, over one connection. Rejects with the socket's error, or with the signal's reason when it aborts. */
 export type Attempt = (target: ProbeAddress, signal: AbortSignal) => Promise<Answer>;
@@ -33,7 +33,7 @@ export function createProbe(protocol: string, clock: Clock, attempt: Attempt): P
     return {
       verdict: finding.verdict,
       evidence: `${protocol} ${formatTarget(target)} ${finding.says}`,
-      latencyMs: clock.monotonic() - startMs,
+      ...(finding.verdict === 'unknown' ? {} : { latencyMs: clock.monotonic() - startMs }),
     };
   };
 }
@@ -50,11 +50,17 @@ type Finding = { verdict: ProbeResult['verdict']; says: string; cut: boolean };
 
 async function ask(attempt: Attempt, target: ProbeAddress, signal: AbortSignal): Promise<Finding> {
   try {
-    const { healthy, isProof, says } = await attempt(target, signal);
-    return { verdict: healthy ? 'healthy' : isProof ? 'hard' : 'soft', says, cut: false };
+    const answer = await attempt(target, signal);
+    return { verdict: verdictOf(answer), says: answer.says, cut: false };
   } catch (error) {
     return explainFailure(error, signal, 'path' in target);
   }
+}
+
+function verdictOf({ healthy, isProof, isUnknown }: Answer): ProbeResult['verdict'] {
+  if (healthy) return 'healthy';
+  if (isUnknown) return 'unknown';
+  return isProof ? 'hard' : 'soft';
 }
 
 /** Tells failures apart by code alone: messages hold addresses, ports and pointers that differ from time to time. */

@@ -273,3 +273,23 @@ describe('the end', () => {
     expect(bench.questions).toHaveLength(0);
   });
 });
+
+describe('a service that cannot be asked', () => {
+  it('is unknown after as many rounds as the threshold says, and keeps its idle connection', async () => {
+    const bench = createBench();
+    await bench.start();
+    await bench.answer('healthy');
+    await eventually(() => expect(server.connections.size).toBe(1));
+    for (let round = 0; round < 3; round += 1) {
+      expect(bench.monitor.state()?.ready).toBe(true);
+      await bench.clock.advance(1000);
+      await bench.answer('unknown');
+    }
+    expect(bench.monitor.state()).toMatchObject({ ready: false, unknown: true });
+    expect(server.connections.size).toBe(1);
+    await bench.clock.advance(1000);
+    await bench.answer('healthy');
+    expect(bench.monitor.state()).toEqual(expect.not.objectContaining({ unknown: true }));
+    expect(bench.monitor.state()?.ready).toBe(true);
+  });
+});

@@ -171,13 +171,13 @@ class Monitor implements ServiceMonitor {
     // The bucket is for servers that close idle connections; a service that is really gone must not use it up.
     else if (result.verdict === 'hard') this.#extraProbes.refund();
     // The failure threshold counts rounds; a burst of extra probes must not use it up within milliseconds.
-    if (cause === 'round' || result.verdict !== 'soft') {
+    if (cause === 'round' || result.verdict === 'healthy' || result.verdict === 'hard') {
       this.#tally = foldFinding(this.#tally, result, this.#definition, this.#options.clock.now());
     }
     const { state } = this.#tally;
     // At once, and after a healthy finding in any case: a process that is being killed may close its connections before
     // its port. A probe in between still finds a port, but the new idle connection is refused, or reset with the port.
-    if (state?.ready === false) this.#line.release();
+    if (state?.ready === false && !state.unknown) this.#line.release();
     else this.#line.hold(this.#target);
 
     if (this.#missed.has('round')) this.#startRound();

@@ -10,9 +10,10 @@ import type { ProbePaths } from './probe-paths.ts';
  * - `healthy`: the service answered as it should.
  * - `hard`: proof that nobody serves there (connection refused or reset).
  * - `soft`: no proof either way (time-out, an unexpected status); only a run of them counts.
+ * - `unknown`: the service was not asked.
  */
 export type ProbeResult = {
-  verdict: 'healthy' | 'hard' | 'soft';
+  verdict: 'healthy' | 'hard' | 'soft' | 'unknown';
   /** One sentence for people, the same for the same finding: no latencies, no counters. */
   evidence: string;
   /** Absent where nothing was asked, because a held connection says enough. */

@@ -1,7 +1,7 @@
 import { exchange } from './exchange.ts';
 import { type Answer, createProbe } from './probe.ts';
-import type { FoundFile } from './probe-paths.ts';
 import { Sentinel } from './sentinel.ts';
+import { SocketFile } from './socket-file.ts';
 import type { Line, Probe, ProbeAddress, ProbeKind, ProbeResult, ProbeTools } from './types.ts';
 
 /** As for TCP: a full queue of connections shows in a new one alone. */
@@ -13,14 +13,13 @@ const FRESH_EVERY_ROUNDS = 5;
  */
 class UnixLine implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
-  readonly #paths: ProbeTools['paths'];
+  readonly #file: SocketFile;
   readonly #sentinel: Sentinel;
   readonly #probe: Probe;
-  #found: FoundFile | undefined;
   #fresh = true;
 
   constructor({ clock, paths }: ProbeTools, onLost: () => void) {
-    this.#paths = paths;
+    this.#file = new SocketFile(paths);
     this.#sentinel = new Sentinel(onLost);
     this.#probe = createProbe('unix', clock, (target, signal) => this.#attempt(target, signal));
   }
@@ -31,20 +30,21 @@ class UnixLine implements Line {
   }
 
   hold(): void {
-    if (this.#found) this.#sentinel.hold({ path: this.#found.path });
+    const { address } = this.#file;
+    if (address) this.#sentinel.hold(address);
+    this.#file.close();
   }
 
   release(): void {
-    this.#found = undefined;
+    this.#file.forget();
     this.#sentinel.release();
   }
 
   async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
-    const found = await this.#paths.findSocket('path' in target ? target.path : '', signal);
-    if ('says' in found) return found;
-    if (found.id !== this.#found?.id) this.#sentinel.release();
-    this.#found = found;
-    if (this.#fresh || !this.#sentinel.connected) await exchange({ path: found.path }, signal);
+    const opened = await this.#file.open('path' in target ? target.path : '', signal);
+    if ('says' in opened) return opened;
+    if (opened.isOther) this.#sentinel.release();
+    if (this.#fresh || !this.#sentinel.connected) await exchange(opened.address, signal);
     return { healthy: true, says: 'accepted the connection' };
   }
 }

@@ -45,6 +45,31 @@ describe('foldFinding', () => {
     expect(readyAfter(['healthy', 'soft'], { successThreshold: 2 })).toBeUndefined();
   });
 
+  it('is unknown after as many unknown findings in a row as the failure threshold, and counts anew from there', () => {
+    const tallies = foldAll(['healthy', 'unknown', 'unknown', 'unknown'].map((each) => finding(each as Verdict)));
+    expect(tallies.map(({ state }) => state?.unknown)).toEqual([undefined, undefined, undefined, true]);
+    expect(tallies[3]?.state).toEqual({
+      name: 'ws-daemon',
+      ready: false,
+      unknown: true,
+      sinceMs: 3000,
+      evidence: 'unknown',
+    });
+    const after = (...verdicts: Verdict[]) =>
+      foldAll(['unknown', 'unknown', 'unknown', ...verdicts].map((each) => finding(each as Verdict))).at(-1)?.state;
+    expect(after('soft', 'soft')).toMatchObject({ unknown: true });
+    expect(after('soft', 'soft', 'soft')).toEqual({ name: 'ws-daemon', ready: false, sinceMs: 5000, evidence: 'soft' });
+    expect(after('hard')).toEqual({ name: 'ws-daemon', ready: false, sinceMs: 3000, evidence: 'hard' });
+    expect(after('healthy')).toEqual({ name: 'ws-daemon', ready: true, sinceMs: 3000, evidence: 'healthy' });
+    expect(after('unknown')).toMatchObject({ unknown: true, sinceMs: 2000 });
+  });
+
+  it('withdraws nothing for findings that are unknown, however many, but for the soft ones between them', () => {
+    expect(readyAfter(['healthy', 'unknown', 'soft', 'unknown', 'soft'])).toBe(true);
+    expect(readyAfter(['healthy', 'soft', 'unknown', 'soft', 'unknown', 'soft'])).toBe(false);
+    expect(readyAfter(['hard', 'unknown', 'unknown'])).toBe(false);
+  });
+
   it('withdraws on the third soft finding in a row, not before, and not when they are interrupted', () => {
     expect(readyAfter(['healthy', 'soft', 'soft'])).toBe(true);
     expect(readyAfter(['healthy', 'soft', 'soft', 'soft'])).toBe(false);
