@@ -20,7 +20,6 @@ describe('refusalOf', () => {
     ['169.254.169.254', /link-local/],
     ['::ffff:169.254.169.254', /link-local/],
     ['fe80::1', /link-local/],
-    ['fd00:ec2::254', /neither to this node/],
     ['224.0.0.1', /multicast/],
     ['255.255.255.255', /multicast/],
     ['ff02::1', /multicast/],
@@ -42,9 +41,57 @@ describe('refusalOf', () => {
     ['fe80::', 'fe7f:ffff::'],
     ['febf:ffff::', 'fec0::'],
     ['ff00::', 'feff:ffff::'],
-    ['::', '::2'],
+    ['::ffff:ffff', '::1:0:0:0'],
   ])('never lets %s be probed, and %s as the address of a pod', (never, beside) => {
     expect(refusalOf({ host: never, port: 80 }, [never], ON_HOST)).toMatch(/link-local/);
+    expect(refusalOf({ host: beside, port: 80 }, [beside], ON_HOST)).toBeUndefined();
+  });
+
+  it.each([
+    ['Amazon Web Services', 'fd00:ec2::254', 'fd00:ec3::254'],
+    ['Amazon Web Services', 'FD00:0EC2:0:0:0:0:0:0023', 'fd00:ec1:ffff::'],
+    ['Microsoft Azure', '168.63.129.16', '168.63.129.17'],
+    ['Alibaba Cloud', '100.100.100.200', '100.100.100.201'],
+    ['Alibaba Cloud', 'fd00:100::100:200', 'fd00:100::100:201'],
+    ['Google Cloud', 'fd20:ce::254', 'fd20:ce::255'],
+    ['Oracle Cloud', '192.0.0.192', '192.0.0.193'],
+    ['Oracle Cloud', 'fd00:c1::a9fe:a9fe', 'fd00:c1::a9fe:a9ff'],
+    ['Scaleway', 'fd00:42::42', 'fd00:42::43'],
+    ['Akamai Cloud', 'fd00:a9fe:a9fe::1', 'fd00:a9fe:a9fe::2'],
+  ])('never lets the metadata service of %s be probed at %s, and lets %s beside it', (owner, metadata, beside) => {
+    const reason = `it is an address of the metadata service of ${owner}`;
+    for (const place of [ON_HOST, { ...ON_HOST, hostIp: metadata, ownAddresses: [metadata] }]) {
+      expect(refusalOf({ host: metadata, port: 80 }, [metadata], place)).toBe(reason);
+    }
+    expect(refusalOf({ host: beside, port: 80 }, [beside], ON_HOST)).toBeUndefined();
+  });
+
+  it.each([
+    ['IPv4-mapped', '::ffff:168.63.129.16', /metadata service of Microsoft Azure/],
+    ['IPv4-mapped', '::ffff:6464:64c8', /metadata service of Alibaba Cloud/],
+    ['IPv4-mapped', '::ffff:a9fe:a9fe', /link-local/],
+    ['IPv4-compatible', '::169.254.169.254', /link-local, multicast or unspecified/],
+    ['IPv4-translated', '::ffff:0:169.254.169.254', /translates to IPv4/],
+    ['NAT64', '64:ff9b::a9fe:a9fe', /translates to IPv4/],
+    ['NAT64', '64:ff9b::168.63.129.16', /translates to IPv4/],
+    ['local NAT64', '64:ff9b:1::a9fe:a9fe', /translates to IPv4/],
+    ['local NAT64', '64:ff9b:1:a9fe:a9:fe00::', /translates to IPv4/],
+    ['6to4', '2002:a9fe:a9fe::1', /translates to IPv4/],
+    ['Teredo', '2001:0:a9fe:a9fe::1', /translates to IPv4/],
+    ['a zone', 'fd00:ec2::254%eth0', /metadata service of Amazon/],
+    ['a zone', 'fe80::a9fe:a9fe%eth0', /link-local/],
+  ])('never lets an IPv4 address be probed that is hidden in one of IPv6: %s, %s', (_, host, reason) => {
+    expect(refusalOf({ host, port: 80 }, [host], ON_HOST)).toMatch(reason);
+  });
+
+  it.each([
+    ['64:ff9b::', '64:ff9a:ffff::'],
+    ['64:ff9b::ffff:ffff', '64:ff9b::1:0:0'],
+    ['64:ff9b:1:ffff::', '64:ff9b:2::'],
+    ['2002:ffff::', '2003::'],
+    ['2001:0:ffff::', '2001:1::'],
+  ])('takes no more for a translator than its prefix: %s, and not %s', (never, beside) => {
+    expect(refusalOf({ host: never, port: 80 }, [never], ON_HOST)).toMatch(/translates to IPv4/);
     expect(refusalOf({ host: beside, port: 80 }, [beside], ON_HOST)).toBeUndefined();
   });
 

@@ -16,15 +16,32 @@ const LOOPBACK = rangesOf([
   ['::1', 128],
 ]);
 
-/** RFC 1122 and 4291: unspecified; RFC 3927 and 4291: link-local; RFC 5771 and 4291: multicast, and what is reserved. */
-const NEVER = rangesOf([
-  ['0.0.0.0', 8],
-  ['::', 128],
-  ['169.254.0.0', 16],
-  ['fe80::', 10],
-  ['224.0.0.0', 3],
-  ['ff00::', 8],
-]);
+/** Addresses that are refused whoever they are said to belong to: network, bits, and what it is. */
+const NEVER: readonly (readonly [network: string, bits: number, what: string])[] = [
+  // RFC 1122 and 4291: unspecified; RFC 3927 and 4291: link-local; RFC 5771 and 4291: multicast, and what is reserved.
+  // ::/96 was for IPv4 addresses written as IPv6 (RFC 4291, section 2.5.5.1).
+  ...['0.0.0.0/8', '::/96', '169.254.0.0/16', 'fe80::/10', '224.0.0.0/3', 'ff00::/8'].map((range) => {
+    const [network = '', bits] = range.split('/');
+    return [network, Number(bits), 'link-local, multicast or unspecified'] as const;
+  }),
+  ['fd00:ec2::', 32, metadataOf('Amazon Web Services')],
+  ['168.63.129.16', 32, metadataOf('Microsoft Azure')],
+  ['100.100.100.200', 32, metadataOf('Alibaba Cloud')],
+  ['fd00:100::100:200', 128, metadataOf('Alibaba Cloud')],
+  ['fd20:ce::254', 128, metadataOf('Google Cloud')],
+  ['192.0.0.192', 32, metadataOf('Oracle Cloud')],
+  ['fd00:c1::a9fe:a9fe', 128, metadataOf('Oracle Cloud')],
+  ['fd00:42::42', 128, metadataOf('Scaleway')],
+  ['fd00:a9fe:a9fe::1', 128, metadataOf('Akamai Cloud')],
+  // Behind these stands any IPv4 address, those above included; no node and no pod has one of them.
+  ['64:ff9b::', 96, 'an address that translates to IPv4 (NAT64, RFC 6052)'],
+  ['64:ff9b:1::', 48, 'an address that translates to IPv4 (NAT64, RFC 8215)'],
+  ['::ffff:0:0:0', 96, 'an address that translates to IPv4 (SIIT, RFC 2765)'],
+  ['2002::', 16, 'an address that translates to IPv4 (6to4, RFC 3056)'],
+  ['2001::', 32, 'an address that translates to IPv4 (Teredo, RFC 4380)'],
+];
+
+const NEVER_BY_RANGE = NEVER.map(([network, bits, what]) => ({ range: rangesOf([[network, bits]]), what }));
 
 /**
  * Why a service is not probed where it is said to be; `undefined` where it may be. An agent that asked any address that
@@ -36,14 +53,19 @@ export function refusalOf(
   { hostIp, ownAddresses, ownPort }: Place,
 ): string | undefined {
   if (isIP(host) === 0) return host === hostIp ? undefined : 'it is not an address';
-  if (holds(NEVER, host)) return 'it is link-local, multicast or unspecified';
   const isLoopback = holds(LOOPBACK, host);
+  const never = isLoopback ? undefined : NEVER_BY_RANGE.find(({ range }) => holds(range, host));
+  if (never) return `it is ${never.what}`;
   if (port === ownPort && (isLoopback || isOneOf(ownAddresses, host))) return 'the agent itself listens there';
   // What is loopback to the agent is that of the node only where they share a network.
   const sharesNetwork = isIP(hostIp) === 0 || holds(LOOPBACK, hostIp) || isOneOf(ownAddresses, hostIp);
   if (isLoopback && !sharesNetwork) return 'it is loopback, and the agent is not on the network of the host';
   if (isLoopback || isOneOf([hostIp, ...podAddresses], host)) return undefined;
   return 'it belongs neither to this node nor to a pod of the service on it';
+}
+
+function metadataOf(cloud: string): string {
+  return `an address of the metadata service of ${cloud}`;
 }
 
 function rangesOf(ranges: readonly (readonly [network: string, bits: number])[]): BlockList {
