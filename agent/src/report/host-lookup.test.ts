@@ -1,4 +1,4 @@
-import { promises } from 'node:dns';
+import { type LookupAddress, promises } from 'node:dns';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -84,6 +84,55 @@ describe('the lookup of a host', () => {
       code: 'ENOTFOUND',
       message: 'Cannot resolve missing: ENOTFOUND',
     });
+  });
+
+  // Whoever waits for what a server drops waits for minutes.
+  test.each<[string, DnsAnswer, LookupAddress[]]>([
+    ['AAAA', { A: ['192.0.2.1'], AAAA: 'silence' }, [{ address: '192.0.2.1', family: 4 }]],
+    ['A', { A: 'silence', AAAA: [V6] }, [{ address: 'fd00::7', family: 6 }]],
+  ])('does not wait for the answer that a server drops: %s', LIMIT, async (_, answer, addresses) => {
+    await serve({ 'c.example': answer }, 'options timeout:30 attempts:5');
+    expect(await lookup('c.example')).toEqual(addresses);
+    expect(await lookup('c.example', {})).toEqual(addresses[0]);
+  });
+
+  test.each(['A', 'AAAA'] as const)(
+    'goes on in the search list where a server drops all queries for %s',
+    LIMIT,
+    async (type) => {
+      const other = type === 'A' ? 'AAAA' : 'A';
+      const address = other === 'A' ? '192.0.2.1' : V6;
+      const missing: DnsAnswer = { [type]: 'silence', [other]: 'nxdomain' };
+      await serve(
+        {
+          'c.rollcall.svc.a': missing,
+          'c.rollcall.svc.b': missing,
+          'c.rollcall.svc.c': { ...missing, [other]: [address] },
+        },
+        'search a b c d\noptions ndots:5 timeout:30 attempts:5',
+      );
+      expect(await lookup('c.rollcall.svc')).toHaveLength(1);
+    },
+  );
+
+  test.each<[DnsAnswer, number]>([
+    [{ A: ['192.0.2.1'], AAAA: 'nxdomain' }, 4],
+    [{ A: 'nxdomain', AAAA: [V6] }, 6],
+    [{ A: ['192.0.2.1'], AAAA: 'servfail' }, 4],
+    [{ A: 'servfail', AAAA: [V6] }, 6],
+    [{ A: [], AAAA: [V6] }, 6],
+  ])('takes the family that has an address, whatever the other answers: %j', async (answer, family) => {
+    await serve({ 'c.example': answer });
+    expect(await lookup('c.example')).toEqual([{ address: expect.any(String), family }]);
+  });
+
+  test('waits for the other family where one has no address, and only then goes on', async () => {
+    const dns = await serve(
+      { 'c.a': { A: [], AAAA: 'silence' }, 'c.b': { A: ['192.0.2.1'] } },
+      'search a b\noptions attempts:1',
+    );
+    await expect(lookup('c')).rejects.toMatchObject({ code: 'ETIMEOUT' });
+    expect(dns.asked.join()).not.toContain('c.b');
   });
 
   test('asks for nothing else once a server does not answer', async () => {

@@ -10,7 +10,11 @@ const SYSTEM_FILES: NameFiles = { hosts: '/etc/hosts', resolvConf: '/etc/resolv.
 /** With these, the next domain of the search list is tried, as glibc does. With others, such as a time-out, nothing is. */
 const TRY_NEXT: readonly unknown[] = ['ENOTFOUND', 'ENODATA', 'ESERVFAIL'];
 
+/** RFC 8305, section 3: so long is the other family waited for once one has answered. */
+const RESOLUTION_DELAY_MS = 50;
+
 type Family = 4 | 6;
+type Answer = PromiseSettledResult<string[]>;
 
 /**
  * Resolves names in the manner of getaddrinfo, by the hosts file and by DNS as resolv.conf says, until `signal` aborts.
@@ -51,9 +55,11 @@ async function resolveHost(
   try {
     for (const name of namesToAsk(hostname, conf)) {
       signal.throwIfAborted();
-      const answers = await Promise.allSettled(
+      const answers = await answersOf(
         families.map((family) => (family === 4 ? resolver.resolve4(name) : resolver.resolve6(name))),
       );
+      // What is not waited for any more would be asked again and again.
+      resolver.cancel();
       const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
       if (addresses.length > 0) return addresses.map((address) => ({ address, family: isIP(address) }));
       const problems = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
@@ -65,6 +71,31 @@ async function resolveHost(
   }
   const code = codeOf(problem) ?? 'ENOTFOUND';
   throw Object.assign(new Error(`Cannot resolve ${hostname}: ${code}`, { cause: problem }), { code });
+}
+
+/**
+ * The answers of both families, in their order. Some networks drop the queries for one of them: once the other has
+ * addresses, or says that the name does not exist, which holds for both, the wait is over soon.
+ */
+function answersOf(queries: readonly Promise<string[]>[]): Promise<Answer[]> {
+  return new Promise((resolve) => {
+    const answers: (Answer | undefined)[] = queries.map(() => undefined);
+    const finish = () => resolve(answers.filter((answer) => answer !== undefined));
+    const take = (index: number, answer: Answer) => {
+      answers[index] = answer;
+      const isLast = answers.every((each) => each !== undefined);
+      if (isLast) finish();
+      else if (answer.status === 'fulfilled' || codeOf(answer.reason) === 'ENOTFOUND') {
+        setTimeout(finish, RESOLUTION_DELAY_MS).unref();
+      }
+    };
+    for (const [index, query] of queries.entries()) {
+      query.then(
+        (value) => take(index, { status: 'fulfilled', value }),
+        (reason: unknown) => take(index, { status: 'rejected', reason }),
+      );
+    }
+  });
 }
 
 /** What a hosts file says of a name, as in hosts(5), and of `localhost` in any case. */

@@ -4,7 +4,8 @@ const TYPES: Readonly<Record<number, 'A' | 'AAAA'>> = { 1: 'A', 28: 'AAAA' };
 const SERVFAIL = 2;
 const NXDOMAIN = 3;
 
-export type DnsAnswer = { A?: string[]; AAAA?: string[] } | 'servfail' | 'silence';
+type Trouble = 'servfail' | 'silence' | 'nxdomain';
+export type DnsAnswer = { A?: string[] | Trouble; AAAA?: string[] | Trouble } | Trouble;
 
 /** A DNS server of a few lines. Names that it does not know do not exist. */
 export class TestDnsServer {
@@ -38,10 +39,11 @@ export class TestDnsServer {
     const { name, end } = readName(query);
     const type = TYPES[query.readUInt16BE(end)];
     this.asked.push(`${type} ${name}`);
-    const found = this.#zone[name];
+    const zone = this.#zone[name] ?? 'nxdomain';
+    const found = typeof zone === 'string' ? zone : ((type && zone[type]) ?? []);
     if (found === 'silence') return undefined;
-    if (found === 'servfail') return response(query, end, SERVFAIL, []);
-    return response(query, end, found ? 0 : NXDOMAIN, (type && found?.[type]) ?? []);
+    if (typeof found !== 'string') return response(query, end, 0, found);
+    return response(query, end, found === 'servfail' ? SERVFAIL : NXDOMAIN, []);
   }
 }
 
