@@ -83,6 +83,43 @@ describe('a log for people', () => {
   });
 });
 
+/** By whom a log is read may not be told by others what its terminal does. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+describe('a log of what others wrote', () => {
+  const evil = [
+    ['an escape sequence', '\u001b[2J\u001b]0;title\u0007', '\\u001b[2J\\u001b]0;title\\u0007'],
+    ['the one-byte form of one', '\u009b31m', '\\u{9b}31m'],
+    ['a carriage return', 'kept\rINFO  forged', 'kept\\rINFO  forged'],
+    ['a line break', 'kept\n12:00:00.000 INFO  forged', 'kept\\n12:00:00.000 INFO  forged'],
+    ['NUL and DEL', 'a\u0000b\u007f', 'a\\u0000b\\u{7f}'],
+    ['a turn of the direction of writing', 'a\u202egnp\u2066', 'a\\u{202e}gnp\\u{2066}'],
+    ['what has no width', 'no\u200bde\u00ad\ufeff', 'no\\u{200b}de\\u{ad}\\u{feff}'],
+    ['separators of lines', 'a\u2028b\u2029', 'a\\u{2028}b\\u{2029}'],
+    ['a tag', 'a\u{e0041}', 'a\\u{e0041}'],
+  ] as const;
+
+  test.each(evil)('for people spells out in every field, key and message: %s', (_, text, spelled) => {
+    createLogger({ json: false, verbose: false, component: 'agent', fd }).info(
+      { evidence: text, [`key${text}`]: 1, list: [text], nested: { [text]: text }, err: new Error(text) },
+      `Saw ${text}`,
+    );
+    const line = written();
+    expect(line.endsWith('\n')).toBe(true);
+    expect(line.slice(0, -1)).not.toMatch(UNSEEN);
+    expect(line).toContain(`evidence="${spelled}"`);
+  });
+
+  test.each(evil)('in JSON escapes them so that they can be read back: %s', (_, text) => {
+    createLogger({ json: true, verbose: false, component: 'agent', fd }).info(
+      { evidence: text, [`key${text}`]: text },
+      text,
+    );
+    expect(written().slice(0, -1)).not.toMatch(UNSEEN);
+    expect(JSON.parse(written())).toMatchObject({ evidence: text, [`key${text}`]: text, msg: text });
+  });
+});
+
 describe('a log that cannot be written', () => {
   test.runIf(existsSync('/dev/full')).each([true, false])('does not end the program (JSON: %s)', (json) => {
     const full = openSync('/dev/full', 'w');

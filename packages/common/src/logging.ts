@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { clean, cleanJson } from './clean.ts';
 import { droppedLogLines, openLogOutput } from './log-output.ts';
 
 export type { Logger } from 'pino';
@@ -33,7 +34,7 @@ export function createLogger(options: LoggingOptions): Logger {
 
   function write(line: string): void {
     const lines = droppedLogLines() - told;
-    if (!output(options.json ? line : humanLine(line)) || lines === 0) return;
+    if (!output(options.json ? cleanJson(line) : humanLine(line)) || lines === 0) return;
     told += lines;
     logger.warn({ lines }, 'Dropped log lines that could not be written');
     // Dropped as well: it is for the next one to say.
@@ -48,15 +49,19 @@ export function silentLogger(): Logger {
   return pino({ level: 'silent' }, { write() {} });
 }
 
-/** `12:00:00.000 INFO  Message key=value` out of one JSON line. */
+/**
+ * `12:00:00.000 INFO  Message key=value` out of one JSON line; of an error only its message, without the stack. Names and
+ * evidence come from others: nothing in the line moves the cursor, breaks it, or turns its direction.
+ */
 export function humanLine(json: string): string {
   const { time, level, msg, component: _component, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const rest = Object.entries(fields).map(([key, value]) => ` ${key}=${humanValue(value)}`);
-  return `${String(time).slice(11, 23)} ${String(level).toUpperCase().padEnd(5)} ${String(msg)}${rest.join('')}\n`;
+  const line = `${String(time).slice(11, 23)} ${String(level).toUpperCase().padEnd(5)} ${String(msg)}${rest.join('')}`;
+  return `${clean(line)}\n`;
 }
 
 function humanValue(value: unknown): string {
-  if (typeof value === 'string') return /[\s"=]/.test(value) ? JSON.stringify(value) : value;
+  if (typeof value === 'string') return /[\s"=]/.test(value) || clean(value) !== value ? JSON.stringify(value) : value;
   if (value !== null && typeof value === 'object' && 'message' in value) return JSON.stringify(value.message);
   return JSON.stringify(value);
 }

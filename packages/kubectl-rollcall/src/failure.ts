@@ -1,4 +1,4 @@
-import { clean } from './text/clean.ts';
+import { clean } from '@rollcall/common/clean.ts';
 import { Page, type Terminal } from './text/page.ts';
 
 /** What the program ends with; scripts go by it. */

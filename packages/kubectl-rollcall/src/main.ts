@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import path from 'node:path';
+import { clean } from '@rollcall/common/clean.ts';
 import { CommanderError } from 'commander';
 import { CommandFailure, EXIT, failureText } from './failure.ts';
 import { createProgram } from './program.ts';
-import { clean } from './text/clean.ts';
 import { Page, type Terminal } from './text/page.ts';
 
 const { env, stdout, stderr, argv } = process;

@@ -1,9 +1,9 @@
+import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { AuditDocument } from '@rollcall/common/console.ts';
 import { auditText } from '../audit/audit-text.ts';
 import { completedAudit } from '../cluster/completed.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
-import { cleanDocument } from '../text/clean.ts';
 
 /** Returns the exit code. */
 export async function audit(surroundings: Surroundings): Promise<number> {

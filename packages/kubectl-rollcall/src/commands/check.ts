@@ -1,10 +1,10 @@
+import { cleanDocument } from '@rollcall/common/clean.ts';
 import { runChecks } from '../check/check.ts';
 import { checkReport, checkText } from '../check/check-text.ts';
 import { CHECKS, PRE_CHECKS } from '../check/checks.ts';
 import { gather } from '../check/evidence.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { printedFor, type Surroundings } from '../surroundings.ts';
-import { cleanDocument } from '../text/clean.ts';
 
 /** `isPre`: of a cluster that has no rollcall yet. Returns the exit code. */
 export async function check(surroundings: Surroundings, isPre: boolean): Promise<number> {

@@ -1,10 +1,10 @@
+import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { DiffDocument } from '@rollcall/common/console.ts';
 import { completedDiff } from '../cluster/completed.ts';
 import { diffText } from '../diff/diff-text.ts';
 import { readFiles } from '../diff/read-files.ts';
 import { EXIT } from '../failure.ts';
 import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
-import { cleanDocument } from '../text/clean.ts';
 
 /** As with `kubectl diff`, differences are told by the exit code. Returns it. */
 export async function diff(surroundings: Surroundings, files: readonly string[]): Promise<number> {

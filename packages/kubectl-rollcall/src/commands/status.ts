@@ -1,3 +1,4 @@
+import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { NodesDocument } from '@rollcall/common/console.ts';
 import { completedNodes } from '../cluster/completed.ts';
 import type { Console } from '../cluster/console.ts';
@@ -5,7 +6,6 @@ import { CommandFailure, EXIT } from '../failure.ts';
 import { type Status, statusOf } from '../status/status-of.ts';
 import { statusText } from '../status/status-text.ts';
 import { printedFor, type Surroundings } from '../surroundings.ts';
-import { cleanDocument } from '../text/clean.ts';
 import { duration } from '../text/duration.ts';
 
 const POLL_MS = 1000;

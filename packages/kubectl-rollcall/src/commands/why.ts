@@ -1,9 +1,9 @@
+import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
 import { completedNode, completedSchedule } from '../cluster/completed.ts';
 import { KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
-import { cleanDocument } from '../text/clean.ts';
 import { whyNodeText } from '../why/node-text.ts';
 import type { NodeObject } from '../why/owners.ts';
 import { whyPodText } from '../why/pod-text.ts';

@@ -1,6 +1,6 @@
+import { clean, cleanDocument } from '@rollcall/common/clean.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clean, cleanDocument } from './clean.ts';
 import { count, listed } from './count.ts';
 import { duration, parseDuration } from './duration.ts';
 import { Page } from './page.ts';
