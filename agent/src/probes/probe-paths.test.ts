@@ -1,3 +1,5 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -5,6 +7,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type FoundFile, ProbePaths } from './probe-paths.ts';
 import { within } from './testing/limits.ts';
 import { listenAt, temporaryDirectory } from './testing/local-files.ts';
+
+const canUnshare = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
 /** `allowed` with a file in it, and a file beside it. */
 function machine() {
@@ -88,6 +92,18 @@ describe('where links lead', () => {
     expect(await find(path.join(allowed, 'link'))).toEqual(LEADS_OUT);
     expect(await find(path.join(allowed, 'directory', 'secret'))).toEqual(LEADS_OUT);
     expect(await find(path.join(allowed, 'twice'))).toEqual(LEADS_OUT);
+  });
+
+  it.runIf(canUnshare)('is not to a file of the same path in another mount namespace', async () => {
+    const { allowed, file, find } = machine();
+    const link = path.join(allowed, 'link');
+    const script =
+      'mount -t tmpfs other "$1" && mkdir "$1/inner" && touch "$1/inner/file" && echo ready && exec sleep 600';
+    const other = spawn('unshare', ['--mount', 'sh', '-c', script, 'sh', allowed]);
+    onTestFinished(() => void other.kill('SIGKILL'));
+    await once(other.stdout, 'data');
+    symlinkSync(`/proc/${other.pid}/root${file}`, link);
+    await expect(find(link)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   it('may be elsewhere for a directory that is configured', async () => {

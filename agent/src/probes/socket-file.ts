@@ -4,11 +4,11 @@ import type { ProbeAddress } from './types.ts';
 
 /** The socket file that a line asks. Its handle is open from a look until the line has connected or let go. */
 export class SocketFile {
-  readonly #paths: ProbePaths;
+  readonly #paths: Pick<ProbePaths, 'findSocket'>;
   #found: FoundFile | undefined;
   #lastId: string | undefined;
 
-  constructor(paths: ProbePaths) {
+  constructor(paths: Pick<ProbePaths, 'findSocket'>) {
     this.#paths = paths;
   }
 

@@ -2,6 +2,7 @@ import { type LookupAddress, promises } from 'node:dns';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createLookup } from './host-lookup.ts';
 import { type DnsAnswer, TestDnsServer } from './testing/dns-server.ts';
@@ -133,6 +134,14 @@ describe('the lookup of a host', () => {
     );
     await expect(lookup('c')).rejects.toMatchObject({ code: 'ETIMEOUT' });
     expect(dns.asked.join()).not.toContain('c.b');
+  });
+
+  test('does not repeat a query whose answer is no longer waited for', LIMIT, async () => {
+    const dns = await serve({ 'c.example': { A: ['192.0.2.1'], AAAA: 'silence' } }, 'options timeout:1 attempts:5');
+    await lookup('c.example');
+    const asked = [...dns.asked];
+    await sleep(2500);
+    expect(dns.asked).toEqual(asked);
   });
 
   test('asks for nothing else once a server does not answer', async () => {
