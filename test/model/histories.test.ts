@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { seedsOf } from './halves.ts';
-import { historyOf } from './history.ts';
+import { type History, historyOf, play } from './history.ts';
 import { describeFailure, search } from './search.ts';
 
 const seeds = seedsOf('first');
@@ -10,6 +10,30 @@ test('whatever people do, the Nodes say the truth, and nothing else is touched',
 }, async () => {
   const failing = await search(seeds);
   expect(failing && (await describeFailure(failing))).toBeUndefined();
+});
+
+const TAINTED_NODES = Array.from({ length: 3 }, () => ({ pool: 'a', forWorkspaces: true }));
+
+/** Histories that failed once, as short as they were found, with what was wrong. */
+const MENDED: readonly { what: string; history: History }[] = [
+  {
+    what: 'the oracle forgot that a pool did not request a label for 0.06 s',
+    history: {
+      seed: 1_507_064_040,
+      world: { gate: 'taint', nodes: TAINTED_NODES },
+      steps: [
+        { pauseMs: 0, deed: 'a node changes pool', number: 851_697_477 },
+        { pauseMs: 1000, deed: 'a service turns over', number: 589_351_457 },
+        { pauseMs: 0, deed: 'a set is written', number: 156_666_772 },
+        { pauseMs: 0, deed: 'a set is written', number: 1_584_494_987 },
+        { pauseMs: 0, deed: 'a set is written', number: 1_507_047_332 },
+      ],
+    },
+  },
+];
+
+test.each(MENDED)('a history holds that failed once: $what', async ({ history }) => {
+  expect(await play(history)).toEqual([]);
 });
 
 test('a seed always gives the same history', () => {

@@ -105,7 +105,7 @@ export class Judge {
     for (const [id, want] of wants) this.#want(memory.keys, id, want);
     for (const [id, key] of memory.keys) {
       if (wants.has(id)) this.#compare(name, id, key);
-      else this.#leave(memory.keys, id, key);
+      else this.#leave(memory.keys, id, { key, isForeign: truth.claims.get(id) === 'foreign' });
     }
   }
 
@@ -133,9 +133,13 @@ export class Judge {
     }
   }
 
-  /** It is not ours any more, but what was decided about it may still be under way. */
-  #leave(keys: Map<string, Memory>, id: string, key: Memory): void {
+  /**
+   * The key is not ours any more, but what was decided about it may still be under way. Where it does not belong to
+   * somebody else, that was to remove it: a label that its pool requests again a moment later was not wanted in between.
+   */
+  #leave(keys: Map<string, Memory>, id: string, { key, isForeign }: { key: Memory; isForeign: boolean }): void {
     const { nowMs } = this.#world;
+    if (key.leftMs === undefined && !isForeign) this.#want(keys, id, undefined);
     key.leftMs ??= nowMs;
     key.wrongSinceMs = undefined;
     if (nowMs - key.leftMs > REASON_MS) keys.delete(id);
