@@ -98,16 +98,25 @@ describe('the recorded answer to a', () => {
   });
 });
 
+test('a Status that asks for patience, as a webhook can answer it, asks for one node', () => {
+  const error = new KubeStatusError(429, { kind: 'Status', code: 429 }, 3000, {});
+  expect(classifyWriteError(error, nothing)).toEqual({ kind: 'throttled', retryAfterMs: 3000, isForAll: false });
+});
+
 describe('an answer without a usable body', () => {
   const answer = (status: number, retryAfterMs?: number) =>
     classifyWriteError(new KubeStatusError(status, {}, retryAfterMs, {}), nothing);
 
   test.each([429, 500, 503, 504])('with status %i and Retry-After asks for patience', (status) => {
-    expect(answer(status, 3000)).toEqual({ kind: 'throttled', retryAfterMs: 3000 });
+    expect(answer(status, 3000)).toEqual({ kind: 'throttled', retryAfterMs: 3000, isForAll: true });
   });
 
-  test('with status 429 and no Retry-After asks for a second', () => {
-    expect(answer(429)).toEqual({ kind: 'throttled', retryAfterMs: 1000 });
+  test.each([
+    [429, undefined],
+    [429, 0],
+    [503, 0],
+  ])('with status %i and Retry-After %s asks for a second', (status, retryAfterMs) => {
+    expect(answer(status, retryAfterMs)).toEqual({ kind: 'throttled', retryAfterMs: 1000, isForAll: true });
   });
 
   test.each([400, 401, 415, 500, 502, 503, 504])('with status %i is a failure', (status) => {

@@ -13,8 +13,8 @@ export type SentMetadata = {
 
 type Cause = { reason?: string; message?: string; field?: string };
 
-/** When the API server asks for patience without saying how much. */
-const RETRY_AFTER_DEFAULT_MS = 1000;
+/** The shortest wait that the API server can ask for, since Retry-After has whole seconds; also where it names none, or 0. */
+const RETRY_AFTER_MIN_MS = 1000;
 
 const FIELDS: readonly { path: string; kind: KeyRef['kind'] }[] = [
   { path: 'metadata.labels', kind: 'label' },
@@ -38,12 +38,18 @@ export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOut
     case 413:
       return { kind: 'denied', message: describeError(error) };
     case 429:
-      return { kind: 'throttled', retryAfterMs: error.retryAfterMs ?? RETRY_AFTER_DEFAULT_MS };
+      return throttled(error);
   }
   if (error.status >= 500 && error.retryAfterMs !== undefined) {
-    return { kind: 'throttled', retryAfterMs: error.retryAfterMs };
+    return throttled(error);
   }
   return { kind: 'failed', error };
+}
+
+/** What answers in front of admission, the API server's own filter or a proxy, does not answer with a Status. */
+function throttled({ retryAfterMs = 0, details }: KubeStatusError): WriteOutcome {
+  const isForAll = details.kind !== 'Status';
+  return { kind: 'throttled', retryAfterMs: Math.max(RETRY_AFTER_MIN_MS, retryAfterMs), isForAll };
 }
 
 function classifyConflict(error: KubeStatusError): WriteOutcome {

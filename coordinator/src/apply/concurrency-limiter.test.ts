@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ConcurrencyLimiter, type Feedback, type Slot } from './concurrency-limiter.ts';
-import type { Priority } from './work-queue.ts';
+import type { Lane } from './work-queue.ts';
 
 /** A limiter with tasks that run until they are told to end. */
 function started() {
@@ -9,9 +9,9 @@ function started() {
   const limiter = new ConcurrencyLimiter({ clock, random: () => 1 - Number.EPSILON });
   const running = new Map<string, (feedback?: Feedback) => void>();
   const refused: string[] = [];
-  const begin = (name: string, priority: Priority = 'normal') =>
+  const begin = (name: string, lane: Lane = 'normal') =>
     limiter
-      .run(priority, (slot: Slot) => {
+      .run(lane, (slot: Slot) => {
         const { promise, resolve } = Promise.withResolvers<string>();
         running.set(name, (feedback) => {
           if (feedback) slot.report(feedback);
@@ -61,6 +61,15 @@ describe('the limiter', () => {
       order.push(names().at(-1) ?? '');
     }
     expect(order).toEqual(['urgent 1', 'urgent 2', 'normal 1', 'normal 2']);
+  });
+
+  test('runs what is about slow nodes whatever else runs, and does not count it', async () => {
+    const { clock, limiter, begin, names, end } = await full();
+    void begin('slow', 'slow');
+    await clock.advance(0);
+    expect([names().includes('slow'), limiter.inFlight]).toEqual([true, 16]);
+    await end('slow');
+    expect(limiter.inFlight).toBe(16);
   });
 
   test('gives the slot back when a task throws', async () => {

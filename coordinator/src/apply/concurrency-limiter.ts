@@ -2,7 +2,7 @@ import { Backoff } from '@rollcall/common/backoff.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { ConcurrencyWindow } from './concurrency-window.ts';
 import { LinkedList } from './linked-list.ts';
-import type { Priority } from './work-queue.ts';
+import type { Lane } from './work-queue.ts';
 
 /** What a request said about the API server as a whole. */
 export type Feedback =
@@ -32,7 +32,11 @@ const UNREACHABLE_ATTEMPTS = 3;
 export class ConcurrencyLimiter {
   readonly #clock: Clock;
   readonly #window = new ConcurrencyWindow();
-  readonly #lanes = { urgent: new LinkedList<Admit>(), normal: new LinkedList<Admit>() };
+  readonly #lanes = {
+    urgent: new LinkedList<Admit>(),
+    slow: new LinkedList<Admit>(),
+    normal: new LinkedList<Admit>(),
+  };
   readonly #unreachable: Backoff;
   #inFlight = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -54,7 +58,7 @@ export class ConcurrencyLimiter {
   }
 
   get waiting(): number {
-    return this.#lanes.urgent.size + this.#lanes.normal.size;
+    return this.#lanes.urgent.size + this.#lanes.slow.size + this.#lanes.normal.size;
   }
 
   /** Whether several times in a row nothing answered. */
@@ -63,14 +67,14 @@ export class ConcurrencyLimiter {
   }
 
   /** Runs `task` as soon as there is a slot. `undefined`, without running it, when the limiter was closed before. */
-  async run<T>(priority: Priority, task: (slot: Slot) => Promise<T>): Promise<T | undefined> {
-    if (!(await this.#enter(priority))) return undefined;
+  async run<T>(lane: Lane, task: (slot: Slot) => Promise<T>): Promise<T | undefined> {
+    if (!(await this.#enter(lane))) return undefined;
     const startedMs = this.#clock.monotonic();
-    const full = this.#inFlight >= this.limit;
+    const full = lane !== 'slow' && this.#inFlight >= this.limit;
     try {
       return await task({ report: (feedback) => this.#learn(feedback, startedMs, full) });
     } finally {
-      this.#inFlight -= 1;
+      if (lane !== 'slow') this.#inFlight -= 1;
       this.#admit();
     }
   }
@@ -79,29 +83,32 @@ export class ConcurrencyLimiter {
   close(): void {
     this.#closed = true;
     this.#cancelWake?.();
-    for (const lane of [this.#lanes.urgent, this.#lanes.normal]) {
+    for (const lane of Object.values(this.#lanes)) {
       for (let admit = lane.shift(); admit; admit = lane.shift()) admit(false);
     }
   }
 
-  #enter(priority: Priority): boolean | Promise<boolean> {
+  #enter(lane: Lane): boolean | Promise<boolean> {
     if (this.#closed) return false;
     return new Promise((resolve) => {
-      this.#lanes[priority].push(resolve);
+      this.#lanes[lane].push(resolve);
       this.#admit();
     });
   }
 
-  #mayStart(): boolean {
-    return this.#inFlight < this.limit && this.#clock.monotonic() >= this.#pausedUntilMs;
+  /** Takes who may start next. Writes to slow Nodes are few, and are not counted. */
+  #next(): Admit | undefined {
+    if (this.#clock.monotonic() < this.#pausedUntilMs) return undefined;
+    const { urgent, slow, normal } = this.#lanes;
+    if (slow.size > 0) return slow.shift();
+    if (this.#inFlight >= this.limit) return undefined;
+    const admit = urgent.shift() ?? normal.shift();
+    if (admit) this.#inFlight += 1;
+    return admit;
   }
 
   #admit(): void {
-    while (this.waiting > 0 && this.#mayStart()) {
-      const admit = this.#lanes.urgent.shift() ?? this.#lanes.normal.shift();
-      this.#inFlight += 1;
-      admit?.(true);
-    }
+    for (let admit = this.#next(); admit; admit = this.#next()) admit(true);
     const pauseMs = this.#pausedUntilMs - this.#clock.monotonic();
     if (this.waiting === 0 || pauseMs <= 0 || this.#cancelWake || this.#closed) return;
     this.#cancelWake = this.#clock.after(pauseMs, () => {

@@ -10,6 +10,7 @@ import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
 import { type SeenNode, SetAside } from './set-aside.ts';
+import { SlowNodes } from './slow-nodes.ts';
 import type { Priority } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
@@ -111,7 +112,13 @@ export function started(
     onContested: (_name, keys) => contests.push(keys),
     onSetAside: (_name, keys) => told.push(keys),
     writer,
-    gate: new WriteGate({ fence: { remainingMs: () => fencedInMs }, metrics, clock }),
+    gate: new WriteGate({
+      fence: { remainingMs: () => fencedInMs },
+      metrics,
+      clock,
+      slowNodes: new SlowNodes({ clock, read: async () => true }),
+      isAwaited: () => false,
+    }),
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
     setAside,
     contested,
@@ -120,7 +127,7 @@ export function started(
     logger: silentLogger(),
     dryRun,
   };
-  const newTurn = () => new NodeTurn('n', priority, dependencies);
+  const newTurn = () => new NodeTurn({ key: 'n', priority, lane: priority }, dependencies);
   /** Something else is planned from now on. */
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };

@@ -157,8 +157,8 @@ describe('a refusal', () => {
     [{ kind: 'gone' }, { kind: 'gone' }],
     [{ kind: 'stale' }, { kind: 'retry' }],
     [
-      { kind: 'throttled', retryAfterMs: 0 },
-      { kind: 'again', priority: 'normal' },
+      { kind: 'throttled', retryAfterMs: 1000, isForAll: true },
+      { kind: 'later', priority: 'normal', delayMs: 1000 },
     ],
   ])('for a Node that is %j ends the turn', async (outcome, end) => {
     const { turn, written } = started({ set, withdrawal }, { reply: () => outcome });
@@ -248,24 +248,24 @@ describe('a refusal', () => {
   test('of conditions that cannot be searched for now is no refusal of conditions', async () => {
     const outcomes: WriteOutcome[] = [
       { kind: 'denied', message: 'no' },
-      { kind: 'throttled', retryAfterMs: 1000 },
+      { kind: 'throttled', retryAfterMs: 1000, isForAll: true },
     ];
     const { turn, written } = started({ conditions: CONDITIONS }, { reply: (_write, count) => outcomes[count - 1] });
-    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    expect(await turn.run()).toEqual({ kind: 'later', priority: 'normal', delayMs: 1000 });
     expect(written).toEqual(['conditions', 'conditions']);
   });
 
   test('of a set that cannot be searched for now ends the turn, and is no refusal of the set', async () => {
     const outcomes: WriteOutcome[] = [
       { kind: 'denied', message: 'no' },
-      { kind: 'throttled', retryAfterMs: 1000 },
+      { kind: 'throttled', retryAfterMs: 1000, isForAll: true },
     ];
     const labels = { a: '1', b: '2' };
     const { turn, written, told } = started(
       { set: { ...set, labels } },
       { reply: (_write, count) => outcomes[count - 1] },
     );
-    expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
+    expect(await turn.run()).toEqual({ kind: 'later', priority: 'normal', delayMs: 1000 });
     expect([written, told]).toEqual([['set', 'set'], []]);
   });
 

@@ -18,14 +18,20 @@ import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
 import type { ContestedKey, ContestedKeys } from './contested-keys.ts';
 import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
 import type { ApplyMetrics } from './metrics.ts';
-import type { NodeWriter } from './node-writer.ts';
-import { type RefusedKeys, refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import { type NodeWriter, send } from './node-writer.ts';
+import {
+  type RefusedKeys,
+  refusedInConditions,
+  refusedInSet,
+  refusedInWithdrawal,
+  type SearchDependencies,
+} from './refused-keys.ts';
 import type { RefusedWithdrawals } from './refused-withdrawals.ts';
 import type { SeenNode, SetAside } from './set-aside.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
-import type { Priority } from './work-queue.ts';
+import type { Lane, Priority, WorkItem } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
-import { triedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+import { triedKeys, uncontestedTaints, wantedIn, writersOf, writtenKeys } from './written-keys.ts';
 
 export type TurnDependencies = {
   plan: (nodeName: string) => NodePlan | undefined;
@@ -63,6 +69,7 @@ type Attempt<S = Step> = S & { plan: NodePlan; seen: SeenNode | undefined; outco
 export class NodeTurn {
   readonly #name: string;
   readonly #priority: Priority;
+  readonly #lane: Lane;
   readonly #deps: TurnDependencies;
   /** Not again in this turn, even if the plan does not know of it yet. */
   readonly #withdrawn = new Set<string>();
@@ -71,9 +78,10 @@ export class NodeTurn {
   #conditionsRefused: string | undefined;
   #wrote = false;
 
-  constructor(name: string, priority: Priority, deps: TurnDependencies) {
-    this.#name = name;
+  constructor({ key, priority, lane }: WorkItem, deps: TurnDependencies) {
+    this.#name = key;
     this.#priority = priority;
+    this.#lane = lane;
     this.#deps = deps;
   }
 
@@ -91,7 +99,7 @@ export class NodeTurn {
   async #goRound(): Promise<TurnEnd> {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       // The plan is made with the slot in hand, so that nothing that waited for one is written out of date.
-      const attempt = await this.#deps.limiter.run(this.#priority, (slot) => this.#writeNext(slot));
+      const attempt = await this.#deps.limiter.run(this.#lane, (slot) => this.#writeNext(slot));
       if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
       if (attempt === 'nothing') return this.#done();
       const end = await this.#conclude(attempt);
@@ -116,18 +124,13 @@ export class NodeTurn {
 
   #write(node: NodeRef, step: Step, slot: Slot): Promise<GateOutcome> {
     const { gate, writer } = this.#deps;
-    return gate.pass(step.write, slot, (timeoutMs) => {
-      switch (step.write) {
-        case 'withdraw':
-          return writer.withdraw(node, step.keys, { timeoutMs });
-        case 'taints':
-          return writer.taints(node, step.taints, { timeoutMs });
-        case 'set':
-          return writer.set(node, step.set, { timeoutMs });
-        case 'conditions':
-          return writer.conditions(node, step.conditions, { timeoutMs });
-      }
-    });
+    const context = { node: this.#name, lane: this.#lane, slot };
+    return gate.pass(step.write, context, (limits) => send(writer, node, step, limits));
+  }
+
+  /** The lane of what is not urgent. */
+  get #patientLane(): Lane {
+    return this.#lane === 'slow' ? 'slow' : 'normal';
   }
 
   /** What is to be written next. */
@@ -176,10 +179,9 @@ export class NodeTurn {
   #pretend({ withdrawal, set, taints, conditions }: NodePlan): 'nothing' {
     const { logger, metrics } = this.#deps;
     if (!withdrawal && !set && !taints && !conditions) return 'nothing';
-    if (withdrawal) metrics.countPatch('withdraw', 'dry-run');
-    if (set) metrics.countPatch('set', 'dry-run');
-    if (taints) metrics.countPatch('taints', 'dry-run');
-    if (conditions) metrics.countPatch('conditions', 'dry-run');
+    const parts = { withdraw: withdrawal, set, taints, conditions };
+    for (const kind of ['withdraw', 'set', 'taints', 'conditions'] as const)
+      if (parts[kind]) metrics.countPatch(kind, 'dry-run');
     logger.info({ node: this.#name, withdrawal, set, taints, conditions }, 'Left a write out for the dry run');
     return 'nothing';
   }
@@ -277,7 +279,7 @@ export class NodeTurn {
   /** Where no single condition is to blame, the rest of the plan goes on without them. */
   async #findRefusedConditions(attempt: Attempt<ConditionStep>): Promise<TurnEnd | undefined> {
     const { plan, conditions } = attempt;
-    const search = { ...this.#deps, mustYield: () => !attempt.urgent && this.#isUrgent() };
+    const search = this.#search(attempt, this.#patientLane);
     const found = conditions.write === 'apply' ? await refusedInConditions(plan.node, conditions, search) : undefined;
     const keys = (found?.offending ?? []).map(
       ({ suspect, message }) => ({ kind: 'condition', key: suspect, cause: 'denied', message }) as const,
@@ -291,8 +293,8 @@ export class NodeTurn {
 
   async #findRefused(attempt: Attempt<Withdraw | SetStep>, cause: 'invalid' | 'denied'): Promise<TurnEnd | undefined> {
     const { plan } = attempt;
-    const search = { ...this.#deps, mustYield: () => !attempt.urgent && this.#isUrgent() };
     if (attempt.write === 'set') {
+      const search = this.#search(attempt, this.#patientLane);
       const found = await refusedInSet(plan.node, attempt.set, this.#deps.observed(this.#name), search);
       const isSet = ({ ref }: { ref: KeyRef }) => valueIn(attempt.set, ref) !== undefined;
       const keys = found.offending.filter(isSet).map(({ ref, message }) => ({ ...ref, cause, message }));
@@ -303,13 +305,24 @@ export class NodeTurn {
       const end = keys.length > 0 ? this.#leaveOut(attempt, keys) : undefined;
       return end ?? this.#afterSearch(plan, found, this.#setOf(attempt.set, found.good));
     }
-    const found = await refusedInWithdrawal(plan.node, attempt.keys, this.#priority, search);
+    const found = await refusedInWithdrawal(plan.node, attempt.keys, this.#search(attempt, this.#lane));
     this.#refusedRemovals(plan.node, found.offending);
     return this.#afterSearch(plan, found, {
       write: 'withdraw',
       urgent: attempt.urgent,
       keys: withdrawalOf(found.good),
     });
+  }
+
+  /** What a search for refused keys needs. */
+  #search({ urgent }: Step, lane: Lane): SearchDependencies {
+    const { writer, gate, limiter } = this.#deps;
+    return {
+      writer,
+      probe: (send) =>
+        limiter.run(lane, (slot) => gate.pass('probe', { node: this.#name, lane: this.#lane, slot }, send)),
+      mustYield: () => !urgent && this.#isUrgent(),
+    };
   }
 
   #refusedRemovals(node: NodeRef, offending: RefusedKeys['offending']): void {
@@ -324,7 +337,7 @@ export class NodeTurn {
     const news = contested.news(this.#name);
     if (news.length === 0) return;
     const isToAsk = news.some(({ isAdmission }) => !isAdmission);
-    const node = isToAsk ? await limiter.run('normal', () => writer.read(this.#name)) : undefined;
+    const node = isToAsk ? await limiter.run(this.#patientLane, () => writer.read(this.#name)) : undefined;
     for (const { ref, isAdmission, name } of news) if (!isAdmission) name(node && writersOf(node, ref));
     const keys = contested
       .keysFor(this.#name)
@@ -361,7 +374,7 @@ export class NodeTurn {
   async #writeNow(plan: NodePlan, step: Withdraw | SetStep): Promise<TurnEnd> {
     const { limiter, observed } = this.#deps;
     const seen = observed(this.#name);
-    const outcome = await limiter.run('normal', (slot) => this.#write(plan.node, step, slot));
+    const outcome = await limiter.run(this.#patientLane, (slot) => this.#write(plan.node, step, slot));
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
     this.#applied(step, plan, outcome.node, seen);
@@ -381,10 +394,4 @@ export class NodeTurn {
     }
     return undefined;
   }
-}
-
-function wantedIn(step: SetStep | ConditionStep, ref: KeyRef | ConditionRef): string | undefined {
-  if (step.write === 'set') return ref.kind === 'condition' ? undefined : valueIn(step.set, ref);
-  if (step.conditions.write !== 'apply') return undefined;
-  return step.conditions.conditions.find(({ type }) => type === ref.key)?.status;
 }

@@ -9,6 +9,8 @@ import type { WriteOutcome } from './write-outcome.ts';
 
 export type WriteOptions = {
   timeoutMs: number;
+  /** Ends the request: the caller no longer waits for its answer. */
+  signal?: AbortSignal;
   /** Everything happens but the write, admission included: to learn what would be refused. */
   rehearsal?: boolean;
 };
@@ -95,9 +97,9 @@ export class NodeWriter {
   }
 
   /** The Node's metadata as it is now; `undefined` when it cannot be read. */
-  async read(name: string): Promise<Node | undefined> {
+  async read(name: string, timeoutMs: number = READ_TIMEOUT_MS): Promise<Node | undefined> {
     const path = `/api/v1/nodes/${encodeURIComponent(name)}`;
-    const request = { method: 'GET', path, accept: METADATA_ONLY, timeoutMs: READ_TIMEOUT_MS } as const;
+    const request = { method: 'GET', path, accept: METADATA_ONLY, timeoutMs } as const;
     return this.#client.request<Node>(request).catch(() => undefined);
   }
 
@@ -113,11 +115,32 @@ export class NodeWriter {
         contentType,
         accept,
         timeoutMs: options.timeoutMs,
+        ...(options.signal ? { signal: options.signal } : {}),
       });
       return { kind: 'applied', node: answer };
     } catch (error) {
       return classifyWriteError(error, sent);
     }
+  }
+}
+
+/** What one request writes to a Node. */
+export type Write =
+  | { write: 'set'; set: NodeSet }
+  | { write: 'withdraw'; keys: NodeWithdrawal }
+  | { write: 'taints'; taints: TaintChange }
+  | { write: 'conditions'; conditions: ConditionChange };
+
+export function send(writer: NodeWriter, node: NodeRef, step: Write, options: WriteOptions): Promise<WriteOutcome> {
+  switch (step.write) {
+    case 'withdraw':
+      return writer.withdraw(node, step.keys, options);
+    case 'taints':
+      return writer.taints(node, step.taints, options);
+    case 'set':
+      return writer.set(node, step.set, options);
+    case 'conditions':
+      return writer.conditions(node, step.conditions, options);
   }
 }
 

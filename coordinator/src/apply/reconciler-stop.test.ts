@@ -46,7 +46,7 @@ describe('stopping', () => {
       plans.set(`n${index}`, planFor(`n${index}`, { set }));
       reconciler.add(`n${index}`);
     }
-    await clock.advance(500);
+    await clock.advance(90);
     const order: string[] = [];
     const settled = reconciler.settled().then(() => order.push('settled'));
     const stopped = reconciler.stop().then(() => order.push('stopped'));

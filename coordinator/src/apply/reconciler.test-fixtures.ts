@@ -10,10 +10,12 @@ import { NodeWriter } from './node-writer.ts';
 import { Reconciler } from './reconciler.ts';
 import { type SeenNode, SetAside } from './set-aside.ts';
 
-/** What becomes of a request: it is answered, or fails, after `afterMs`. */
+/** What becomes of a request: it is answered, or fails, after `afterMs`; where that is longer than its time-out, by that. */
 export type Reply = { afterMs?: number; error?: Error };
 
 export const UNREACHABLE = new CodedError('KUBE_UNREACHABLE', 'on purpose');
+
+export const TIMED_OUT = new CodedError('KUBE_UNREACHABLE', 'on purpose', { fields: { timeoutMs: 10_000 } });
 
 export function status(code: number, retryAfterMs?: number): KubeStatusError {
   return new KubeStatusError(code, {}, retryAfterMs, {});
@@ -61,8 +63,13 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
         [...state.underWay.values()].reduce((a, b) => a + b, 0),
       );
       const { afterMs = 1, error } = reply(request, sent.length);
-      await new Promise<void>((resolve) => clock.after(afterMs, resolve));
+      await new Promise<void>((resolve) => {
+        clock.after(Math.min(afterMs, request.timeoutMs), resolve);
+        request.signal?.addEventListener('abort', () => resolve());
+      });
       state.underWay.set(node, (state.underWay.get(node) ?? 0) - 1);
+      request.signal?.throwIfAborted();
+      if (afterMs > request.timeoutMs) throw TIMED_OUT;
       if (error) throw error;
       if (!request.query?.['dryRun'] && !state.lagging) apply(node, kind);
       // Whatever was to be set is there, and what was to go is not.

@@ -1,14 +1,15 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
-import { KubeStatusError, type WriteFence } from '../kube/client.ts';
+import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { FailedTogether } from './failed-together.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import { type RefusedWithdrawal, RefusedWithdrawals } from './refused-withdrawals.ts';
+import { SlowNodes } from './slow-nodes.ts';
 import type { TurnEnd } from './turn-end.ts';
-import { RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
+import { type Lane, RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 
 /**
@@ -30,8 +31,10 @@ export type ReconcilerOptions = Pick<
   random: () => number;
 };
 
-/** Nodes that are urgent have seats of their own, so that they never wait for one that is not. */
+/** Nodes that are urgent have seats of their own, so that they never wait for one that is not; so do those that are slow. */
 const URGENT_SEATS = 64;
+/** With the initial limit no more than the 24 places that priority and fairness grants all service accounts at least. */
+const SLOW_SEATS = 8;
 
 const GONE_RECHECK_MS = 5000;
 
@@ -48,6 +51,7 @@ export class Reconciler {
   readonly #gate: WriteGate;
   readonly #refusedWithdrawals: RefusedWithdrawals;
   readonly #failedTogether: FailedTogether;
+  readonly #slowNodes: SlowNodes;
   readonly #metrics: ApplyMetrics;
   readonly #turnDependencies: TurnDependencies;
   readonly #options: ReconcilerOptions;
@@ -55,7 +59,7 @@ export class Reconciler {
   readonly #outdated = new Set<string>();
   /** With when each began. */
   readonly #turns = new Map<Promise<void>, number>();
-  readonly #seatsTaken = { urgent: 0, normal: 0 };
+  readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
   #stopped = false;
   #wasUnreachable = false;
 
@@ -68,14 +72,25 @@ export class Reconciler {
       setAsideKeys: () => ({ ...setAside.counts, denied: setAside.counts.denied + this.#refusedWithdrawals.size }),
       contestedKeys: () => contested.size,
     });
+    this.#slowNodes = new SlowNodes({
+      clock,
+      read: async (...asked) => (await options.writer.read(...asked)) !== undefined,
+    });
     this.#queue = new WorkQueue({
       clock,
       random,
       onReady: () => this.#fillSeats(),
       onTake: (waitedMs) => this.#metrics.observeQueueLatency(waitedMs / 1000),
+      isSlow: (node) => this.#slowNodes.has(node),
     });
     this.#limiter = new ConcurrencyLimiter({ clock, random });
-    this.#gate = new WriteGate({ fence, metrics: this.#metrics, clock });
+    this.#gate = new WriteGate({
+      fence,
+      metrics: this.#metrics,
+      clock,
+      slowNodes: this.#slowNodes,
+      isAwaited: (lane) => this.#queue.waitingIn(lane) + this.#limiter.waiting > 0,
+    });
     this.#refusedWithdrawals = new RefusedWithdrawals(clock);
     this.#failedTogether = new FailedTogether({ clock, hasten: (node) => this.#queue.hasten(node) });
     this.#turnDependencies = {
@@ -101,6 +116,7 @@ export class Reconciler {
   forget(nodeName: string): void {
     this.#queue.forget(nodeName);
     this.#failedTogether.forget(nodeName);
+    this.#slowNodes.forget(nodeName);
     this.#options.setAside.forget(nodeName);
     this.#options.contested.forget(nodeName);
     this.#refusedWithdrawals.forget(nodeName);
@@ -140,9 +156,10 @@ export class Reconciler {
   #fillSeats(): void {
     this.#fill('urgent', URGENT_SEATS);
     this.#fill('normal', this.#limiter.limit);
+    this.#fill('slow', SLOW_SEATS);
   }
 
-  #fill(lane: 'urgent' | 'normal', seats: number): void {
+  #fill(lane: Lane, seats: number): void {
     while (!this.#stopped && this.#seatsTaken[lane] < seats) {
       const item = this.#queue.take(lane);
       if (!item) return;
@@ -157,9 +174,10 @@ export class Reconciler {
     }
   }
 
-  async #work({ key, priority, dirtySinceMs }: WorkItem): Promise<void> {
+  async #work(item: WorkItem): Promise<void> {
+    const { key, priority, dirtySinceMs } = item;
     this.#outdated.delete(key);
-    const turn = new NodeTurn(key, priority, this.#turnDependencies);
+    const turn = new NodeTurn(item, this.#turnDependencies);
     const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
     if (turn.wrote) {
       this.#queue.forget(key);
@@ -177,6 +195,9 @@ export class Reconciler {
     switch (end.kind) {
       case 'again':
         this.#queue.add(key, { ...details, priority: end.priority });
+        break;
+      case 'later':
+        this.#queue.addAfter(key, Math.min(RETRY_MAX_MS, end.delayMs), { ...details, priority: end.priority });
         break;
       case 'retry':
         this.#retry(key, end.error, details);
@@ -196,7 +217,7 @@ export class Reconciler {
 
   #retry(key: string, err: unknown, details: WorkDetails): void {
     if (err === undefined) this.#outdated.add(key);
-    const bounds = isServerFault(err)
+    const bounds = mayBeServerFault(err)
       ? { minMs: this.#failedTogether.failed(key) }
       : { maxMs: err === undefined ? STALE_RETRY_MAX_MS : RETRY_MAX_MS };
     const delayMs = Math.round(this.#queue.retry(key, details, bounds));
@@ -223,6 +244,7 @@ export class Reconciler {
   }
 }
 
-function isServerFault(error: unknown): boolean {
-  return error instanceof KubeStatusError && error.status >= 500;
+/** Whether the API server failed, or a webhook for some Nodes did: the answer, or its absence, does not tell which. */
+function mayBeServerFault(error: unknown): boolean {
+  return isTimeout(error) || (error instanceof KubeStatusError && error.status >= 500);
 }

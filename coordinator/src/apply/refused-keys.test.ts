@@ -5,7 +5,8 @@ import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
 import { refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
 import type { SeenNode } from './set-aside.ts';
-import { WriteGate } from './write-gate.ts';
+import { SlowNodes } from './slow-nodes.ts';
+import { WriteGate, type WriteLimits } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
@@ -38,10 +39,17 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
     observeEvidenceToApplied: () => {},
   };
   const limiter = new ConcurrencyLimiter({ clock, random: () => 0.5 });
+  const gate = new WriteGate({
+    fence: { remainingMs: () => 60_000 },
+    metrics,
+    clock,
+    slowNodes: new SlowNodes({ clock, read: async () => true }),
+    isAwaited: () => false,
+  });
   const search = {
     writer: { set: labels, withdraw: labels, conditions } as unknown as NodeWriter,
-    gate: new WriteGate({ fence: { remainingMs: () => 60_000 }, metrics, clock }),
-    limiter,
+    probe: (send: (limits: WriteLimits) => Promise<WriteOutcome>) =>
+      limiter.run('normal', (slot) => gate.pass('probe', { node: 'n', lane: 'normal', slot }, send)),
     mustYield: () => mustYield,
   };
   return { search, probes, limiter };
@@ -114,7 +122,7 @@ describe.each([
   [
     'a withdrawal',
     (search: ReturnType<typeof started>['search']) =>
-      refusedInWithdrawal(node, { labels: ['a', 'b'], annotations: [] }, 'urgent', search),
+      refusedInWithdrawal(node, { labels: ['a', 'b'], annotations: [] }, search),
   ],
 ] as const)('the search in %s', (_what, searchIn) => {
   test('ends with the replica that may not write any more, and blames no key', async () => {
@@ -125,15 +133,16 @@ describe.each([
     expect(probes).toEqual([]);
   });
 
-  test.each<WriteOutcome>([{ kind: 'stale' }, { kind: 'gone' }, { kind: 'throttled', retryAfterMs: 1000 }])(
-    'ends with an answer that is no verdict, and blames no key: %j',
-    async (outcome) => {
-      const { search, probes } = started(() => outcome);
-      const found = await searchIn(search);
-      expect([found.offending, found.ended]).toEqual([[], { kind: 'stop', stop: outcome }]);
-      expect(probes).toHaveLength(1);
-    },
-  );
+  test.each<WriteOutcome>([
+    { kind: 'stale' },
+    { kind: 'gone' },
+    { kind: 'throttled', retryAfterMs: 1000, isForAll: true },
+  ])('ends with an answer that is no verdict, and blames no key: %j', async (outcome) => {
+    const { search, probes } = started(() => outcome);
+    const found = await searchIn(search);
+    expect([found.offending, found.ended]).toEqual([[], { kind: 'stop', stop: outcome }]);
+    expect(probes).toHaveLength(1);
+  });
 
   test('sends nothing while it has to yield', async () => {
     const { search, probes } = started(() => APPLIED, { mustYield: true });

@@ -7,13 +7,12 @@ import {
   type NodeWithdrawal,
   withdrawalOf,
 } from '../decide/intent/plan.ts';
-import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type Isolation, isolate, type Probe } from './isolate.ts';
 import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
 import type { NodeWriter } from './node-writer.ts';
 import type { SeenNode } from './set-aside.ts';
-import type { Priority } from './work-queue.ts';
-import type { GateOutcome, WriteGate } from './write-gate.ts';
+import type { GateOutcome, WriteLimits } from './write-gate.ts';
+import type { WriteOutcome } from './write-outcome.ts';
 
 export type RefusedKeys = {
   offending: { ref: KeyRef; message: string }[];
@@ -25,10 +24,10 @@ export type RefusedKeys = {
 /** `yielded`: something is to be written that waits for no search. */
 type Stop = GateOutcome | { kind: 'yielded' };
 
-type Dependencies = {
+export type SearchDependencies = {
   writer: NodeWriter;
-  gate: WriteGate;
-  limiter: ConcurrencyLimiter;
+  /** Sends a probe in its turn; `undefined` when nothing is sent any more. */
+  probe: (send: (limits: WriteLimits) => Promise<WriteOutcome>) => Promise<GateOutcome | undefined>;
   /** Asked before each probe: whether the search is to end for something else. */
   mustYield: () => boolean;
 };
@@ -43,17 +42,15 @@ export async function refusedInSet(
   node: NodeRef,
   set: NodeSet,
   observed: SeenNode | undefined,
-  { writer, gate, limiter, mustYield }: Dependencies,
+  { writer, probe, mustYield }: SearchDependencies,
 ): Promise<RefusedKeys> {
   const isChange = (ref: KeyRef) => !isList(ref) && (!observed || valueIn(observed, ref) !== valueIn(set, ref));
   const unchanged = keysOfSet(set).filter((ref) => !isChange(ref));
   const released = observed ? releasedKeys(set, observed).filter((ref) => !isList(ref)) : [];
   const found = await isolate<KeyRef, Stop>([...keysOfSet(set).filter(isChange), ...released], async (part) => {
     if (mustYield()) return YIELD;
-    const probe = restrictSet(set, [...unchanged, ...part], observed);
-    const outcome = await limiter.run('normal', (slot) =>
-      gate.pass('probe', slot, (timeoutMs) => writer.set(node, probe, { timeoutMs, rehearsal: true })),
-    );
+    const tried = restrictSet(set, [...unchanged, ...part], observed);
+    const outcome = await probe((limits) => writer.set(node, tried, { ...limits, rehearsal: true }));
     return verdictOf(outcome);
   });
   return describe(found, unchanged);
@@ -63,16 +60,11 @@ export async function refusedInSet(
 export async function refusedInWithdrawal(
   node: NodeRef,
   keys: NodeWithdrawal,
-  priority: Priority,
-  { writer, gate, limiter, mustYield }: Dependencies,
+  { writer, probe, mustYield }: SearchDependencies,
 ): Promise<RefusedKeys> {
   const found = await isolate<KeyRef, Stop>(keysOfWithdrawal(keys), async (part) => {
     if (mustYield()) return YIELD;
-    const outcome = await limiter.run(priority, (slot) =>
-      gate.pass('probe', slot, (timeoutMs) =>
-        writer.withdraw(node, withdrawalOf(part), { timeoutMs, rehearsal: true }),
-      ),
-    );
+    const outcome = await probe((limits) => writer.withdraw(node, withdrawalOf(part), { ...limits, rehearsal: true }));
     return verdictOf(outcome);
   });
   return describe(found, []);
@@ -85,7 +77,7 @@ export async function refusedInWithdrawal(
 export async function refusedInConditions(
   node: NodeRef,
   change: ConditionChange & { write: 'apply' },
-  { writer, gate, limiter, mustYield }: Dependencies,
+  { writer, probe, mustYield }: SearchDependencies,
 ): Promise<Isolation<string, Stop>> {
   return isolate<string, Stop>(change.news, async (part) => {
     if (mustYield()) return YIELD;
@@ -94,10 +86,8 @@ export async function refusedInConditions(
       ...change.conditions.filter((each) => isTried(each) || !change.news.includes(each.type)),
       ...change.before.filter((each) => !isTried(each)),
     ];
-    const outcome = await limiter.run('normal', (slot) =>
-      gate.pass('probe', slot, (timeoutMs) =>
-        writer.conditions(node, { ...change, conditions }, { timeoutMs, rehearsal: true }),
-      ),
+    const outcome = await probe((limits) =>
+      writer.conditions(node, { ...change, conditions }, { ...limits, rehearsal: true }),
     );
     return verdictOf(outcome);
   });

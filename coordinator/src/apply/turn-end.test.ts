@@ -1,6 +1,6 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { expect, test } from 'vitest';
-import { status, UNREACHABLE } from './reconciler.test-fixtures.ts';
+import { status, TIMED_OUT, UNREACHABLE } from './reconciler.test-fixtures.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
 import type { GateOutcome } from './write-gate.ts';
 
@@ -10,14 +10,19 @@ test.each<[string, GateOutcome, TurnEnd]>([
   ['was not sent, as this replica may not write, drops the node', { kind: 'fenced' }, { kind: 'dropped' }],
   ['found no node ends with the node gone', { kind: 'gone' }, { kind: 'gone' }],
   [
-    'was throttled is repeated without a backoff',
-    { kind: 'throttled', retryAfterMs: 9000 },
+    'was throttled is repeated after the time that was asked for',
+    { kind: 'throttled', retryAfterMs: 9000, isForAll: false },
+    { kind: 'later', priority: 'urgent', delayMs: 9000 },
+  ],
+  [
+    'found no API server is repeated without a backoff',
+    { kind: 'failed', error: UNREACHABLE },
     { kind: 'again', priority: 'urgent' },
   ],
   [
-    'was not answered is repeated without a backoff',
-    { kind: 'failed', error: UNREACHABLE },
-    { kind: 'again', priority: 'urgent' },
+    'was not answered in time is repeated after a backoff',
+    { kind: 'failed', error: TIMED_OUT },
+    { kind: 'retry', error: TIMED_OUT },
   ],
   ['failed is repeated after a backoff', { kind: 'failed', error: other }, { kind: 'retry', error: other }],
   ['came too late is repeated after a backoff', { kind: 'stale' }, { kind: 'retry', error: undefined }],

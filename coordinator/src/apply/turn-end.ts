@@ -1,4 +1,5 @@
 import { hasCode } from '@rollcall/common/coded-error.ts';
+import { isTimeout } from '../kube/client.ts';
 import type { Priority } from './work-queue.ts';
 import type { GateOutcome } from './write-gate.ts';
 
@@ -8,6 +9,8 @@ export type TurnEnd =
   | { kind: 'holds' }
   /** At once, with what is left. */
   | { kind: 'again'; priority: Priority }
+  /** After so long, which the API server asked for. */
+  | { kind: 'later'; priority: Priority; delayMs: number }
   /** After the Node's own backoff. */
   | { kind: 'retry'; error: unknown }
   /** The watch will tell that the Node is gone. Should the plan still know it by then, it is looked at again. */
@@ -23,10 +26,10 @@ export function endOf(outcome: GateOutcome, priority: Priority): TurnEnd {
     case 'gone':
       return { kind: 'gone' };
     case 'throttled':
-      return { kind: 'again', priority };
+      return { kind: 'later', priority, delayMs: outcome.retryAfterMs };
     case 'failed':
-      // While nothing answers, the limiter makes all wait; a backoff of its own would outlast the outage.
-      return hasCode(outcome.error, 'KUBE_UNREACHABLE')
+      // While no connection is made, the limiter makes all wait; a backoff of its own would outlast the outage.
+      return hasCode(outcome.error, 'KUBE_UNREACHABLE') && !isTimeout(outcome.error)
         ? { kind: 'again', priority }
         : { kind: 'retry', error: outcome.error };
   }

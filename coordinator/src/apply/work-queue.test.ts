@@ -81,7 +81,7 @@ describe('a delayed key', () => {
     await clock.advance(99);
     expect(queue.take('urgent')).toBeUndefined();
     await clock.advance(1);
-    expect(queue.take('urgent')).toEqual({ key: 'a', priority: 'urgent', dirtySinceMs: 1 });
+    expect(queue.take('urgent')).toEqual({ key: 'a', priority: 'urgent', lane: 'urgent', dirtySinceMs: 1 });
   });
 
   test.each([

@@ -4,6 +4,9 @@ import { LinkedList, type ListNode } from './linked-list.ts';
 
 export type Priority = 'urgent' | 'normal';
 
+/** Where a key waits: by its priority, or apart from the others while its Node is slow. */
+export type Lane = Priority | 'slow';
+
 /** Why and since when a key is in the queue. Where a key is added again, the more urgent and the older one count. */
 export type WorkDetails = {
   priority: Priority;
@@ -11,7 +14,7 @@ export type WorkDetails = {
   dirtySinceMs?: number | undefined;
 };
 
-export type WorkItem = WorkDetails & { key: string };
+export type WorkItem = WorkDetails & { key: string; lane: Lane };
 
 export type WorkQueueOptions = {
   clock: Clock;
@@ -21,12 +24,23 @@ export type WorkQueueOptions = {
   onReady?: () => void;
   /** Called for each key that is taken, with the time since it was added. */
   onTake?: (waitedMs: number) => void;
+  /** Whether the key has to wait apart from the others. */
+  isSlow?: (key: string) => boolean;
 };
 
 export const RETRY_BASE_MS = 50;
 export const RETRY_MAX_MS = 30_000;
 
-type Pending = WorkItem & { addedMs: number };
+type Pending = WorkDetails & { key: string; addedMs: number };
+/** Keys that wait together; within the slow lane, urgent ones go first. */
+type Line = Priority | `slow-${Priority}`;
+type Waiting = { entry: ListNode<Pending>; line: Line };
+
+const LINES: Readonly<Record<Lane, readonly Line[]>> = {
+  urgent: ['urgent'],
+  normal: ['normal'],
+  slow: ['slow-urgent', 'slow-normal'],
+};
 type Delayed = { details: WorkDetails; dueMs: number; cancel: () => void };
 
 /**
@@ -36,8 +50,13 @@ type Delayed = { details: WorkDetails; dueMs: number; cancel: () => void };
  */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #lanes = { urgent: new LinkedList<Pending>(), normal: new LinkedList<Pending>() };
-  readonly #waiting = new Map<string, ListNode<Pending>>();
+  readonly #lines: Readonly<Record<Line, LinkedList<Pending>>> = {
+    urgent: new LinkedList(),
+    normal: new LinkedList(),
+    'slow-urgent': new LinkedList(),
+    'slow-normal': new LinkedList(),
+  };
+  readonly #waiting = new Map<string, Waiting>();
   /** Keys being worked on, with what was added meanwhile. */
   readonly #working = new Map<string, Pending | undefined>();
   readonly #delayed = new Map<string, Delayed>();
@@ -119,15 +138,21 @@ export class WorkQueue {
     this.#backoffs.delete(key);
   }
 
-  /** The next key of this priority; `undefined` when none waits. `done` must follow. */
-  take(priority: Priority): WorkItem | undefined {
-    const pending = this.#lanes[priority].shift();
+  /** How many keys of a lane could be taken now. */
+  waitingIn(lane: Lane): number {
+    return LINES[lane].reduce((sum, line) => sum + this.#lines[line].size, 0);
+  }
+
+  /** The next key of this lane; `undefined` when none waits. `done` must follow. */
+  take(lane: Lane): WorkItem | undefined {
+    const line = LINES[lane].find((each) => this.#lines[each].size > 0);
+    const pending = line && this.#lines[line].shift();
     if (!pending) return undefined;
     const { addedMs, ...item } = pending;
     this.#waiting.delete(item.key);
     this.#working.set(item.key, undefined);
     this.#options.onTake?.(this.#options.clock.monotonic() - addedMs);
-    return item;
+    return { ...item, lane };
   }
 
   /** The key is no longer worked on. */
@@ -146,21 +171,26 @@ export class WorkQueue {
     this.#delayed.clear();
     this.#waiting.clear();
     this.#backoffs.clear();
-    this.#lanes.urgent.clear();
-    this.#lanes.normal.clear();
+    for (const line of Object.values(this.#lines)) line.clear();
   }
 
   #enqueue(pending: Pending): void {
     const known = this.#waiting.get(pending.key);
     if (!known) {
-      this.#waiting.set(pending.key, this.#lanes[pending.priority].push(pending));
+      this.#join(pending, this.#options.isSlow?.(pending.key) === true);
       return;
     }
-    const before = known.value.priority;
-    known.value = merge(known.value, pending);
-    if (known.value.priority === before) return;
-    this.#lanes[before].remove(known);
-    this.#waiting.set(pending.key, this.#lanes[known.value.priority].push(known.value));
+    const { entry, line } = known;
+    const before = entry.value.priority;
+    entry.value = merge(entry.value, pending);
+    if (entry.value.priority === before) return;
+    this.#lines[line].remove(entry);
+    this.#join(entry.value, line.startsWith('slow-'));
+  }
+
+  #join(pending: Pending, isSlow: boolean): void {
+    const line: Line = isSlow ? `slow-${pending.priority}` : pending.priority;
+    this.#waiting.set(pending.key, { entry: this.#lines[line].push(pending), line });
   }
 }
 

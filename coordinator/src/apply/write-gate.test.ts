@@ -1,6 +1,8 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import { UNREACHABLE } from './reconciler.test-fixtures.ts';
+import { TIMED_OUT, UNREACHABLE } from './reconciler.test-fixtures.ts';
+import { SlowNodes } from './slow-nodes.ts';
+import type { Lane } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
@@ -8,10 +10,11 @@ const APPLIED: WriteOutcome = { kind: 'applied', node: { metadata: { name: 'n', 
 
 function started(remainingMs: number) {
   const clock = new FakeClock();
-  const state = { remainingMs };
+  const state = { remainingMs, answers: true, isAwaited: false };
   const timeouts: number[] = [];
   const seconds: number[] = [];
   const reports: unknown[] = [];
+  const slowNodes = new SlowNodes({ clock, read: async () => state.answers });
   const gate = new WriteGate({
     fence: { remainingMs: () => state.remainingMs },
     metrics: {
@@ -21,14 +24,23 @@ function started(remainingMs: number) {
       observeEvidenceToApplied: () => {},
     },
     clock,
+    slowNodes,
+    isAwaited: () => state.isAwaited,
   });
-  const pass = (outcome: WriteOutcome = APPLIED, tookMs = 0) =>
-    gate.pass('set', { report: (feedback) => reports.push(feedback) }, async (timeoutMs) => {
-      timeouts.push(timeoutMs);
-      await new Promise<void>((resolve) => clock.after(tookMs, resolve));
-      return outcome;
-    });
-  return { clock, gate, pass, state, timeouts, seconds, reports };
+  const pass = (outcome: WriteOutcome = APPLIED, tookMs = 0, lane: Lane = 'normal') =>
+    gate.pass(
+      'set',
+      { node: 'n', lane, slot: { report: (feedback) => reports.push(feedback) } },
+      async ({ timeoutMs, signal }) => {
+        timeouts.push(timeoutMs);
+        await new Promise<void>((resolve) => {
+          clock.after(tookMs, resolve);
+          signal.addEventListener('abort', () => resolve());
+        });
+        return signal.aborted ? { kind: 'failed', error: signal.reason } : outcome;
+      },
+    );
+  return { clock, gate, pass, slowNodes, state, timeouts, seconds, reports };
 }
 
 describe('a write', () => {
@@ -73,9 +85,10 @@ describe('a write', () => {
     [APPLIED, { kind: 'answered' }],
     [{ kind: 'failed', error: new Error('on purpose') }, { kind: 'answered' }],
     [{ kind: 'failed', error: UNREACHABLE }, { kind: 'unreachable' }],
+    [{ kind: 'throttled', retryAfterMs: 3000, isForAll: false }, { kind: 'answered' }],
     [
-      { kind: 'throttled', retryAfterMs: 3000 },
-      { kind: 'throttled', retryAfterMs: 3000 },
+      { kind: 'throttled', retryAfterMs: 3000, isForAll: true },
+      { kind: 'throttled', retryAfterMs: 3000, isForAll: true },
     ],
   ])('that ends as %j tells its slot so', async (outcome, report) => {
     const { clock, pass, reports } = started(60_000);
@@ -83,6 +96,80 @@ describe('a write', () => {
     await clock.advance(0);
     await passed;
     expect(reports).toMatchObject([report]);
+  });
+});
+
+describe('a node', () => {
+  test.each<[string, WriteOutcome, number, boolean]>([
+    ['that answers within a second is not slow', APPLIED, 200, false],
+    ['that answers after a second is slow', APPLIED, 1000, true],
+    ['that does not answer in time is slow', { kind: 'failed', error: TIMED_OUT }, 0, true],
+    ['to which no connection is made is not slow', { kind: 'failed', error: UNREACHABLE }, 0, false],
+  ])('%s', async (_what, outcome, tookMs, isSlow) => {
+    const { clock, pass, slowNodes, reports } = started(60_000);
+    const passed = pass(outcome, tookMs, 'slow');
+    await clock.advance(tookMs);
+    await passed;
+    expect(slowNodes.has('n')).toBe(isSlow);
+    if (outcome.kind === 'failed' && outcome.error === TIMED_OUT) expect(reports).toEqual([]);
+  });
+
+  test('that is slow is not slow any more once it answers soon, or is gone', async () => {
+    const { clock, pass, slowNodes } = started(60_000);
+    slowNodes.took('n', 5000);
+    const passed = pass(APPLIED, 10, 'slow');
+    await clock.advance(10);
+    await passed;
+    expect(slowNodes.has('n')).toBe(false);
+    slowNodes.took('n', 5000);
+    slowNodes.forget('n');
+    expect(slowNodes.has('n')).toBe(false);
+  });
+});
+
+/** Other Nodes wait for the place of each write. */
+function waitedFor() {
+  const run = started(60_000);
+  run.state.isAwaited = true;
+  return run;
+}
+
+describe('a write that hangs while others wait for its place', () => {
+  test('is given up soon while the API server answers a read', async () => {
+    const { clock, pass, slowNodes } = waitedFor();
+    const passed = pass(APPLIED, 9000);
+    await clock.advance(126);
+    expect(await passed).toMatchObject({ kind: 'failed', error: { code: 'KUBE_UNREACHABLE' } });
+    expect(slowNodes.has('n')).toBe(true);
+    expect(clock.pendingTimers).toBe(1);
+  });
+
+  test.each<[string, Lane, boolean]>([
+    ['the API server answers no read either', 'normal', false],
+    ['it is known to be slow', 'slow', true],
+  ])('is waited for, for a while, where %s', async (_what, lane, answers) => {
+    const { clock, pass, state } = waitedFor();
+    state.answers = answers;
+    const passed = pass(APPLIED, 1900, lane);
+    await clock.advance(1900);
+    expect(await passed).toEqual(APPLIED);
+  });
+
+  test('is given up after two seconds where reads are not answered', async () => {
+    const { clock, pass, state } = waitedFor();
+    state.answers = false;
+    const passed = pass(APPLIED, 9000);
+    await clock.advance(2200);
+    expect(await passed).toMatchObject({ kind: 'failed' });
+  });
+
+  test('is given up later where such nodes turn out to take their time', async () => {
+    const { clock, pass, slowNodes } = waitedFor();
+    slowNodes.took('n', 5000);
+    slowNodes.took('n', 450);
+    const passed = pass(APPLIED, 800);
+    await clock.advance(800);
+    expect(await passed).toEqual(APPLIED);
   });
 });
 

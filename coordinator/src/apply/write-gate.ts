@@ -1,8 +1,10 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { hasCode } from '@rollcall/common/coded-error.ts';
-import type { WriteFence } from '../kube/client.ts';
+import { isTimeout, type WriteFence } from '../kube/client.ts';
 import type { Feedback, Slot } from './concurrency-limiter.ts';
 import type { ApplyMetrics, WriteKind } from './metrics.ts';
+import type { SlowNodes } from './slow-nodes.ts';
+import type { Lane } from './work-queue.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
 /** No write is waited for longer. */
@@ -11,19 +13,30 @@ const WRITE_TIMEOUT_MAX_MS = 10_000;
 /** `fenced`: nothing was sent, because this replica may not write any more. */
 export type GateOutcome = WriteOutcome | { kind: 'fenced' };
 
+export type WriteGateOptions = {
+  fence: WriteFence;
+  metrics: ApplyMetrics;
+  clock: Clock;
+  slowNodes: SlowNodes;
+  /** Whether other Nodes wait for the place of a write in this lane. */
+  isAwaited: (lane: Lane) => boolean;
+};
+
+/** The Node that a write is for, the lane that the Node came in, and the slot that the write holds. */
+export type WriteContext = { node: string; lane: Lane; slot: Slot };
+
+/** How long a write may take. The signal aborts when the write is given up before that. */
+export type WriteLimits = { timeoutMs: number; signal: AbortSignal };
+
 /** Every write passes here: whether it may begin at all, how long it may take, and what it taught. */
 export class WriteGate {
-  readonly #fence: WriteFence;
-  readonly #metrics: ApplyMetrics;
-  readonly #clock: Clock;
+  readonly #options: WriteGateOptions;
   #closed = false;
   #underWay = 0;
   #settled: (() => void)[] = [];
 
-  constructor({ fence, metrics, clock }: { fence: WriteFence; metrics: ApplyMetrics; clock: Clock }) {
-    this.#fence = fence;
-    this.#metrics = metrics;
-    this.#clock = clock;
+  constructor(options: WriteGateOptions) {
+    this.#options = options;
   }
 
   /** Whether a write could begin now. */
@@ -31,18 +44,37 @@ export class WriteGate {
     return this.#remainingMs() > 0;
   }
 
-  async pass(kind: WriteKind, slot: Slot, write: (timeoutMs: number) => Promise<WriteOutcome>): Promise<GateOutcome> {
+  async pass(
+    kind: WriteKind,
+    { node, lane, slot }: WriteContext,
+    write: (limits: WriteLimits) => Promise<WriteOutcome>,
+  ): Promise<GateOutcome> {
+    const { clock, metrics, slowNodes, isAwaited } = this.#options;
     const remainingMs = this.#remainingMs();
     if (remainingMs <= 0) return { kind: 'fenced' };
-    const startedMs = this.#clock.monotonic();
+    const startedMs = clock.monotonic();
+    const abort = new AbortController();
+    // A Node that is known to be slow holds up only others of its kind, and has its time.
+    const isNews = lane !== 'slow';
+    const ended = isNews
+      ? slowNodes.watch(
+          node,
+          () => isAwaited(lane),
+          (reason) => abort.abort(reason),
+        )
+      : () => {};
     this.#underWay += 1;
     try {
-      const outcome = await write(Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs));
-      slot.report(feedbackOf(outcome));
-      this.#metrics.countPatch(kind, outcome.kind);
-      this.#metrics.observePatch(kind, (this.#clock.monotonic() - startedMs) / 1000);
+      const outcome = await write({ timeoutMs: Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs), signal: abort.signal });
+      const tookMs = clock.monotonic() - startedMs;
+      const feedback = feedbackOf(outcome);
+      if (feedback) slot.report(feedback);
+      if (feedback?.kind !== 'unreachable') slowNodes.took(node, feedback ? tookMs : Number.POSITIVE_INFINITY);
+      metrics.countPatch(kind, outcome.kind);
+      metrics.observePatch(kind, tookMs / 1000);
       return outcome;
     } finally {
+      ended();
       this.#underWay -= 1;
       if (this.#underWay === 0) for (const resolve of this.#settled.splice(0)) resolve();
     }
@@ -60,12 +92,14 @@ export class WriteGate {
   }
 
   #remainingMs(): number {
-    return this.#closed ? 0 : this.#fence.remainingMs();
+    return this.#closed ? 0 : this.#options.fence.remainingMs();
   }
 }
 
-function feedbackOf(outcome: WriteOutcome): Feedback {
-  if (outcome.kind === 'throttled') return outcome;
+/** What a write says about the API server; nothing where it was not answered in time, which may be the Node's matter. */
+function feedbackOf(outcome: WriteOutcome): Feedback | undefined {
+  if (outcome.kind === 'throttled' && outcome.isForAll) return outcome;
+  if (outcome.kind === 'failed' && isTimeout(outcome.error)) return undefined;
   const unanswered = outcome.kind === 'failed' && hasCode(outcome.error, 'KUBE_UNREACHABLE');
   return unanswered ? { kind: 'unreachable' } : { kind: 'answered' };
 }

@@ -25,7 +25,7 @@ export type WriteOutcome =
   | { kind: 'invalid'; keys: KeyRef[]; message: string }
   /** Nothing was written: authorization or an admission policy refused the request, which does not say for which key. */
   | { kind: 'denied'; message: string }
-  /** The API server asked for patience. */
-  | { kind: 'throttled'; retryAfterMs: number }
+  /** The API server asked for patience: for all requests, or for those to this Node, as a webhook can. */
+  | { kind: 'throttled'; retryAfterMs: number; isForAll: boolean }
   /** Whether anything was written is not known, or the fault is not in what was sent. */
   | { kind: 'failed'; error: unknown };

@@ -1,19 +1,14 @@
 /** What a write changed of a Node's keys, and whether its answer shows them so. */
 
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import type { ConditionChange, KeyRef, NodeRef, NodeSet, NodeWithdrawal, TaintChange } from '../decide/intent/plan.ts';
+import type { ConditionChange, ConditionRef, KeyRef, NodeRef, NodeSet, TaintChange } from '../decide/intent/plan.ts';
 import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
 import type { ContestRef, WrittenKey } from './contest.ts';
 import type { ContestedKeys } from './contested-keys.ts';
 import { keysOfSet, keysOfWithdrawal, valueIn } from './key-sets.ts';
+import type { Write } from './node-writer.ts';
 import type { SeenNode } from './set-aside.ts';
 import type { ForeignKey } from './write-outcome.ts';
-
-type Write =
-  | { write: 'set'; set: NodeSet }
-  | { write: 'withdraw'; keys: NodeWithdrawal }
-  | { write: 'taints'; taints: TaintChange }
-  | { write: 'conditions'; conditions: ConditionChange };
 
 /** `seen` is the Node before the write, `answer` after it. */
 export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata, spec, status }: Node): WrittenKey[] {
@@ -38,6 +33,16 @@ export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata
     case 'conditions':
       return writtenConditions(write.conditions, status?.conditions ?? []);
   }
+}
+
+/** The value that a write gives to a key, of a condition its status; `undefined` where it gives none. */
+export function wantedIn(
+  step: Extract<Write, { write: 'set' | 'conditions' }>,
+  ref: KeyRef | ConditionRef,
+): string | undefined {
+  if (step.write === 'set') return ref.kind === 'condition' ? undefined : valueIn(step.set, ref);
+  if (step.conditions.write !== 'apply') return undefined;
+  return step.conditions.conditions.find(({ type }) => type === ref.key)?.status;
 }
 
 /** Keys that were refused for being somebody else's: a value of theirs that goes on changing is worth no more tries. */

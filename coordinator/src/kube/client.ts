@@ -63,6 +63,11 @@ export function isSilence(error: unknown): boolean {
   return hasCode(error, 'KUBE_UNREACHABLE') && error.fields['idleTimeoutMs'] !== undefined;
 }
 
+/** Whether a request was given up because no answer came within its `timeoutMs`: the error has that among its fields. */
+export function isTimeout(error: unknown): boolean {
+  return hasCode(error, 'KUBE_UNREACHABLE') && error.fields['timeoutMs'] !== undefined;
+}
+
 /**
  * The right to write, which a Lease gives for a while. A write must end within `remainingMs`, and none may begin when
  * it is 0.

@@ -48,7 +48,9 @@ class HttpsKubeClient implements KubeClient {
 
   async request<T>(request: KubeRequest): Promise<T> {
     const limit = new Limit(this.#options.clock, request.signal);
-    limit.within(request.timeoutMs, 'The API server did not answer in time');
+    const { timeoutMs } = request;
+    // The fields are what `isTimeout` knows it by.
+    limit.within(timeoutMs, 'The API server did not answer in time', { timeoutMs });
     try {
       const response = await this.#respond(request, 'request', limit.signal);
       const text = await readText(response, ANSWER_BYTES_MAX);

@@ -48,7 +48,7 @@ function recordingClient(client: KubeClient): RecordingClient {
 /** A client with the coordinator's token, by way of `server` where it is another than the API server itself. */
 export function coordinatorClient(cluster: Cluster, server = ''): RecordingClient {
   const access = fileAccess({ kubeconfig: cluster.kubeconfig, master: server });
-  return recordingClient(createKubeClient(access, { userAgent: 'rollcall', maxSockets: 64, clock: systemClock }));
+  return recordingClient(createKubeClient(access, { userAgent: 'rollcall', maxSockets: 192, clock: systemClock }));
 }
 
 export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => number; dryRun?: boolean };

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { type KubeRequest, KubeStatusError } from '../kube/client.ts';
+import { planFor, type Reply, set, started, status, withdrawal } from './reconciler.test-fixtures.ts';
+
+/** One pool whose writes are not answered in time, beside Nodes that are well. */
+
+/** What a webhook that answers 429 makes of a write. */
+const refusedByWebhook = new KubeStatusError(429, { kind: 'Status', code: 429 }, 30_000, {});
+
+const isHanging = ({ path }: KubeRequest) => path.includes('hanging');
+
+function fleet({ hanging, reply = { afterMs: 60_000 } }: { hanging: number; reply?: Reply }) {
+  const run = started((request) => (isHanging(request) ? reply : { afterMs: 20 }));
+  for (let index = 0; index < hanging; index += 1) {
+    run.plans.set(`hanging${index}`, planFor(`hanging${index}`, { withdrawal }));
+    run.reconciler.add(`hanging${index}`, { priority: 'urgent' });
+  }
+  /** The time until the Node was written, in ms. */
+  const writeWell = async (name: string, priority: 'urgent' | 'normal' = 'urgent') => {
+    run.plans.set(name, planFor(name, priority === 'urgent' ? { withdrawal } : { set }));
+    run.reconciler.add(name, { priority });
+    const fromMs = run.clock.monotonic();
+    while (!run.written.includes(name) && run.clock.monotonic() - fromMs < 300_000) await run.clock.advance(10);
+    return run.clock.monotonic() - fromMs;
+  };
+  return { ...run, writeWell };
+}
+
+describe('a node that is well', () => {
+  test.each([
+    { hanging: 100, withinMs: 1000 },
+    { hanging: 300, withinMs: 3000 },
+  ])('loses its label soon when the writes of $hanging nodes before it hang all at once', async (at) => {
+    const { writeWell } = fleet(at);
+    expect(await writeWell('well')).toBeLessThan(at.withinMs);
+  });
+
+  test.each([
+    { what: 'hang', reply: { afterMs: 60_000 } },
+    { what: 'pass after five seconds', reply: { afterMs: 5000 } },
+    { what: 'fail after eight seconds', reply: { afterMs: 8000, error: status(504) } },
+    { what: 'are throttled', reply: { afterMs: 5, error: refusedByWebhook } },
+  ])('is written at once while the writes of 300 nodes $what, at any time', async ({ reply }) => {
+    const { clock, writeWell } = fleet({ hanging: 300, reply });
+    await clock.advance(5000);
+    for (let round = 0; round < 30; round += 1) {
+      expect(await writeWell(`urgent${round}`)).toBeLessThan(1100);
+      expect(await writeWell(`normal${round}`, 'normal')).toBeLessThan(1100);
+      await clock.advance(3000);
+    }
+  });
+
+  test('gets its labels while sets of 300 nodes hang', async () => {
+    const { clock, plans, reconciler, writeWell } = fleet({ hanging: 0 });
+    for (let index = 0; index < 300; index += 1) {
+      plans.set(`hanging${index}`, planFor(`hanging${index}`, { set }));
+      reconciler.add(`hanging${index}`);
+    }
+    await clock.advance(10_000);
+    expect(await writeWell('well', 'normal')).toBeLessThan(1000);
+  });
+});
+
+describe('nodes whose writes hang', () => {
+  test('are tried by few at a time, and less and less often', async () => {
+    const { clock, sent, state } = fleet({ hanging: 100 });
+    await clock.advance(60_000);
+    expect([...state.underWay.values()].reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(8);
+    const before = sent.length;
+    await clock.advance(60_000);
+    expect(sent.length - before).toBeLessThan(120);
+  });
+
+  test('have the whole time-out when nobody waits for their place, or once they are known', async () => {
+    const { sent, clock } = fleet({ hanging: 1 });
+    await clock.advance(9990);
+    expect(sent).toHaveLength(1);
+    await clock.advance(30_000);
+    const [first, second, third] = sent.map(({ atMs }) => atMs);
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(10_000);
+    expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(10_000);
+  });
+
+  test('are all written soon after the webhook is back', async () => {
+    let isBack = false;
+    const run = started((request) => ({ afterMs: isHanging(request) && !isBack ? 60_000 : 20 }));
+    for (let index = 0; index < 100; index += 1) {
+      run.plans.set(`hanging${index}`, planFor(`hanging${index}`, { withdrawal }));
+      run.reconciler.add(`hanging${index}`, { priority: 'urgent' });
+    }
+    await run.clock.advance(120_000);
+    isBack = true;
+    await run.clock.advance(13_000);
+    expect(new Set(run.written).size).toBe(100);
+  });
+});
