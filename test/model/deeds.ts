@@ -8,7 +8,7 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
-import { claim, edit, taint, untaint } from './people.ts';
+import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
 import { POOL_LABEL } from './system.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
 import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, type World } from './world.ts';
@@ -165,6 +165,17 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     act: ({ world, truth, service, pick }) => {
       if (world.gate !== 'label')
         taint(world, truth, {
+          key: notReadyTaint(service),
+          value: pick(['true', 'x']),
+          effect: pick(['NoSchedule', 'PreferNoSchedule']),
+        });
+    },
+  },
+  'a person adds another effect of our taint': {
+    theme: 'people',
+    act: ({ world, truth, service, pick }) => {
+      if (world.gate !== 'label')
+        taintAsWell(world, truth, {
           key: notReadyTaint(service),
           value: pick(['true', 'x']),
           effect: pick(['NoSchedule', 'PreferNoSchedule']),

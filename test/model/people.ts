@@ -16,6 +16,14 @@ export function taint(world: World, truth: NodeTruth, added: Taint): void {
   setTaints(world, truth, (taints) => [added, ...taints.filter(({ key }) => key !== added.key)]);
 }
 
+/** As `kubectl taint` does: a taint of another effect comes beside those of the key. */
+export function taintAsWell(world: World, truth: NodeTruth, added: Taint): void {
+  setTaints(world, truth, (taints) => [
+    added,
+    ...taints.filter(({ key, effect }) => key !== added.key || effect !== added.effect),
+  ]);
+}
+
 export function untaint(world: World, truth: NodeTruth, gone: string): void {
   setTaints(world, truth, (taints) => taints.filter(({ key }) => key !== gone));
 }

@@ -49,9 +49,11 @@ export function valueOn({ metadata, spec }: Node, id: string): string | undefine
   if (kind === 'label') return metadata.labels?.[key];
   if (kind === 'annotation') return metadata.annotations?.[key];
   const taints = spec?.taints?.filter((each) => each.key === key) ?? [];
-  // Of several the one that keeps pods away counts.
-  const taint = taints.find(({ effect }) => effect === 'NoSchedule') ?? taints[0];
-  return taint && `${taint.value ?? ''}:${taint.effect}`;
+  if (taints.length === 0) return undefined;
+  return taints
+    .map(({ value = '', effect }) => `${value}:${effect}`)
+    .sort()
+    .join(',');
 }
 
 /** Keys of labels, annotations and taints of which the values differ. */

@@ -1,5 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { mergeClaims } from '../decide/intent/intent.ts';
+import { claim, observed as nodeOf } from '../decide/intent/plan-node.test-fixtures.ts';
+import { planTaints } from '../decide/intent/plan-taints.ts';
+import type { Taint } from '../fleet/observed-node.ts';
 import { taintPatch } from './taint-patch.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
@@ -71,6 +75,51 @@ describe('the patch of taints', () => {
       ),
     );
   });
+});
+
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
+/** One taint of each key and effect, as the API server has it. */
+const taintsArbitrary = fc.uniqueArray(
+  fc.record({
+    key: fc.constantFrom('ours', 'x'),
+    value: fc.constantFrom('true', 'other'),
+    effect: fc.constantFrom(...EFFECTS),
+  }),
+  { selector: ({ key, effect }) => `${key} ${effect}` },
+);
+
+test('a claim of a taint holds after one patch, whatever effects of its key are there and are added meanwhile', () => {
+  const claims = fc.record({
+    stance: fc.constantFrom('want' as const, 'withhold' as const, 'hold' as const),
+    effect: fc.constantFrom(undefined, ...EFFECTS),
+  });
+  fc.assert(
+    fc.property(taintsArbitrary, claims, taintsArbitrary, (there, { stance, effect }, later) => {
+      const intent = mergeClaims([
+        claim({ kind: 'taint', key: 'ours', value: 'true', stance, ...(effect && { effect }) }),
+      ]);
+      const settle = (taints: readonly Taint[]) => {
+        const change = planTaints({ ...nodeOf({}), taints }, intent);
+        return change ? (applied([...taints], taintPatch(node, change)) as Taint[]) : taints;
+      };
+      const ours = (taints: readonly Taint[]) => taints.filter(({ key }) => key === 'ours');
+      const expectSettled = (before: readonly Taint[]) => {
+        const after = settle(before);
+        expect(after.filter(({ key }) => key !== 'ours')).toEqual(before.filter(({ key }) => key !== 'ours'));
+        if (stance === 'hold') expect(after).toEqual(before);
+        if (stance === 'withhold') expect(ours(after)).toEqual([]);
+        const isAsGood = effect === undefined && ours(before).length === 1 && ours(before)[0]?.effect === 'NoExecute';
+        const wanted = isAsGood ? ours(before) : [{ key: 'ours', value: 'true', effect: effect ?? 'NoSchedule' }];
+        if (stance === 'want') expect(ours(after)).toEqual(wanted);
+        expect(settle(after)).toBe(after);
+        return after;
+      };
+      const after = expectSettled(there);
+      // Somebody adds more of the key.
+      const isNew = (taint: Taint) => !after.some(({ key, effect }) => key === taint.key && effect === taint.effect);
+      expectSettled([...after, ...later.filter(isNew)]);
+    }),
+  );
 });
 
 /** What an API server makes of the patch, as far as it concerns the list. */

@@ -54,7 +54,9 @@ export function triedKeys(set: NodeSet, foreign: readonly ForeignKey[]): Written
 
 function writtenTaints({ add, remove }: TaintChange, after: readonly Taint[]): WrittenKey[] {
   const added = add.map((taint): WrittenKey => {
-    const held = after.some((each) => each.key === taint.key && taintValue(each) === taintValue(taint));
+    // Admission may also have put another effect of the key beside it.
+    const there = after.filter(({ key }) => key === taint.key).map(taintValue);
+    const held = there.length === 1 && there[0] === taintValue(taint);
     return { kind: 'taint', key: taint.key, wanted: taintValue(taint), held, keepsAway: true };
   });
   const replaced = new Set(add.map(({ key }) => key));

@@ -141,7 +141,12 @@ describe('taints in a plan', () => {
     for (const wrong of [taint('k', 'PreferNoSchedule'), taint('k'), { ...ours, value: 'false' }]) {
       const node = { ...observed({}), taints: [wrong] };
       expect(plan(node, claims('want'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
-      expect(plan({ ...node, taints: [wrong, ours] }, claims('want'))).toBeUndefined();
+      for (const taints of [
+        [wrong, ours],
+        [ours, wrong],
+      ]) {
+        expect(plan({ ...node, taints }, claims('want'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
+      }
       expect(plan({ ...node, taints: [wrong, ours] }, claims('withhold'))?.taints?.remove).toEqual(['k']);
     }
   });

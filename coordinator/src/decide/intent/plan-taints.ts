@@ -4,8 +4,9 @@ import type { NodeIntent } from './intent.ts';
 import type { TaintChange } from './plan.ts';
 
 /**
- * The taints to add and to remove; `undefined` when they are as they should be, or are not known. All taints of a key go
- * together, whatever their effect. Where a claim names no effect, one that also evicts is as good while the key is wanted.
+ * The taints to add and to remove; `undefined` when they are as they should be, or are not known. A key that is wanted
+ * has exactly one taint, and all others of it go, whatever their effect. Where a claim names no effect, one that also
+ * evicts is as good while the key is wanted.
  */
 export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintChange | undefined {
   if (!taints) return undefined;
@@ -25,6 +26,8 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
 }
 
 function isFulfilled(taints: readonly Taint[], { key, value, effect }: Claim): boolean {
-  if (effect === undefined && taints.some((each) => each.key === key && each.effect === 'NoExecute')) return true;
-  return hasTaint(taints, { key, value, effect: effect ?? 'NoSchedule' });
+  const [first, ...others] = taints.filter((each) => each.key === key);
+  if (!first || others.length > 0) return false;
+  if (effect === undefined && first.effect === 'NoExecute') return true;
+  return hasTaint([first], { key, value, effect: effect ?? 'NoSchedule' });
 }
