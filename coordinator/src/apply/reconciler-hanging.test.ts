@@ -9,8 +9,18 @@ const refusedByWebhook = new KubeStatusError(429, { kind: 'Status', code: 429 },
 
 const isHanging = ({ path }: KubeRequest) => path.includes('hanging');
 
-function fleet({ hanging, reply = { afterMs: 60_000 } }: { hanging: number; reply?: Reply }) {
+/** Writes Nodes that are well, as before any trouble. */
+async function writeSome({ clock, plans, reconciler }: ReturnType<typeof started>): Promise<void> {
+  for (let index = 0; index < 60; index += 1) {
+    plans.set(`before${index}`, planFor(`before${index}`, { set }));
+    reconciler.add(`before${index}`);
+  }
+  await clock.advance(5000);
+}
+
+async function fleet({ hanging, reply = { afterMs: 60_000 } }: { hanging: number; reply?: Reply }) {
   const run = started((request) => (isHanging(request) ? reply : { afterMs: 20 }));
+  await writeSome(run);
   for (let index = 0; index < hanging; index += 1) {
     run.plans.set(`hanging${index}`, planFor(`hanging${index}`, { withdrawal }));
     run.reconciler.add(`hanging${index}`, { priority: 'urgent' });
@@ -31,7 +41,7 @@ describe('a node that is well', () => {
     { hanging: 100, withinMs: 1000 },
     { hanging: 300, withinMs: 3000 },
   ])('loses its label soon when the writes of $hanging nodes before it hang all at once', async (at) => {
-    const { writeWell } = fleet(at);
+    const { writeWell } = await fleet(at);
     expect(await writeWell('well')).toBeLessThan(at.withinMs);
   });
 
@@ -41,7 +51,7 @@ describe('a node that is well', () => {
     { what: 'fail after eight seconds', reply: { afterMs: 8000, error: status(504) } },
     { what: 'are throttled', reply: { afterMs: 5, error: refusedByWebhook } },
   ])('is written at once while the writes of 300 nodes $what, at any time', async ({ reply }) => {
-    const { clock, writeWell } = fleet({ hanging: 300, reply });
+    const { clock, writeWell } = await fleet({ hanging: 300, reply });
     await clock.advance(5000);
     for (let round = 0; round < 30; round += 1) {
       expect(await writeWell(`urgent${round}`)).toBeLessThan(1100);
@@ -51,7 +61,7 @@ describe('a node that is well', () => {
   });
 
   test('gets its labels while sets of 300 nodes hang', async () => {
-    const { clock, plans, reconciler, writeWell } = fleet({ hanging: 0 });
+    const { clock, plans, reconciler, writeWell } = await fleet({ hanging: 0 });
     for (let index = 0; index < 300; index += 1) {
       plans.set(`hanging${index}`, planFor(`hanging${index}`, { set }));
       reconciler.add(`hanging${index}`);
@@ -63,7 +73,7 @@ describe('a node that is well', () => {
 
 describe('nodes whose writes hang', () => {
   test('are tried by few at a time, and less and less often', async () => {
-    const { clock, sent, state } = fleet({ hanging: 100 });
+    const { clock, sent, state } = await fleet({ hanging: 100 });
     await clock.advance(60_000);
     expect([...state.underWay.values()].reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(8);
     const before = sent.length;
@@ -72,11 +82,12 @@ describe('nodes whose writes hang', () => {
   });
 
   test('have the whole time-out when nobody waits for their place, or once they are known', async () => {
-    const { sent, clock } = fleet({ hanging: 1 });
+    const { sent, clock } = await fleet({ hanging: 1 });
+    const ofHanging = () => sent.filter(({ node }) => node === 'hanging0');
     await clock.advance(9990);
-    expect(sent).toHaveLength(1);
+    expect(ofHanging()).toHaveLength(1);
     await clock.advance(30_000);
-    const [first, second, third] = sent.map(({ atMs }) => atMs);
+    const [first, second, third] = ofHanging().map(({ atMs }) => atMs);
     expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(10_000);
     expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(10_000);
   });
@@ -84,6 +95,7 @@ describe('nodes whose writes hang', () => {
   test('are all written soon after the webhook is back', async () => {
     let isBack = false;
     const run = started((request) => ({ afterMs: isHanging(request) && !isBack ? 60_000 : 20 }));
+    await writeSome(run);
     for (let index = 0; index < 100; index += 1) {
       run.plans.set(`hanging${index}`, planFor(`hanging${index}`, { withdrawal }));
       run.reconciler.add(`hanging${index}`, { priority: 'urgent' });
@@ -91,6 +103,6 @@ describe('nodes whose writes hang', () => {
     await run.clock.advance(120_000);
     isBack = true;
     await run.clock.advance(13_000);
-    expect(new Set(run.written).size).toBe(100);
+    expect(new Set(run.written.filter((name) => name.startsWith('hanging'))).size).toBe(100);
   });
 });

@@ -9,9 +9,18 @@ export type SlowNodesOptions = {
 
 /** A Node whose write took so long is slow. */
 const SLOW_MS = 1000;
-/** A write that others wait for may hang for so long while the API server answers a read, and for longer if it does not. */
-const HUNG_MS = 100;
+/**
+ * A write that others wait for may hang for so many times as long as writes take of late, within these bounds, while the
+ * API server answers a read, and for 2 s while it does not.
+ */
+const PATIENCE_FACTOR = 5;
+const PATIENCE_MIN_MS = 100;
+const PATIENCE_MAX_MS = SLOW_MS;
 const HUNG_MAX_MS = 2000;
+/** What writes take is the mean of about so many answers. Before the first, it is taken to be much. */
+const ANSWERS = 16;
+const TYPICAL_INITIAL_MS = 100;
+const READ_TIMEOUT_MS = 100;
 /** An answer that is on its way when the read is answered arrives within this time. */
 const GRACE_MS = 25;
 
@@ -23,8 +32,8 @@ export class SlowNodes {
   readonly #options: SlowNodesOptions;
   readonly #slow = new Set<string>();
   #reading: Promise<boolean> | undefined;
-  /** How long a write may hang that others wait for. */
-  #patienceMs = HUNG_MS;
+  /** How long writes take that are not slow. */
+  #typicalMs = TYPICAL_INITIAL_MS;
 
   constructor(options: SlowNodesOptions) {
     this.#options = options;
@@ -36,12 +45,12 @@ export class SlowNodes {
 
   /** Records a write that was answered after `tookMs`, or was not answered (infinite). */
   took(node: string, tookMs: number): void {
-    const isSlow = tookMs >= SLOW_MS;
-    // A Node that answers in so long did not hang: every write may take as long.
-    if (isSlow) this.#patienceMs = HUNG_MS;
-    else if (this.#slow.has(node) && tookMs >= this.#patienceMs) this.#patienceMs = Math.min(SLOW_MS, 2 * tookMs);
-    if (isSlow) this.#slow.add(node);
-    else this.#slow.delete(node);
+    if (tookMs >= SLOW_MS) {
+      this.#slow.add(node);
+      return;
+    }
+    this.#slow.delete(node);
+    this.#typicalMs += (tookMs - this.#typicalMs) / ANSWERS;
   }
 
   forget(node: string): void {
@@ -63,7 +72,7 @@ export class SlowNodes {
       else wait();
     };
     const wait = () => {
-      cancel = clock.after(this.#patienceMs, () => void check());
+      cancel = clock.after(this.#patienceMs(), () => void check());
     };
     wait();
     return () => {
@@ -72,9 +81,13 @@ export class SlowNodes {
     };
   }
 
+  #patienceMs(): number {
+    return Math.min(PATIENCE_MAX_MS, Math.max(PATIENCE_MIN_MS, PATIENCE_FACTOR * this.#typicalMs));
+  }
+
   /** Sends one read for all writes that ask at the same time. */
   #answers(node: string): Promise<boolean> {
-    this.#reading ??= this.#options.read(node, HUNG_MS).finally(() => {
+    this.#reading ??= this.#options.read(node, READ_TIMEOUT_MS).finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
@@ -83,6 +96,6 @@ export class SlowNodes {
 
 function hungError(): CodedError {
   // The fields are what `isTimeout` knows it by.
-  const fields = { timeoutMs: HUNG_MS };
+  const fields = { timeoutMs: PATIENCE_MIN_MS };
   return new CodedError('KUBE_UNREACHABLE', 'The write hung while others waited', { fields });
 }
