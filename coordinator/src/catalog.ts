@@ -6,12 +6,12 @@ import type { EventNews } from './follow/events/event-news.ts';
 import { provenTaintIn } from './follow/status/service-status.ts';
 import { serviceSubject } from './follow/status/service-status-keeper.ts';
 import type { AcceptanceOptions } from './services/acceptance.ts';
-import { ServiceCatalog } from './services/catalog.ts';
+import { type CatalogOptions, ServiceCatalog } from './services/catalog.ts';
 import { tolerates } from './services/tolerations.ts';
 import { KeyRegistry } from './setup/keys/key-registry.ts';
 import type { Service } from './setup/services.ts';
 
-type Given = Pick<AcceptanceOptions, 'impliedBy'> & { fleet: () => Fleet; onChange: () => void };
+type Given = Pick<AcceptanceOptions, 'impliedBy'> & { fleet: () => Fleet; onChange: CatalogOptions['onChange'] };
 
 /** The services that are in force, as the configuration and what is watched want it. */
 export function createCatalog(

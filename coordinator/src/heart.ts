@@ -33,9 +33,10 @@ export async function createHeart(base: Base) {
   const catalog: ServiceCatalog = createCatalog(base, {
     impliedBy: (labels) => rules?.ruleSet.dependents(labels) ?? new Set(),
     fleet: () => decider.fleet,
-    onChange: () => {
+    onChange: (uids) => {
       if (keys.needsWholeNodes) watchWhole();
       watches.servicesChanged();
+      decider.servicesChanged(uids);
       decider.fleet.markAll();
     },
   });

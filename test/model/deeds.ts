@@ -1,5 +1,5 @@
 import {
-  IMPLIED_LABELS_ANNOTATION,
+  KEYS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
   notReadyTaint,
   readyLabel,
@@ -256,13 +256,13 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
         kind: 'label',
         key: IMPLIED_LABEL,
         value: pick(['true', 'no']),
-        list: IMPLIED_LABELS_ANNOTATION,
+        list: KEYS_ANNOTATION,
       }),
   },
   'a person deletes an implied label': {
     theme: 'rules',
     act: ({ world, truth }) =>
-      claim(world, truth, { kind: 'label', key: IMPLIED_LABEL, value: null, list: IMPLIED_LABELS_ANNOTATION }),
+      claim(world, truth, { kind: 'label', key: IMPLIED_LABEL, value: null, list: KEYS_ANNOTATION }),
   },
   'NFD applies or releases its label': { theme: 'rules', act: ({ world, truth }) => nfd(world, truth) },
 

@@ -1,11 +1,10 @@
 import {
-  IMPLIED_LABELS_ANNOTATION,
+  KEYS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
   notReadyTaint,
   readyLabel,
   SCALE_DOWN_DISABLED,
   SCALE_DOWN_HOLD,
-  SERVICE_KEYS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { PERSON } from './people.ts';
@@ -61,7 +60,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   }
   wantScaleDown(wants, { world, truth, node });
   // It goes by what is there, and not by what is to be there.
-  wants.set(`annotation:${SERVICE_KEYS_ANNOTATION}`, ANY);
+  wants.set(`annotation:${KEYS_ANNOTATION}`, ANY);
   return wants;
 }
 
@@ -103,16 +102,11 @@ function poolKeys({ sets }: World, { claims }: NodeTruth, { metadata }: Node): K
   ];
 }
 
-function impliedKeys({ rulesOn }: World, { claims, nfd }: NodeTruth, { metadata }: Node, device: Want): Keyed[] {
+function impliedKeys({ rulesOn }: World, { nfd }: NodeTruth, { metadata }: Node, device: Want): Keyed[] {
   const grounds = nfd || device === 'true' || metadata.labels?.[CORAL_LABEL] !== undefined;
   const doubt = rulesOn && (device === HOLD || device === ANY);
   const want = rulesOn && grounds ? 'true' : undefined;
-  const claim = claims.get(`label:${IMPLIED_LABEL}`);
-  const list = want !== undefined && claim === undefined ? JSON.stringify([IMPLIED_LABEL]) : undefined;
-  return [
-    { id: `label:${IMPLIED_LABEL}`, want: want ?? (doubt ? ANY : undefined) },
-    { id: `annotation:${IMPLIED_LABELS_ANNOTATION}`, want: doubt || claim === 'open' ? ANY : list },
-  ];
+  return [{ id: `label:${IMPLIED_LABEL}`, want: want ?? (doubt ? ANY : undefined) }];
 }
 
 /** Taken by force while it is wanted, and released afterwards: what was a person's may then be anybody's. */

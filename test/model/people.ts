@@ -50,7 +50,9 @@ export function claim(
   const id = `${kind}:${key}`;
   const { metadata } = world.nodes.get(truth.name) ?? { metadata: undefined };
   const there = (kind === 'label' ? metadata?.labels : metadata?.annotations)?.[key];
-  const listed = list !== undefined && metadata?.annotations?.[list]?.includes(JSON.stringify(key)) === true;
+  const listed =
+    list !== undefined &&
+    [JSON.stringify(key), JSON.stringify(`label:${key}`)].some((text) => metadata?.annotations?.[list]?.includes(text));
   const quiet = world.wantedOfLate(truth.name, id).every((want) => want === undefined);
   const known = truth.claims.get(id);
   truth.editedMs.set(id, world.nowMs);

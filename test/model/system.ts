@@ -185,7 +185,8 @@ export class Replica {
     return this.#decider.fleet.accept(report, identity).reply;
   }
 
-  rulesChanged(): void {
+  rulesChanged(rules: Rules): void {
+    this.#decider.rulesChanged(rules.labels);
     this.#decider.fleet.markAll();
   }
 

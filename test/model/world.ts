@@ -235,7 +235,7 @@ export class World {
   setRules(on: boolean): void {
     this.rulesOn = on;
     for (const name of this.truths.keys()) this.#heard('rules', name);
-    for (const { replica } of this.#processes) replica.rulesChanged();
+    for (const { replica } of this.#processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
   }
 
   // Agents

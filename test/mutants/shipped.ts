@@ -38,7 +38,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
     name: 'nrc-374',
     from: 'node-readiness-controller#374: deleting a rule removed taints that it had never put there',
     caughtBy: [
-      'coordinator/src/decide/intent/service-keys.test.ts',
+      'coordinator/src/decide/intent/plan-keys.test.ts',
       'leaves no taint and no label behind, and nothing of others goes',
     ],
   },

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER, readyLabel, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, KEYS_ANNOTATION, readyLabel } from '@rollcall/common/well-known.ts';
 import type { ApiClient } from '../control-plane/api-client.ts';
 import type { NodeObject } from '../control-plane/cluster.ts';
 import { watchNodes } from '../control-plane/watch.ts';
@@ -55,7 +55,7 @@ function wantedOf(state: State, { taint, condition }: Keys): ReturnType<typeof s
 /** What is on a Node but for what its services show, and who claims what is the harness's. */
 function foreignOf({ metadata, spec, status }: NodeObject): object {
   const keys = Object.values(KEYS);
-  const { [SERVICE_KEYS_ANNOTATION]: _, ...annotations } = metadata.annotations ?? {};
+  const { [KEYS_ANNOTATION]: _, ...annotations } = metadata.annotations ?? {};
   const labels = { ...metadata.labels };
   for (const { label } of keys) delete labels[label];
   const taints = (spec.taints ?? []).filter(({ key }) => !keys.some(({ taint }) => taint === key));

@@ -1,5 +1,5 @@
 import { entryKey } from '../decide/intent/intent.ts';
-import { isList, lengthenList, listedOn, listedThere, shortenList } from '../decide/intent/lists.ts';
+import { isList, lengthenList, listedOn, shortenList } from '../decide/intent/lists.ts';
 import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../decide/intent/plan.ts';
 import type { SeenNode } from './set-aside.ts';
 
@@ -30,9 +30,9 @@ export function restrictSet(set: NodeSet, refs: readonly KeyRef[], seen: SeenNod
     if (value !== undefined) restricted[ref.kind === 'label' ? 'labels' : 'annotations'][ref.key] = value;
   }
   for (const ref of keysOfSet(restricted).filter((each) => isList(each) && picked.has(entryKey(each)))) {
-    const before = seen && listedThere(seen, ref.key);
+    const before = seen && listedOn(seen, ref.key);
     const isSet = (key: string) => before?.has(key) || Object.hasOwn(restricted.labels, key);
-    const value = shortenList(restricted.annotations[ref.key] ?? '', isSet) ?? ownValue(seen, ref);
+    const value = shortenList(ref.key, restricted.annotations[ref.key] ?? '', isSet) ?? ownValue(seen, ref);
     if (value === undefined) delete restricted.annotations[ref.key];
     else restricted.annotations[ref.key] = value;
   }
@@ -58,7 +58,7 @@ export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode)
   }
   for (const list of Object.keys(seen.annotations).filter((key) => isList({ kind: 'annotation', key }))) {
     const named = listedOn(seen, list).intersection(labels);
-    if (named.size > 0) kept.annotations[list] = lengthenList(kept.annotations[list], named);
+    if (named.size > 0) kept.annotations[list] = lengthenList(list, kept.annotations[list], named, seen);
   }
   return kept;
 }

@@ -31,9 +31,9 @@ describe('the patch of taints', () => {
   });
 
   test('says in the same request whose the taints are, and tests what was said before', () => {
-    const path = '/metadata/annotations/rollcall.dev~1service-keys';
+    const path = '/metadata/annotations/rollcall.dev~1keys';
     const noteOf = (before: string | undefined, after: string | undefined) =>
-      taintPatch(node, { add: [], remove: [], observed: [taint('x')], serviceKeys: { before, after } }).slice(1);
+      taintPatch(node, { add: [], remove: [], observed: [taint('x')], keys: { before, after } }).slice(1);
     expect(noteOf(undefined, 'b')).toEqual([
       { op: 'test', path, value: null },
       { op: 'add', path, value: 'b' },
@@ -49,11 +49,11 @@ describe('the patch of taints', () => {
   });
 
   test('begins the annotations only where there are none', () => {
-    const serviceKeys = { before: undefined, after: 'b', intoNone: true } as const;
-    expect(taintPatch(node, { add: [], remove: [], observed: [], serviceKeys })).toEqual([
+    const keys = { before: undefined, after: 'b', intoNone: true } as const;
+    expect(taintPatch(node, { add: [], remove: [], observed: [], keys })).toEqual([
       uidTest,
       { op: 'test', path: '/metadata/annotations', value: null },
-      { op: 'add', path: '/metadata/annotations', value: { 'rollcall.dev/service-keys': 'b' } },
+      { op: 'add', path: '/metadata/annotations', value: { 'rollcall.dev/keys': 'b' } },
     ]);
   });
 

@@ -1,4 +1,4 @@
-import { SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { AnnotationChange, NodeRef, TaintChange } from '../decide/intent/plan.ts';
 
 /** An operation of a JSON patch (RFC 6902). */
@@ -9,13 +9,13 @@ export type Operation =
 
 const ANNOTATIONS = '/metadata/annotations';
 // As RFC 6901 writes a slash.
-const SERVICE_KEYS = `${ANNOTATIONS}/${SERVICE_KEYS_ANNOTATION.replace('/', '~1')}`;
+const KEYS = `${ANNOTATIONS}/${KEYS_ANNOTATION.replace('/', '~1')}`;
 
 /**
  * The JSON patch that changes some taints and leaves the others as they are, in order, with what the Node says of them. `spec.taints` is one atomic list:
  * each step tests what it relies on, so that the patch fails where the list has become another.
  */
-export function taintPatch({ uid }: NodeRef, { add, remove, observed, serviceKeys }: TaintChange): Operation[] {
+export function taintPatch({ uid }: NodeRef, { add, remove, observed, keys }: TaintChange): Operation[] {
   const operations: Operation[] = [{ op: 'test', path: '/metadata/uid', value: uid }];
   // From the end, so that the indexes of those before stay true.
   for (const [index, { key }] of [...observed.entries()].toReversed()) {
@@ -29,17 +29,17 @@ export function taintPatch({ uid }: NodeRef, { add, remove, observed, serviceKey
     // Null also matches a list that is not there. Without the test, the list of somebody else would be replaced.
     operations.push({ op: 'test', path: '/spec/taints', value: null }, { op: 'add', path: '/spec/taints', value: add });
   }
-  return serviceKeys ? [...operations, ...annotationPatch(serviceKeys)] : operations;
+  return keys ? [...operations, ...annotationPatch(keys)] : operations;
 }
 
 function annotationPatch({ before, after, intoNone }: AnnotationChange): Operation[] {
   if (intoNone) {
     return [
       { op: 'test', path: ANNOTATIONS, value: null },
-      { op: 'add', path: ANNOTATIONS, value: { [SERVICE_KEYS_ANNOTATION]: after } },
+      { op: 'add', path: ANNOTATIONS, value: { [KEYS_ANNOTATION]: after } },
     ];
   }
-  const test: Operation = { op: 'test', path: SERVICE_KEYS, value: before ?? null };
-  if (after === undefined) return [test, { op: 'remove', path: SERVICE_KEYS }];
-  return [test, { op: 'add', path: SERVICE_KEYS, value: after }];
+  const test: Operation = { op: 'test', path: KEYS, value: before ?? null };
+  if (after === undefined) return [test, { op: 'remove', path: KEYS }];
+  return [test, { op: 'add', path: KEYS, value: after }];
 }

@@ -1,3 +1,4 @@
+import { isOfService } from '../fleet/node-keys.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
 import { Decider, type DeciderOptions } from './decider.ts';
 
@@ -31,7 +32,9 @@ export function createDecider(config: CoordinatorConfig, given: Pick<DeciderOpti
       pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
       usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
     },
-    eviction: evict ? { isIgnored: (label) => !evictReadiness && given.keys.isOfService(label) } : undefined,
+    eviction: evict
+      ? { isIgnored: (label, origin) => !evictReadiness && (isOfService(origin) || given.keys.isOfService(label)) }
+      : undefined,
     allAnnotations: config.notifyUrl.length > 0,
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,

@@ -6,6 +6,7 @@ import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
 import { AT_ONCE, SETTLE_MS } from './guards/blast-radius.ts';
+import { rulesOf } from './labelers/rules.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
 const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
@@ -19,7 +20,10 @@ const MANY = Array.from({ length: CONCURRENCY_INITIAL + 4 }, (_, index) => `many
 function listed(fleet: Fleet, list: string, names: readonly string[] = NAMES): void {
   for (const name of names) {
     const labels = { tier: 'gold', [POOL]: 'gold' };
-    const metadata = { name, uid: name, resourceVersion: '1', labels, annotations: { [list]: '["tier"]' } };
+    const fieldsV1 = { 'f:metadata': { 'f:labels': { 'f:tier': {} } } };
+    const managedFields = [{ manager: 'rollcall', operation: 'Apply' as const, fieldsV1 }];
+    const annotations = { [list]: '["tier"]' };
+    const metadata = { name, uid: name, resourceVersion: '1', labels, annotations, managedFields };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   }
 }
@@ -27,12 +31,10 @@ function listed(fleet: Fleet, list: string, names: readonly string[] = NAMES): v
 describe('a label that a rule gave', () => {
   /** The rules were for these labels, and are for others; how many nodes keep the label for now. */
   function heldAfter(before: readonly string[], now: readonly string[]): number {
-    let labels = new Set(before);
-    const nothing = () => ({ implied: new Map(), unknown: new Map() });
-    const rules = () => ({ labels, questions: [], evaluate: nothing });
-    const { decider, fleet } = stage({ rules });
-    labels = new Set(now);
-    decider.rulesChanged(labels);
+    let rules = rulesOf(before);
+    const { decider, fleet } = stage({ rules: () => rules });
+    rules = rulesOf(now);
+    decider.rulesChanged(rules.labels);
     listed(fleet, IMPLIED_LABELS_ANNOTATION);
     for (const name of NAMES) decider.plan(name);
     return decider.heldWithdrawals().reduce((sum, { nodes }) => sum + nodes, 0);
@@ -51,13 +53,12 @@ describe('a label that a rule gave', () => {
 });
 
 test('a rule that has gone long ago is not taken for one that goes now', async () => {
-  let labels = new Set(['first', 'tier', 'other']);
-  const nothing = () => ({ implied: new Map(), unknown: new Map() });
-  const { decider, fleet, clock } = stage({ rules: () => ({ labels, questions: [], evaluate: nothing }) });
+  let rules = rulesOf(['first', 'tier', 'other']);
+  const { decider, fleet, clock } = stage({ rules: () => rules });
   for (const gone of ['first', 'tier']) {
     await clock.advance(60_001);
-    labels = labels.difference(new Set([gone]));
-    decider.rulesChanged(labels);
+    rules = rulesOf([...rules.labels.keys()].filter((label) => label !== gone));
+    decider.rulesChanged(rules.labels);
   }
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
   for (const name of NAMES) decider.plan(name);

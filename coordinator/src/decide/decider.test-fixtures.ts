@@ -2,6 +2,7 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { observePod } from '../fleet/observed-pod.ts';
 import type { Pod } from '../kube/objects.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
@@ -57,7 +58,8 @@ export function stage(
     const labels = { [LABEL]: 'true', ...(pool ? { [POOL]: pool } : {}), ...more };
     const fieldsV1 = { 'f:metadata': { 'f:labels': { [`f:${LABEL}`]: {} } } };
     const managedFields = [{ manager: stranger ? 'kubectl' : 'rollcall', operation: 'Apply' as const, fieldsV1 }];
-    const metadata = { name, uid, resourceVersion: `${version}`, labels, managedFields };
+    const annotations = { [KEYS_ANNOTATION]: `{"label:${LABEL}":"gitpod"}` };
+    const metadata = { name, uid, resourceVersion: `${version}`, labels, annotations, managedFields };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   };
   const podOf = (name: string, node: string, ready: boolean, createdMs: number): Pod => ({

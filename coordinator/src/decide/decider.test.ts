@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
+import { rulesOf } from './labelers/rules.test-fixtures.ts';
 
 test('of two hints in one second, each changes the node', async () => {
   const { decider, addNode, clock } = stage();
@@ -51,17 +52,18 @@ test('of a node that is not known nothing is said', () => {
   );
 });
 
-test('what would become of a node without a service can be asked: its label, which is to go now, would stay', () => {
-  const { decider, addNode, agentPod, report, fate } = stage();
+test('what would become of a node without a service can be asked: its label, which stays now, would go', () => {
+  const { decider, addNode, agentPod, servicePod, report, fate } = stage();
   addNode('n');
   agentPod({ uid: 'a' });
-  report('a', { ready: false });
+  servicePod();
+  report('a');
   const keys = registryOf({ watchedServices: [], poolLabels: [] });
   const without = decider.whatIf({ services: [], keys, rules: undefined, poolLabelSet: () => undefined });
   const witness = decider.witness('n');
   const label = { kind: 'label', key: 'gitpod.io/ws-daemon_ready_ns_default' };
-  expect(witness && without.changesOn(witness)).toMatchObject([{ ...label, from: undefined, to: 'true' }]);
-  expect(fate()).toBe('withdrawn');
+  expect(witness && without.changesOn(witness)).toMatchObject([{ ...label, from: 'true', to: undefined }]);
+  expect(fate()).toBe('kept');
 });
 
 test('a node is looked at as soon as what others know of it has changed', () => {
@@ -143,11 +145,7 @@ test('an agent that has just started takes nothing from its node before it was t
 
 test('a label that is left to somebody else is set aside without a write, and those who follow are told', async () => {
   const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
-  const rules = () => ({
-    labels: new Set(['tier']),
-    questions: [],
-    evaluate: () => ({ implied, unknown: new Map() }),
-  });
+  const rules = () => rulesOf(['tier'], { implied: Object.fromEntries(implied) });
   const pending: (boolean | undefined)[] = [];
   const followUps = {
     look: (name: string) => pending.push(decider.outlook(name)?.isPending),

@@ -16,7 +16,7 @@ import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
 import type { Announcing, Following } from './followers.ts';
 import { GateWaits } from './gate-waits.ts';
 import { BlastRadius, SETTLE_MS } from './guards/blast-radius.ts';
-import { delayClaims } from './guards/delay-claims.ts';
+import { guardRemoval } from './guards/guard-removals.ts';
 import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { ChangeLog, changesBetween } from './intent/changes.ts';
@@ -81,7 +81,7 @@ export class Decider {
   readonly #taken: TakenLabels | undefined;
   readonly #options: DeciderOptions;
   readonly #labelers: Labelers;
-  #ruleLabels: ReadonlySet<string>;
+  #ruleLabels: ReadonlyMap<string, string>;
   readonly #grounds = new WeakMap<NodePlan, Grounds>();
   // Of this term.
   #readiness: ReadinessTracker;
@@ -97,11 +97,10 @@ export class Decider {
     this.#blastRadius = new BlastRadius(options.massWithdrawalDelayMs);
     this.#labelers = createLabelers({
       ...options,
-      delay: (claims, node, list) => delayClaims(claims, node, { list, guard: this.#blastRadius, now: this.#now() }),
       mayTaint: (...asked) => this.firstTaints.mayTaint(...asked),
       mayClear: (...asked) => this.firstTaints.mayClear(...asked),
     });
-    this.#ruleLabels = options.rules?.().labels ?? new Set();
+    this.#ruleLabels = options.rules?.().labels ?? new Map();
     this.setAside = new SetAside(clock);
     this.contested = new ContestedKeys(clock);
     this.#readiness = this.#newReadiness();
@@ -180,10 +179,16 @@ export class Decider {
   }
 
   /** The rules are others. Where none is left, that is not the change of one of them. */
-  rulesChanged(labels: ReadonlySet<string>): void {
-    const gone = this.#ruleLabels.difference(labels);
+  rulesChanged(labels: ReadonlyMap<string, string>): void {
+    const before = this.#ruleLabels;
+    const changed = [...before.keys()].filter((label) => before.get(label) !== labels.get(label));
     this.#ruleLabels = labels;
-    if (labels.size > 0) this.#configured([...gone].map(ruleOf));
+    if (labels.size > 0) this.#configured(changed.map(ruleOf));
+  }
+
+  /** NodeServices with these uids were changed or deleted. */
+  servicesChanged(uids: readonly string[]): void {
+    if (uids.length > 0) this.#configured(uids.map((uid) => `service:${uid}`));
   }
 
   /** What stays on nodes for now, although it should go. */
@@ -200,7 +205,8 @@ export class Decider {
   }
 
   intent(node: JudgedNode): NodeIntent {
-    return intentOf(this.#labelers, node);
+    const now = this.#now();
+    return intentOf(this.#labelers, node, (entry) => guardRemoval(entry, node, { guard: this.#blastRadius, now }));
   }
 
   /** What a node says beside what is wanted of it, and what stands in the way. */

@@ -2,12 +2,12 @@ import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { keysOn, listedKey, listedOf } from '../fleet/node-keys.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { listPages } from '../kube/list-pages.ts';
 import type { Node } from '../kube/objects.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
-import { serviceKeysOn } from './labelers/service-keys.ts';
 
 const PAGE_SIZE = 500;
 const LIST_TIMEOUT_MS = 60_000;
@@ -118,8 +118,7 @@ function takeIn(node: Node, options: StrayTaintsOptions): boolean {
 }
 
 function isListing(node: ObservedNode): boolean {
-  const { taints, conditions } = serviceKeysOn(node);
-  return taints.size + conditions.size + ownedConditions(node) > 0;
+  return listedOf(node, 'taint').size + listedOf(node, 'condition').size + ownedConditions(node) > 0;
 }
 
 function ownedConditions({ conditionOwners }: ObservedNode): number {
@@ -128,9 +127,10 @@ function ownedConditions({ conditionOwners }: ObservedNode): number {
 
 function isStray({ metadata, spec, status }: Node, { keys, fleet }: StrayTaintsOptions): boolean {
   const known = fleet.node(metadata.name);
-  const listed = known && serviceKeysOn(known);
-  const isOurs = (key: string) => listed?.taints.has(key) === true || keys.entryOf('taint', key) !== undefined;
+  const listed = known && keysOn(known);
+  const isOurs = (key: string) =>
+    listed?.has(listedKey('taint', key)) === true || keys.entryOf('taint', key) !== undefined;
   if (spec?.taints?.some(({ key }) => isOurs(key))) return true;
   if (known && ownedConditions(known) > 0) return true;
-  return status?.conditions?.some(({ type }) => listed?.conditions.has(type)) === true;
+  return status?.conditions?.some(({ type }) => listed?.has(listedKey('condition', type))) === true;
 }

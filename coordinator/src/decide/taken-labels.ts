@@ -1,3 +1,4 @@
+import { keysOn, listedKey, type Origin } from '../fleet/node-keys.ts';
 import type { NodeRecord } from '../fleet/node-record.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 
@@ -6,10 +7,10 @@ import type { ObservedNode } from '../fleet/observed-node.ts';
  * Node: it no longer tells by itself. A program that ends in between never notes them.
  */
 export class TakenLabels {
-  readonly #isIgnored: (label: string) => boolean;
+  readonly #isIgnored: (label: string, origin: Origin | undefined) => boolean;
   readonly #nodes = new WeakMap<NodeRecord, Record<string, string>>();
 
-  constructor(isIgnored: (label: string) => boolean) {
+  constructor(isIgnored: (label: string, origin: Origin | undefined) => boolean) {
     this.#isIgnored = isIgnored;
   }
 
@@ -19,9 +20,11 @@ export class TakenLabels {
 
   /** Those of `keys` that a node had and has no more. */
   took(record: NodeRecord, keys: readonly string[], before: ObservedNode, after: ObservedNode): void {
+    const listed = keysOn(before);
     const gone = keys.flatMap((key) => {
       const value = before.labels[key];
-      return value === undefined || after.labels[key] === value || this.#isIgnored(key) ? [] : [[key, value]];
+      if (value === undefined || after.labels[key] === value) return [];
+      return this.#isIgnored(key, listed.get(listedKey('label', key))) ? [] : [[key, value]];
     });
     if (gone.length > 0) this.#nodes.set(record, { ...this.#nodes.get(record), ...Object.fromEntries(gone) });
   }

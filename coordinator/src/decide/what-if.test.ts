@@ -9,6 +9,7 @@ import { observed } from './intent/plan-node.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { JudgedNode } from './labelers/labeler.ts';
 import { NOTHING_CONFIGURED } from './labelers/labelers.test-fixtures.ts';
+import { rulesOf } from './labelers/rules.test-fixtures.ts';
 import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from './readiness/tracker.ts';
 import { WhatIf } from './what-if.ts';
@@ -254,8 +255,7 @@ describe('the set of a pool', () => {
 });
 
 test('rules that are proposed are followed, and those that are not go', () => {
-  const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
-  const rules = () => ({ labels: new Set(['tier']), questions: [], evaluate: () => ({ implied, unknown: new Map() }) });
+  const rules = () => rulesOf(['tier'], { implied: { tier: { value: 'gold', reason: 'a rule' } } });
   expect(whatIf({}, { rules: rules as never })).toEqual({
     changes: ['label tier undefined gold'],
     reasons: ['a rule'],

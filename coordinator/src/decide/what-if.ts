@@ -51,7 +51,6 @@ export class WhatIf {
       services: () => services,
       keys,
       rules: rules && (() => rules),
-      delay: (claims) => [...claims],
       mayTaint: () => true,
       mayClear: () => true,
     });

@@ -17,8 +17,11 @@ export type CatalogOptions = Omit<AcceptanceOptions, 'keys'> & {
   podsRevision: () => number;
   clock: Clock;
   logger: Logger;
-  /** Other services are in force or watched, or the first list of them has come. */
-  onChange: () => void;
+  /**
+   * Other services are in force or watched, or the first list of them has come; with the uids of NodeServices that were in
+   * force and were changed, or no longer are.
+   */
+  onChange: (uids: readonly string[]) => void;
 };
 
 /** Changes within so long are taken in together: each of them concerns every node. */
@@ -124,7 +127,7 @@ export class ServiceCatalog {
         'Took over the NodeServices',
       );
     }
-    onChange();
+    onChange([...before.values()].filter((object) => inForce.get(object.name) !== object).map(({ uid }) => uid));
   }
 
   /** What would be in force with these objects beside the others, or in their place. Nothing comes of it. */

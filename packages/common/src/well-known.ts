@@ -68,10 +68,7 @@ export const SCALE_DOWN_HOLD = 'rollcall.dev/scale-down-hold';
 /** Annotation of a Node: the keys, as a JSON array, of labels that it has because of its pool. */
 export const MANAGED_LABELS_ANNOTATION = 'nodepool.banzaicloud.io/managed-labels';
 
-/**
- * Annotation of a Node: labels, taints and conditions that it has because of services, as a JSON object of lists by kind.
- * A taint tells nobody whose it is.
- */
+/** Annotation of earlier versions: labels, taints and conditions of services, as a JSON object of lists by kind. */
 export const SERVICE_KEYS_ANNOTATION = 'rollcall.dev/service-keys';
 
 /**
@@ -119,7 +116,13 @@ export const DEVICE_IDENTITY_PREFIX = 'device.rollcall.dev/';
 /** Labels that tell a fact about a Node's machine, one for each fact that is asked for. */
 export const FACT_PREFIX = 'fact.rollcall.dev/';
 
-/** Annotation of a Node: the keys, as a JSON array, of labels that it has because of a rule. */
+/**
+ * Annotation of a Node: every label, taint and condition that rollcall set on it, as a JSON object of the origin by
+ * `kind:key`. Nothing else on a Node tells whose a key is once its cause is gone.
+ */
+export const KEYS_ANNOTATION = 'rollcall.dev/keys';
+
+/** Annotation of earlier versions: the keys, as a JSON array, of labels that a Node has because of a rule. */
 export const IMPLIED_LABELS_ANNOTATION = 'rollcall.dev/implied-labels';
 
 /** Annotation of a Node: labels that rollcall took from it and the values that they had, as a JSON object. */

@@ -34,7 +34,7 @@ afterAll(async () => {
 
 function condition(key: string, value: string, change: Partial<Wish> = {}): Wish {
   const news = { reason: 'Said', message: `it is ${value}`, at: '2026-01-01T00:00:00Z' };
-  return { ...label(key, value), kind: 'condition', service: 'published', news, ...change };
+  return { ...label(key, value), kind: 'condition', origin: 'service:u', news, ...change };
 }
 
 async function conditionsOf(name: string): Promise<Record<string, string>> {
@@ -52,7 +52,7 @@ test('several conditions are listed by one request, and written by one more, eac
   await newNode(cluster, 'several');
   rig.want('several', [condition(A, 'True'), condition(B, 'True')]);
   await rig.until('several');
-  expect(writesTo('several')).toEqual([' json-patch+json', 'status apply-patch+yaml']);
+  expect(writesTo('several')).toEqual([' apply-patch+yaml', 'status apply-patch+yaml']);
   const before = (await readNode(cluster, 'several')).status.conditions?.find(({ type }) => type === B);
 
   rig.want('several', [condition(A, 'False'), condition(B, 'True', { stance: 'hold' })]);
@@ -152,7 +152,9 @@ test('what a rival has is left to them, which costs the others nothing', async (
 test('behind the fence a condition that may not be listed holds up no other, and nothing else of the status is touched', async () => {
   await installFence(cluster.controlPlane, { servicePrefixes: ['example.com/A', 'example.com/l'] });
   await newNode(cluster, 'erased', {
-    annotations: { 'rollcall.dev/service-keys': JSON.stringify({ conditions: [A, B] }) },
+    annotations: {
+      'rollcall.dev/keys': JSON.stringify({ [`condition:${A}`]: 'service:u', [`condition:${B}`]: 'service:u' }),
+    },
   });
   const foreign = { path: '/api/v1/nodes/erased', contentType: 'application/merge-patch+json', timeoutMs: 5000 };
   const tries = () =>

@@ -1,7 +1,7 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import { SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { type ContestedKey, ContestedKeys } from '@rollcall/coordinator/apply/contested-keys.ts';
 import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
 import { Reconciler } from '@rollcall/coordinator/apply/reconciler.ts';
@@ -70,10 +70,7 @@ export type WriterRig = {
   stop(): Promise<void>;
 };
 
-export type Wish = Pick<
-  IntentEntry,
-  'kind' | 'key' | 'value' | 'stance' | 'ownership' | 'sinceMs' | 'service' | 'news'
->;
+export type Wish = Pick<IntentEntry, 'kind' | 'key' | 'value' | 'stance' | 'ownership' | 'sinceMs' | 'origin' | 'news'>;
 
 export function label(key: string, value: string, more: Partial<Wish> = {}): Wish {
   return { kind: 'label', key, value, stance: 'want', ownership: 'shared', ...more };
@@ -87,7 +84,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const { client, remainingMs = () => 10_000, dryRun = false } = options;
   const intents = new Map<string, NodeIntent>();
   const intern = createIntern();
-  const ofInterest = new Set<string>([SERVICE_KEYS_ANNOTATION]);
+  const ofInterest = new Set<string>([KEYS_ANNOTATION]);
   const observe = (node: KubeObject) => observeNode(node, intern, ofInterest);
   const setAside = new SetAside(systemClock);
   const contested = new ContestedKeys(systemClock);
@@ -128,7 +125,9 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     holds,
     want(name, entries) {
       for (const entry of entries) if (entry.kind === 'annotation') ofInterest.add(entry.key);
-      const full = entries.map((entry) => ({ ...entry, reason: 'the test', labeler: 'test', overruled: [] }));
+      const full = entries.map(
+        (entry): IntentEntry => ({ ...entry, reason: 'the test', cause: 'evidence', labeler: 'test', overruled: [] }),
+      );
       intents.set(name, new Map(full.map((entry) => [entryKey(entry), entry])));
       const urgent = entries.some(({ stance, ownership }) => stance === 'withhold' && ownership === 'exclusive');
       reconciler.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: performance.now() });

@@ -9,7 +9,13 @@ import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Rig } from '../../rig/rig.ts';
 import { NodeStates } from '../gitpod/node-states.ts';
 
-const LIST = 'rollcall.dev/implied-labels';
+const LIST = 'rollcall.dev/keys';
+
+/** The labels that a Node lists as those of rules. */
+export function impliedIn(annotations: Readonly<Record<string, string>>): string[] {
+  const origins = Object.entries(JSON.parse(annotations[LIST] ?? '{}') as Record<string, string>);
+  return origins.flatMap(([id, origin]) => (origin.startsWith('rule') ? [id.slice('label:'.length)] : []));
+}
 
 type Labels = Record<string, string | null>;
 
@@ -92,12 +98,13 @@ export class RuleStage {
 
   /** Waits until a Node has these labels (`undefined`: not), and these keys are listed as implied, or none. */
   async until(node: string, labels: Record<string, string | undefined>, listed?: readonly string[]): Promise<void> {
-    const list = listed && JSON.stringify(listed);
+    const list = JSON.stringify(listed ?? []);
     await this.states.until(
       node,
       `${JSON.stringify(labels)}, list ${list}`,
       (state) =>
-        Object.entries(labels).every(([key, value]) => state.labels[key] === value) && state.annotations[LIST] === list,
+        Object.entries(labels).every(([key, value]) => state.labels[key] === value) &&
+        JSON.stringify(impliedIn(state.annotations)) === list,
       10_000,
     );
   }

@@ -25,7 +25,8 @@ const NOT_READY_TAINT = { key: 'gitpod.io/ws-daemon-not-ready', value: 'true', e
 /** Of a service that is none any more, which the node lists. */
 const OLD_TAINT = { key: 'example.com/old-not-ready', value: 'true', effect: 'NoSchedule' };
 const RESERVED_TAINT = { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' };
-const SERVICE_KEYS = 'rollcall.dev/service-keys';
+const KEYS = 'rollcall.dev/keys';
+const listOf = (...ids: readonly string[]) => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 'service:u'])));
 const FOREIGN_TAINT = { key: 'dedicated', value: 'x', effect: 'NoSchedule' };
 
 let cluster: PoolCluster;
@@ -54,7 +55,7 @@ beforeAll(async () => {
     { 'example.com/old': 'true' },
     {
       annotations: {
-        [SERVICE_KEYS]: JSON.stringify({ labels: ['example.com/old'], taints: [OLD_TAINT.key, RESERVED_TAINT.key] }),
+        [KEYS]: listOf('label:example.com/old', `taint:${OLD_TAINT.key}`, `taint:${RESERVED_TAINT.key}`),
       },
       spec: { taints: [OLD_TAINT, RESERVED_TAINT, FOREIGN_TAINT] },
     },
@@ -140,8 +141,9 @@ describe('the coordinator may', () => {
     const remove = await withoutTaint('served', OLD_TAINT.key);
     expect(await refusalOf(coordinator, 'served', remove, JSON_PATCH)).toBeUndefined();
     expect(await refusalOf(coordinator, 'served', label('example.com/old', null))).toBeUndefined();
-    for (const list of [null, JSON.stringify({ labels: [WS_DAEMON], taints: [NOT_READY_TAINT.key, OLD_TAINT.key] })]) {
-      expect(await refusalOf(coordinator, 'served', annotation(SERVICE_KEYS, list))).toBeUndefined();
+    const own = listOf(`label:${WS_DAEMON}`, `taint:${NOT_READY_TAINT.key}`, `taint:${OLD_TAINT.key}`);
+    for (const list of [own, null]) {
+      expect(await refusalOf(coordinator, 'served', annotation(KEYS, list))).toBeUndefined();
     }
   });
 
@@ -287,10 +289,10 @@ describe('the coordinator may not', () => {
     expect(await refusalOf(coordinator, 'served', reserved, JSON_PATCH)).toContain(other);
   });
 
-  test.each(['{"taints":["dedicated"]}', '{"labels":["person"]}', '["dedicated"]'])(
+  test.each(['{"taint:dedicated":"service:u"}', '{"label:person":"pool"}', '["label:person"]'])(
     'list the keys of others as those of its services, to remove them then: %s',
     async (list) => {
-      expect(await refusalOf(coordinator, 'served', annotation(SERVICE_KEYS, list))).toContain('may not list the keys');
+      expect(await refusalOf(coordinator, 'served', annotation(KEYS, list))).toContain('may not list the keys');
     },
   );
 

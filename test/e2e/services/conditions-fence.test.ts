@@ -9,7 +9,8 @@ import { type PoolCluster, startPoolCluster } from '../pools/pool-cluster.ts';
 const OWN = 'example.com/Ready';
 const RECORDED = 'example.org/Old';
 const FOREIGN = 'KernelDeadlock';
-const KEYS = 'rollcall.dev/service-keys';
+const KEYS = 'rollcall.dev/keys';
+const listOf = (...ids: readonly string[]) => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 'service:u'])));
 const MERGE = 'application/strategic-merge-patch+json';
 const APPLY = 'application/apply-patch+yaml';
 const JSON_PATCH = 'application/json-patch+json';
@@ -19,7 +20,9 @@ let cluster: PoolCluster;
 beforeAll(async () => {
   cluster = await startPoolCluster();
   await createNode(cluster.api, 'n', {
-    annotations: { [KEYS]: JSON.stringify({ labels: ['example.com/x'], conditions: [RECORDED, OWN, 'Ready'] }) },
+    annotations: {
+      [KEYS]: listOf('label:example.com/x', ...[RECORDED, OWN, 'Ready'].map((type) => `condition:${type}`)),
+    },
   });
   const others = conditions(...[RECORDED, FOREIGN].map((type) => ({ type, status: 'False' })));
   await cluster.api.patch('/api/v1/nodes/n/status?fieldManager=npd', others, MERGE);
@@ -131,7 +134,7 @@ describe('of the status of a Node the coordinator may not', () => {
 
 test('a Node with the conditions, labels and taints of 150 services is within what a policy may cost', async () => {
   const many = Array.from({ length: 150 }, (_, index) => `example.com/service-number-${index}`);
-  const list = JSON.stringify({ labels: many, taints: many, conditions: many });
+  const list = listOf(...['label', 'taint', 'condition'].flatMap((kind) => many.map((key) => `${kind}:${key}`)));
   const labels = Object.fromEntries(many.map((key) => [key, 'true']));
   await createNode(cluster.api, 'many', { annotations: { [KEYS]: list }, labels });
   const all = conditions(...many.map((type) => ({ type, status: 'True', reason: 'A', message: 'b'.repeat(200) })));

@@ -1,9 +1,9 @@
 import {
   FIELD_MANAGER,
+  KEYS_ANNOTATION,
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
   MANAGED_LABELS_ANNOTATION,
-  SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
 } from '@rollcall/common/well-known.ts';
 import { cel, celList, isInDomains } from './cel.ts';
@@ -87,9 +87,10 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
     { name: 'list', expression: `variables.annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'oldList', expression: `variables.oldAnnotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
-    { name: 'serviceList', expression: `variables.annotations[?'${SERVICE_KEYS_ANNOTATION}'].orValue('')` },
-    { name: 'oldServiceList', expression: `variables.oldAnnotations[?'${SERVICE_KEYS_ANNOTATION}'].orValue('')` },
-    { name: 'oldServiceKeys', expression: serviceKeysIn('variables.oldServiceList') },
+    { name: 'keyList', expression: `variables.annotations[?'${KEYS_ANNOTATION}'].orValue('')` },
+    { name: 'oldKeyList', expression: `variables.oldAnnotations[?'${KEYS_ANNOTATION}'].orValue('')` },
+    { name: 'keyIds', expression: idsIn('variables.keyList') },
+    { name: 'oldKeyIds', expression: idsIn('variables.oldKeyList') },
     { name: 'listed', expression: keysIn('variables.list') },
     { name: 'oldListed', expression: keysIn('variables.oldList') },
     {
@@ -98,7 +99,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
         variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k]
           && !(${IS_OWN}) && !(${IS_OF_POOL} && k in variables.listed))
         + variables.oldLabels.filter(k, !(k in variables.labels)
-          && !(${IS_OWN}) && !(${IS_ORDINARY} && (k in variables.oldListed || k in variables.oldServiceKeys || ${IS_ALONE})))`),
+          && !(${IS_OWN}) && !(${IS_ORDINARY} && (k in variables.oldListed || ${wasListed('label')} || ${IS_ALONE})))`),
     },
     {
       // No list is so long, or so odd, that it costs anything where it stays as it is.
@@ -118,9 +119,9 @@ function variables(settings: PolicySettings): { name: string; expression: string
       // They may go, and never come: a service may be none any more, and the fence no longer know its keys.
       name: 'removedTaints',
       expression: cel(`
-        (['${STARTUP_TAINT}'] + variables.oldServiceKeys.filter(k, !${isInDomains('variables.reservedDomains')}
-          || ${celList(KNOWN_TAINT_PREFIXES)}.exists(p, k.startsWith(p))))
-          .filter(k, !variables.taints.exists(t, t.key == k))`),
+        variables.oldTaints.map(t, t.key).filter(k, !variables.taints.exists(t, t.key == k) && (k == '${STARTUP_TAINT}'
+          || (${wasListed('taint')} && (!${isInDomains('variables.reservedDomains')}
+            || ${celList(KNOWN_TAINT_PREFIXES)}.exists(p, k.startsWith(p))))))`),
     },
     { name: 'isStatus', expression: "request.?subResource.orValue('') == 'status'" },
     { name: 'mayChangeConditions', expression: settings.conditions },
@@ -134,7 +135,8 @@ function variables(settings: PolicySettings): { name: string; expression: string
       // As with taints.
       name: 'removedConditions',
       expression: cel(`
-        variables.oldServiceKeys.filter(k, !(k in ${KUBELETS}) && !variables.conditions.exists(c, c.type == k))`),
+        variables.oldConditions.map(c, c.type).filter(k, !(k in ${KUBELETS})
+          && !variables.conditions.exists(c, c.type == k) && ${wasListed('condition')})`),
     },
     { name: 'ownedLabels', expression: ownedLabels('variables.fields') },
     { name: 'oldOwnedLabels', expression: ownedLabels('variables.oldFields') },
@@ -158,10 +160,14 @@ function keysIn(list: string): string {
   return `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
 }
 
-/** The same of a list of keys of services, whatever their kind. */
-function serviceKeysIn(list: string): string {
-  const noise = ['labels":', 'taints":', 'conditions":', '{', '}', '[', ']', '"'];
-  return `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
+/** The ids, `kind:key`, in the text of the list of keys with their origins. No key has a quotation mark in it. */
+function idsIn(list: string): string {
+  return `${list}.split('"').filter(id, ['label:', 'taint:', 'condition:'].exists(p, id.startsWith(p)))`;
+}
+
+/** Whether the Node listed the key `k` of this kind as set by rollcall. */
+function wasListed(kind: 'label' | 'taint' | 'condition'): string {
+  return `('${kind}:' + k) in variables.oldKeyIds`;
 }
 
 /** What the apply of the coordinator names of labels, as managedFields have it: `f:` before each key. */
@@ -223,15 +229,19 @@ const VALIDATIONS = [
     messageExpression: "'rollcall may not change the annotations ' + variables.foreignAnnotations.join(', ')",
   },
   {
-    expression: `variables.list == variables.oldList || size(variables.list) <= ${LIST_LENGTH_MAX}`,
-    message: `rollcall may not write a list of labels of more than ${LIST_LENGTH_MAX} characters`,
+    expression: cel(`
+      (variables.list == variables.oldList || size(variables.list) <= ${LIST_LENGTH_MAX})
+      && (variables.keyList == variables.oldKeyList || size(variables.keyList) <= ${LIST_LENGTH_MAX})`),
+    message: `rollcall may not write a list of keys of more than ${LIST_LENGTH_MAX} characters`,
   },
   {
     expression: cel(`
-      variables.serviceList == variables.oldServiceList
-      || ${serviceKeysIn('variables.serviceList')}.all(k, k == '' || k in variables.oldServiceKeys
-        || k in variables.ownTaints || k in variables.ownLabels || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))`),
-    message: 'rollcall may not list the keys of others as those of its services',
+      variables.keyList == variables.oldKeyList
+      || variables.keyIds.filter(id, !(id in variables.oldKeyIds)).all(id, [id.substring(id.indexOf(':') + 1)].all(k,
+          id.startsWith('label:')
+            ? ${IS_OWN} || (${IS_OF_POOL} && k in variables.listed)
+            : k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE})))`),
+    message: 'rollcall may not list the keys of others as its own',
   },
   {
     expression: cel(`

@@ -33,7 +33,7 @@ function factsOf({ judged = {}, ...change }: Partial<Omit<NodeFacts, 'judged'>> 
 function entry(change: Partial<IntentEntry> = {}): IntentEntry {
   return {
     ...{ kind: 'label', key: LABEL, value: 'true', stance: 'want', ownership: 'exclusive' },
-    ...{ reason: 'it is ready', labeler: 'readiness', overruled: [] },
+    ...{ reason: 'it is ready', cause: 'agent', labeler: 'readiness', overruled: [] },
     ...change,
   };
 }

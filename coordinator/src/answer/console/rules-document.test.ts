@@ -12,6 +12,7 @@ const entry = (stance: IntentEntry['stance'], labeler = 'implied-labels'): Inten
   value: 'x',
   stance,
   ownership: 'forced',
+  cause: 'evidence',
   reason: 'line 2 of a',
   labeler,
   overruled: [],

@@ -5,7 +5,7 @@ const DELAY_MS = 60_000;
 const names = Array.from({ length: 30 }, (_, index) => `n${index}`);
 
 function leaving(guard: BlastRadius, { object = 'set', key = 'tier', nowMs = 0 } = {}): (number | undefined)[] {
-  return names.map((name) => guard.holdsUntilMs(name, key, object, nowMs));
+  return names.map((name) => guard.holdsUntilMs({ node: name, key: key, object: object }, nowMs));
 }
 
 /** How many go at once. */
@@ -23,7 +23,7 @@ describe('a label that would leave many nodes', () => {
 
   test('is told of where it stays on a single node', () => {
     const guard = new BlastRadius(DELAY_MS);
-    for (const name of names.slice(0, AT_ONCE + 1)) guard.holdsUntilMs(name, 'tier', 'set', 0);
+    for (const name of names.slice(0, AT_ONCE + 1)) guard.holdsUntilMs({ node: name, key: 'tier', object: 'set' }, 0);
     expect(guard.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 1 }]);
   });
 
@@ -34,7 +34,7 @@ describe('a label that would leave many nodes', () => {
     expect(guard.tick(DELAY_MS)).toEqual(names.slice(AT_ONCE));
     expect(guard.held()).toEqual([]);
     expect(gone(leaving(guard, { nowMs: DELAY_MS }))).toBe(30);
-    expect(guard.holdsUntilMs('late', 'tier', 'set', DELAY_MS + 30_000)).toBeUndefined();
+    expect(guard.holdsUntilMs({ node: 'late', key: 'tier', object: 'set' }, DELAY_MS + 30_000)).toBeUndefined();
   });
 
   test('is delayed again when it would leave them another time', () => {
@@ -109,7 +109,9 @@ describe('the change of one object', () => {
     guard.changed(['set'], 0);
     leaving(guard);
     guard.tick(SETTLE_MS);
-    const others = names.map((name) => guard.holdsUntilMs(`other ${name}`, 'tier', 'other', 1000));
+    const others = names.map((name) =>
+      guard.holdsUntilMs({ node: `other ${name}`, key: 'tier', object: 'other' }, 1000),
+    );
     expect(gone(others)).toBe(AT_ONCE);
     expect(others.at(-1)).toBe(1000 + DELAY_MS);
   });

@@ -11,9 +11,12 @@ export const SETTLE_MS = 500;
 type Departure = {
   startedMs: number;
   /** That have lost it, up to the number that may at once, and the objects because of which. */
-  gone: Map<string, string>;
-  held: Map<string, string>;
+  gone: Map<string, Owner>;
+  held: Map<string, Owner>;
 };
+
+/** The object because of which a label is to leave; `undefined` where a flag is the cause. */
+type Owner = string | undefined;
 
 /**
  * Delays a label that would leave many nodes because of what was configured, so that somebody can notice: the first 10
@@ -43,12 +46,19 @@ export class BlastRadius {
     if (this.#changedMs.size > 1) this.#togetherMs = nowMs;
   }
 
+  /** Whether an object was changed a moment ago, so that what follows from it may be a mistake. */
+  wasChanged(object: Owner, nowMs: number): boolean {
+    this.#forgetChanges(nowMs);
+    return object !== undefined && this.#changedMs.has(object);
+  }
+
   /**
    * A label is to leave a node because of what `object` says, or no longer says. Returns until when it stays, if so.
-   * Asking again for a node changes nothing.
+   * Asking again for a node changes nothing. A NodeService that is first missed now was deleted while no coordinator ran.
    */
-  holdsUntilMs(node: string, key: string, object: string, nowMs: number): number | undefined {
+  holdsUntilMs({ node, key, object }: { node: string; key: string; object: Owner }, nowMs: number): number | undefined {
     this.#forgetChanges(nowMs);
+    if (object !== undefined && isOfService(object) && !this.#departures.has(key)) this.changed([object], nowMs);
     const departure = this.#departures.get(key) ?? { startedMs: nowMs, gone: new Map(), held: new Map() };
     const untilMs = Math.min(departure.startedMs + this.#delayMs, this.#settlesMs(object));
     if (untilMs <= nowMs || departure.gone.has(node)) return undefined;
@@ -61,9 +71,18 @@ export class BlastRadius {
     return untilMs;
   }
 
-  /** The label is to be on the node after all, or is gone from it. */
+  /** The label is gone from the node, or leaves it for another cause. */
   settled(node: string, key: string): void {
     this.#departures.get(key)?.held.delete(node);
+  }
+
+  /** The label is to be on the node after all: should it leave once more, that is another departure. */
+  returned(node: string, key: string): void {
+    const departure = this.#departures.get(key);
+    if (!departure) return;
+    departure.held.delete(node);
+    departure.gone.delete(node);
+    if (departure.gone.size + departure.held.size === 0) this.#departures.delete(key);
   }
 
   /** Nodes whose labels have stayed for the delay. */
@@ -100,8 +119,8 @@ export class BlastRadius {
   }
 
   /** From when on it is known that the change of an object was a single one; never where it was none. */
-  #settlesMs(object: string): number {
-    const changedMs = this.#changedMs.get(object);
+  #settlesMs(object: Owner): number {
+    const changedMs = object === undefined ? undefined : this.#changedMs.get(object);
     const isSingle = changedMs !== undefined && changedMs > this.#togetherMs;
     return isSingle ? changedMs + SETTLE_MS : Number.POSITIVE_INFINITY;
   }
@@ -112,4 +131,9 @@ export class BlastRadius {
       this.#changedMs.delete(object);
     }
   }
+}
+
+/** As the labeler of left-over keys names them: by the uid, or by the label where the uid is not known. */
+function isOfService(object: string): boolean {
+  return object.startsWith('service:') || object.startsWith('label ');
 }

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { ObservedNode } from '../../fleet/observed-node.ts';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { impliedLabels, type Rules } from '../labelers/implied-labels.ts';
+import { impliedLabels } from '../labelers/implied-labels.ts';
 import type { Labelers } from '../labelers/labeler.ts';
 import { poolLabelsLabeler } from '../labelers/pool-labels.ts';
+import { rulesOf } from '../labelers/rules.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { intentOf } from './intent.ts';
 import { apply, isToWrite, observed } from './plan-node.test-fixtures.ts';
@@ -12,14 +13,24 @@ import { planNode } from './plan-node.ts';
 const keys = registryOf({ poolLabels: ['agentpool'] });
 const pools = poolLabelsLabeler({ keys, domains: [], allowedPrefixes: [] });
 
-const implied = new Map([['tier', { value: 'true', reason: 'a rule' }]]);
-const RULES: Rules = { labels: new Set(['tier']), questions: [], evaluate: () => ({ implied, unknown: new Map() }) };
+const RULES = rulesOf(['tier'], { implied: { tier: { value: 'true', reason: 'a rule' } } });
 
 type World = { rule: boolean; set: boolean };
 
 /** Plans and writes until there is nothing to do. */
 function settle(before: ObservedNode, { rule, set }: World): ObservedNode {
-  const labelers: Labelers = { labelers: [pools], consequences: rule ? [impliedLabels(() => RULES, keys)] : [] };
+  const labelers: Labelers = {
+    labelers: [pools],
+    consequences: rule
+      ? [
+          impliedLabels(
+            () => RULES,
+            keys,
+            () => [],
+          ),
+        ]
+      : [],
+  };
   const poolLabelSet = set
     ? {
         ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
@@ -50,7 +61,10 @@ test('a NodePoolLabelSet goes before a rule with the same key, whichever came fi
   const ends = histories.map((history) => after(...history, BOTH));
   for (const { labels, annotations } of ends) {
     expect(labels).toEqual({ tier: 'gold' });
-    expect(annotations).toEqual({ 'nodepool.banzaicloud.io/managed-labels': '["tier"]' });
+    expect(annotations).toEqual({
+      'nodepool.banzaicloud.io/managed-labels': '["tier"]',
+      'rollcall.dev/keys': '{"label:tier":"pool"}',
+    });
   }
 });
 
@@ -61,7 +75,7 @@ test('it does so where the list of the rule is gone', () => {
 });
 
 test('the rule has the key when the set does not ask for it any more, whoever wrote the label last', () => {
-  const ruled = { labels: { tier: 'true' }, annotations: { 'rollcall.dev/implied-labels': '["tier"]' } };
+  const ruled = { labels: { tier: 'true' }, annotations: { 'rollcall.dev/keys': '{"label:tier":"rule"}' } };
   expect(settle(after(BOTH), { rule: true, set: false })).toMatchObject(ruled);
   const byAdmission = {
     ...observed({ tier: 'gold' }),

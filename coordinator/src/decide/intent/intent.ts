@@ -14,12 +14,24 @@ export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
   return `${kind}:${key}`;
 }
 
-/** Asks every labeler, and merges what they say. */
-export function intentOf({ labelers, consequences }: Labelers, node: JudgedNode): NodeIntent {
+/** May keep for now what is to leave a node. */
+export type Guard = (entry: IntentEntry, node: JudgedNode) => IntentEntry;
+
+/**
+ * Asks every labeler, and merges what they say. The guard sees every entry once, before the labelers that build on it:
+ * what follows from a label that stays for now stays as well.
+ */
+export function intentOf(
+  { labelers, consequences }: Labelers,
+  node: JudgedNode,
+  guard: Guard = (entry) => entry,
+): NodeIntent {
   const merging = new Merging();
   for (const { name, claims } of labelers) for (const claim of claims(node)) merging.add(name, claim);
+  merging.guard(guard, node);
   for (const { name, claims } of consequences) {
-    for (const claim of claims(node, merging.labels)) merging.add(name, claim);
+    for (const claim of claims(node, merging.labels, merging.intent)) merging.add(name, claim);
+    merging.guard(guard, node);
   }
   return merging.intent;
 }
@@ -39,12 +51,25 @@ class Merging {
   /** Of the labels, by their own keys. */
   readonly labels = new Map<string, IntentEntry>();
   readonly #disputed = new Map<string, NamedClaim[]>();
+  readonly #unguarded = new Set<string>();
 
   add(labeler: string, claim: Claim): void {
     const id = entryKey(claim);
-    const entry = this.#merge(id, { ...claim, labeler, overruled: NONE });
+    this.#unguarded.add(id);
+    this.#put(id, this.#merge(id, { ...claim, labeler, overruled: NONE }));
+  }
+
+  guard(guard: Guard, node: JudgedNode): void {
+    for (const id of this.#unguarded) {
+      const entry = this.intent.get(id);
+      if (entry) this.#put(id, guard(entry, node));
+    }
+    this.#unguarded.clear();
+  }
+
+  #put(id: string, entry: IntentEntry): void {
     this.intent.set(id, entry);
-    if (claim.kind === 'label') this.labels.set(claim.key, entry);
+    if (entry.kind === 'label') this.labels.set(entry.key, entry);
   }
 
   #merge(id: string, added: IntentEntry): IntentEntry {

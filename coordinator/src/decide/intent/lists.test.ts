@@ -1,21 +1,30 @@
 import { expect, test } from 'vitest';
-import { lengthenList, listedOn, listedThere, shortenList } from './lists.ts';
+import { lengthenList, listedOn, shortenList } from './lists.ts';
 
-const LIST = 'rollcall.dev/managed-labels';
+const LIST = 'nodepool.banzaicloud.io/managed-labels';
+const KEYS = 'rollcall.dev/keys';
+const NOTHING = { annotations: {} };
 
-test('a list is lengthened by keys that it may have already, or begins with them', () => {
-  expect(lengthenList('["a","c"]', ['b', 'c'])).toBe('["a","b","c"]');
-  expect(lengthenList(undefined, ['b'])).toBe('["b"]');
+test('a list is lengthened by labels that it may have already, or begins with them', () => {
+  expect(lengthenList(LIST, '["a","c"]', ['b', 'c'], NOTHING)).toBe('["a","b","c"]');
+  expect(lengthenList(LIST, undefined, ['b'], NOTHING)).toBe('["b"]');
 });
 
 test('a list is shortened, to nothing where nothing is kept', () => {
-  expect(shortenList('["a","b"]', (key) => key === 'b')).toBe('["b"]');
-  expect(shortenList('["a","b"]', () => false)).toBeUndefined();
+  expect(shortenList(LIST, '["a","b"]', (key) => key === 'b')).toBe('["b"]');
+  expect(shortenList(LIST, '["a","b"]', () => false)).toBeUndefined();
 });
 
-test('the keys of a list are all that it names, or those of them that are there', () => {
-  const node = { annotations: { [LIST]: '["a","b"]' }, labels: { b: '', c: 'x' } };
-  expect(listedOn(node, LIST)).toEqual(new Set(['a', 'b']));
-  expect(listedThere(node, LIST)).toEqual(new Set(['b']));
-  expect(listedOn({ annotations: {} }, LIST)).toEqual(new Set());
+test('the list of keys is lengthened with the origins on the Node, and shortened by labels alone', () => {
+  const seen = { annotations: { [KEYS]: '{"label:a":"rule","label:b":"device","taint:b":"gitpod"}' } };
+  expect(lengthenList(KEYS, '{"taint:b":"gitpod"}', ['a', 'unlisted'], seen)).toBe(
+    '{"label:a":"rule","taint:b":"gitpod"}',
+  );
+  expect(shortenList(KEYS, seen.annotations[KEYS] ?? '', () => false)).toBe('{"taint:b":"gitpod"}');
+  expect(listedOn(seen, KEYS)).toEqual(new Set(['a', 'b']));
+});
+
+test('the labels of a list are all that it names', () => {
+  expect(listedOn({ annotations: { [LIST]: '["a","b"]' } }, LIST)).toEqual(new Set(['a', 'b']));
+  expect(listedOn(NOTHING, LIST)).toEqual(new Set());
 });

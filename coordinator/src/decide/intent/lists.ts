@@ -1,3 +1,5 @@
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { formatKeys, keysOn, listedKey, listedOf, parseKeys, splitListed } from '../../fleet/node-keys.ts';
 import { LISTING_ANNOTATIONS } from '../../setup/keys/own-keys.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import type { KeyRef } from './plan.ts';
@@ -7,28 +9,37 @@ export function isList({ kind, key }: KeyRef): boolean {
   return kind === 'annotation' && LISTING_ANNOTATIONS.has(key);
 }
 
-/** The text of a list with some of its keys; `undefined` for none. */
-export function shortenList(list: string, isKept: (key: string) => boolean): string | undefined {
-  const kept = [...(parseManagedLabels(list) ?? [])].filter(isKept);
+type Listing = { annotations: Readonly<Record<string, string>> };
+
+/** The text of a list with some of its labels; `undefined` for none. What else it names stays. */
+export function shortenList(list: string, text: string, isKept: (label: string) => boolean): string | undefined {
+  if (list === KEYS_ANNOTATION) {
+    const kept = [...parseKeys(text)].filter(([id]) => {
+      const listed = splitListed(id);
+      return listed?.kind !== 'label' || isKept(listed.key);
+    });
+    return formatKeys(new Map(kept));
+  }
+  const kept = [...(parseManagedLabels(text) ?? [])].filter(isKept);
   return kept.length > 0 ? formatManagedLabels(kept) : undefined;
 }
 
-/** The text of a list with these keys besides. */
-export function lengthenList(list: string | undefined, keys: Iterable<string>): string {
-  return formatManagedLabels(new Set([...((list && parseManagedLabels(list)) || []), ...keys]));
+/** The text of a list with these labels besides, which the Node lists. */
+export function lengthenList(list: string, text: string | undefined, labels: Iterable<string>, seen: Listing): string {
+  if (list !== KEYS_ANNOTATION) {
+    return formatManagedLabels(new Set([...((text && parseManagedLabels(text)) || []), ...labels]));
+  }
+  const keys = parseKeys(text);
+  for (const label of labels) {
+    const id = listedKey('label', label);
+    const origin = keysOn(seen).get(id);
+    if (origin !== undefined) keys.set(id, origin);
+  }
+  return formatKeys(keys) ?? '{}';
 }
 
-type Listing = { annotations: Readonly<Record<string, string>> };
-
-/** The keys that a Node has in a list. */
-export function listedOn({ annotations }: Listing, list: string): ReadonlySet<string> {
-  return parseManagedLabels(annotations[list]) ?? new Set();
-}
-
-/** Those of them that are there. */
-export function listedThere(
-  node: Listing & { labels: Readonly<Record<string, string>> },
-  list: string,
-): ReadonlySet<string> {
-  return new Set([...listedOn(node, list)].filter((key) => node.labels[key] !== undefined));
+/** The labels that a Node has in a list. */
+export function listedOn(node: Listing, list: string): ReadonlySet<string> {
+  if (list === KEYS_ANNOTATION) return listedOf(node, 'label');
+  return parseManagedLabels(node.annotations[list]) ?? new Set();
 }

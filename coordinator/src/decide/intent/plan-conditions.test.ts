@@ -8,6 +8,8 @@ import { claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
 const [A, B] = ['example.com/A', 'example.com/B'];
+const listOf = (...types: readonly string[]) =>
+  JSON.stringify(Object.fromEntries(types.map((type) => [`condition:${type}`, 'service:u'])));
 const NEWS = { reason: 'ServiceReady', message: 'now', at: '2026-01-02T00:00:00Z' };
 
 function there(type: string, status: string, index = 1): ObservedCondition {
@@ -26,13 +28,12 @@ function node({
   rivals = new Map(),
 }: Given): ObservedNode {
   const owners = { ...NO_CONDITION_OWNERS, ours: new Set(ours), touched: new Set(touched), rivals, entry: 3 };
-  const annotations =
-    listed.length === 0 ? {} : { 'rollcall.dev/service-keys': JSON.stringify({ conditions: listed }) };
+  const annotations = listed.length === 0 ? {} : { 'rollcall.dev/keys': listOf(...listed) };
   return { ...observed({}), annotations, taints: [], conditions, conditionOwners: owners };
 }
 
 const condition = (key: string, change: Partial<Claim>) =>
-  claim({ kind: 'condition', key, ownership: 'shared', service: 'published', ...change });
+  claim({ kind: 'condition', key, ownership: 'shared', origin: 'service:u', ...change });
 const want = (key: string, value: string) => condition(key, { value, news: NEWS });
 const hold = (key: string) => condition(key, { stance: 'hold', value: '' });
 const gone = (key: string) => condition(key, { stance: 'withhold', value: '' });
@@ -52,7 +53,7 @@ describe('a condition that is wanted', () => {
   test('is listed before it is written', () => {
     const first = plan(node({}), [want(A, 'True')]);
     expect(first?.conditions).toMatchObject({ write: 'apply', conditions: [], due: false, waiting: [NEW] });
-    expect(first?.taints?.serviceKeys?.after).toBe(`{"conditions":["${A}"]}`);
+    expect(first?.set?.annotations).toEqual({ 'rollcall.dev/keys': listOf(A) });
     expect(plan(node({ listed: [A] }), [want(A, 'True')])).toMatchObject({
       conditions: { write: 'apply', conditions: [NEW], news: [A], force: false, keepsAway: false, due: true },
     });
@@ -60,15 +61,8 @@ describe('a condition that is wanted', () => {
 
   test('stays listed while nobody can tell whether it comes, and no longer', () => {
     expect(plan(node({ listed: [A] }), [hold(A)])).toBeUndefined();
-    const change = plan(node({ listed: [A] }), [gone(A)])?.taints?.serviceKeys;
-    expect(change).toMatchObject({ before: `{"conditions":["${A}"]}`, after: undefined });
+    expect(plan(node({ listed: [A] }), [gone(A)])?.withdrawal?.annotations).toEqual(['rollcall.dev/keys']);
     expect(plan(node({}), [hold(A)])).toBeUndefined();
-  });
-
-  test('is listed on a Node without any annotation as its first one', () => {
-    const listing = (given: ObservedNode) => plan(given, [want(A, 'True')])?.taints?.serviceKeys;
-    expect(listing({ ...node({}), unannotated: true })).toMatchObject({ intoNone: true });
-    expect(listing(node({}))).not.toHaveProperty('intoNone');
   });
 
   test('does not keep those waiting that are listed', () => {
@@ -130,7 +124,7 @@ describe('a condition that is wanted', () => {
     expect(plan(given, claims)).toMatchObject({
       conditions: { conditions: [{ type: B, status: 'True', ...KEPT }], news: [], force: false },
       foreign: [{ kind: 'condition', key: A, cause: 'foreign', wanted: 'True', message: 'owned by rival' }],
-      taints: { serviceKeys: { after: `{"conditions":["${B}"]}` } },
+      set: { annotations: { 'rollcall.dev/keys': listOf(B) } },
     });
     const ask: AskSetAside = ({ key }) => (key === A ? 'foreign' : undefined);
     const left = node({
@@ -179,7 +173,7 @@ describe('a condition that is not wanted any more', () => {
     const given = { there: [there(A, '')], listed: [A] };
     expect(plan(node(given), [gone(A)])?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 1 }] });
     const theirs = plan(node({ ...given, rivals: new Map([[A, 'rival']]) }), [gone(A)]);
-    expect(theirs).toMatchObject({ taints: { serviceKeys: { after: undefined } } });
+    expect(theirs?.withdrawal?.annotations).toEqual(['rollcall.dev/keys']);
     expect(theirs?.conditions).toBeUndefined();
     expect(plan(node({ there: [there(A, 'True')] }), [gone(A)])).toBeUndefined();
   });
@@ -192,7 +186,7 @@ describe('a condition that is not wanted any more', () => {
   test('is listed until it is gone', () => {
     const given = node({ there: [there(A, 'True')], listed: [A], ours: [A] });
     expect(plan(given, [gone(A)])?.taints).toBeUndefined();
-    expect(plan(node({ listed: [A] }), [gone(A)])?.taints?.serviceKeys).toMatchObject({ after: undefined });
+    expect(plan(node({ listed: [A] }), [gone(A)])?.withdrawal?.annotations).toEqual(['rollcall.dev/keys']);
   });
 });
 

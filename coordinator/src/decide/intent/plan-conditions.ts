@@ -1,3 +1,4 @@
+import { listedOf } from '../../fleet/node-keys.ts';
 import {
   type ConditionOwners,
   NO_CONDITION_OWNERS,
@@ -5,7 +6,6 @@ import {
   type ObservedCondition,
 } from '../../fleet/observed-conditions.ts';
 import type { ObservedNode } from '../../fleet/observed-node.ts';
-import { serviceKeysOn } from '../labelers/service-keys.ts';
 import type { IntentEntry, NodeIntent } from './intent.ts';
 import type { AskSetAside, ConditionChange, SetAsideKey } from './plan.ts';
 
@@ -24,7 +24,7 @@ export function planConditions(
   // Without knowing what is there, nothing can be sent as it is there, nor removed.
   if (!present) return { foreign: [] };
   const claims = [...intent.values()].filter(({ kind }) => kind === 'condition');
-  const { conditions: listed } = serviceKeysOn(node);
+  const listed = listedOf(node, 'condition');
   const applied = new Applied(node, owners, listed);
   for (const claim of claims) applied.add(claim, askSetAside);
   const { foreign, types } = applied;
@@ -40,19 +40,17 @@ export function planConditions(
   return applied.isWaiting ? { change: applied.change(false), foreign } : { foreign };
 }
 
-/** The types of conditions that the Node is to list as ours, given those that it lists. */
-export function conditionsToList(
-  { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS }: ObservedNode,
-  intent: NodeIntent,
-  listed: ReadonlySet<string> | undefined,
-): ReadonlySet<string> {
+/** The types of conditions that the Node is to list as ours. */
+export function conditionsToList(node: ObservedNode, intent: NodeIntent): ReadonlySet<string> {
+  const { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS } = node;
+  const listed = listedOf(node, 'condition');
   const types = new Set<string>();
-  for (const { kind, key, stance, service } of intent.values()) {
-    if (kind !== 'condition' || service === undefined || owners.rivals.has(key)) continue;
+  for (const { kind, key, stance } of intent.values()) {
+    if (kind !== 'condition' || owners.rivals.has(key)) continue;
     const mayBeThere = !present || present.some(({ type }) => type === key);
     const isComing = present && stance === 'want';
     // One that is listed and not there was about to come when its writer ended; nobody can tell yet whether it will.
-    const isKept = (mayBeThere || stance === 'hold') && listed?.has(key);
+    const isKept = (mayBeThere || stance === 'hold') && listed.has(key);
     if (isComing || owners.ours.has(key) || isKept) types.add(key);
   }
   return types;

@@ -1,4 +1,4 @@
-import { SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { ObservedNode } from '../../fleet/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import type { NodePlan } from './plan.ts';
@@ -19,7 +19,7 @@ export function observed(labels: Record<string, string>, owned: string[] = []): 
 
 export function claim(change: Partial<Claim & { labeler: string }> = {}): Claim & { labeler: string } {
   const base = { kind: 'label', key: 'k', value: 'true', stance: 'want', ownership: 'exclusive', reason: 'r' } as const;
-  return { labeler: 'test', ...base, ...change };
+  return { labeler: 'test', cause: 'evidence', ...base, ...change };
 }
 
 /** Whether there is anything to write. What is somebody else's is only set aside. */
@@ -38,8 +38,8 @@ export function apply(node: ObservedNode, { withdrawal, set, taints }: NodePlan)
   );
   const kept = node.taints?.filter(({ key }) => !taints?.remove.includes(key)) ?? [];
   const note = { ...annotations.values };
-  if (taints?.serviceKeys?.after !== undefined) note[SERVICE_KEYS_ANNOTATION] = taints.serviceKeys.after;
-  else if (taints?.serviceKeys) delete note[SERVICE_KEYS_ANNOTATION];
+  if (taints?.keys?.after !== undefined) note[KEYS_ANNOTATION] = taints.keys.after;
+  else if (taints?.keys) delete note[KEYS_ANNOTATION];
   return {
     ...node,
     labels: labels.values,

@@ -205,7 +205,7 @@ const claimArbitrary = fc
     stance: fc.constantFrom('want' as const, 'hold' as const, 'withhold' as const),
     reason: fc.constantFrom('r1', 'r2'),
   })
-  .map((fields) => ({ ...fields, ownership: OWNERSHIP[fields.kind] }));
+  .map((fields) => ({ ...fields, cause: 'evidence' as const, ownership: OWNERSHIP[fields.kind] }));
 const claimsArbitrary = fc.array(claimArbitrary, { maxLength: 12 });
 const valuesArbitrary = fc.dictionary(fc.constantFrom(...KEYS, 'foreign'), fc.constantFrom('true', 'x', 'y'));
 const nodeArbitrary = fc

@@ -1,6 +1,9 @@
+import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { formatKeys } from '../../fleet/node-keys.ts';
 import { emptyRecord, type ObservedNode } from '../../fleet/observed-node.ts';
+import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
-import { isList, listedOn, shortenList } from './lists.ts';
+import { isList, listedOn } from './lists.ts';
 import {
   type AskSetAside,
   type KeyRef,
@@ -8,22 +11,20 @@ import {
   type NodePlan,
   type NodeSet,
   type SetAsideKey,
+  type TaintChange,
   withdrawalOf,
 } from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
-import { withServiceKeys } from './plan-service-keys.ts';
+import { keysAfter } from './plan-keys.ts';
 import { planTaints } from './plan-taints.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
 export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: AskSetAside): NodePlan | undefined {
   const claimed = [...intent.values()].filter(isMetadata);
-  const taints = withServiceKeys(node, intent, planTaints(node, intent));
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
   const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSetAside));
   for (const entry of claimed) if (!isList(entry)) put(entry);
-  const entries = claimed.map((entry) =>
-    isList(entry) ? shortened(entry, node, { intent, set, askSetAside }) : entry,
-  );
+  const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSetAside }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
   set.force = entries.some((entry) => entry.ownership !== 'shared' && isOverwritten(entry, node, set));
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
@@ -32,6 +33,11 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
     : [];
   for (const entry of later) place(set, entry, asItIs(entry, node));
   const withdrawn = keysToWithdraw(node, entries);
+  const taints = planTaints(node, intent);
+  const keys = planKeys(node, intent, { set, askSetAside, withdrawn });
+  if (keys.text !== undefined && (keys.differs || isOwned(node, KEYS))) set.annotations[KEYS.key] = keys.text;
+  if (keys.differs && keys.takesForce) set.force = true;
+  for (const ref of keys.obsolete) withdrawn.set(entryKey(ref), ref);
   const owned = keyRefs(node.owned.labels, node.owned.annotations);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
   const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
@@ -42,36 +48,93 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
-  const ahead = [...withdrawn.values()].filter(isAboutService);
+  const ahead = claimed.filter((entry) => withdrawn.has(entryKey(entry)) && isAboutService(entry));
   if (ahead.length > 0) plan.ahead = ahead.map(({ key }) => key);
   if (differs) plan.set = set;
-  if (taints) plan.taints = taints;
+  if (taints) plan.taints = { ...taints, ...listedWith(taints, node, intent, { set, askSetAside }) };
   if (conditions) plan.conditions = conditions;
   if (foreign.length > 0) plan.foreign = foreign;
   return plan;
 }
 
+const KEYS: KeyRef = { kind: 'annotation', key: KEYS_ANNOTATION };
+const EARLIER_LISTS = [IMPLIED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION];
+
+type Writing = { set: NodeSet; askSetAside: AskSetAside };
+
+/** The list of keys changes in the request that changes taints. */
+function listedWith(
+  taints: TaintChange,
+  node: ObservedNode,
+  intent: NodeIntent,
+  writing: Writing,
+): Pick<TaintChange, 'keys'> {
+  const before = node.annotations[KEYS_ANNOTATION];
+  const after = formatKeys(keysAfter(node, intent, { ...writing, taints }));
+  return after === before ? {} : { keys: { before, after, ...(node.unannotated ? { intoNone: true } : {}) } };
+}
+
 /**
- * The list of what it may name: labels that the set has as they are wanted, and those that it named before and that are
- * there, or that a rival has changed: whose such a label is does not hang on which watch told first. A label that is
- * left out for now does not become ours by being listed.
+ * What becomes of the list of keys in the set, which names the taints that are there, and of the lists of earlier
+ * versions, which go once theirs are in it.
  */
-function shortened(
+function planKeys(
+  node: ObservedNode,
+  intent: NodeIntent,
+  { withdrawn, ...writing }: Writing & { withdrawn: ReadonlyMap<string, KeyRef> },
+) {
+  const before = node.annotations[KEYS_ANNOTATION];
+  const keys = keysAfter(node, intent, { ...writing, taints: undefined });
+  // The request that takes the last keys takes the list along. Labels of services come back, and go ahead of the list.
+  const isGoing = (id: string) => withdrawn.has(id) && intent.get(id)?.sinceMs === undefined;
+  const isLast = before !== undefined && keys.size > 0 && [...keys.keys()].every(isGoing);
+  const after = isLast ? undefined : formatKeys(keys);
+  const cause = after === undefined ? undefined : writing.askSetAside(KEYS, after);
+  // What the API server refused to change stays as it is.
+  const text = cause === undefined || cause === 'foreign' ? after : before;
+  const differs = text !== before;
+  const obsolete = differs ? [] : EARLIER_LISTS.filter((key) => node.annotations[key] !== undefined);
+  return {
+    text,
+    differs,
+    // A change of taints writes the list by a patch, after which an apply has to take it over.
+    takesForce: before !== undefined && text !== undefined && (!isOwned(node, KEYS) || cause === 'foreign'),
+    obsolete: [
+      ...obsolete.map((key): KeyRef => ({ kind: 'annotation', key })),
+      ...(isLast || isEmptied(node, text) ? [KEYS] : []),
+    ],
+  };
+}
+
+/** Whether the list has to be removed by a request of its own, since no apply of ours has it. */
+function isEmptied(node: ObservedNode, text: string | undefined): boolean {
+  return text === undefined && node.annotations[KEYS_ANNOTATION] !== undefined && !isOwned(node, KEYS);
+}
+
+/**
+ * The list of a pool's labels: those that the set has as they are wanted, those that it named before and that stay for
+ * now, and those of them that a rival has changed: whose such a label is does not hang on which watch told first. A label
+ * that is left out for now does not become ours by being listed.
+ */
+function poolList(
   entry: MetadataEntry,
   node: ObservedNode,
   { intent, set, askSetAside }: { intent: NodeIntent; set: NodeSet; askSetAside: AskSetAside },
 ): MetadataEntry {
-  if (entry.stance !== 'want') return entry;
+  if (entry.stance === 'hold') return entry;
   const before = listedOn(node, entry.key);
+  const labelOf = (key: string) => intent.get(entryKey({ kind: 'label', key }));
   const isOurs = (key: string) => {
     if (before.has(key) && node.labels[key] !== undefined) return true;
-    const label = intent.get(entryKey({ kind: 'label', key }));
+    const label = labelOf(key);
     if (label === undefined || label.ownership === 'shared') return false;
     if (set.labels[key] === label.value) return true;
     return before.has(key) && isRivalled(askSetAside({ kind: 'label', key }, label.value));
   };
-  const value = shortenList(entry.value, isOurs);
-  if (value !== undefined) return { ...entry, value };
+  const wanted = entry.stance === 'want' ? (parseManagedLabels(entry.value) ?? []) : [];
+  const held = [...before].filter((key) => labelOf(key)?.stance === 'hold' && labelOf(key)?.origin === 'pool');
+  const names = [...wanted, ...held].filter(isOurs);
+  if (names.length > 0) return { ...entry, stance: 'want', value: formatManagedLabels(new Set(names)) };
   return { ...entry, stance: 'withhold', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
 }
 
@@ -93,8 +156,8 @@ function isMetadata(entry: IntentEntry): entry is MetadataEntry {
 }
 
 /** Keys that are on the node and should not be: exclusive ones whoever put them there, and what a predecessor left. */
-function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): Map<string, MetadataEntry> {
-  const withdrawn = new Map<string, MetadataEntry>();
+function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): Map<string, KeyRef> {
+  const withdrawn = new Map<string, KeyRef>();
   for (const entry of entries) {
     const { kind, key, stance, ownership } = entry;
     if (stance !== 'withhold' || valuesOf(node, entry)[key] === undefined) continue;

@@ -8,10 +8,13 @@ import { planNode } from './plan-node.ts';
 describe('a key that is set aside', () => {
   const LIST = 'nodepool.banzaicloud.io/managed-labels';
   const list = (...keys: string[]) => claim({ kind: 'annotation', key: LIST, value: JSON.stringify(keys) });
-  const listed = (labels: Record<string, string>, text: string): ObservedNode => ({
+  const KEYS = 'rollcall.dev/keys';
+  const keysFor = (...keys: string[]) =>
+    JSON.stringify(Object.fromEntries(keys.map((key) => [`label:${key}`, 'pool'])));
+  const listed = (labels: Record<string, string>, ...keys: string[]): ObservedNode => ({
     ...observed(labels, Object.keys(labels)),
-    annotations: { [LIST]: text },
-    owned: { labels: new Set(Object.keys(labels)), annotations: new Set([LIST]) },
+    annotations: { [LIST]: JSON.stringify(keys), [KEYS]: keysFor(...keys) },
+    owned: { labels: new Set(Object.keys(labels)), annotations: new Set([LIST, KEYS]) },
   });
   const denying =
     (...keys: string[]): AskSetAside =>
@@ -42,7 +45,7 @@ describe('a key that is set aside', () => {
   });
 
   test('is left out of the list, also where the list with it is set aside', () => {
-    const node = listed({ a: 'true' }, '["a"]');
+    const node = listed({ a: 'true' }, 'a');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
     const isRefused: AskSetAside = ({ key }, value) =>
       key === 'b' || (key === LIST && value === '["a","b"]') ? 'denied' : undefined;
@@ -55,20 +58,21 @@ describe('a key that is set aside', () => {
   });
 
   test('stays in the list that named it where a rival deleted it, and not where it is refused', () => {
-    const node = listed({ a: 'true' }, '["a","b"]');
+    const node = listed({ a: 'true' }, 'a', 'b');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
     const planned = (cause: ReturnType<AskSetAside>) =>
       planNode(node, intent, ({ key }) => (key === 'b' ? cause : undefined));
     expect(planned('foreign')).toBeUndefined();
     expect(planned('contested')).toBeUndefined();
-    expect(planned('denied')?.set?.annotations).toEqual({ [LIST]: '["a"]' });
+    expect(planned('denied')?.set?.annotations).toEqual({ [LIST]: '["a"]', [KEYS]: keysFor('a') });
   });
 
   test('that is the list leaves the one that is there', () => {
-    const node = listed({ a: 'true' }, '["a"]');
+    const node = listed({ a: 'true' }, 'a');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
     const { set, withdrawal } = planNode(node, intent, denying(LIST)) ?? {};
-    expect(set).toEqual({ labels: { a: 'true', b: 'true' }, annotations: { [LIST]: '["a"]' }, force: false });
+    expect(set?.labels).toEqual({ a: 'true', b: 'true' });
+    expect(set?.annotations).toEqual({ [LIST]: '["a"]', [KEYS]: keysFor('a') });
     expect(withdrawal).toBeUndefined();
   });
 
@@ -92,17 +96,18 @@ describe('a key that is set aside', () => {
   });
 
   test('and is the only one to list leaves no list', () => {
-    const node = listed({}, '["gone"]');
+    const node = listed({}, 'gone');
     const intent = mergeClaims([claim({ key: 'b' }), list('b')]);
     expect(planNode(node, intent, denying('b'))).toMatchObject({ withdrawal: { labels: [], annotations: [LIST] } });
     const forced = mergeClaims([claim({ key: 'b' }), { ...list('b'), ownership: 'forced' }]);
     expect(planNode(node, forced, denying('b'))?.set).toMatchObject({ annotations: {} });
     const theirs = { ...node, owned: observed({}).owned };
-    expect(planNode(theirs, forced, denying('b'))).toMatchObject({ withdrawal: { annotations: [LIST] } });
+    expect(planNode(theirs, forced, denying('b'))).toMatchObject({ withdrawal: { annotations: [LIST, KEYS] } });
   });
 
   test('changes nothing about a list that is held', () => {
     const held = { kind: 'annotation', key: LIST, value: '["gone"]', stance: 'hold' } as const;
-    expect(planNode(listed({}, '["gone"]'), mergeClaims([claim(held)]), () => undefined)).toBeUndefined();
+    const label = claim({ key: 'gone', stance: 'hold' });
+    expect(planNode(listed({}, 'gone'), mergeClaims([claim(held), label]), () => undefined)).toBeUndefined();
   });
 });

@@ -43,8 +43,8 @@ export type TaintChange = {
   add: readonly Taint[];
   remove: readonly string[];
   observed: readonly Taint[];
-  /** What the Node says of its keys of services changes in the same request. */
-  serviceKeys?: AnnotationChange;
+  /** The list of keys on the Node changes in the same request. */
+  keys?: AnnotationChange;
 };
 
 /** Conditions to write to the status of a Node, in a request that has nothing else in it. */

@@ -12,6 +12,7 @@ import { isToWrite } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
 const LIST = 'nodepool.banzaicloud.io/managed-labels';
+const ORIGINS = 'rollcall.dev/keys';
 const registry = registryOf({ watchedServices: [WS_DAEMON_SERVICE], poolLabels: ['agentpool'] });
 const reserved = { keys: registry, domains: ['example.org'], allowedPrefixes: [] };
 const labelers = [poolLabelsLabeler(reserved)];
@@ -38,26 +39,42 @@ const scene = fc.record({ labels, listText, wanted, ours: keys, others: keys, se
 type Scene = typeof scene extends fc.Arbitrary<infer T> ? T : never;
 
 /** A Node with the owners of its labels, as far as the API server keeps them. */
-type State = { labels: Map<string, string>; list: string | undefined; ours: Set<string>; listIsOurs: boolean };
+type State = {
+  labels: Map<string, string>;
+  list: string | undefined;
+  origins: string | undefined;
+  ours: Set<string>;
+  listIsOurs: boolean;
+};
 
 function begin({ labels: there, listText: list, ours }: Scene): State {
   return {
     labels: new Map(Object.entries(there)),
     list,
+    origins: undefined,
     ours: new Set(ours.filter((each) => each in there)),
     listIsOurs: false,
   };
 }
 
-function planOf({ labels: there, list, ours, listIsOurs }: State, given: Scene): NodePlan | undefined {
+function planOf({ labels: there, list, origins, ours, listIsOurs }: State, given: Scene): NodePlan | undefined {
   const set = given.wanted && {
     ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
     ...{ labels: given.wanted, status: undefined },
   };
-  const annotations: Record<string, string> = list === undefined ? {} : { [LIST]: list };
+  const annotations: Record<string, string> = {
+    ...(list === undefined ? {} : { [LIST]: list }),
+    ...(origins === undefined ? {} : { [ORIGINS]: origins }),
+  };
   const node: ObservedNode = {
     ...{ name: 'n', uid: 'u', resourceVersion: '1', createdAtMs: 0, labels: Object.fromEntries(there), annotations },
-    ...{ owned: { labels: ours, annotations: new Set(listIsOurs ? [LIST] : []) }, inherited: new Set() },
+    ...{
+      owned: {
+        labels: ours,
+        annotations: new Set([...(listIsOurs ? [LIST] : []), ...(origins === undefined ? [] : [ORIGINS])]),
+      },
+      inherited: new Set(),
+    },
   };
   const ownership = { ownedLabels: ours, sharedLabels: new Set(given.others.filter((each) => ours.has(each))) };
   const seen = snapshot({ ...node, ...ownership, pool: 'gold', poolLabelSet: set });
@@ -74,7 +91,7 @@ function carryOut(state: State, plan: NodePlan, { others }: Scene): State {
       next.labels.delete(gone);
       next.ours.delete(gone);
     }
-    return plan.withdrawal.annotations.length > 0 ? { ...next, list: undefined, listIsOurs: false } : next;
+    return plan.withdrawal.annotations.includes(LIST) ? { ...next, list: undefined, listIsOurs: false } : next;
   }
   const set = plan.set?.labels ?? {};
   for (const released of state.ours) {
@@ -86,6 +103,7 @@ function carryOut(state: State, plan: NodePlan, { others }: Scene): State {
     next.labels.set(each, value);
     next.ours.add(each);
   }
+  next.origins = plan.set?.annotations[ORIGINS];
   const list = plan.set?.annotations[LIST];
   if (list !== undefined) return { ...next, list, listIsOurs: true };
   return state.listIsOurs ? { ...next, list: undefined, listIsOurs: false } : next;

@@ -1,11 +1,7 @@
-import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { isOfService, keysOn, splitListed } from '../../fleet/node-keys.ts';
 import { NO_CONDITION_OWNERS } from '../../fleet/observed-conditions.ts';
 import type { ObservedNode } from '../../fleet/observed-node.ts';
-import type { KeyKind } from '../../setup/keys/key-entry.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
-import type { Claim } from '../labelers/labeler.ts';
-import { parseManagedLabels } from '../labelers/managed-labels.ts';
-import { serviceKeysOn } from '../labelers/service-keys.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';
@@ -16,33 +12,33 @@ import { planNode } from './plan-node.ts';
  * what others applied as well stays.
  */
 export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | undefined {
-  const gone = (ref: Pick<IntentEntry, 'kind' | 'key' | 'service'>): [string, IntentEntry] => [
+  const gone = (ref: Pick<IntentEntry, 'kind' | 'key' | 'origin'>): [string, IntentEntry] => [
     entryKey(ref),
     {
       ...ref,
       value: 'true',
       stance: 'withhold',
       ownership: 'exclusive',
+      cause: 'configuration',
       reason: 'rollcall is being removed',
       labeler: 'prune',
       overruled: [],
     },
   ];
-  const managed = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]) ?? new Set<string>();
-  const { labels, taints, conditions } = serviceKeysOn(node);
   const { ours } = node.conditionOwners ?? NO_CONDITION_OWNERS;
-  const listed = (kind: KeyKind, all: ReadonlySet<string>, service?: Claim['service']) =>
-    [...all]
-      .filter((key) => !keys.isUntouchable(kind, key))
-      .map((key) => gone({ kind, key, ...(service && { service }) }));
+  const listed = [...keysOn(node)].flatMap(([id, origin]) => {
+    const ref = splitListed(id);
+    // What rules, devices and facts gave is let go of: others may have set it as well.
+    const isTaken = origin === 'pool' || (isOfService(origin) && origin !== 'rule:service');
+    return ref && isTaken && !keys.isUntouchable(ref.kind, ref.key) ? [gone({ ...ref, origin })] : [];
+  });
+  const applied = [...ours].filter((key) => !keys.isUntouchable('condition', key));
   const named = keys.entries.flatMap(({ kind, keys: which, prune }) =>
     prune === 'remove' && 'name' in which ? [gone({ kind, key: which.name })] : [],
   );
   const nothing: NodeIntent = new Map([
-    ...listed('label', managed),
-    ...listed('label', labels, 'left-over'),
-    ...listed('taint', taints, 'left-over'),
-    ...listed('condition', conditions.union(ours), 'left-over'),
+    ...listed,
+    ...applied.map((key) => gone({ kind: 'condition', key, origin: 'service:' })),
     ...named,
   ]);
   return planNode(node, nothing, () => undefined);

@@ -17,12 +17,12 @@ export function conditionStand(
   service: string,
   { state, reason, sinceMs, cause }: ServiceReadiness,
   nowMs: number,
-): Pick<Claim, 'stance' | 'value' | 'reason' | 'sinceMs' | 'news'> {
-  if (state === 'unknown') return { stance: 'hold', value: '', reason, sinceMs };
+): Pick<Claim, 'stance' | 'value' | 'reason' | 'sinceMs' | 'news' | 'cause'> {
+  if (state === 'unknown') return { stance: 'hold', value: '', reason, sinceMs, cause };
   const value = statusOf(state, cause);
   const said = SAID[value];
   const news = { reason: said.reason, message: `${service} ${said.what}: ${reason}`, at: rfc3339(nowMs) };
-  return { stance: 'want', value, reason, sinceMs, news };
+  return { stance: 'want', value, reason, sinceMs, news, cause };
 }
 
 function statusOf(state: 'ready' | 'not-ready', cause: Cause): keyof typeof SAID {

@@ -33,7 +33,7 @@ export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
             kind: 'label',
             key,
             value: node.labels[key] ?? '',
-            ownership: 'shared',
+            ...OWN,
             ...farewell(node, key),
           }),
         ),
@@ -41,6 +41,8 @@ export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
     },
   };
 }
+
+const OWN = { ownership: 'shared', origin: 'device' } as const;
 
 type Labels = { wanted: ReadonlyMap<string, DeviceLabel>; tooMany: ReadonlyMap<string, DeviceLabel> };
 
@@ -64,17 +66,23 @@ function isOfTally(key: string): boolean {
 
 function leaveOut(key: string, value: string): Claim {
   const reason = `is left out, since the machine has more than ${LABELS_MAX} such labels`;
-  return { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason };
+  return { ...OWN, kind: 'label', key, value, stance: 'withhold', reason, cause: 'agent' };
 }
 
 function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason }: DeviceLabel): Claim {
   const there = labels[key];
-  const label = { kind: 'label', key, value, ownership: 'shared' } as const;
-  if (there === undefined || there === value || ownedLabels.has(key)) return { ...label, stance: 'want', reason };
+  const label = { ...OWN, kind: 'label', key, value } as const;
+  if (there === undefined || there === value || ownedLabels.has(key))
+    return { ...label, stance: 'want', reason, cause: 'agent' };
   return theirLabel(key, value, there);
 }
 
-function farewell({ machine, inventory }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
+function farewell(node: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason' | 'cause'> {
+  const stand = standOf(node, key);
+  return { ...stand, cause: stand.stance === 'hold' ? 'unknown' : 'agent' };
+}
+
+function standOf({ machine, inventory }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
   if (!machine) return { stance: 'hold', reason: 'no agent has reported the hardware yet' };
   const unread = busesOf(key).find((bus) => machine.unread?.includes(bus));
   if (unread !== undefined) return { stance: 'hold', reason: `the agent cannot read the bus ${unread}` };

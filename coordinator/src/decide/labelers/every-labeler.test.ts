@@ -6,9 +6,9 @@ import { OWN_KEYS } from '../../setup/keys/own-keys.ts';
 import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
-import type { Rules } from './implied-labels.ts';
 import { createLabelers } from './index.ts';
 import type { Claim, JudgedNode } from './labeler.ts';
+import { rulesOf } from './rules.test-fixtures.ts';
 
 const MIRROR = serviceOf('mirror', {
   mode: 'Startup',
@@ -17,14 +17,9 @@ const MIRROR = serviceOf('mirror', {
 });
 const SERVICES = [WS_DAEMON_SERVICE, MIRROR];
 const keys = registryOf({ watchedServices: SERVICES, readinessGate: 'both', startupGateRequires: ['tier'] });
-const rules: Rules = {
-  labels: new Set(['accelerators/edgetpu']),
-  questions: [],
-  evaluate: () => ({
-    implied: new Map([['accelerators/edgetpu', { value: 'true', reason: 'a rule' }]]),
-    unknown: new Map(),
-  }),
-};
+const rules = rulesOf(['accelerators/edgetpu'], {
+  implied: { 'accelerators/edgetpu': { value: 'true', reason: 'a rule' } },
+});
 const { labelers, consequences } = createLabelers({
   services: () => SERVICES,
   mayTaint: () => true,
@@ -33,7 +28,6 @@ const { labelers, consequences } = createLabelers({
   keys,
   forbiddenLabelDomains: [],
   poolsAllowedPrefixes: [],
-  delay: (claims) => [...claims],
   startupGate: { requires: ['tier'], maxWaitMs: 1000 },
   deviceGrammar: {
     pci: { deviceClassWhitelist: ['03'], deviceLabelFields: [] },
@@ -60,7 +54,7 @@ const poolLabelSet = {
 const busy: Partial<JudgedNode> = {
   ...{ machine, pool: 'gold', poolLabelSet, schedulingHint: 'now', takenLabels: { a: 'true' }, workspaces: [] },
   labels: { [KARPENTER_POOL_LABEL]: 'gold' },
-  annotations: { 'rollcall.dev/service-keys': '{"labels":["old"],"taints":["old"]}' },
+  annotations: { 'rollcall.dev/keys': '{"label:old":"service:gone","taint:old":"service:gone"}' },
   taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' }],
 };
 const bare: Partial<JudgedNode> = {
@@ -84,11 +78,13 @@ const nodes = [
 
 function claimsOf(node: JudgedNode): (Claim & { labeler: string })[] {
   const first = labelers.flatMap(({ name, claims }) => claims(node).map((claim) => ({ ...claim, labeler: name })));
-  const wishes = new Map(first.filter(({ kind }) => kind === 'label').map((claim) => [claim.key, claim]));
-  const after = consequences.flatMap(({ name, claims }) =>
-    claims(node, wishes).map((claim) => ({ ...claim, labeler: name })),
-  );
-  return [...first, ...after];
+  const all = [...first];
+  for (const { name, claims } of consequences) {
+    const wishes = new Map(all.filter(({ kind }) => kind === 'label').map((claim) => [claim.key, claim]));
+    const claimed = new Map(all.map((claim) => [`${claim.kind}:${claim.key}`, claim]));
+    all.push(...claims(node, wishes, claimed).map((claim) => ({ ...claim, labeler: name })));
+  }
+  return all;
 }
 
 const claims = nodes.flatMap(claimsOf);

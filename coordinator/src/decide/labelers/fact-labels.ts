@@ -13,15 +13,15 @@ export function factLabelsLabeler(names: readonly string[]): Labeler {
       return names.flatMap((name): Claim[] => {
         const fact = machine?.facts[name] ?? '';
         const key = `${FACT_PREFIX}${name}`;
-        const label = { kind: 'label', key, ownership: 'shared' } as const;
+        const label = { kind: 'label', key, ownership: 'shared', origin: 'fact' } as const;
         const value = labelValue(fact);
         if (value !== '' && isLabelKey(key)) {
           const reason = `the agent reports ${name} as ${JSON.stringify(fact)}`;
-          return [{ ...label, value, stance: 'want', reason }];
+          return [{ ...label, value, stance: 'want', reason, cause: 'agent' }];
         }
         if (isAllKnown || !ownedLabels.has(key)) return [];
         const reason = machine ? 'the agent has not read the facts yet' : 'no agent has reported the facts yet';
-        return [{ ...label, value: labels[key] ?? '', stance: 'hold', reason }];
+        return [{ ...label, value: labels[key] ?? '', stance: 'hold', reason, cause: 'unknown' }];
       });
     },
   };

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { impliedLabels, type Rules } from './implied-labels.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';
 
-const LIST = 'rollcall.dev/implied-labels';
+const LIST = 'rollcall.dev/keys';
 const NOBODY_KNOWS = 'nobody knows what the file says';
 
 /** What is implied by which label; `undefined` where nobody can tell. */
@@ -12,8 +13,9 @@ type Implied = Readonly<Record<string, string | undefined>>;
 
 function rules(given: Implied): Rules {
   return {
-    labels: new Set(Object.keys(given)),
+    labels: new Map(Object.keys(given).map((key) => [key, ''])),
     questions: [],
+    dependents: () => new Set(),
     evaluate: (labels) => {
       const all = Object.entries(given);
       const implied = all.filter(([, by]) => by !== undefined && by in labels);
@@ -28,18 +30,24 @@ function rules(given: Implied): Rules {
 
 function claims(given: Implied, change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string[] {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  const made = impliedLabels(() => rules(given), registryOf()).claims(node, wishes);
+  const made = impliedLabels(
+    () => rules(given),
+    registryOf(),
+    () => [],
+  ).claims(node, wishes, new Map());
   return made.map(({ key, stance, ownership, value, isForeign }) => {
     return `${stance} ${ownership} ${key}=${value}${isForeign ? ' foreign' : ''}`;
   });
 }
 
-const listing = (...keys: string[]) => ({ annotations: { [LIST]: JSON.stringify(keys) } });
+const listing = (...keys: string[]) => ({
+  annotations: { [LIST]: JSON.stringify(Object.fromEntries(keys.map((key) => [`label:${key}`, 'rule']))) },
+});
 const want = { stance: 'want', ownership: 'shared', value: 'true' } as const;
 
 describe('a label that a rule implies', () => {
-  test('is wanted, and listed', () => {
-    expect(claims({ a: 'usb' }, { labels: { usb: 'x' } })).toEqual(['want forced a=true', `want forced ${LIST}=["a"]`]);
+  test('is wanted', () => {
+    expect(claims({ a: 'usb' }, { labels: { usb: 'x' } })).toEqual(['want forced a=true']);
   });
 
   test('is wanted in the same go as the label that implies it', () => {
@@ -59,25 +67,18 @@ describe('a label that a rule implies', () => {
 
   test('stays ours where the list was deleted', () => {
     const node = { labels: { usb: 'x', a: 'true' }, ownedLabels: new Set(['a']) };
-    expect(claims({ a: 'usb' }, node)).toContain(`want forced ${LIST}=["a"]`);
+    expect(claims({ a: 'usb' }, node)).toEqual(['want forced a=true']);
   });
 });
 
 describe('a label that no rule implies any more', () => {
-  test('A-2 A-6 is let go, and so is the list', () => {
-    expect(claims({}, { labels: { a: 'true' }, ...listing('a') })).toEqual([
-      'withhold forced a=true',
-      `withhold exclusive ${LIST}=`,
-    ]);
+  test('A-2 A-6 is let go', () => {
+    expect(claims({}, { labels: { a: 'true' }, ...listing('a') })).toEqual(['withhold forced a=true']);
   });
 
   test('A-8 does not hold itself up, alone or with another', () => {
     const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a', 'b']), ...listing('a', 'b') };
-    expect(claims({ a: 'b', b: 'a' }, node)).toEqual([
-      'withhold forced a=true',
-      'withhold forced b=true',
-      `withhold exclusive ${LIST}=`,
-    ]);
+    expect(claims({ a: 'b', b: 'a' }, node)).toEqual(['withhold forced a=true', 'withhold forced b=true']);
   });
 
   test('counts for other rules where somebody else applied it as well, as it stays then', () => {
@@ -102,47 +103,28 @@ describe('a label that another labeler speaks for', () => {
   const gold = { stance: 'want', ownership: 'exclusive', value: 'gold' } as const;
   const node = { labels: { usb: 'x', a: 'gold' }, ownedLabels: new Set(['a']) };
 
-  test('is left to it, and not listed', () => {
+  test('is left to it, also where it was listed for the rule, and while that labeler cannot tell', () => {
     expect(claims({ a: 'usb' }, node, new Map([['a', gold]]))).toEqual([]);
     expect(claims({ a: 'usb' }, { ...node, labels: { usb: 'x' } }, new Map([['a', gold]]))).toEqual([]);
-  });
-
-  test('is not listed any more where it was', () => {
-    const after = claims({ a: 'usb' }, { ...node, ...listing('a') }, new Map([['a', gold]]));
-    expect(after).toEqual([`withhold exclusive ${LIST}=`]);
-    expect(claims({ a: undefined }, { ...node, ...listing('a') }, new Map([['a', gold]]))).toEqual(after);
-  });
-
-  test('is listed as it was while that labeler cannot tell', () => {
     const held = new Map([['a', { ...gold, stance: 'hold' } as const]]);
-    expect(claims({ a: 'usb' }, node, held)).toEqual([]);
-    expect(claims({ a: 'usb' }, { ...node, ...listing('a') }, held)).toEqual([`want forced ${LIST}=["a"]`]);
+    for (const given of [{ a: 'usb' }, { a: undefined }]) {
+      for (const by of [new Map([['a', gold]]), held])
+        expect(claims(given, { ...node, ...listing('a') }, by)).toEqual([]);
+    }
   });
 });
 
-test('the list goes along with the labels where it is ours, and by itself where somebody changed it', () => {
-  const node = { labels: {}, ...listing('a') };
-  expect(claims({}, { ...node, ownedAnnotations: new Set([LIST]) })).toContain(`withhold forced ${LIST}=`);
-  expect(claims({}, node)).toContain(`withhold exclusive ${LIST}=`);
-});
-
-test('a label of which nobody can tell stays as it is, there or not, and listed', () => {
-  expect(claims({ a: undefined }, { labels: { a: 'true' }, ...listing('a') })).toEqual([
-    'hold forced a=true',
-    `want forced ${LIST}=["a"]`,
-  ]);
+test('a label of which nobody can tell stays as it is, there or not', () => {
+  expect(claims({ a: undefined }, { labels: { a: 'true' }, ...listing('a') })).toEqual(['hold forced a=true']);
   expect(claims({ a: undefined }, {})).toEqual([]);
 });
 
-test('one that rollcall applied stays, too, where the list was deleted or garbled, and is listed again', () => {
+test('one that rollcall applied stays, too, where the list was deleted or garbled, or names others', () => {
   const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a']) };
   for (const annotations of [{}, { [LIST]: '["a' }]) {
-    expect(claims({ a: undefined, b: undefined }, { ...node, annotations })).toEqual([
-      'hold forced a=true',
-      `want forced ${LIST}=["a"]`,
-    ]);
+    expect(claims({ a: undefined, b: undefined }, { ...node, annotations })).toEqual(['hold forced a=true']);
   }
-  expect(claims({ a: undefined }, { ...node, ...listing('b') })).not.toContain('hold forced a=true');
+  expect(claims({ a: undefined }, { ...node, ...listing('b') })).toContain('hold forced a=true');
   const going = new Map([['a', { ...want, stance: 'withhold' } as const]]);
   expect(claims({ a: undefined }, node, going)).toEqual([]);
 });
@@ -155,9 +137,37 @@ test('a label that is about to go implies nothing', () => {
   expect(claims({ a: 'usb' }, shared, going)).toContain('want forced a=true');
 });
 
-test('a label that goes because its rule is gone is told by the rule, and one that goes by what the node is, is not', () => {
+test('a label leaves for what was configured where its rule is gone, and by evidence where the rule is still there', () => {
   const node = { ...snapshot({ labels: { a: 'true' }, ...listing('a') }), readiness: new Map(), ageMs: 0 };
-  const configuredBy = (given: Implied) =>
-    impliedLabels(() => rules(given), registryOf()).claims(node, new Map())[0]?.configuredBy;
-  expect([configuredBy({}), configuredBy({ a: 'usb' })]).toEqual(['rule a', undefined]);
+  const first = (given: Implied) =>
+    impliedLabels(
+      () => rules(given),
+      registryOf(),
+      () => [],
+    ).claims(node, new Map(), new Map())[0];
+  expect(first({})).toMatchObject({ cause: 'configuration', object: 'rule a' });
+  expect(first({ a: 'usb' })).toMatchObject({ cause: 'evidence', object: 'rule a' });
+});
+
+test('the origin of a label says whether its rule builds on a label of a service', () => {
+  const node = { ...snapshot({ labels: { usb: 'x' } }), readiness: new Map(), ageMs: 0 };
+  const service = serviceOf('mirror', { publish: publishing('example.com/mirror', 'example.com/no-mirror') });
+  const asked: string[][] = [];
+  const dependents = (labels: Iterable<string>) => {
+    asked.push([...labels]);
+    return new Set(['a']);
+  };
+  const given = { ...rules({ a: 'usb', b: 'usb' }), dependents };
+  const services = [service];
+  const labeler = impliedLabels(
+    () => given,
+    registryOf(),
+    () => services,
+  );
+  const origins = () => labeler.claims(node, new Map(), new Map()).map(({ origin }) => origin);
+  expect([origins(), origins()]).toEqual([
+    ['rule:service', 'rule'],
+    ['rule:service', 'rule'],
+  ]);
+  expect(asked).toEqual([['example.com/mirror']]);
 });

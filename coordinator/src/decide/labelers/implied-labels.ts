@@ -1,18 +1,19 @@
-import { IMPLIED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { isOfRule, keysOn, listedKey, listedOf } from '../../fleet/node-keys.ts';
 import type { Inventory } from '../../inventory/inventory.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+import type { Service } from '../../setup/services.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelsAfter } from './labels-after.ts';
-import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
-import { ownNote } from './own-note.ts';
 import { theirLabel } from './their-label.ts';
 
 /** What the rules say, given the labels of a node and what else it has. */
 export type Rules = {
-  /** Every label that some rule gives. */
-  labels: ReadonlySet<string>;
+  /** Every label that some rule gives, with what the rule says. */
+  labels: ReadonlyMap<string, string>;
   /** What agents have to be asked for them. */
   questions: readonly string[];
+  /** The labels of rules that ask for one of these labels, or build on such. */
+  dependents(labels: Iterable<string>): ReadonlySet<string>;
   evaluate(
     labels: Readonly<Record<string, string>>,
     inventory: Inventory,
@@ -24,50 +25,69 @@ export type Rules = {
   };
 };
 
-const LIST = IMPLIED_LABELS_ANNOTATION;
-
 /**
- * Labels that the rules imply. An annotation lists those that are ours: they are restored when somebody changes them,
- * and go when no rule holds any more, also where the rule went while nobody was running. A label of the same key that
- * was there before is somebody else's, and stays as it is; so does one that another labeler speaks for, or would, were
- * it not for a reason of its own to withhold it.
+ * Labels that the rules imply. The Node lists those that are ours: they are restored when somebody changes them, and go
+ * when no rule holds any more, also where the rule went while nobody was running. A label of the same key that was there
+ * before is somebody else's, and stays as it is; so does one that another labeler speaks for, or would, were it not for
+ * a reason of its own to withhold it.
  */
-export function impliedLabels(rules: () => Rules, keys: KeyRegistry): Consequence {
+export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: () => readonly Service[]): Consequence {
+  const ofServices = labelsOfServices(services);
   return {
     name: 'implied-labels',
     claims: (node, wishes) => {
       const all = rules();
-      const text = node.annotations[LIST];
-      // Where the list was deleted, or garbled, there is only what rollcall applied to go by.
-      const known = text === undefined ? undefined : parseManagedLabels(text);
-      const listed = known ?? NO_KEYS;
+      const listed = listedByRules(node);
       const { implied, unknown } = all.evaluate(groundsOf(node, wishes, listed, all), node.inventory);
       const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
       const isOthers = (key: string) =>
         keys.entryOf('label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'withhold');
+      const builtOnServices = ofServices(all);
+      const own = (key: string) =>
+        ({
+          kind: 'label',
+          key,
+          ownership: 'forced',
+          origin: builtOnServices.has(key) ? 'rule:service' : 'rule',
+          object: ruleOf(key),
+        }) as const;
       const claims: Claim[] = [];
-      // Whose it is can be told when whoever holds it knows.
-      const keep = [...listed].filter((key) => wishes.get(key)?.stance === 'hold');
       for (const [key, { value, reason }] of implied) {
         if (isOthers(key)) continue;
         const there = node.labels[key];
-        const isFree = there === undefined || isOurs(key);
-        if (isFree) keep.push(key);
-        claims.push(isFree ? wish(key, value, reason) : theirLabel(key, value, there));
+        // With force: it may have been changed by hand.
+        if (there !== undefined && !isOurs(key)) claims.push(theirLabel(key, value, there));
+        else claims.push({ ...own(key), value, stance: 'want', reason, cause: 'evidence' });
       }
-      const left = known ?? [...unknown.keys()].filter((key) => node.ownedLabels.has(key) && !wishes.has(key));
-      for (const key of left) {
+      const doubtful = [...unknown.keys()].filter((key) => node.ownedLabels.has(key) && !wishes.has(key));
+      for (const key of listed.union(new Set(doubtful))) {
         if (implied.has(key) || isOthers(key)) continue;
         const doubt = unknown.get(key);
-        if (doubt !== undefined) keep.push(key);
-        claims.push(doubt === undefined ? farewell(key, node.labels[key] ?? 'true', all) : hold(key, doubt, node));
+        const value = node.labels[key] ?? '';
+        if (doubt !== undefined) claims.push({ ...own(key), value, stance: 'hold', reason: doubt, cause: 'unknown' });
+        else claims.push({ ...own(key), value, stance: 'withhold', ...farewell(key, all) });
       }
-      return [...claims, ...list(keep, node)];
+      return claims;
     },
   };
 }
 
-const NO_KEYS: ReadonlySet<string> = new Set();
+/** The labels of rules that build on labels of services, worked out once for the same rules and services. */
+function labelsOfServices(services: () => readonly Service[]): (rules: Rules) => ReadonlySet<string> {
+  let known: { rules: Rules; services: readonly Service[]; labels: ReadonlySet<string> } | undefined;
+  return (rules) => {
+    const all = services();
+    if (known?.rules === rules && known.services === all) return known.labels;
+    const labels = rules.dependents(all.flatMap(({ publish }) => publish.label ?? []));
+    known = { rules, services: all, labels };
+    return labels;
+  };
+}
+
+function listedByRules(node: JudgedNode): ReadonlySet<string> {
+  const labels = listedOf(node, 'label');
+  return new Set([...labels].filter((key) => isOfRule(keysOn(node).get(listedKey('label', key)))));
+}
 
 /**
  * Labels that rules may go by. Those that rules brought do not count, or two rules would hold up each other for ever.
@@ -86,29 +106,12 @@ function groundsOf(
   return grounds;
 }
 
-/** With force, as it may have been changed by hand; released rather than removed, as others may have applied it too. */
-function wish(key: string, value: string, reason: string): Claim {
-  return { kind: 'label', key, value, stance: 'want', ownership: 'forced', reason };
+/** Where there still is a rule, the label goes because of what the node is. */
+function farewell(key: string, { labels }: Pick<Rules, 'labels'>): Pick<Claim, 'reason' | 'cause'> {
+  return { reason: 'no rule implies it any more', cause: labels.has(key) ? 'evidence' : 'configuration' };
 }
 
-function hold(key: string, reason: string, { labels }: JudgedNode): Claim {
-  return { kind: 'label', key, value: labels[key] ?? '', stance: 'hold', ownership: 'forced', reason };
-}
-
-/** Where there still is a rule, it went by what the node is. */
-function farewell(key: string, value: string, { labels }: Pick<Rules, 'labels'>): Claim {
-  const reason = 'no rule implies it any more';
-  const claim = { kind: 'label', key, value, stance: 'withhold', ownership: 'forced', reason } as const;
-  return labels.has(key) ? claim : { ...claim, configuredBy: ruleOf(key) };
-}
-
-/** What a label of a rule goes by, whether it is there or not. */
+/** The name of the rule of a label, whether it is there or not. */
 export function ruleOf(key: string): string {
   return `rule ${key}`;
-}
-
-function list(keys: readonly string[], node: JudgedNode): Claim[] {
-  const reason =
-    keys.length > 0 ? 'lists the labels that the node has because of rules' : 'no label is there because of a rule';
-  return ownNote(node, LIST, { value: keys.length > 0 ? formatManagedLabels(keys) : undefined, reason });
 }

@@ -1,15 +1,13 @@
-import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { intentOf } from '../intent/intent.ts';
+import { type IntentEntry, intentOf } from '../intent/intent.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './index.ts';
-import type { Claim } from './labeler.ts';
 import { NOTHING_CONFIGURED } from './labelers.test-fixtures.ts';
+import { rulesOf } from './rules.test-fixtures.ts';
 
 function labelersWith(change: Partial<LabelerOptions> = {}) {
-  const delayed: string[] = [];
-  const options: LabelerOptions = {
+  return createLabelers({
     services: () => [],
     mayTaint: () => true,
     mayClear: () => true,
@@ -18,41 +16,32 @@ function labelersWith(change: Partial<LabelerOptions> = {}) {
     ...NOTHING_CONFIGURED,
     forbiddenLabelDomains: ['example.org'],
     ...change,
-  };
-  const delay = (claims: readonly Claim[], _node: unknown, list: string) => {
-    delayed.push(`${list}: ${claims.map(({ key, stance }) => `${stance} ${key}`).join(', ')}`);
-    return claims.filter(({ kind }) => kind === 'label').map((claim): Claim => ({ ...claim, stance: 'hold' }));
-  };
-  return { labelers: createLabelers({ ...options, delay }), delayed };
+  });
 }
 
-const rules = () => ({
-  labels: new Set(['size']),
-  questions: [],
-  evaluate: () => ({ implied: new Map([['size', { value: 'big', reason: 'a rule' }]]), unknown: new Map() }),
-});
+const rules = () => rulesOf(['size'], { implied: { size: { value: 'big', reason: 'a rule' } } });
 
-test('labels of pools and of rules are delayed as is asked for, each with its own list', () => {
-  const { labelers, delayed } = labelersWith({ rules });
+test('the guard sees each label once, and what follows from others after them', () => {
   const poolLabelSet = {
     ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
     ...{ labels: { tier: 'gold', 'example.org/x': 'y' }, status: undefined },
   };
   const node = { ...snapshot({ pool: 'gold', poolLabelSet }), readiness: new Map(), ageMs: 0 };
-  const intent = intentOf(labelers, node);
-  expect(delayed).toEqual([
-    `${MANAGED_LABELS_ANNOTATION}: want tier, want ${MANAGED_LABELS_ANNOTATION}`,
-    `${IMPLIED_LABELS_ANNOTATION}: want size, want ${IMPLIED_LABELS_ANNOTATION}`,
-  ]);
+  const seen: string[] = [];
+  const guard = (entry: IntentEntry): IntentEntry => {
+    if (entry.kind === 'label') seen.push(`${entry.stance} ${entry.key}`);
+    return entry.kind === 'label' ? { ...entry, stance: 'hold' } : entry;
+  };
+  const intent = intentOf(labelersWith({ rules }), node, guard);
+  expect(seen).toEqual(['want tier', 'want size']);
   expect(['tier', 'size'].map((key) => intent.get(`label:${key}`)?.stance)).toEqual(['hold', 'hold']);
 });
 
 test('without rules none are asked about, and what was taken is noted only where pods are evicted for it', () => {
-  const names = (change: Partial<LabelerOptions>) => {
-    return labelersWith(change).labelers.consequences.map(({ name }) => name);
-  };
-  expect(names({})).toEqual(['left-over-keys']);
+  const names = (change: Partial<LabelerOptions>) => labelersWith(change).consequences.map(({ name }) => name);
+  expect(names({})).toEqual(['left-over-keys', 'left-over-keys']);
   expect(names({ rules, eviction: { isIgnored: () => false } })).toEqual([
+    'left-over-keys',
     'implied-labels',
     'left-over-keys',
     'withdrawn-labels',

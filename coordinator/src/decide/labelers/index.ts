@@ -1,12 +1,12 @@
-import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Origin } from '../../fleet/node-keys.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
 import type { Service } from '../../setup/services.ts';
 import type { DeviceGrammar } from './device-grammar.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
 import { factLabelsLabeler } from './fact-labels.ts';
 import { impliedLabels, type Rules } from './implied-labels.ts';
-import type { Claim, JudgedNode, Labelers, LabelWishes } from './labeler.ts';
-import { leftOverKeysLabeler } from './left-over-keys.ts';
+import type { Labelers } from './labeler.ts';
+import { leftOverKeys } from './left-over-keys.ts';
 import { reservedKeys } from './pool-keys.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
 import { type PublishedKeysOptions, publishedKeysLabeler } from './published-keys.ts';
@@ -15,11 +15,7 @@ import { scaleDownLabeler } from './scale-down.ts';
 import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { servicesStartedLabeler } from './services-started.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
-import { unknownServices } from './unknown-services.ts';
 import { withdrawnLabels } from './withdrawn-labels.ts';
-
-/** Claims, some of whose labels stay for now; `list` is the annotation that names them as ours. */
-type Delay = (claims: readonly Claim[], node: JudgedNode, list: string) => Claim[];
 
 /** What labelers are made with. */
 export type LabelerOptions = {
@@ -36,38 +32,28 @@ export type LabelerOptions = {
   /** The rules as they are at the moment; without it, there are none. */
   rules: (() => Rules) | undefined;
   /** Whether to note which labels were taken, so that pods can be evicted for it, and for which not. */
-  eviction: { isIgnored: (label: string) => boolean } | undefined;
+  eviction: { isIgnored: (label: string, origin: Origin | undefined) => boolean } | undefined;
 };
 
-/** All labelers. `delay` is asked about labels that go by what was configured. */
-export function createLabelers(options: LabelerOptions & { delay: Delay }): Labelers {
-  const { rules, eviction, keys, delay } = options;
-  const poolLabels = poolLabelsLabeler(reservedKeys(keys, options));
-  const implied = rules && impliedLabels(rules, keys);
+/** All labelers. Rules build on what the others want, and eviction on what rules want. */
+export function createLabelers(options: LabelerOptions): Labelers {
+  const { rules, eviction, keys, services } = options;
   return {
     labelers: [
       readinessLabeler(options),
       publishedKeysLabeler(options),
-      servicesStartedLabeler(options.services),
+      servicesStartedLabeler(services),
       scaleDownLabeler,
-      leftOverKeysLabeler(keys),
-      { ...poolLabels, claims: (node) => delay(poolLabels.claims(node), node, MANAGED_LABELS_ANNOTATION) },
-      startupGateLabeler(options.startupGate, options.services),
+      poolLabelsLabeler(reservedKeys(keys, options)),
+      startupGateLabeler(options.startupGate, services),
       deviceLabelsLabeler(options.deviceGrammar),
       factLabelsLabeler(options.factLabels),
       schedulingHintLabeler,
     ],
     consequences: [
-      ...(implied
-        ? [
-            {
-              ...implied,
-              claims: (node: JudgedNode, wishes: LabelWishes) =>
-                delay(implied.claims(node, wishes), node, IMPLIED_LABELS_ANNOTATION),
-            },
-          ]
-        : []),
-      unknownServices,
+      leftOverKeys(keys, 'before-rules'),
+      ...(rules ? [impliedLabels(rules, keys, services)] : []),
+      leftOverKeys(keys, 'after-rules'),
       ...(eviction ? [withdrawnLabels(eviction.isIgnored)] : []),
     ],
   };

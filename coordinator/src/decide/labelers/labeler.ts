@@ -1,5 +1,7 @@
+import type { Origin } from '../../fleet/node-keys.ts';
 import type { NodeSnapshot } from '../../fleet/snapshot.ts';
 import type { NodeHolds } from '../../holds/holds.ts';
+import type { Cause } from '../../inventory/cause.ts';
 import type { TaintEffect } from '../../setup/services.ts';
 import type { NodeReadiness } from '../readiness/tracker.ts';
 
@@ -14,14 +16,16 @@ export type Claim = {
   ownership: 'exclusive' | 'forced' | 'shared';
   /** One sentence for people: the evidence, or what is missing. */
   reason: string;
-  /** The key is there because of a service, or is left over from one that is none any more. */
-  service?: 'published' | 'left-over';
+  /** Why the stance is so. */
+  cause: Cause;
+  /** Why rollcall sets the key at all: what the Node lists of it. Of annotations there is none. */
+  origin?: Origin;
   /** What a condition that is wanted says, should its status be news. Its value is its status. */
   news?: ConditionNews;
   /** Since when the stance is so, by the wall clock, where it goes by what a service is. */
   sinceMs?: number;
-  /** What was configured, or no longer is, for the stance to be so, where it does not go by what the node is. */
-  configuredBy?: string;
+  /** The object or rule that asks for the key, or no longer does; absent where a flag does. */
+  object?: string;
   /** It would be wanted, had somebody else not given it another value. */
   isForeign?: true;
 };
@@ -54,12 +58,15 @@ export type Labeler = {
 };
 
 /** What was claimed of each label so far, by key. */
-export type LabelWishes = ReadonlyMap<string, Pick<Claim, 'stance' | 'ownership' | 'value'>>;
+export type LabelWishes = ReadonlyMap<string, Pick<Claim, 'stance' | 'ownership' | 'value' | 'origin'>>;
 
-/** A labeler that goes by what those before it want of the labels. */
+/** What was claimed so far, by `kind:key`. */
+export type Claimed = ReadonlyMap<string, Pick<Claim, 'kind' | 'key'>>;
+
+/** A labeler that goes by what those before it claim. */
 export type Consequence = {
   name: string;
-  claims: (node: JudgedNode, wishes: LabelWishes) => Claim[];
+  claims: (node: JudgedNode, wishes: LabelWishes, claimed: Claimed) => Claim[];
 };
 
 export type Labelers = {

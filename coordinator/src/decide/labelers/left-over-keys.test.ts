@@ -1,47 +1,80 @@
-import { SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
-import type { JudgedNode } from './labeler.ts';
-import { leftOverKeysLabeler } from './left-over-keys.ts';
+import type { Claimed, JudgedNode } from './labeler.ts';
+import { leftOverKeys } from './left-over-keys.ts';
 
-const labeler = leftOverKeysLabeler(registryOf({ watchedServices: [WS_DAEMON_SERVICE], poolLabels: ['agentpool'] }));
+const keys = registryOf({ watchedServices: [WS_DAEMON_SERVICE], poolLabels: ['agentpool'] });
+const X = 'example.com/x';
 
-function claims(listed: object, change: Partial<JudgedNode> = {}): string[] {
-  const annotations = { [SERVICE_KEYS_ANNOTATION]: JSON.stringify(listed) };
-  const node = { ...snapshot({ annotations, ...change }), readiness: new Map(), ageMs: 0 };
-  return labeler
-    .claims(node)
-    .map(({ kind, key, stance, ownership, service }) => `${stance} ${ownership} ${kind} ${key} ${service}`);
+type Given = Partial<JudgedNode> & { claimed?: readonly string[] };
+
+function claims(listed: Record<string, string>, { claimed = [], ...change }: Given = {}): string[] {
+  const annotations = { 'rollcall.dev/keys': JSON.stringify(listed), ...change.annotations };
+  const node = { ...snapshot({ ...change, annotations }), readiness: new Map(), ageMs: 0 };
+  const known: Claimed = new Map(claimed.map((id) => [id, { kind: 'label', key: id }]));
+  return (['before-rules', 'after-rules'] as const).flatMap((stage) =>
+    leftOverKeys(keys, stage)
+      .claims(node, new Map(), known)
+      .map(({ kind, key, stance, ownership, cause, object }) =>
+        [stage, stance, ownership, kind, key, cause, object ?? 'flag'].join(' '),
+      ),
+  );
 }
 
-test('what a node lists of services that are none any more goes, whoever wrote it, and a condition is let go of', () => {
-  expect(claims({ labels: ['a.example/x'], taints: ['b.example/x'], conditions: ['c.example/X'] })).toEqual([
-    'withhold exclusive label a.example/x left-over',
-    'withhold exclusive taint b.example/x left-over',
-    'withhold shared condition c.example/X left-over',
+test('what a node lists of a service that is none any more goes, whoever wrote it, and a condition is let go of', () => {
+  const listed = { [`label:${X}`]: 'service:u', [`taint:${X}`]: 'service:u', [`condition:${X}`]: 'service:u' };
+  expect(claims(listed)).toEqual([
+    `before-rules withhold exclusive label ${X} configuration service:u`,
+    `before-rules withhold exclusive taint ${X} configuration service:u`,
+    `before-rules withhold shared condition ${X} configuration service:u`,
   ]);
 });
 
-test('a condition that rollcall applied counts as listed, once', () => {
-  const ownedConditions = new Set(['c.example/X', 'd.example/X']);
-  expect(claims({ conditions: ['c.example/X'] }, { ownedConditions })).toEqual([
-    'withhold shared condition c.example/X left-over',
-    'withhold shared condition d.example/X left-over',
+test('so does a label of Gitpod whose flag is another, and one that earlier versions listed without a uid', () => {
+  expect(claims({ [`label:${X}`]: 'gitpod' })).toEqual([
+    `before-rules withhold exclusive label ${X} configuration flag`,
+  ]);
+  const annotations = { 'rollcall.dev/service-keys': `{"labels":["${X}"]}` };
+  expect(claims({}, { annotations })).toEqual([`before-rules withhold exclusive label ${X} configuration label ${X}`]);
+});
+
+test('a label of a rule, fact or device is let go of where rollcall applied it, and stays where others did', () => {
+  const listed = { 'label:r': 'rule', 'label:s': 'rule:service', 'label:f': 'fact', 'label:theirs': 'rule' };
+  const node = { labels: { r: '', s: '', f: '', theirs: '' }, ownedLabels: new Set(['r', 's', 'f']) };
+  expect(claims(listed, node)).toEqual([
+    'before-rules withhold shared label f configuration flag',
+    'after-rules withhold forced label r configuration flag',
+    'after-rules withhold forced label s configuration flag',
+  ]);
+});
+
+test('what a labeler claims, and what is listed for a pool, is left to it', () => {
+  expect(claims({ [`label:${X}`]: 'service:u' }, { claimed: [`label:${X}`] })).toEqual([]);
+  const annotations = { 'nodepool.banzaicloud.io/managed-labels': `["${X}"]` };
+  expect(claims({}, { annotations, ownedLabels: new Set([X]) })).toEqual([]);
+});
+
+test('labels and conditions that field ownership alone shows go, by the flag where it is known', () => {
+  const node = { ownedLabels: new Set([X, 'fact.rollcall.dev/os']), ownedConditions: new Set([X]) };
+  expect(claims({}, node)).toEqual([
+    `after-rules withhold shared label ${X} configuration label ${X}`,
+    'after-rules withhold shared label fact.rollcall.dev/os configuration flag',
+    `after-rules withhold shared condition ${X} configuration flag`,
   ]);
 });
 
 test('what Kubernetes, a pool or another labeler has a say in stays, whatever is listed', () => {
-  const labels = ['kubernetes.io/os', 'agentpool', WS_DAEMON_LABEL];
-  expect(claims({ labels, taints: ['node.kubernetes.io/unreachable'], conditions: ['Ready'] })).toEqual([]);
+  const labels = ['kubernetes.io/os', 'agentpool', WS_DAEMON_LABEL].map((key) => [`label:${key}`, 'service:u']);
+  const others = { 'taint:node.kubernetes.io/unreachable': 'service:u', 'condition:Ready': 'service:u' };
+  expect(claims({ ...Object.fromEntries(labels), ...others })).toEqual([]);
 });
 
-test('all of it stays while not every service is known', () => {
-  const reasons = (servicesKnown: boolean) => {
-    const annotations = { [SERVICE_KEYS_ANNOTATION]: '{"labels":["a.example/x"]}' };
-    const node = { ...snapshot({ annotations, servicesKnown }), readiness: new Map(), ageMs: 0 };
-    return labeler.claims(node).map(({ stance, reason }) => `${stance}: ${reason}`);
-  };
-  expect(reasons(false)).toEqual(['hold: it may belong to a NodeService; these have not been listed yet']);
-  expect(reasons(true)).toEqual(['withhold: the service that published it no longer exists']);
+test('what may be of a NodeService stays while these are not known, and nothing else does', () => {
+  const listed = { [`label:${X}`]: 'service:u', 'label:g': 'gitpod' };
+  expect(claims(listed, { servicesKnown: false, ownedLabels: new Set(['unlisted']) })).toEqual([
+    `before-rules hold exclusive label ${X} unknown flag`,
+    'before-rules withhold exclusive label g configuration flag',
+    'after-rules hold shared label unlisted unknown flag',
+  ]);
 });

@@ -1,34 +1,85 @@
-import type { KeyKind } from '../../setup/keys/key-entry.ts';
+import {
+  isOfRule,
+  isOfService,
+  keysOn,
+  type ListedKind,
+  listedKey,
+  type Origin,
+  splitListed,
+} from '../../fleet/node-keys.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
-import type { Claim, Labeler } from './labeler.ts';
-import { SERVICES_UNKNOWN, serviceKeysOn } from './service-keys.ts';
+import type { Claim, Claimed, Consequence, JudgedNode } from './labeler.ts';
+
+const NOTHING_ASKS = 'nothing requests it any more';
+const SERVICES_UNKNOWN = 'it may belong to a NodeService; these have not been listed yet';
 
 /**
- * Labels, taints and conditions that a node has because of a service that is none any more, also where that went while
- * nobody was running: the node itself lists them. What Kubernetes or another labeler has a say in stays, whatever is
- * listed. What rollcall applied of conditions counts as listed.
+ * Keys that a Node lists as set by rollcall and that no labeler claims: the NodeService was deleted or the flag changed,
+ * perhaps while no coordinator ran. `before-rules` claims those of everything but rules, so that rules do not build on
+ * them; `after-rules` claims those of rules, and labels and conditions that rollcall applied and that are not listed.
  */
-export function leftOverKeysLabeler(keys: KeyRegistry): Labeler {
+export function leftOverKeys(keys: KeyRegistry, stage: 'before-rules' | 'after-rules'): Consequence {
   return {
     name: 'left-over-keys',
-    claims: (node) => {
-      const { labels, taints, conditions } = serviceKeysOn(node);
-      const claims = [
-        ...claimsOf('label', labels, keys),
-        ...claimsOf('taint', taints, keys),
-        ...claimsOf('condition', conditions.union(node.ownedConditions), keys),
-      ];
-      if (node.servicesKnown) return claims;
-      // Those that somebody asks for are not left over; of the others nobody knows.
-      return claims.map((claim) => ({ ...claim, stance: 'hold', reason: SERVICES_UNKNOWN }));
+    claims: (node, _wishes, claimed) => {
+      const claims = [...keysOn(node)].flatMap(([id, origin]): Claim[] => {
+        const listed = splitListed(id);
+        // The labeler of pools claims what is listed as a pool's, and leaves the rest to people.
+        if (!listed || claimed.has(id) || origin === 'pool' || isOfRule(origin) !== (stage === 'after-rules'))
+          return [];
+        return claimOf(listed, origin, node, keys);
+      });
+      return stage === 'after-rules' ? [...claims, ...unlisted(node, claimed, keys)] : claims;
     },
   };
 }
 
-function claimsOf(kind: KeyKind & Claim['kind'], listed: ReadonlySet<string>, keys: KeyRegistry): Claim[] {
+function claimOf(
+  { kind, key }: { kind: ListedKind; key: string },
+  origin: Origin,
+  node: JudgedNode,
+  keys: KeyRegistry,
+): Claim[] {
+  const base = {
+    kind,
+    key,
+    value: node.labels[key] ?? '',
+    reason: reasonOf(origin),
+    cause: 'configuration',
+    origin,
+  } as const;
+  if (!isOfService(origin) || isOfRule(origin)) {
+    // Others may have set it meanwhile: it is let go of where rollcall applied it.
+    if (!node.ownedLabels.has(key)) return [];
+    return [{ ...base, stance: 'withhold', ownership: isOfRule(origin) ? 'forced' : 'shared' }];
+  }
+  if (keys.isUntouchable(kind, key)) return [];
   const ownership = kind === 'condition' ? 'shared' : 'exclusive';
-  const base = { kind, value: '', stance: 'withhold', ownership, service: 'left-over' } as const;
-  return [...listed]
-    .filter((key) => !keys.isUntouchable(kind, key))
-    .map((key) => ({ ...base, key, reason: 'the service that published it no longer exists' }));
+  if (origin === 'gitpod') return [{ ...base, stance: 'withhold', ownership }];
+  if (!node.servicesKnown) return [{ ...base, stance: 'hold', ownership, reason: SERVICES_UNKNOWN, cause: 'unknown' }];
+  return [{ ...base, stance: 'withhold', ownership, object: origin === 'service:' ? `${kind} ${key}` : origin }];
+}
+
+function reasonOf(origin: Origin): string {
+  if (origin.startsWith('service:')) return 'the service that published it no longer exists';
+  if (origin === 'gitpod') return 'the flags of Gitpod no longer ask for it';
+  return origin === 'fact' ? '--fact-labels no longer names it' : NOTHING_ASKS;
+}
+
+/** Labels and conditions that field ownership alone shows to be rollcall's. */
+function unlisted(node: JudgedNode, claimed: Claimed, keys: KeyRegistry): Claim[] {
+  const isOpen = (kind: ListedKind) => (key: string) =>
+    !claimed.has(listedKey(kind, key)) && !keysOn(node).has(listedKey(kind, key));
+  const stand = node.servicesKnown
+    ? ({ stance: 'withhold', reason: NOTHING_ASKS, cause: 'configuration' } as const)
+    : ({ stance: 'hold', reason: SERVICES_UNKNOWN, cause: 'unknown' } as const);
+  const labels = [...node.ownedLabels].filter(isOpen('label')).map((key): Claim => {
+    const isByFlag = keys.entryOf('label', key) !== undefined;
+    const object = isByFlag || !node.servicesKnown ? {} : { object: `label ${key}` };
+    return { ...stand, ...object, kind: 'label', key, value: node.labels[key] ?? '', ownership: 'shared' };
+  });
+  const conditions = [...node.ownedConditions]
+    .filter((key) => isOpen('condition')(key) && !keys.isUntouchable('condition', key))
+    .map((key): Claim => ({ ...stand, kind: 'condition', key, value: '', ownership: 'shared', origin: 'service:' }));
+  return [...labels, ...conditions];
 }

@@ -9,7 +9,7 @@ export function ownNote(
   key: string,
   { value, reason }: { value: string | undefined; reason: string },
 ): Claim[] {
-  const note = { kind: 'annotation', key, reason } as const;
+  const note = { kind: 'annotation', key, reason, cause: 'evidence' } as const;
   if (value !== undefined) return [{ ...note, value, stance: 'want', ownership: 'forced' }];
   if (annotations[key] === undefined) return [];
   const ownership = ownedAnnotations.has(key) ? 'forced' : 'exclusive';

@@ -140,11 +140,11 @@ test('each claim says where it comes from', () => {
 });
 
 test('a label that goes is told by the set that asked for it, or by the want of a pool', () => {
-  const configuredBy = (given: Parameters<typeof snapshot>[0]) => {
+  const object = (given: Parameters<typeof snapshot>[0]) => {
     const seen = snapshot({ annotations: { [LIST]: '["old"]' }, ...given });
-    return labeler.claims({ ...seen, readiness: new Map(), ageMs: 0 })[0]?.configuredBy;
+    return labeler.claims({ ...seen, readiness: new Map(), ageMs: 0 })[0]?.object;
   };
-  expect(configuredBy({ pool: 'gold', poolLabelSet: poolSet({}) })).toBe('NodePoolLabelSet of gold');
-  expect(configuredBy({ pool: 'gold' })).toBe('NodePoolLabelSet of gold');
-  expect(configuredBy({})).toBe('no pool');
+  expect(object({ pool: 'gold', poolLabelSet: poolSet({}) })).toBe('NodePoolLabelSet of gold');
+  expect(object({ pool: 'gold' })).toBe('NodePoolLabelSet of gold');
+  expect(object({})).toBe('no pool');
 });

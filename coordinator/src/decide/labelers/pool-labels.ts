@@ -1,9 +1,9 @@
-import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { isOfRule, keysOn, listedKey, type Origin } from '../../fleet/node-keys.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
-import { serviceKeysOn } from './service-keys.ts';
 import { theirLabel } from './their-label.ts';
 
 /**
@@ -29,13 +29,13 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         );
       }
       const accepted = node.poolLabelSet ? sort(node.poolLabelSet).accepted : NO_LABELS;
-      const implied = impliedOn(node);
       const source = reasonOf(node);
+      const object = setOfPool(node.pool);
       const listed: string[] = [];
       const claims = [...accepted].map(([key, value]): Claim => {
-        const label = { kind: 'label', key, value } as const;
+        const label = { ...OWN, kind: 'label', key, value, object } as const;
         const there = node.labels[key];
-        if (managed.has(key) || there === undefined || isOursAlone(key, node, implied)) {
+        if (managed.has(key) || there === undefined || isOursAlone(key, node)) {
           listed.push(key);
           return { ...label, stance: 'want', ownership: 'exclusive', reason: source };
         }
@@ -43,20 +43,20 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
           return { ...label, stance: 'want', ownership: 'shared', reason: source };
         if (there !== value) return theirLabel(key, value, there);
         const reason = 'already has this value, set by somebody else';
-        return { ...label, stance: 'withhold', ownership: 'shared', reason };
+        return { ...label, stance: 'withhold', ownership: 'shared', reason, cause: 'evidence' };
       });
       const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));
-      const configuredBy = setOfPool(node.pool);
       for (const key of gone) {
         const reason = node.poolLabelSet ? `${source} no longer requests it` : source;
         claims.push({
+          ...OWN,
           kind: 'label',
           key,
           value: '',
           stance: 'withhold',
           ownership: 'exclusive',
           reason,
-          configuredBy,
+          object,
         });
       }
       return [...claims, annotationClaim(listed, readable !== undefined)];
@@ -70,22 +70,21 @@ export function setOfPool(pool: string | undefined): string {
 }
 
 const NO_LABELS: ReadonlyMap<string, string> = new Map();
+const OWN = { origin: 'pool', cause: 'configuration' } as const;
 
-function impliedOn({ annotations }: JudgedNode): ReadonlySet<string> | undefined {
-  return parseManagedLabels(annotations[IMPLIED_LABELS_ANNOTATION]);
+function originOf(key: string, node: JudgedNode): Origin | undefined {
+  return keysOn(node).get(listedKey('label', key));
 }
 
 /** Because of a rule, or nobody knows why: a pool goes before both. What somebody else applied as well is theirs. */
-function isOursAlone(key: string, node: JudgedNode, implied: ReadonlySet<string> | undefined): boolean {
-  return (node.ownedLabels.has(key) || implied?.has(key) === true) && !node.sharedLabels.has(key);
+function isOursAlone(key: string, node: JudgedNode): boolean {
+  return (node.ownedLabels.has(key) || isOfRule(originOf(key, node))) && !node.sharedLabels.has(key);
 }
 
 /** Labels that rollcall applied, and that no other labeler may want gone. */
 function appliedForPools(node: JudgedNode, keys: KeyRegistry): string[] {
-  const implied = impliedOn(node);
-  const { labels: ofServices } = serviceKeysOn(node);
-  const isOthers = (key: string) => implied?.has(key) || ofServices.has(key) || keys.entryOf('label', key);
-  return [...node.ownedLabels].filter((key) => !isOthers(key));
+  const isForPools = (key: string) => ['pool', undefined].includes(originOf(key, node)) && !keys.entryOf('label', key);
+  return [...node.ownedLabels].filter(isForPools);
 }
 
 /** Until the sets are known everything stays as it is. */
@@ -94,16 +93,22 @@ function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]
     stance: 'hold',
     ownership: 'exclusive',
     reason: 'the NodePoolLabelSets have not been listed yet',
+    cause: 'unknown',
   } as const;
   const list = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const;
   return [
-    ...managed.map((key): Claim => ({ kind: 'label', key, value: labels[key] ?? '', ...hold })),
+    ...managed.map((key): Claim => ({ origin: 'pool', kind: 'label', key, value: labels[key] ?? '', ...hold })),
     { ...list, value: annotations[list.key] ?? '', ...hold },
   ];
 }
 
 function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim {
-  const annotation = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION, ownership: 'exclusive' } as const;
+  const annotation = {
+    kind: 'annotation',
+    key: MANAGED_LABELS_ANNOTATION,
+    ownership: 'exclusive',
+    cause: 'configuration',
+  } as const;
   const more = wasReadable
     ? ''
     : '; its previous value was not a JSON array of keys, so no label is removed because of it';

@@ -6,7 +6,8 @@ import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 /** How a node shows that a service is not ready. */
 export type ReadinessGate = 'label' | 'taint' | 'both';
 
-const OWN = { value: 'true', ownership: 'exclusive', service: 'published' } as const;
+const OWN = { value: 'true', ownership: 'exclusive', origin: 'gitpod' } as const;
+const BY_GATE = { cause: 'configuration' } as const;
 
 /**
  * The services of Gitpod, by the gate. The label of one is on a node while the service is ready there, or its taint while it
@@ -31,13 +32,13 @@ export function readinessLabeler(options: { services: () => readonly Service[]; 
   };
 }
 
-type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs'>;
+type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs' | 'cause'>;
 
 const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
 const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
 
-function labelWhileReady({ state, reason, sinceMs }: ServiceReadiness): Stand {
-  return { stance: LABEL_STANCE[state], reason, sinceMs };
+function labelWhileReady({ state, reason, sinceMs, cause }: ServiceReadiness): Stand {
+  return { stance: LABEL_STANCE[state], reason, sinceMs, cause };
 }
 
 /**
@@ -46,30 +47,32 @@ function labelWhileReady({ state, reason, sinceMs }: ServiceReadiness): Stand {
  */
 function lastingLabel(
   { label = '', taint }: Publication,
-  { state, reason }: ServiceReadiness,
+  { state, reason, cause }: ServiceReadiness,
   node: JudgedNode,
 ): Stand {
   const key = taint?.key;
-  if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
+  if (!isForWorkspaces(node))
+    return { stance: 'withhold', reason: 'the node is not for workspaces', cause: 'evidence' };
   const guarded = node.labels[label] === 'true' || node.taints?.some((each) => each.key === key) === true;
   if (guarded || state === 'ready')
-    return { stance: 'want', reason: `permanent: the taint ${key} shows whether it is ready` };
-  return { stance: 'hold', reason: `waits for the taint ${key}; ${reason}` };
+    return { ...BY_GATE, stance: 'want', reason: `permanent: the taint ${key} shows whether it is ready` };
+  return { stance: 'hold', reason: `waits for the taint ${key}; ${reason}`, cause };
 }
 
 function taintOf(
   { label = '' }: Publication,
-  { state, reason, sinceMs }: ServiceReadiness,
+  { state, reason, sinceMs, cause }: ServiceReadiness,
   { gate, node }: { gate: ReadinessGate; node: JudgedNode },
 ): Stand {
   if (gate === 'label') {
     // One that was left there may say what the label does not say yet, or still says wrongly.
     const mislabeled = state === 'not-ready' && node.labels[label] === 'true';
-    if (state === 'unknown' || mislabeled) return { stance: 'hold', reason, sinceMs };
-    return { stance: 'withhold', reason: 'the readiness gate uses labels only' };
+    if (state === 'unknown' || mislabeled) return { stance: 'hold', reason, sinceMs, cause };
+    return { ...BY_GATE, stance: 'withhold', reason: 'the readiness gate uses labels only' };
   }
-  if (!isForWorkspaces(node)) return { stance: 'withhold', reason: 'the node is not for workspaces' };
-  return { stance: TAINT_STANCE[state], reason, sinceMs };
+  if (!isForWorkspaces(node))
+    return { stance: 'withhold', reason: 'the node is not for workspaces', cause: 'evidence' };
+  return { stance: TAINT_STANCE[state], reason, sinceMs, cause };
 }
 
 function isForWorkspaces({ labels }: JudgedNode): boolean {

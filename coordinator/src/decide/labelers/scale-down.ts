@@ -25,7 +25,12 @@ function keysFor({ labels }: JudgedNode): string[] {
   return labels[KARPENTER_POOL_LABEL] === undefined ? [SCALE_DOWN_DISABLED] : [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT];
 }
 
-function wish({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 'stance' | 'reason'> {
+function wish(node: JudgedNode): Pick<Claim, 'stance' | 'reason' | 'cause'> {
+  const stand = standOf(node);
+  return { ...stand, cause: stand.stance === 'hold' ? 'unknown' : 'evidence' };
+}
+
+function standOf({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 'stance' | 'reason'> {
   if (annotations[SCALE_DOWN_HOLD] === 'true')
     return { stance: 'want', reason: `the annotation ${SCALE_DOWN_HOLD} requests it` };
   const reasons: string[] = [];

@@ -8,7 +8,7 @@ import type { Claim, Labeler } from './labeler.ts';
 export const schedulingHintLabeler: Labeler = {
   name: 'scheduling-hint',
   claims: ({ schedulingHint, annotations, ownedAnnotations }): Claim[] => {
-    const claim = { kind: 'annotation', key, ownership: 'forced' } as const;
+    const claim = { kind: 'annotation', key, ownership: 'forced', cause: 'evidence' } as const;
     if (schedulingHint !== undefined) {
       const reason = 'tells kube-scheduler to try again with pods that were refused here';
       return [{ ...claim, value: schedulingHint, stance: 'want', reason }];

@@ -42,6 +42,7 @@ export function startupGateLabeler(options: StartupGateOptions, services: Servic
         key: STARTUP_TAINT,
         value: '',
         ownership: 'exclusive',
+        cause: options.requires.length === 0 ? 'configuration' : 'evidence',
         ...stand(node, options, missingAtGate(node, options.requires, services)),
       },
     ],

@@ -3,6 +3,14 @@ import type { Claim } from './labeler.ts';
 /** What is said of a label that somebody else set before rollcall could: it stays, whatever its value. */
 export function theirLabel(key: string, value: string, there: string): Claim {
   const reason = `already has the value ${JSON.stringify(there)}, set by somebody else`;
-  const claim = { kind: 'label', key, value, stance: 'withhold', ownership: 'shared', reason } as const;
+  const claim = {
+    kind: 'label',
+    key,
+    value,
+    stance: 'withhold',
+    ownership: 'shared',
+    reason,
+    cause: 'evidence',
+  } as const;
   return there === value ? claim : { ...claim, isForeign: true };
 }

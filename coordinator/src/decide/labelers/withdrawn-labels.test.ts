@@ -8,7 +8,7 @@ const READY = 'gitpod.io/ws-daemon_ready_ns_default';
 
 function noted(change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string | undefined {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  const [claim] = withdrawnLabels((key) => key === READY).claims(node, wishes);
+  const [claim] = withdrawnLabels((key) => key === READY).claims(node, wishes, new Map());
   return claim && `${claim.stance} ${claim.value}`;
 }
 

@@ -1,4 +1,5 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { keysOn, listedKey, type Origin } from '../../fleet/node-keys.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelAfter } from './labels-after.ts';
 import { ownNote } from './own-note.ts';
@@ -11,11 +12,15 @@ const ENTRIES_MAX = 50;
  * back: those who evict pods because of it have to know it after a restart, too. Nobody is evicted for labels
  * that are ignored.
  */
-export function withdrawnLabels(isIgnored: (label: string) => boolean): Consequence {
+export function withdrawnLabels(isIgnored: (label: string, origin: Origin | undefined) => boolean): Consequence {
   return {
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
-      const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => !isIgnored(key)).slice(-ENTRIES_MAX);
+      const listed = keysOn(node);
+      const originOf = (key: string) => listed.get(listedKey('label', key)) ?? wishes.get(key)?.origin;
+      const entries = [...withdrawnFrom(node, wishes)]
+        .filter(([key]) => !isIgnored(key, originOf(key)))
+        .slice(-ENTRIES_MAX);
       const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
       const reason = value
         ? 'lists the labels that rollcall removed from the node'

@@ -33,7 +33,8 @@ describe('a rule', () => {
   });
 
   test('AL-2, AL-9: is known by its label', () => {
-    expect([...ruleSet(EDGETPU).labels]).toEqual(['accelerators/edgetpu']);
+    expect([...ruleSet(EDGETPU).labels.keys()]).toEqual(['accelerators/edgetpu']);
+    expect([...ruleSet({ a: '', b: '# nothing', c: 'x' }).labels]).toEqual([['c', 'x']]);
   });
 
   test('AL-10: of a label that asks for another gives that label and no other', () => {

@@ -28,8 +28,8 @@ export class RuleSet {
   readonly #globs: readonly string[];
   /** The nodes of a fleet have mostly the same keys, so that each is held against all patterns once. */
   readonly #matchedByKey = new Map<string, readonly string[]>();
-  /** Every label that some rule gives. */
-  readonly labels: ReadonlySet<string>;
+  /** Every label that some rule gives, with the lines of its file. A file without lines gives none. */
+  readonly labels: ReadonlyMap<string, string>;
   /** Whether any line asks for a resource, so that what nodes have to allocate needs to be known. */
   readonly usesResources: boolean;
   /** Whether any line asks for what drivers offer in ResourceSlices. */
@@ -46,7 +46,9 @@ export class RuleSet {
     this.rules = [...rules].sort((a, b) => (a.label < b.label ? -1 : 1));
     this.#graph = graphOf(this.rules);
     this.#byLabel = new Map(this.rules.map(({ label }, rule) => [label, rule]));
-    this.labels = new Set(this.rules.map(({ label }) => label));
+    this.labels = new Map(
+      this.rules.flatMap((rule) => (rule.conditions?.length === 0 ? [] : [[rule.label, linesOf(rule)]])),
+    );
     const terms = this.rules.flatMap(termsOf);
     this.#globs = [...new Set(terms.flatMap((term) => (term.kind === 'label' && isGlob(term.key) ? [term.key] : [])))];
     this.usesResources = terms.some(({ kind }) => kind === 'resource');
@@ -150,7 +152,7 @@ export class RuleSet {
   #derivedMatching(glob: string): readonly string[] {
     const known = this.#derivedByGlob.get(glob);
     if (known) return known;
-    const labels = [...this.labels].filter((label) => globMatches(glob, label));
+    const labels = [...this.labels.keys()].filter((label) => globMatches(glob, label));
     this.#derivedByGlob.set(glob, labels);
     return labels;
   }
@@ -162,6 +164,10 @@ export class RuleSet {
     const problem = `requires ${questions[0]}: all rules together can use at most ${QUESTIONS_MAX} modules, flags and features`;
     return [{ file: rule?.file ?? '', problem }];
   }
+}
+
+function linesOf({ conditions }: Rule): string {
+  return conditions?.map(({ text }) => text).join('\n') ?? 'unread';
 }
 
 function termsOf({ conditions = [] }: Rule): Term[] {

@@ -165,6 +165,7 @@ describe('another key', () => {
     stance: 'want',
     ownership: 'forced',
     reason: 'asked for',
+    cause: 'configuration',
     ...change,
   });
   const of = (change: Partial<Claim>, some: Case = {}) =>

@@ -4,6 +4,7 @@ import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ReadinessGate } from '../../decide/labelers/readiness.ts';
 import type { Witness } from '../../decide/node-facts.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
+import { isOfService } from '../../fleet/node-keys.ts';
 import type { Service } from '../../setup/services.ts';
 
 /** Something that a Node says at this moment and that the evidence contradicts. */
@@ -84,7 +85,7 @@ function truthOf(
   { judged }: Witness,
   { gate }: LieRules,
 ): Truth | undefined {
-  const readiness = service && entry.service === 'published' ? judged.readiness.get(service.name) : undefined;
+  const readiness = service && isOfService(entry.origin) ? judged.readiness.get(service.name) : undefined;
   if (!service || !readiness) return truthOfStance(entry, judged.sharedLabels);
   const isBuiltIn = service.origin.kind === 'built-in';
   const isTaint = entry.kind === 'taint';

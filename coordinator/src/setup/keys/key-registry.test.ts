@@ -84,9 +84,7 @@ test('each key is in the list once, and each list of labels is an annotation in 
 });
 
 test('the lists of labels are annotations of rollcall', () => {
-  expect(LISTING_ANNOTATIONS).toEqual(
-    new Set(['nodepool.banzaicloud.io/managed-labels', 'rollcall.dev/implied-labels']),
-  );
+  expect(LISTING_ANNOTATIONS).toEqual(new Set(['nodepool.banzaicloud.io/managed-labels', 'rollcall.dev/keys']));
 });
 
 test('conditions of kubelets are untouchable, and no others', () => {

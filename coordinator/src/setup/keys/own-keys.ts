@@ -4,6 +4,7 @@ import {
   DO_NOT_DISRUPT,
   FACT_PREFIX,
   IMPLIED_LABELS_ANNOTATION,
+  KEYS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
   NFD_PCI_PREFIX,
   NFD_USB_PREFIX,
@@ -33,13 +34,22 @@ export const OWN_KEYS: readonly KeyEntry[] = [
   },
   {
     kind: 'annotation',
-    keys: { name: SERVICE_KEYS_ANNOTATION },
+    keys: { name: KEYS_ANNOTATION },
     labeler: 'left-over-keys',
-    ownership: 'exclusive',
-    value: 'keys',
-    presentWhile:
-      'a service publishes a taint or condition on the node, or did until the last change; written by JSON patch',
+    ownership: 'forced',
+    value: 'keys with their origins',
+    presentWhile: 'rollcall has set a label, taint or condition on the node',
   },
+  ...[SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION].map(
+    (name): KeyEntry => ({
+      kind: 'annotation',
+      keys: { name },
+      labeler: 'left-over-keys',
+      ownership: 'exclusive',
+      value: 'keys',
+      presentWhile: `an earlier version wrote it, until \`${KEYS_ANNOTATION}\` lists the same`,
+    }),
+  ),
   {
     kind: 'annotation',
     keys: { name: SERVICES_STARTED_ANNOTATION },
@@ -132,20 +142,11 @@ export const OWN_KEYS: readonly KeyEntry[] = [
   },
   {
     kind: 'label',
-    keys: { listedIn: IMPLIED_LABELS_ANNOTATION },
+    keys: { listedIn: KEYS_ANNOTATION },
     labeler: 'implied-labels',
     ownership: 'forced',
     value: '`true`, or the value in the rule',
     presentWhile: 'a rule implies it, the pool does not request the key, and nobody else set it before',
-  },
-  {
-    kind: 'annotation',
-    keys: { name: IMPLIED_LABELS_ANNOTATION },
-    labeler: 'implied-labels',
-    ownership: 'forced',
-    prune: 'remove',
-    value: 'keys',
-    presentWhile: 'the node has a label because of a rule',
   },
   {
     kind: 'annotation',

@@ -56,7 +56,7 @@ describe.each([
     await publish(volume(), { a: 'x', b: 'y' });
     await fixture.follow();
     await publish(volume(), { a: 'x', b: 'y' });
-    await publish(volume(), { a: 'x', b: 'y', c: '' });
+    await publish(volume(), { a: 'x', b: 'y', c: 'z' });
     await vi.waitFor(() => expect(fixture.labels).toEqual([a, b, c]), BEFORE_THE_NEXT_LOOK_MS);
     expect(fixture.changes).toHaveLength(1);
   });

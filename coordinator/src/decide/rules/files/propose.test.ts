@@ -22,7 +22,7 @@ test('files that are proposed stand beside those that are there, or in their pla
   const { ruleSet, problems } = directory.propose({ 'n/b': 'y', c: 'n/b' });
   expect(problems).toEqual([]);
   expect([...ruleSet.evaluate({ y: '' }, inventory()).implied.keys()]).toEqual(['c', 'n/b']);
-  expect([...ruleSet.labels]).toEqual(['c', 'n/a', 'n/b']);
+  expect([...ruleSet.labels.keys()]).toEqual(['c', 'n/a', 'n/b']);
   expect(fixture.implied('x', 'y')).toEqual(['n/a', 'n/b']);
 });
 
@@ -63,6 +63,6 @@ test('rules are read where a directory is named, and refused as the registry and
   const options = { keys: registryOf({ poolLabels: ['agentpool'] }), clock: new FakeClock(), logger: silentLogger() };
   expect(await openRules({ labelDir: undefined, rulesAllowedPrefixes: [] }, options)).toBeUndefined();
   const directory = await openRules({ labelDir: fixture.root, rulesAllowedPrefixes: ['n/', 'agentpool'] }, options);
-  expect([...(directory?.ruleSet.labels ?? [])]).toEqual(['n/a']);
+  expect([...(directory?.ruleSet.labels.keys() ?? [])]).toEqual(['n/a']);
   expect(directory?.problems().map(({ file }) => file)).toEqual(['agentpool', 'm/b']);
 });

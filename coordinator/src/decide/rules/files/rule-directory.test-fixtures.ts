@@ -49,12 +49,12 @@ export class RuleDirectoryFixture {
   /** Opens and follows. `changes` takes the labels that there are rules for, once a change. */
   async follow(options?: { path?: string; clock?: Clock }): Promise<RuleDirectory> {
     const directory = await this.open(options);
-    this.#running = directory.run(this.stop.signal, (rules: RuleSet) => this.changes.push([...rules.labels]));
+    this.#running = directory.run(this.stop.signal, (rules: RuleSet) => this.changes.push([...rules.labels.keys()]));
     return directory;
   }
 
   get labels(): string[] {
-    return [...(this.#directory?.ruleSet.labels ?? [])];
+    return [...(this.#directory?.ruleSet.labels.keys() ?? [])];
   }
 
   get problems(): string[] {

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { listedOf } from '../../fleet/node-keys.ts';
 import type { ObservedNode } from '../../fleet/observed-node.ts';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
 import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
 import type { Service } from '../../setup/services.ts';
-import { leftOverKeysLabeler } from '../labelers/left-over-keys.ts';
+import { leftOverKeys } from '../labelers/left-over-keys.ts';
 import { type ReadinessGate, readinessLabeler } from '../labelers/readiness.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
@@ -14,7 +15,14 @@ import { apply, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 import { prunePlan } from './prune.ts';
 
-const NOTE = 'rollcall.dev/service-keys';
+const NOTE = 'rollcall.dev/keys';
+const listOf = (labels: readonly string[], taints: readonly string[], origin = 'gitpod') =>
+  JSON.stringify(
+    Object.fromEntries([
+      ...labels.map((key) => [`label:${key}`, origin]),
+      ...taints.map((key) => [`taint:${key}`, origin]),
+    ]),
+  );
 const CACHE = serviceOf('cache', { publish: publishing('example.com/cache', 'example.com/no-cache') });
 const OTHER = serviceOf('other', { publish: publishing('example.com/other', 'example.com/no-other') });
 const [NO_CACHE, NO_OTHER] = ['example.com/no-cache', 'example.com/no-other'];
@@ -25,7 +33,8 @@ type Config = { services: readonly Service[]; gate: ReadinessGate; ready: readon
 
 function planFor(node: ObservedNode, { services, gate, ready }: Config): NodePlan | undefined {
   const keys = registryOf({ watchedServices: services, readinessGate: gate });
-  const labelers = [readinessLabeler({ services: () => services, gate }), leftOverKeysLabeler(keys)];
+  const labelers = [readinessLabeler({ services: () => services, gate })];
+  const consequences = (['before-rules', 'after-rules'] as const).map((stage) => leftOverKeys(keys, stage));
   const stateOf = ({ name }: Service) => (ready.includes(name) ? 'ready' : 'not-ready');
   const readiness = new Map(
     services.map((each): [string, ServiceReadiness] => [
@@ -34,7 +43,7 @@ function planFor(node: ObservedNode, { services, gate, ready }: Config): NodePla
     ]),
   );
   const judged = { ...snapshot({ ...node, ownedLabels: node.owned.labels }), readiness, ageMs: 0 };
-  return planNode(node, intentOf({ labelers, consequences: [] }, judged), () => undefined);
+  return planNode(node, intentOf({ labelers, consequences }, judged), () => undefined);
 }
 
 /** Plans and writes until there is nothing to do. A taint is never there without being listed. */
@@ -60,35 +69,36 @@ function taintsOf(node: ObservedNode): string[] {
 describe('what a node has because of services', () => {
   test('is listed in the request that brings a taint', () => {
     const plan = planFor(fresh, both);
-    expect(plan?.taints?.serviceKeys).toEqual({
-      before: undefined,
-      after: `{"taints":["${NO_CACHE}","${NO_OTHER}"]}`,
-    });
+    expect(plan?.taints?.keys).toEqual({ before: undefined, after: listOf([], [NO_CACHE, NO_OTHER]) });
     expect(taintsOf(tainted)).toEqual([FOREIGN.key, NO_CACHE, NO_OTHER]);
   });
 
-  test('does not list the taint of a service that is ready', () => {
+  test('is listed in the request that brings a label, with the taints that are there', () => {
     const plan = planFor(fresh, { ...both, ready: ['other'] });
-    expect(plan?.taints?.serviceKeys?.after).toBe(`{"labels":["example.com/other"],"taints":["${NO_CACHE}"]}`);
+    expect(plan?.taints?.keys?.after).toBe(listOf(['example.com/other'], [NO_CACHE]));
+    expect(plan?.set?.annotations).toEqual({ [NOTE]: listOf(['example.com/other'], []) });
+    const next = planFor(tainted, { ...both, ready: ['other'] });
+    expect(next?.taints?.keys?.after).toBe(listOf(['example.com/other'], [NO_CACHE]));
+    // A taint that another request removes is listed until it is gone.
+    expect(next?.set?.annotations).toEqual({ [NOTE]: listOf(['example.com/other'], [NO_CACHE, NO_OTHER]) });
   });
 
   test('costs no request where a label is listed that its service has lost', () => {
-    const list = JSON.stringify({ labels: ['example.com/cache'], taints: [NO_CACHE] });
     const { key, value, effect } = CACHE.publish.taint ?? FOREIGN;
-    const node = { ...fresh, annotations: { [NOTE]: list }, taints: [{ key, value, effect }] };
+    const annotations = { [NOTE]: listOf(['example.com/cache'], [NO_CACHE]) };
+    const node = { ...fresh, annotations, taints: [{ key, value, effect }] };
     expect(planFor(node, { ...both, services: [CACHE] })).toBeUndefined();
   });
 
   test('is corrected where a taint is listed that is not there and that nobody asks for', () => {
-    const before = '{"taints":["example.com/gone"]}';
-    const node = { ...fresh, annotations: { [NOTE]: before } };
-    expect(planFor(node, { ...both, services: [] })?.taints?.serviceKeys).toEqual({ before });
+    const node = { ...fresh, annotations: { [NOTE]: listOf([], ['example.com/gone']) } };
+    expect(planFor(node, { ...both, services: [] })).toMatchObject({ withdrawal: { annotations: [NOTE] } });
   });
 
-  test('costs no request where there is no taint', () => {
+  test('is listed in the one request that brings labels alone', () => {
     const plans: NodePlan[] = [];
     const node = settle(fresh, { ...both, ready: ['cache', 'other'] }, plans);
-    expect(node.annotations).toEqual({});
+    expect(node.annotations).toEqual({ [NOTE]: listOf(['example.com/cache', 'example.com/other'], []) });
     expect(plans.map(({ taints, set }) => [taints, set !== undefined])).toEqual([[undefined, true]]);
   });
 
@@ -96,14 +106,28 @@ describe('what a node has because of services', () => {
     const plans: NodePlan[] = [];
     const node = settle(tainted, { ...both, ready: ['cache', 'other'] }, plans);
     expect(plans.filter(({ taints }) => taints)).toHaveLength(1);
-    expect(JSON.parse(node.annotations[NOTE] ?? '')).toEqual({ labels: ['example.com/cache', 'example.com/other'] });
+    expect(node.annotations[NOTE]).toBe(listOf(['example.com/cache', 'example.com/other'], []));
   });
 
-  test('is listed for a taint that an earlier version left unlisted, or where the list was deleted or garbled', () => {
-    for (const annotations of [{}, { [NOTE]: '["x"' }, { [NOTE]: '{"taints":[1]}' }]) {
+  test('is listed for a taint that is not, or where the list was deleted or garbled', () => {
+    for (const annotations of [{}, { [NOTE]: '["x"' }, { [NOTE]: '{"taint:x":1}' }]) {
       const node = settle({ ...tainted, annotations }, both);
       expect(node.annotations[NOTE]).toBe(tainted.annotations[NOTE]);
     }
+  });
+
+  test('is taken over from the lists of earlier versions, which go once it is listed', () => {
+    const earlier = {
+      'rollcall.dev/service-keys': `{"taints":["${NO_CACHE}"]}`,
+      'rollcall.dev/implied-labels': '["r"]',
+    };
+    const plans: NodePlan[] = [];
+    const before = { ...tainted, labels: { ...WORKSPACES, r: '' }, annotations: earlier };
+    const node = settle(before, { ...both, services: [OTHER] }, plans);
+    expect(taintsOf(node)).toEqual([FOREIGN.key, NO_OTHER]);
+    expect(node.annotations).toEqual({ [NOTE]: listOf([], [NO_OTHER]) });
+    const removing = plans.findIndex(({ withdrawal }) => withdrawal?.annotations.includes('rollcall.dev/service-keys'));
+    expect(removing).toBe(plans.length - 1);
   });
 });
 
@@ -115,7 +139,7 @@ describe('a service that is none any more', () => {
       const node = settle(before, { ...both, services: [OTHER] });
       expect(taintsOf(node)).toEqual([FOREIGN.key, NO_OTHER]);
       expect(node.labels).toEqual(WORKSPACES);
-      expect(JSON.parse(node.annotations[NOTE] ?? '')).toEqual({ taints: [NO_OTHER] });
+      expect(node.annotations[NOTE]).toBe(listOf([], [NO_OTHER]));
     }
   });
 
@@ -152,26 +176,22 @@ describe('a service that is none any more', () => {
   });
 
   test('is listed while it is there, and not any longer, also when it is pruned', () => {
-    const list = { labels: ['example.com/cache'], taints: [NO_CACHE] };
     const taints = [{ key: NO_CACHE, effect: 'NoSchedule' }];
-    const annotations = { [NOTE]: JSON.stringify(list) };
+    const annotations = { [NOTE]: listOf(['example.com/cache'], [NO_CACHE]) };
     const node = { ...observed({ 'example.com/cache': 'true' }), annotations, taints };
     const first = prunePlan(node, registryOf());
-    expect(JSON.parse(first?.taints?.serviceKeys?.after ?? '{}')).toEqual({ labels: list.labels });
+    expect(first?.taints?.keys?.after).toBe(listOf(['example.com/cache'], []));
     const second = first && prunePlan(apply(node, first), registryOf());
-    expect(second?.taints?.serviceKeys).toEqual({ before: first?.taints?.serviceKeys?.after });
+    expect(second?.withdrawal?.annotations).toEqual([NOTE]);
   });
 });
 
 test('a list that names what is not ours to name removes none of it, and is put right', () => {
-  const list = {
-    labels: ['kubernetes.io/hostname', 'fact.rollcall.dev/os'],
-    taints: ['node.kubernetes.io/unreachable'],
-  };
-  const labels = Object.fromEntries(list.labels.map((key) => [key, 'x']));
+  const keys = ['kubernetes.io/hostname', 'fact.rollcall.dev/os'];
+  const labels = Object.fromEntries(keys.map((key) => [key, 'x']));
   const taints = [{ key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }];
   const node = settle(
-    { ...observed(labels), taints, annotations: { [NOTE]: JSON.stringify(list) } },
+    { ...observed(labels), taints, annotations: { [NOTE]: listOf(keys, ['node.kubernetes.io/unreachable']) } },
     { services: [], gate: 'label', ready: [] },
   );
   expect(node).toMatchObject({ labels, taints, annotations: {} });
@@ -193,7 +213,7 @@ test('whatever services come and go under whatever gate: no taint is ever there 
         const isShown = ({ name }: Service) => each.gate !== 'label' && !each.ready.includes(name);
         const wanted = each.services.filter(isShown).map(({ publish }) => publish.taint?.key ?? '');
         expect(taintsOf(node).sort()).toEqual([FOREIGN.key, ...wanted].sort());
-        expect(JSON.parse(node.annotations[NOTE] ?? '{}').taints ?? []).toEqual(wanted.sort());
+        expect([...listedOf(node, 'taint')]).toEqual(wanted.sort());
       }
     }),
   );

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import type { Claim, JudgedNode } from '../labelers/labeler.ts';
+import { AT_ONCE, BlastRadius } from './blast-radius.ts';
+import { guardRemoval } from './guard-removals.ts';
+
+const now = { monotonicMs: 1000, wallMs: 1_700_000_000_000 };
+
+function leaving(change: Partial<Claim> = {}): Claim {
+  const base = {
+    kind: 'label',
+    key: 'a',
+    value: 'v',
+    stance: 'withhold',
+    ownership: 'exclusive',
+    reason: 'r',
+  } as const;
+  return { ...base, cause: 'configuration', ...change };
+}
+
+const node = {
+  name: 'n',
+  labels: { a: '1', b: '2', shared: '3' },
+  ownedLabels: new Set(['b', 'shared']),
+  sharedLabels: new Set(['shared']),
+} as unknown as JudgedNode;
+
+/** A guard that lets no further node lose these labels. */
+function spent(object?: string): BlastRadius {
+  const guard = new BlastRadius(60_000);
+  for (let i = 0; i < AT_ONCE; i += 1) {
+    for (const key of ['a', 'b', 'c', 'shared'])
+      guard.holdsUntilMs({ node: `other-${i}`, key, object }, now.monotonicMs);
+  }
+  return guard;
+}
+
+const guarded = (entry: Claim, guard = spent()) => guardRemoval(entry, node, { guard, now });
+
+test('a label that many nodes would lose for what was configured stays with its value, and the reason names the end', () => {
+  expect(guarded(leaving())).toMatchObject({ stance: 'hold', value: '1' });
+  expect(guarded(leaving()).reason).toMatch(/^r; stays until 2023-11-14T22:14:20\S*, since many nodes would lose it/);
+  expect(guarded(leaving({ key: 'b', ownership: 'shared' }))).toMatchObject({ stance: 'hold', value: '2' });
+});
+
+test.each<[string, Partial<Claim>]>([
+  ['that leaves for what was seen', { cause: 'evidence' }],
+  ['that leaves for silence', { cause: 'silence' }],
+  ['that is not there', { key: 'c' }],
+  ['that others applied as well', { key: 'shared', ownership: 'shared' }],
+  ['that rollcall did not apply', { ownership: 'forced' }],
+])('a label %s is as it was', (_what, change) => {
+  const entry = leaving(change);
+  expect(guarded(entry)).toBe(entry);
+});
+
+test('a taint and a condition never wait', () => {
+  for (const kind of ['taint', 'condition'] as const)
+    expect(guarded(leaving({ kind }))).toMatchObject({ stance: 'withhold' });
+});
+
+test('a label that may go at once goes', () => {
+  const entry = leaving();
+  expect(guarded(entry, new BlastRadius(60_000))).toBe(entry);
+});
+
+test('what leaves by evidence counts as configured while its rule has just been changed with others', () => {
+  const guard = spent('rule a');
+  const entry = leaving({ cause: 'evidence', object: 'rule a' });
+  expect(guarded(entry, guard)).toBe(entry);
+  guard.changed(['rule a', 'rule b'], now.monotonicMs);
+  expect(guarded(entry, guard)).toMatchObject({ stance: 'hold' });
+});
+
+test('a label that is asked for again is not held any more', () => {
+  const guard = spent();
+  guarded(leaving(), guard);
+  expect(guard.held()).toHaveLength(1);
+  guarded(leaving({ stance: 'want' }), guard);
+  expect(guard.held()).toEqual([]);
+});

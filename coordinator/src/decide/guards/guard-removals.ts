@@ -1,0 +1,39 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { Claim, JudgedNode } from '../labelers/labeler.ts';
+import type { BlastRadius } from './blast-radius.ts';
+
+/** Both clocks at one moment, in milliseconds. */
+type Moment = { monotonicMs: number; wallMs: number };
+
+/**
+ * The stage between what is wanted of a node and what is planned: sees every label that is to leave, with its cause, and
+ * keeps those for now that many nodes would lose for what was configured. Taints and conditions never wait.
+ */
+export function guardRemoval<C extends Claim>(
+  entry: C,
+  node: JudgedNode,
+  { guard, now }: { guard: BlastRadius; now: Moment },
+): C {
+  if (entry.kind !== 'label') return entry;
+  const { key, cause, object } = entry;
+  const value = node.labels[key];
+  if (entry.stance !== 'withhold') {
+    guard.returned(node.name, key);
+    return entry;
+  }
+  const isConfigured = cause === 'configuration' || guard.wasChanged(object, now.monotonicMs);
+  if (value === undefined || !isConfigured || !isOurs(entry, node)) {
+    guard.settled(node.name, key);
+    return entry;
+  }
+  const untilMs = guard.holdsUntilMs({ node: node.name, key, object }, now.monotonicMs);
+  if (untilMs === undefined) return entry;
+  const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
+  const reason = `${entry.reason}; stays until ${until}, since many nodes would lose it at once`;
+  return { ...entry, value, stance: 'hold', reason };
+}
+
+/** Whether withholding the label removes it from the node. */
+function isOurs({ key, ownership }: Claim, { ownedLabels, sharedLabels }: JudgedNode): boolean {
+  return ownership === 'exclusive' || (ownedLabels.has(key) && !sharedLabels.has(key));
+}
