@@ -90,9 +90,9 @@ export class SimCoordinator {
     return this.#parts?.heart;
   }
 
-  /** Milliseconds for which it may go on writing. */
+  /** Milliseconds for which it may go on writing; a machine that is suspended sends nothing, whatever its clock says. */
   get mayWriteMs(): number {
-    return this.machine.isDead ? 0 : (this.#parts?.base.fence.remainingMs() ?? 0);
+    return this.machine.isDead || this.machine.isSuspended ? 0 : (this.#parts?.base.fence.remainingMs() ?? 0);
   }
 
   /** Whether it leads, knows enough to write, and runs. */

@@ -186,6 +186,25 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       });
     },
   },
+  'the machine of a coordinator is suspended, and its network comes back late': {
+    theme: 'coordinators',
+    act: ({ world, judge, coordinator: { name, machine }, random, between }) => {
+      const way = world.apiWays[name.endsWith('0') ? 0 : 1];
+      const [forMs, lateMs] = [between(100, 60_000), random() < 0.5 ? 0 : random() * 10_000];
+      machine.suspend();
+      way.partitioned = true;
+      judge.troubles.add('all', forMs + lateMs);
+      judge.troubles.lastPauseMs = world.nowMs;
+      world.later(forMs, () => {
+        machine.resume();
+        judge.troubles.lastPauseMs = world.nowMs;
+        world.later(lateMs, () => {
+          way.partitioned = false;
+          machine.heal();
+        });
+      });
+    },
+  },
   'a coordinator is stopped while it waits for a slow API server, and then cut off': {
     theme: 'coordinators',
     act: ({ world, judge, coordinator: { name, machine }, random, between }) => {

@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, haveClocksParted, type Moment } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { WriteFence } from './client.ts';
 import type { ElectionCallbacks } from './election.ts';
@@ -15,15 +15,17 @@ export type LeadershipOptions = {
   onChange: () => void;
 };
 
+const NEVER: Moment = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY };
+
 /**
- * Whether this replica leads, and for how long it may go on without another renewal. All times are of the monotonic
- * clock, in milliseconds, and are looked at when somebody asks, not when a timer fires: a process that was stopped and
- * resumes finds that it no longer leads before it does anything else.
+ * Whether this replica leads, and for how long it may go on without another renewal. Durations are of the monotonic
+ * clock, in milliseconds, and are computed at each call, not by a timer: a process that was stopped, or whose machine
+ * was suspended, finds that it no longer leads before it does anything else.
  */
 export class Leadership implements WriteFence {
   readonly #options: LeadershipOptions;
   #term: number | undefined;
-  #renewedAt = Number.NEGATIVE_INFINITY;
+  #renewed: Moment = NEVER;
   #cancelTimer = () => {};
 
   constructor(options: LeadershipOptions) {
@@ -36,24 +38,26 @@ export class Leadership implements WriteFence {
     return this.#term;
   }
 
-  /** When the last renewal that succeeded was begun; it stays when leadership ends. */
+  /** When the last renewal that succeeded was begun, on the monotonic clock; it stays when leadership ends. */
   get renewedAt(): number {
-    return this.#renewedAt;
+    return this.#renewed.monotonicMs;
   }
 
   remainingMs(): number {
     return this.#term === undefined ? 0 : this.fencedInMs();
   }
 
-  /** How long what was begun while leading may still be under way. */
+  /** How long what was begun while leading may still be under way; 0 if how much time has passed is not certain. */
   fencedInMs(): number {
-    return Math.max(0, this.#renewedAt + this.#options.renewDeadlineMs - this.#options.clock.monotonic());
+    const { clock, renewDeadlineMs } = this.#options;
+    if (haveClocksParted(clock, this.#renewed)) return 0;
+    return Math.max(0, this.renewedAt + renewDeadlineMs - clock.monotonic());
   }
 
   /** The Lease is ours by a write that was begun at `startedAt`. */
-  start(term: number, startedAt: number): void {
+  start(term: number, startedAt: Moment): void {
     const { logger, metrics, callbacks, identity } = this.#options;
-    this.#renewedAt = startedAt;
+    this.#renewed = startedAt;
     // After a pause the answer to the write may be older than the lease is long.
     if (this.fencedInMs() === 0) return;
     this.#term = term;
@@ -64,14 +68,11 @@ export class Leadership implements WriteFence {
   }
 
   /** Without effect once leadership has ended: whoever was told so begins anew. */
-  extend(startedAt: number): void {
+  extend(startedAt: Moment): void {
+    // If it had run out before this renewal was known, writes were turned away, and the next term evaluates them again.
+    this.check();
     if (this.#term === undefined) return;
-    // It had run out before this renewal was known: writes were turned away meanwhile, and must be looked at anew.
-    if (this.remainingMs() === 0) {
-      this.end('the Lease was not renewed in time');
-      return;
-    }
-    this.#renewedAt = startedAt;
+    this.#renewed = startedAt;
     this.#armTimer();
   }
 
@@ -91,7 +92,9 @@ export class Leadership implements WriteFence {
   check(): void {
     if (this.#term === undefined) return;
     if (this.remainingMs() > 0) this.#armTimer();
-    else this.end('the Lease was not renewed in time');
+    else if (haveClocksParted(this.#options.clock, this.#renewed)) {
+      this.end('the machine was suspended, or its clock was set');
+    } else this.end('the Lease was not renewed in time');
   }
 
   #armTimer(): void {

@@ -20,6 +20,17 @@ function disturb(world: World): void {
       later(500, 40_000, () => victim.machine.resume());
     },
     () => {
+      // A machine that wakes up often has no network yet.
+      const { machine } = victim;
+      machine.suspend();
+      machine.network.partitioned = true;
+      if (world.random() < 0.5) machine.cutStreams();
+      later(500, 40_000, () => {
+        machine.resume();
+        later(0, 8000, () => machine.heal());
+      });
+    },
+    () => {
       world.kill(victim);
       later(0, 5000, () => addRandomly(world));
     },

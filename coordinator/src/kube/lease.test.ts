@@ -162,6 +162,41 @@ describe('lease election', () => {
     expect(leader.leaders.at(-1)).toBe('https://replica_2');
   });
 
+  it.each([
+    ['at once', 0],
+    ['late', 8000],
+  ])(
+    'knows that a suspended machine no longer leads, although its monotonic clock stood still, when the network comes back %s',
+    async (_when, networkLateMs) => {
+      const world = new World(22);
+      const [leader, standby] = await world.settled();
+      leader.machine.suspend();
+      leader.machine.network.partitioned = true;
+      await world.clock.advance(20_000);
+      expect(standby.election.isLeading()).toBe(true);
+      if (networkLateMs === 0) leader.machine.heal();
+      else world.clock.after(networkLateMs, () => leader.machine.heal());
+      leader.machine.resume();
+      const remainingMs = leader.election.remainingMs();
+      await world.clock.advance(30_000);
+      expect(world.violations).toEqual([]);
+      expect(remainingMs).toBe(0);
+      expect(world.leaders()).toEqual([standby]);
+      expect(leader.leaders.at(-1)).toBe('https://replica_2');
+    },
+  );
+
+  it('takes its own Lease again after a suspension that was too short for anyone to take over', async () => {
+    const world = new World(23);
+    const [leader, standby] = await world.settled();
+    leader.machine.suspend();
+    await world.clock.advance(3000);
+    leader.machine.resume();
+    expect(leader.election.isLeading()).toBe(false);
+    await world.until(() => leader.election.isLeading(), 3000);
+    expect([leader.terms, standby.terms]).toEqual([[1, 2], []]);
+  });
+
   it('stops leading as soon as it sees another holder', async () => {
     const world = new World(11);
     const [leader] = await world.settled();
@@ -221,16 +256,32 @@ describe('lease election', () => {
     await world.until(() => standby.election.isLeading(), 8000);
   });
 
-  it('is unmoved by wall clocks that jump', async () => {
+  it.each([
+    ['forward', 3_600_000],
+    ['back', -3_600_000],
+  ])('takes its own Lease again before it goes on when the wall clock steps %s', async (_where, stepMs) => {
     const world = new World(16);
     const [leader, standby] = await world.settled();
     for (let round = 0; round < 20; round += 1) {
-      leader.machine.jumpWallClock(world.between(-3_600_000, 3_600_000));
+      leader.machine.jumpWallClock(stepMs);
       standby.machine.jumpWallClock(world.between(-3_600_000, 3_600_000));
-      await world.clock.advance(3000);
+      expect(leader.election.remainingMs()).toBe(0);
+      expect(await world.until(() => leader.election.isLeading(), 3000)).toBeLessThanOrEqual(2200);
+      await world.clock.advance(world.between(0, 3000));
     }
-    expect(world.terms).toEqual([1]);
-    expect(leader.election.isLeading()).toBe(true);
+    expect([leader.terms.length, standby.terms]).toEqual([21, []]);
+    expect(world.violations).toEqual([]);
+  });
+
+  it('is unmoved while the wall clock is slewed by less than a second between two renewals', async () => {
+    const world = new World(24);
+    const [leader] = await world.settled();
+    for (let round = 0; round < 100; round += 1) {
+      leader.machine.jumpWallClock(round < 50 ? 40 : -40);
+      await world.clock.advance(200);
+      expect(leader.election.isLeading()).toBe(true);
+    }
+    expect(leader.terms).toEqual([1]);
   });
 
   it('keeps renewals apart for standbys while the wall clock stands still', async () => {
@@ -241,6 +292,6 @@ describe('lease election', () => {
       await world.clock.advance(100);
     }
     expect(standby.terms).toEqual([]);
-    expect(leader.terms).toEqual([1]);
+    expect(leader.election.isLeading()).toBe(true);
   });
 });

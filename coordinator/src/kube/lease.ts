@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath } from './apply-object.ts';
 import type { KubeClient } from './client.ts';
@@ -46,7 +46,8 @@ const STOP_STEP_MS = 1000;
  * fences itself by the monotonic clock, it goes on as a standby when it loses, and it frees the Lease only after the
  * writes under way have settled.
  *
- * Why no two replicas lead at once: the leader counts `renewDeadlineMs` from before it sent its last good renewal. A
+ * Why no two replicas lead at once: the leader counts `renewDeadlineMs` from before it sent its last good renewal, and
+ * stops when its two clocks no longer agree on the time since then, because the machine may have been suspended. A
  * standby counts the longer `leaseDurationMs` from after it saw that renewal, and then replaces the very version that
  * it has seen, which fails if there was another renewal.
  */
@@ -216,7 +217,7 @@ class LeaseElection implements Election {
     const lease = await this.#existing();
     // It may have been somebody else who created it, and took it.
     if (clock.monotonic() < this.#observer.takeableAt) return false;
-    const startedAt = clock.monotonic();
+    const startedAt = momentOf(clock);
     const term = this.#observer.termMax + 1;
     const taken = await this.#replace(acquired(lease, this.#candidate, term, this.#time()));
     if (taken && !this.#stop.signal.aborted) this.#leadership.start(term, startedAt);
@@ -230,7 +231,7 @@ class LeaseElection implements Election {
       const { term } = this.#leadership;
       this.#leadership.check();
       if (term === undefined || !this.isLeading()) return false;
-      const startedAt = this.#options.clock.monotonic();
+      const startedAt = momentOf(this.#options.clock);
       if (await this.#replace(renewed(lease, this.#candidate, term, this.#time()), this.remainingMs())) {
         this.#leadership.extend(startedAt);
         return true;

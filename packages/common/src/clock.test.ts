@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { every, sleep, systemClock } from './clock.ts';
+import { every, haveClocksParted, momentOf, sleep, systemClock } from './clock.ts';
 import { FakeClock } from './fake-clock.ts';
 
 describe('systemClock', () => {
@@ -115,4 +115,24 @@ describe('sleep', () => {
     await sleep(clock, 100, AbortSignal.abort());
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+describe('haveClocksParted', () => {
+  test.each([
+    [1000, false],
+    [1001, true],
+    [-1000, false],
+    [-1001, true],
+  ])(
+    'tells whether the wall clock went otherwise than the monotonic one by more than a second: %s ms',
+    (byMs, expected) => {
+      const clock = new FakeClock();
+      const since = momentOf(clock);
+      clock.standStill(3_600_000);
+      expect(haveClocksParted(clock, since)).toBe(false);
+      clock.jumpWallClock(byMs);
+      expect(haveClocksParted(clock, since)).toBe(expected);
+      expect(haveClocksParted(clock, momentOf(clock))).toBe(false);
+    },
+  );
 });

@@ -8,6 +8,26 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
+/** A point in time, read from both clocks. Only differences of `monotonicMs` are durations. */
+export type Moment = { monotonicMs: number; wallMs: number };
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+}
+
+/** More than slewing and a drift of some percent make of a few seconds, and less than an election has to spare. */
+const CLOCKS_APART_MS = 1000;
+
+/**
+ * Whether the wall clock and the monotonic clock differ by more than a second about how much time has passed since
+ * `since`. The machine was suspended meanwhile, which CLOCK_MONOTONIC does not count, or the wall clock was set.
+ */
+export function haveClocksParted(clock: Clock, since: Moment): boolean {
+  const wallMs = clock.now() - since.wallMs;
+  const monotonicMs = clock.monotonic() - since.monotonicMs;
+  return Math.abs(wallMs - monotonicMs) > CLOCKS_APART_MS;
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

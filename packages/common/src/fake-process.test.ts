@@ -95,6 +95,40 @@ describe('a process', () => {
     expect(seen).toHaveLength(2);
   });
 
+  test('whose machine is suspended finds its monotonic clock and its timers where they stood', async () => {
+    const wallMs = world.now();
+    fake.clock.after(30, see('timer'));
+    await world.advance(10);
+    fake.suspend();
+    await world.advance(1000);
+    expect([fake.isSuspended, fake.isPaused, fake.clock.monotonic()]).toEqual([true, true, 10]);
+    fake.resume();
+    expect([fake.isSuspended, fake.isPaused]).toEqual([false, false]);
+    await world.advance(19);
+    expect([fake.clock.monotonic(), fake.clock.now() - wallMs, seen]).toEqual([29, 1029, []]);
+    await world.advance(1);
+    expect(seen).toEqual(['timer']);
+  });
+
+  test('whose machine is suspended again and again waits as long for what it was to do later', async () => {
+    const fast = make(2);
+    fast.clock.after(100, see('timer'));
+    fast.clock.after(100, see('cancelled'))();
+    const cancelLater = fast.clock.after(90, see('cancelled later'));
+    for (let times = 0; times < 4; times += 1) {
+      await world.advance(10);
+      fast.suspend();
+      await world.advance(25);
+      fast.resume();
+    }
+    cancelLater();
+    expect(fast.clock.monotonic()).toBe(80);
+    await world.advance(9);
+    expect(seen).toEqual([]);
+    await world.advance(1);
+    expect(seen).toEqual(['timer']);
+  });
+
   test('does nothing any more when it is killed', async () => {
     fake.clock.after(5, see('before'));
     fake.pause();
