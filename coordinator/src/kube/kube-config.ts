@@ -3,6 +3,7 @@ import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { configInvalid } from '@rollcall/common/config/load.ts';
 import { type ApiAccess, type ApiAccessOptions, checkServer } from './api-access.ts';
+import { EXEC_PROVIDER, ExecPlugin } from './exec-plugin.ts';
 import { type KubeconfigDocument, mergeKubeconfigs, parseKubeconfig } from './kubeconfig-document.ts';
 
 type FileOptions = Pick<ApiAccessOptions, 'kubeconfig' | 'master'>;
@@ -11,8 +12,9 @@ type ReadFile = (path: string) => string;
 const readText: ReadFile = (path) => readFileSync(path, 'utf8');
 
 /** Access as the current context of one kubeconfig or several says. Throws CONFIG_INVALID. */
-export function fileAccess(options: FileOptions, readFile: ReadFile = readText): ApiAccess {
-  let kubeConfig = loadKubeConfig(options, readFile);
+export function fileAccess(options: FileOptions, readFile = readText, plugin = new ExecPlugin()): ApiAccess {
+  const load = () => withPlugin(loadKubeConfig(options, readFile), plugin);
+  let kubeConfig = load();
   const cluster = kubeConfig.getCurrentCluster();
   return {
     server: cluster?.server ?? '',
@@ -23,10 +25,19 @@ export function fileAccess(options: FileOptions, readFile: ReadFile = readText):
       return given;
     },
     renew() {
-      // The library keeps what a plugin gave until the time that the plugin named, if it named any.
-      kubeConfig = loadKubeConfig(options, readFile);
+      plugin.renew();
+      kubeConfig = load();
     },
   };
+}
+
+/** The library would run a plugin once for each caller, and wait for it without limit. */
+function withPlugin(kubeConfig: KubeConfig, plugin: ExecPlugin): KubeConfig {
+  kubeConfig.addAuthenticator(plugin);
+  kubeConfig.users = kubeConfig.users.map(({ exec, ...user }) =>
+    exec === undefined ? user : { ...user, authProvider: { name: EXEC_PROVIDER, config: exec } },
+  );
+  return kubeConfig;
 }
 
 /** The files as they are now, read. Throws CONFIG_INVALID. */

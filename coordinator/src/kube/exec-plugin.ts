@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process';
+import type { RequestOptions } from 'node:https';
+import { env } from 'node:process';
+import type { User } from '@kubernetes/client-node';
+import { CodedError } from '@rollcall/common/coded-error.ts';
+
+/** `users[].user.exec` of a kubeconfig. */
+export type ExecConfig = { command: string; args?: string[] | null; env?: { name: string; value: string }[] | null };
+
+type ExecCredential = {
+  status: { token?: string; clientCertificateData?: string; clientKeyData?: string; expirationTimestamp?: string };
+};
+
+/** The name under which the library finds this authenticator; users with an `exec` would have the library's own. */
+export const EXEC_PROVIDER = 'exec-plugin';
+
+const OUTPUT_CHARS_MAX = 1024 * 1024;
+
+export type ExecLimits = {
+  /** How long one caller waits, which is less than the time-out of a request. */
+  patienceMs: number;
+  /** How long one run may take; then it is killed. */
+  limitMs: number;
+};
+
+/** A credential plugin of a kubeconfig: at most one process at a time, which is killed when it takes too long. */
+export class ExecPlugin {
+  readonly #limits: ExecLimits;
+  #credential: ExecCredential | undefined;
+  #running: Promise<ExecCredential> | undefined;
+
+  constructor(limits: ExecLimits = { patienceMs: 4000, limitMs: 30_000 }) {
+    this.#limits = limits;
+  }
+
+  isAuthProvider(user: User): boolean {
+    return user.authProvider?.name === EXEC_PROVIDER;
+  }
+
+  /** Throws KUBE_UNREACHABLE, which names the command. */
+  async applyAuthentication(user: User, options: RequestOptions): Promise<void> {
+    const { status } = await this.#current(user.authProvider?.config);
+    if (status.clientCertificateData) options.cert = status.clientCertificateData;
+    if (status.clientKeyData) options.key = status.clientKeyData;
+    if (status.token) options.headers = { ...options.headers, Authorization: `Bearer ${status.token}` };
+  }
+
+  /** The credential was not accepted: the next caller gets another. */
+  renew(): void {
+    this.#credential = undefined;
+  }
+
+  async #current(exec: ExecConfig): Promise<ExecCredential> {
+    if (this.#credential && !hasExpired(this.#credential)) return this.#credential;
+    if (!this.#running) {
+      this.#running = runPlugin(exec, this.#limits.limitMs).finally(() => {
+        this.#running = undefined;
+      });
+      this.#running.then(
+        (credential) => {
+          this.#credential = credential;
+        },
+        () => {},
+      );
+    }
+    return withPatience(this.#running, this.#limits.patienceMs, exec);
+  }
+}
+
+function hasExpired({ status }: ExecCredential): boolean {
+  return status.expirationTimestamp !== undefined && !(Date.parse(status.expirationTimestamp) > Date.now());
+}
+
+function failure(exec: ExecConfig, problem: string, cause?: unknown): CodedError {
+  const { command } = exec;
+  const message = `The credential plugin ${command} ${problem}`;
+  return new CodedError('KUBE_UNREACHABLE', message, { cause, fields: { command } });
+}
+
+async function withPatience<T>(running: Promise<T>, patienceMs: number, exec: ExecConfig): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(failure(exec, `has not answered for ${patienceMs / 1000} s`)), patienceMs);
+  try {
+    return await Promise.race([running, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs the plugin in a process group of its own, so that its children are killed with it. */
+async function runPlugin(exec: ExecConfig, limitMs: number): Promise<ExecCredential> {
+  const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
+  const plugin = spawn(exec.command, exec.args ?? [], {
+    env: { ...env, ...own },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const kill = () => {
+    try {
+      if (plugin.pid !== undefined) process.kill(-plugin.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const giveUp = (problem: string) => {
+    kill();
+    plugin.stdout.destroy();
+    plugin.stderr.destroy();
+    reject(failure(exec, `${problem} and was killed`));
+  };
+  const timer = setTimeout(() => giveUp(`did not answer within ${limitMs / 1000} s`), limitMs);
+  timer.unref();
+  process.once('exit', kill);
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    plugin[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+      if (output[name].length > OUTPUT_CHARS_MAX) giveUp(`printed more than ${OUTPUT_CHARS_MAX} characters`);
+    });
+  }
+  plugin.once('error', (err) => reject(failure(exec, `could not be started: ${err.message}`, err)));
+  plugin.once('close', (code, signal) => {
+    const words = output.stderr.trim().slice(0, 500);
+    const end = `ended with ${signal ?? `code ${code}`}${words === '' ? '' : `: ${words}`}`;
+    if (code === 0) resolve(output.stdout);
+    else reject(failure(exec, end));
+  });
+  try {
+    return parseCredential(exec, await promise);
+  } finally {
+    clearTimeout(timer);
+    process.off('exit', kill);
+  }
+}
+
+/** Throws KUBE_UNREACHABLE for what is not a credential. */
+function parseCredential(exec: ExecConfig, text: string): ExecCredential {
+  let status: ExecCredential['status'] | undefined;
+  try {
+    status = (JSON.parse(text) as Partial<ExecCredential>).status;
+  } catch (cause) {
+    throw failure(exec, 'did not print an ExecCredential', cause);
+  }
+  if (!status) throw failure(exec, 'did not print an ExecCredential');
+  if (status.token || status.clientCertificateData) return { status };
+  throw failure(exec, 'printed neither a token nor a client certificate');
+}
