@@ -25,7 +25,8 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
     await checkCertificateFiles(config);
     await openRules(config, { keys: new KeyRegistry(config), clock: systemClock, logger: silentLogger() });
   }
-  const access = await openApiAccess({ kubeconfig: config.kubeconfig ?? '', master: config.master ?? '', env });
+  const { kubeconfig = '', master = '', apiFields: fields } = config;
+  const access = await openApiAccess({ kubeconfig, master, fields, env });
   return { action: 'run', values: { config, access, environment } };
 });
 const { jsonLog, verbose, prune } = setup.config;

@@ -1,4 +1,4 @@
-import { isLoopback } from '@rollcall/common/loopback.ts';
+import { isClearText } from '@rollcall/common/loopback.ts';
 
 /**
  * Says what is wrong with a list of coordinator addresses, or nothing. A token goes to each of them, therefore TLS is
@@ -23,7 +23,7 @@ function problemOf(text: string): string | undefined {
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return 'must be https://HOST:PORT';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or a password';
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '') return 'must end after the port';
-  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+  if (isClearText(url)) {
     return 'must be https://, since http:// would send the token in the clear (it is for loopback addresses only)';
   }
   return undefined;

@@ -1,6 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import type { CodedError } from '@rollcall/common/coded-error.ts';
 import { describe, expect, it } from 'vitest';
+import type { ApiAccessOptions } from './api-access.ts';
 import { loadKubeConfig } from './kube-config.ts';
 import { openApiAccess } from './open-api-access.ts';
 
@@ -17,7 +18,7 @@ function kubeconfig(name: string, more: { cluster?: object; user?: object; curre
   });
 }
 
-type Given = { kubeconfig?: string; master?: string; env?: Record<string, string> };
+type Given = Partial<Pick<ApiAccessOptions, 'kubeconfig' | 'master' | 'env' | 'fields'>>;
 
 /** Reads files that exist only here. */
 function readerOf(files: object) {
@@ -143,10 +144,65 @@ describe('access to the API server', () => {
   it.each([
     ['https://k', undefined, false],
     ['https://k', true, true],
-    ['http://k', undefined, true],
+    ['http://localhost', undefined, true],
   ])('leaves out the check of the certificate of %s (insecure-skip-tls-verify: %s): %s', (server, skip, isSkipped) => {
     const text = kubeconfig('k', { cluster: { server, 'insecure-skip-tls-verify': skip } });
     expect(Boolean(load({ kubeconfig: '/k' }, { '/k': text }).getCurrentCluster()?.skipTLSVerify)).toBe(isSkipped);
+  });
+
+  const clear = (server: string) => `"${server}" would get credentials in clear text`;
+  const k = (server: string, more = {}) => ({ '/k': kubeconfig('k', { cluster: { server, ...more } }) });
+
+  it.each([
+    [
+      '--master in a pod',
+      { master: 'http://10.0.0.1', env: podEnv },
+      inCluster,
+      `--master: ${clear('http://10.0.0.1')}`,
+    ],
+    ['--master outside', { master: 'http://k' }, {}, `--master: ${clear('http://k')}`],
+    [
+      '--master, not the https:// that it replaces',
+      { kubeconfig: '/k', master: 'http://k' },
+      k('https://k'),
+      '--master: ',
+    ],
+    ['a kubeconfig', { kubeconfig: '/k' }, k('http://k'), `--kubeconfig: ${clear('http://k')}`],
+    [
+      'a kubeconfig that KUBECONFIG names',
+      { kubeconfig: '/k', fields: { kubeconfig: 'KUBECONFIG', master: '--master' } },
+      k('http://k'),
+      `KUBECONFIG: ${clear('http://k')}`,
+    ],
+    ['a host that only begins like a loopback address', { master: 'http://127.0.0.1.k' }, {}, '--master: '],
+    ['an address that maps a loopback address', { master: 'http://[::ffff:127.0.0.1]' }, {}, '--master: '],
+    ['a user in the address', { master: 'http://localhost@k' }, {}, '--master: '],
+    [
+      'a proxy on the way to a loopback address',
+      { kubeconfig: '/k' },
+      k('http://127.0.0.1:1', { 'proxy-url': 'http://proxy:3128' }),
+      '--kubeconfig: proxy-url would get credentials in clear text',
+    ],
+  ])('refuses credentials in clear text: %s', async (_case, given, files, message) => {
+    expect(await problem(given, files)).toContain(message);
+  });
+
+  it.each(['http://127.9.9.9:1', 'http://[::1]:1', 'http://LOCALHOST:1', 'http://2130706433:1'])(
+    'needs no TLS on a loopback address: %s',
+    async (master) => {
+      expect((await open({ master })).server).toBe(master);
+    },
+  );
+
+  it('names the variable where that gave the path of a file that is no good', async () => {
+    const fields = { kubeconfig: 'KUBECONFIG', master: '--master' };
+    const texts = ['a: [', '[]', 'users: 5', '{}', kubeconfig('k', { current: 'x' }), 'clusters: [{}]'];
+    const files = { '/missing/token': kubeconfig('k', { user: { tokenFile: '/t' } }), '/none': undefined };
+    for (const text of texts)
+      expect(await problem({ kubeconfig: '/k', fields }, { '/k': text })).toMatch(/^KUBECONFIG: /);
+    for (const path of Object.keys(files)) {
+      expect(await problem({ kubeconfig: path, fields }, files)).toMatch(/^KUBECONFIG: /);
+    }
   });
 
   it('says why none of several files could be read', async () => {

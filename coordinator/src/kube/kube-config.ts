@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { configInvalid } from '@rollcall/common/config/load.ts';
-import { type ApiAccess, type ApiAccessOptions, checkServer } from './api-access.ts';
+import { API_FLAGS, type ApiAccess, type ApiAccessOptions, checkServer, clearText } from './api-access.ts';
 import { EXEC_PROVIDER, ExecPlugin } from './exec-plugin.ts';
 import { type KubeconfigDocument, mergeKubeconfigs, parseKubeconfig } from './kubeconfig-document.ts';
 
-type FileOptions = Pick<ApiAccessOptions, 'kubeconfig' | 'master'>;
+type FileOptions = Pick<ApiAccessOptions, 'kubeconfig' | 'master' | 'fields'>;
 type ReadFile = (path: string) => string;
 
 const readText: ReadFile = (path) => readFileSync(path, 'utf8');
@@ -42,21 +42,24 @@ function withPlugin(kubeConfig: KubeConfig, plugin: ExecPlugin): KubeConfig {
 
 /** The files as they are now, read. Throws CONFIG_INVALID. */
 export function loadKubeConfig(options: FileOptions, readFile: ReadFile): KubeConfig {
-  const kubeConfig = toKubeConfig(fileDocument(options.kubeconfig, readFile));
+  const { kubeconfig: field, master: masterField } = options.fields ?? API_FLAGS;
+  const kubeConfig = toKubeConfig(fileDocument(options.kubeconfig, readFile, field), field);
   const cluster = kubeConfig.getCurrentCluster();
-  if (!cluster) throw configInvalid('--kubeconfig', missingCluster(kubeConfig, options.kubeconfig));
-  const server = checkServer(options.master || cluster.server, options.master === '' ? '--kubeconfig' : '--master');
+  if (!cluster) throw configInvalid(field, missingCluster(kubeConfig, options.kubeconfig));
+  const server = checkServer(options.master || cluster.server, options.master === '' ? field : masterField);
   // The library refuses plain HTTP unless verification is off, although there is nothing to verify.
   const plain = new URL(server).protocol === 'http:';
+  // A proxy has another address, whatever that of the server is.
+  if (plain && cluster.proxyUrl) throw clearText(field, 'proxy-url');
   kubeConfig.clusters = kubeConfig.clusters.map((each) =>
     each.name === cluster.name ? { ...each, server, skipTLSVerify: each.skipTLSVerify || plain } : each,
   );
-  ensureUser(kubeConfig, options.kubeconfig);
-  checkFiles(kubeConfig, readFile);
+  ensureUser(kubeConfig, options.kubeconfig, field);
+  checkFiles(kubeConfig, readFile, field);
   return kubeConfig;
 }
 
-function fileDocument(kubeconfig: string, readFile: (path: string) => string): KubeconfigDocument {
+function fileDocument(kubeconfig: string, readFile: ReadFile, field: string): KubeconfigDocument {
   const paths = kubeconfig.split(delimiter).filter((path) => path !== '');
   const documents: KubeconfigDocument[] = [];
   let failure: unknown;
@@ -68,20 +71,20 @@ function fileDocument(kubeconfig: string, readFile: (path: string) => string): K
       failure = err;
       // Of several files, kubectl passes over those that are not there.
       if (paths.length > 1 && isMissing(err)) continue;
-      throw configInvalid('--kubeconfig', `cannot read ${path}`, err);
+      throw configInvalid(field, `cannot read ${path}`, err);
     }
-    documents.push(parseKubeconfig(path, text));
+    documents.push(parseKubeconfig(path, text, field));
   }
-  if (documents.length === 0) throw configInvalid('--kubeconfig', `file not found: ${kubeconfig}`, failure);
+  if (documents.length === 0) throw configInvalid(field, `file not found: ${kubeconfig}`, failure);
   return mergeKubeconfigs(documents);
 }
 
-function toKubeConfig(document: KubeconfigDocument): KubeConfig {
+function toKubeConfig(document: KubeconfigDocument, field: string): KubeConfig {
   const kubeConfig = new KubeConfig();
   try {
     kubeConfig.loadFromString(JSON.stringify(document));
   } catch (cause) {
-    throw configInvalid('--kubeconfig', 'is not complete', cause);
+    throw configInvalid(field, 'is not complete', cause);
   }
   return kubeConfig;
 }
@@ -95,12 +98,12 @@ function missingCluster(kubeConfig: KubeConfig, kubeconfig: string): string {
 }
 
 /** Without any user, the library would leave out what it knows of the cluster too, its CA among it. */
-function ensureUser(kubeConfig: KubeConfig, kubeconfig: string): void {
+function ensureUser(kubeConfig: KubeConfig, kubeconfig: string, field: string): void {
   if (kubeConfig.getCurrentUser()) return;
   const current = kubeConfig.getCurrentContext();
   const named = kubeConfig.getContextObject(current)?.user;
   if (named) {
-    throw configInvalid('--kubeconfig', `${kubeconfig} has no user "${named}", but the context "${current}" names it`);
+    throw configInvalid(field, `${kubeconfig} has no user "${named}", but the context "${current}" names it`);
   }
   const anonymous = { name: 'anonymous' };
   kubeConfig.users = [...kubeConfig.users, anonymous];
@@ -109,7 +112,7 @@ function ensureUser(kubeConfig: KubeConfig, kubeconfig: string): void {
   );
 }
 
-function checkFiles(kubeConfig: KubeConfig, readFile: (path: string) => string): void {
+function checkFiles(kubeConfig: KubeConfig, readFile: ReadFile, field: string): void {
   const user = kubeConfig.getCurrentUser();
   const tokenFile: unknown = user?.authProvider?.config?.tokenFile;
   for (const path of [kubeConfig.getCurrentCluster()?.caFile, user?.certFile, user?.keyFile, tokenFile]) {
@@ -117,7 +120,7 @@ function checkFiles(kubeConfig: KubeConfig, readFile: (path: string) => string):
     try {
       readFile(path);
     } catch (cause) {
-      throw configInvalid('--kubeconfig', `cannot read ${path}, to which the kubeconfig refers`, cause);
+      throw configInvalid(field, `cannot read ${path}, to which the kubeconfig refers`, cause);
     }
   }
 }

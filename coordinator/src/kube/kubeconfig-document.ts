@@ -4,6 +4,9 @@ import { configInvalid } from '@rollcall/common/config/load.ts';
 
 type Fields = Record<string, unknown>;
 
+/** Which file, and how it was named, for errors. */
+type Origin = { path: string; field: string };
+
 /** What a kubeconfig holds, in the words of its file format. Entries are `{ name, cluster | user | context }`. */
 export type KubeconfigDocument = {
   clusters: Fields[];
@@ -17,21 +20,21 @@ const VALUES_MAX = 200_000;
 const DEPTH_MAX = 100;
 
 /** Reads one kubeconfig; paths in it are made absolute, from the file's own directory. Throws CONFIG_INVALID. */
-export function parseKubeconfig(path: string, text: string): KubeconfigDocument {
+export function parseKubeconfig(path: string, text: string, field: string): KubeconfigDocument {
   let document: unknown;
   try {
     document = loadYaml(text);
   } catch (cause) {
-    throw configInvalid('--kubeconfig', `${path} is not YAML`, cause);
+    throw configInvalid(field, `${path} is not YAML`, cause);
   }
-  if (!isFields(document)) throw configInvalid('--kubeconfig', `${path} is not a kubeconfig`);
-  if (countValues(document) > VALUES_MAX) throw configInvalid('--kubeconfig', `${path} is too large or too deep`);
+  if (!isFields(document)) throw configInvalid(field, `${path} is not a kubeconfig`);
+  if (countValues(document) > VALUES_MAX) throw configInvalid(field, `${path} is too large or too deep`);
   const directory = dirname(resolve(path));
   const current = document['current-context'];
   return {
-    clusters: entries(path, document, 'clusters').map((entry) => withCluster(entry, directory)),
-    users: entries(path, document, 'users').map((entry) => withUser(entry, directory)),
-    contexts: entries(path, document, 'contexts'),
+    clusters: entries({ path, field }, document, 'clusters').map((entry) => withCluster(entry, directory)),
+    users: entries({ path, field }, document, 'users').map((entry) => withUser(entry, directory)),
+    contexts: entries({ path, field }, document, 'contexts'),
     'current-context': typeof current === 'string' ? current : '',
   };
 }
@@ -58,10 +61,10 @@ export function mergeKubeconfigs(documents: readonly KubeconfigDocument[]): Kube
   };
 }
 
-function entries(path: string, document: Fields, list: 'clusters' | 'users' | 'contexts'): Fields[] {
+function entries({ path, field }: Origin, document: Fields, list: 'clusters' | 'users' | 'contexts'): Fields[] {
   const value = document[list] ?? [];
   if (!Array.isArray(value) || !value.every(isFields)) {
-    throw configInvalid('--kubeconfig', `${path}: ${list} is not a list of named entries`);
+    throw configInvalid(field, `${path}: ${list} is not a list of named entries`);
   }
   return value;
 }

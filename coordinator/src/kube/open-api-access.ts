@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { configInvalid } from '@rollcall/common/config/load.ts';
-import { type ApiAccess, type ApiAccessOptions, checkServer } from './api-access.ts';
+import { API_FLAGS, type ApiAccess, type ApiAccessOptions, checkServer } from './api-access.ts';
 
 const SERVICE_ACCOUNT_DIR = '/var/run/secrets/kubernetes.io/serviceaccount';
 
@@ -16,7 +16,10 @@ export async function openApiAccess(options: ApiAccessOptions): Promise<ApiAcces
   return fileAccess(options, readFile);
 }
 
-function inClusterAccess({ env, master }: ApiAccessOptions, readFile: (path: string) => string): ApiAccess {
+function inClusterAccess(
+  { env, master, fields = API_FLAGS }: ApiAccessOptions,
+  readFile: (path: string) => string,
+): ApiAccess {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];
   const shared = { viaProxy: false, renew: () => {} };
@@ -25,7 +28,7 @@ function inClusterAccess({ env, master }: ApiAccessOptions, readFile: (path: str
       const problem = 'not given, and this is not a pod (KUBERNETES_SERVICE_HOST and _PORT are not set)';
       throw configInvalid('--kubeconfig', problem);
     }
-    return { ...shared, server: checkServer(master, '--master'), options: async () => ({ headers: {} }) };
+    return { ...shared, server: checkServer(master, fields.master), options: async () => ({ headers: {} }) };
   }
   const [tokenFile, caFile] = [`${SERVICE_ACCOUNT_DIR}/token`, `${SERVICE_ACCOUNT_DIR}/ca.crt`];
   // Both change while the program runs.
@@ -44,5 +47,5 @@ function inClusterAccess({ env, master }: ApiAccessOptions, readFile: (path: str
     throw configInvalid('--kubeconfig', `not given, and no CA is mounted at ${caFile}`, cause);
   }
   const own = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return { ...shared, server: checkServer(master || own, '--master'), options };
+  return { ...shared, server: checkServer(master || own, fields.master), options };
 }

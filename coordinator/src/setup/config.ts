@@ -20,6 +20,8 @@ type Values = OptionValues<typeof COORDINATOR_OPTIONS>;
 type FieldName = FieldOf<typeof COORDINATOR_OPTIONS>;
 
 export type CoordinatorConfig = Values & {
+  /** How the kubeconfig and the address of the API server were set: a flag, a variable, or a field of the file. */
+  apiFields: Readonly<Record<'kubeconfig' | 'master', string>>;
   /** Those of Gitpod, which are known without being written. */
   watchedServices: Service[];
   placing: Placing;
@@ -66,6 +68,7 @@ export function loadConfig(
     checkTogether(values, fieldOf);
     return {
       ...values,
+      apiFields: { kubeconfig: fieldOf('kubeconfig'), master: fieldOf('master') },
       watchedServices: gitpodServices(values),
       placing: placingOf(values),
       leaseNamespace: values.leaseNamespace ?? own,

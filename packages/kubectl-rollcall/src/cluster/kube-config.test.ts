@@ -48,6 +48,20 @@ test('a context without a cluster is no cluster to ask', () => {
   );
 });
 
+test.each([
+  ['http://10.0.0.1:8080', {}],
+  ['http://127.0.0.1:1', { 'proxy-url': 'http://proxy:3128' }],
+])('nothing is sent in clear text: %s %j', (server, more) => {
+  const clusters = [{ name: 'c', cluster: { server, ...more } }];
+  expect(() => loadKubeConfig({ kubeconfig: fileWith({ ...document, clusters }) })).toThrow(
+    expect.objectContaining({
+      name: 'CommandFailure',
+      message: expect.stringContaining('would get credentials in clear text'),
+      exitCode: 2,
+    }),
+  );
+});
+
 test('without a flag, KUBECONFIG names the file', () => {
   vi.stubEnv('KUBECONFIG', fileWith(document));
   onTestFinished(() => void vi.unstubAllEnvs());

@@ -1,5 +1,6 @@
-import { KubeConfig } from '@kubernetes/client-node';
-import { CommandFailure } from '../failure.ts';
+import { type Cluster, KubeConfig } from '@kubernetes/client-node';
+import { isClearText } from '@rollcall/common/loopback.ts';
+import { CommandFailure, EXIT } from '../failure.ts';
 
 export type ClusterFlags = { kubeconfig?: string | undefined; context?: string | undefined };
 
@@ -26,8 +27,17 @@ export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfi
     }
     config.setCurrentContext(context);
   }
-  if (!config.getCurrentCluster()) {
-    throw new CommandFailure('The kubeconfig names no cluster', 'choose a context with --context');
-  }
+  const cluster = config.getCurrentCluster();
+  if (!cluster) throw new CommandFailure('The kubeconfig names no cluster', 'choose a context with --context');
+  refuseClearText(cluster);
   return config;
+}
+
+/** A proxy has another address than the loopback address behind it. */
+function refuseClearText({ server, proxyUrl }: Cluster): void {
+  const url = URL.parse(server);
+  if (url?.protocol !== 'http:' || (!isClearText(url) && !proxyUrl)) return;
+  const what = isClearText(url) ? `The server "${url.origin}" of the kubeconfig` : 'The proxy-url of the kubeconfig';
+  const cure = 'use https://; http:// is for loopback addresses only';
+  throw new CommandFailure(`${what} would get credentials in clear text`, cure, { exitCode: EXIT.usage });
 }
