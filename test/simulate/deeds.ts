@@ -1,21 +1,8 @@
-import { POOL_LABEL, type SimCoordinator } from './coordinator.ts';
-import type { Judge } from './judge.ts';
-import type { SimNode } from './node.ts';
+import { POOL_LABEL } from './coordinator.ts';
+import { away, failing, interrupted, restart, type Target, weather } from './outages.ts';
 import { labelOf, type ServiceSpec, TIER_LABEL, taintOf } from './services.ts';
 import { person, rivalCondition } from './strangers.ts';
-import { PATHS, type World } from './world.ts';
-
-/** What a deed is done to, drawn from its own numbers, so that it is the same whatever was done before. */
-type Target = {
-  world: World;
-  judge: Judge;
-  node: SimNode;
-  service: ServiceSpec;
-  coordinator: SimCoordinator;
-  random: () => number;
-  /** Milliseconds between these, most of them short. */
-  between: (fromMs: number, toMs: number) => number;
-};
+import { PATHS } from './world.ts';
 
 type Theme = 'services' | 'agents' | 'network' | 'api' | 'coordinators' | 'people' | 'nodes';
 type Deed = { theme: Theme; act: (target: Target) => void };
@@ -177,13 +164,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     theme: 'coordinators',
     act: ({ world, judge, coordinator: { machine }, between }) => {
       const forMs = between(100, 60_000);
-      machine.pause();
       judge.troubles.add('all', forMs);
-      judge.troubles.lastPauseMs = world.nowMs;
-      world.later(forMs, () => {
-        machine.resume();
-        judge.troubles.lastPauseMs = world.nowMs;
-      });
+      interrupted({ world, judge }, machine, 'pause', forMs);
     },
   },
   'the machine of a coordinator is suspended, and its network comes back late': {
@@ -191,17 +173,12 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     act: ({ world, judge, coordinator: { name, machine }, random, between }) => {
       const way = world.apiWays[name.endsWith('0') ? 0 : 1];
       const [forMs, lateMs] = [between(100, 60_000), random() < 0.5 ? 0 : random() * 10_000];
-      machine.suspend();
-      way.partitioned = true;
       judge.troubles.add('all', forMs + lateMs);
-      judge.troubles.lastPauseMs = world.nowMs;
-      world.later(forMs, () => {
-        machine.resume();
-        judge.troubles.lastPauseMs = world.nowMs;
-        world.later(lateMs, () => {
-          way.partitioned = false;
-          machine.heal();
-        });
+      way.partitioned = true;
+      interrupted({ world, judge }, machine, 'suspend', forMs);
+      world.later(forMs + lateMs, () => {
+        way.partitioned = false;
+        machine.heal();
       });
     },
   },
@@ -382,38 +359,4 @@ function replaceAgent({ world, judge, node, between }: Target): void {
     world.startAgent(node);
     judge.troubles.add(node, 0);
   });
-}
-
-function weather({ world, judge, between }: Target, what: 'loss' | 'doubled' | 'late', share: number): void {
-  const forMs = between(5000, 300_000);
-  world.network[what] = share;
-  judge.troubles.add('all', what === 'doubled' ? 0 : forMs + 12_000);
-  world.later(forMs, () => {
-    world.network[what] = 0;
-  });
-}
-
-function away({ world, judge, between }: Target, which: readonly (0 | 1)[]): void {
-  const forMs = between(500, 120_000);
-  judge.troubles.add('all', forMs);
-  for (const index of which) world.apiWays[index].partitioned = true;
-  world.later(forMs, () => {
-    for (const index of which) {
-      world.apiWays[index].partitioned = false;
-      world.coordinators[index]?.machine.heal();
-    }
-  });
-}
-
-function failing({ world, judge, between }: Target, what: 'failsBefore' | 'failsAfter', status: number): void {
-  const forMs = between(1000, 90_000);
-  judge.troubles.add('all', forMs);
-  for (const way of world.apiWays) Object.assign(way, { [what]: 0.5, status });
-  world.later(forMs, () => {
-    for (const way of world.apiWays) way[what] = 0;
-  });
-}
-
-function restart(world: World, { name }: SimCoordinator, afterMs: number): void {
-  world.later(afterMs, () => world.startCoordinator(name.endsWith('0') ? 0 : 1));
 }

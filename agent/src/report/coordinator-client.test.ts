@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { listenOnLoopback } from '../probes/testing/servers.ts';
 import { CoordinatorClient } from './coordinator-client.ts';
 import { registerReportMetrics } from './metrics.ts';
-import { FIRST, SECOND, SERVER_NAME, STRANGER, type TestIdentity } from './testing/certificates.ts';
+import { EARLY, FIRST, LATE, SECOND, SERVER_NAME, STRANGER, type TestIdentity } from './testing/certificates.ts';
 import { redirectTo, TestCoordinator } from './testing/coordinator.ts';
 
 const LIMIT = { timeout: 10_000 };
@@ -165,6 +165,21 @@ describe('the token', () => {
     await impostor.close();
     expect(impostor.heard()).toBe('');
     expect(await count('failed')).toBe(20);
+  });
+
+  test.each([
+    ['is not valid yet', EARLY],
+    ['has expired', LATE],
+  ])('is not shown to a coordinator whose certificate %s, and the error names the clock', async (what, identity) => {
+    put('ca.crt', identity.ca);
+    const impostor = await startListener(identity);
+    const error = await deliver(impostor).catch((err: unknown) => err);
+    expect(error).toMatchObject({ code: 'COORDINATOR_UNREACHABLE', fields: { coordinator: impostor.origin } });
+    const by = String.raw`by the clock of this node, \d{4}-\S+Z; the clock of this node or of the coordinator is probably wrong`;
+    const message = new RegExp(`^The certificate of the coordinator at ${impostor.origin} ${what} ${by}$`);
+    expect((error as Error).message).toMatch(message);
+    await impostor.close();
+    expect(impostor.heard()).toBe('');
   });
 
   test('is shown to a coordinator with the right CA and name, as far as such a listener can tell', async () => {

@@ -11,6 +11,7 @@ import { KeptConnection } from './kept-connection.ts';
 import type { ReportMetrics, ReportResult } from './metrics.ts';
 import { parseReply, problemDetail, type Reply } from './reply.ts';
 import { readToken } from './token-file.ts';
+import { coordinatorUnreachable } from './unreachable.ts';
 
 /** Half of the time after which a node counts as silent, unless told: no answer, whoever gives it, makes an agent silent. */
 const RETRY_AFTER_MS_MAX = 15_000;
@@ -110,8 +111,7 @@ export class CoordinatorClient {
     } catch (error) {
       this.#count('failed');
       const cause = signal.aborted ? signal.reason : error;
-      const fields = { coordinator: origin };
-      throw new CodedError('COORDINATOR_UNREACHABLE', `Cannot reach the coordinator at ${origin}`, { cause, fields });
+      throw coordinatorUnreachable(origin, cause, this.#options.clock.now());
     }
   }
 

@@ -18,6 +18,26 @@ it('tells why the connection broke while the answer was read', async () => {
   server.close();
 });
 
+it.each([301, 302, 307, 308])(
+  'follows no redirect: %i is an answer, and nothing is sent to where it points',
+  async (status) => {
+    const asked: string[] = [];
+    const server = createServer(({ url = '' }, response) => {
+      asked.push(url);
+      response.writeHead(status, { location: '/elsewhere' }).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const wire = { method: 'GET', path: '/', headers: { authorization: 'Bearer secret' }, body: undefined };
+    const destination = { protocol: 'http:' as const, host: '127.0.0.1', port, basePath: '' };
+    const response = await sendRequest(destination, wire, new AbortController().signal);
+    await readText(response, 100);
+    expect([response.statusCode, asked]).toEqual([status, ['/']]);
+    server.closeAllConnections();
+    server.close();
+  },
+);
+
 it('reads as many bytes as it may, and not one more', async () => {
   const answer = () => Readable.from([Buffer.from('four'), Buffer.from('more')]) as IncomingMessage;
   expect(await readText(answer(), 8)).toBe('fourmore');

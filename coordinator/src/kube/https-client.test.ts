@@ -61,20 +61,6 @@ async function textOf(request: IncomingMessage): Promise<string> {
 }
 
 describe('requests', () => {
-  it.each([301, 302, 307, 308])(
-    'takes a redirect (%i) for a failure, and sends nothing to where it points',
-    async (status) => {
-      const asked: string[] = [];
-      const { client } = await serve((request, response) => {
-        asked.push(request.url ?? '');
-        answer(response, {}, status, { location: '/elsewhere' });
-      });
-      expect(await failure(client.request(get))).toMatchObject({ status });
-      expect(await failure(client.stream(watch, () => {}))).toMatchObject({ status });
-      expect(asked).toEqual(['/prefix/api', '/prefix/api']);
-    },
-  );
-
   it('sends what it is told, over one connection', async () => {
     const seen: unknown[] = [];
     const { client, server, answers } = await serve(async (request, response) => {

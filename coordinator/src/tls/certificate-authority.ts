@@ -8,8 +8,8 @@ const DAY_MS = 86_400_000;
 export const AUTHORITY_LIFE_MS = 365 * DAY_MS;
 export const LEAF_LIFE_MS = 90 * DAY_MS;
 
-/** Certificates are valid a little earlier than they are made, for nodes whose clocks are behind. */
-const BACKDATED_MS = 3_600_000;
+/** Certificates are valid a day before they are made, because the clock of a node or of the leader may be wrong. */
+const BACKDATED_MS = DAY_MS;
 
 export type LeafRequest = {
   /** DNS names and IP addresses. */

@@ -80,3 +80,52 @@ test('a certificate is renewed when it is due in sixty days, and not before', as
   expect(authority && isIssuedBy(parseCertificate(certificates.current?.cert ?? ''), authority)).toBe(true);
   await ended();
 });
+
+const validity = (cert = '') => parseCertificate(cert);
+
+test.each([
+  ['ahead', 3 * DAY_MS],
+  ['a year behind', -365 * DAY_MS],
+])(
+  'certificates that were made by a clock that was %s are replaced within seconds of its correction',
+  async (_how, offMs) => {
+    const server = objectServer();
+    const clock = new FakeClock();
+    clock.jumpWallClock(offMs);
+    const { certificates, ended } = started(server, clock, () => 10_000);
+    await eventually(() => expect(server.writes).toHaveLength(3));
+    await clock.advance(60_000);
+    const wrong = certificates.current?.cert;
+    clock.jumpWallClock(-offMs);
+    await clock.advance(10_000);
+    await eventually(() => expect(certificates.current?.cert).not.toBe(wrong));
+    await eventually(() => {
+      const authorities = parseBundle(server.find('configmaps')?.data?.['ca.crt'] ?? '');
+      const leaf = validity(certificates.current?.cert);
+      const issuer = authorities.find((authority) => isIssuedBy(leaf, authority));
+      for (const each of [leaf, issuer]) {
+        expect(each?.notBeforeMs).toBeLessThanOrEqual(clock.now() - DAY_MS + 60_000);
+        expect(each?.notAfterMs).toBeGreaterThan(clock.now() + 80 * DAY_MS);
+      }
+    });
+    await ended();
+  },
+);
+
+test('a day of validity before they are made covers a clock that is an hour off', async () => {
+  const server = objectServer();
+  const clock = new FakeClock();
+  clock.jumpWallClock(3_600_000);
+  const { certificates, ended } = started(server, clock, () => 10_000);
+  await eventually(() => expect(server.writes).toHaveLength(3));
+  await clock.advance(60_000);
+  const { cert } = certificates.current ?? {};
+  clock.jumpWallClock(-3_600_000);
+  const authority = parseBundle(server.find('configmaps')?.data?.['ca.crt'] ?? '')[0];
+  for (const each of [validity(cert), authority]) expect(each?.notBeforeMs).toBeLessThan(clock.now());
+  // Only the time of publication, which is in the future, is written anew.
+  await clock.advance(60_000);
+  await eventually(() => expect(server.writes).toEqual(['secrets', 'secrets', 'configmaps', 'configmaps']));
+  expect(certificates.current?.cert).toBe(cert);
+  await ended();
+});

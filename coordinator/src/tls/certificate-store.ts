@@ -1,5 +1,5 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, haveClocksParted, momentOf } from '@rollcall/common/clock.ts';
 import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { CA_CONFIG_MAP_NAME, TLS_SECRET_NAME } from '@rollcall/common/well-known.ts';
@@ -51,8 +51,10 @@ const REQUEST_TIMEOUT_MS = 5000;
 /** A pass that has not come to rest after so many writes is fighting with somebody. */
 const STEPS_MAX = 12;
 const FIGHT_PAUSE_MS = 30_000;
-/** Timers cannot be set for months, and clocks are corrected. */
+/** Timers cannot be set for months. */
 const LOOK_AGAIN_MS = 3_600_000;
+/** A certificate that was made by a clock that was wrong is no use to agents once the clock is right. */
+const CLOCK_CHECK_MS = 5000;
 
 type Found = {
   secret: DataObject | undefined;
@@ -124,16 +126,24 @@ export class CertificateStore {
     return reflector.run();
   }
 
-  /** Sleeps until `wake`, the end, or `delayMs` are over. */
+  /** Sleeps until `wake`, the end, a step of the wall clock, or `delayMs` are over. */
   #sleep(delayMs: number): Promise<void> {
     const { clock, signal } = this.#options;
     if (this.#awake || signal.aborted) return Promise.resolve();
+    const since = momentOf(clock);
+    const untilMs = since.monotonicMs + Math.min(delayMs, LOOK_AGAIN_MS);
     return new Promise((resolve) => {
-      const cancel = clock.after(Math.min(delayMs, LOOK_AGAIN_MS), resolve);
+      let cancel = () => {};
+      const wait = () => {
+        const leftMs = untilMs - clock.monotonic();
+        if (leftMs <= 0 || haveClocksParted(clock, since)) return resolve();
+        cancel = clock.after(Math.min(leftMs, CLOCK_CHECK_MS), wait);
+      };
       this.#wake = () => {
         cancel();
         resolve();
       };
+      wait();
     });
   }
 

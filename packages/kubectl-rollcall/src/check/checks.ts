@@ -13,6 +13,7 @@ import {
   agentsRun,
   agentsTolerate,
   certificates,
+  clocksAgree,
   gitpodNamespace,
   isInstalled,
   nodeServicesAccepted,
@@ -40,6 +41,7 @@ export const PRE_CHECKS: readonly Check[] = [
 export const CHECKS: readonly Check[] = [
   isInstalled,
   someoneLeads,
+  clocksAgree,
   apiServerVersion,
   admissionPolicies,
   agentsRun,

@@ -70,6 +70,7 @@ export function evidence(change: Partial<Evidence> = {}): Evidence {
   return {
     namespace: 'rollcall',
     nowMs: NOW,
+    clockAheadMs: 0,
     version: { value: { gitVersion: 'v1.36.0', major: '1', minor: '36' } },
     admission: { value: ['validatingadmissionpolicies', 'mutatingadmissionpolicies'] },
     nodes: { value: [node([{ key: 'dedicated', effect: 'NoExecute' }])] },

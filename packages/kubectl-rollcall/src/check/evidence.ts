@@ -49,7 +49,10 @@ export const COMPONENT = 'app.kubernetes.io/component';
 
 export type Evidence = {
   namespace: string;
+  /** By the clock of the API server. */
   nowMs: number;
+  /** How far the clock of the API server is ahead of this machine's. */
+  clockAheadMs: number;
   version: Read<{ gitVersion: string; major: string; minor: string }>;
   /** Kinds of admission policies that the API server serves in v1. */
   admission: Read<string[]>;
@@ -121,7 +124,8 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
   const { deployments, daemonSets, ...rest } = first;
   return {
     namespace,
-    nowMs,
+    nowMs: nowMs + kube.clockAheadMs,
+    clockAheadMs: kube.clockAheadMs,
     ...rest,
     ...second,
     workloads: both(deployments, daemonSets),

@@ -5,6 +5,7 @@ import {
   agentsRun,
   agentsTolerate,
   certificates,
+  clocksAgree,
   gitpodNamespace,
   isInstalled,
   nodeServicesAccepted,
@@ -248,6 +249,14 @@ describe('the CA that agents trust', () => {
     expect((await at(CA_ENDS_MS + 3 * DAY_MS))[0]).toContain('expired 3d ago');
   });
 
+  test('is not valid yet where the clock of its maker was ahead', async () => {
+    expect(await at(Date.parse('2026-11-22T08:18:01Z') - 3_600_000)).toEqual([
+      'fail: The CA that agents trust is not valid for another 60m: the clock of the coordinator that made it was ahead',
+      expect.stringContaining('synchronize the clocks of the nodes (NTP)'),
+    ]);
+    expect(await at(Date.parse('2026-11-22T08:18:01Z'))).toMatch(/^the CA that agents trust is valid/);
+  });
+
   test('is one certificate or several', async () => {
     const ca = { value: { metadata: { name: 'ca' }, data: { 'ca.crt': `${CA}\n${CA}\n` } } };
     expect(await resultOf(certificates, { ca })).toMatch(/^the CA that agents trust is valid/);
@@ -259,6 +268,37 @@ describe('the CA that agents trust', () => {
       'fail: The CA that agents trust is not published',
       CURE,
     ]);
+  });
+});
+
+describe('the clocks', () => {
+  const renewedAt = (renewTime: string, holderIdentity = 'c-1_x') => ({
+    lease: { value: { spec: { holderIdentity, renewTime } } },
+  });
+
+  test('agree within a minute', async () => {
+    const well = 'the clocks of the API server, the leader and this machine agree';
+    expect(await resultOf(clocksAgree)).toBe(well);
+    expect(await resultOf(clocksAgree, { lease: gone })).toBe(well);
+    expect(await resultOf(clocksAgree, renewedAt('2027-03-01T12:01:00Z'))).toBe(well);
+    expect(await resultOf(clocksAgree, renewedAt('2027-03-01T13:00:00Z', ''))).toBe(well);
+    for (const clockAheadMs of [60_000, -60_000]) expect(await resultOf(clocksAgree, { clockAheadMs })).toBe(well);
+  });
+
+  test('tell of a leader whose clock is ahead, which locks agents out', async () => {
+    expect(await resultOf(clocksAgree, renewedAt('2027-03-01T13:00:00Z'))).toEqual([
+      "fail: The clock of the leader c-1_x is 60m ahead of the API server's: agents may refuse certificates that it makes, because they are not valid yet",
+      expect.stringContaining('synchronize the clock of its node (NTP)'),
+    ]);
+  });
+
+  test.each([
+    [3_600_000, 'behind'],
+    [-3_600_000, 'ahead of'],
+  ])('tell of this machine, by which nothing is judged: %s', async (clockAheadMs, where) => {
+    expect((await resultOf(clocksAgree, { clockAheadMs }))[0]).toBe(
+      `warn: The clock of this machine is 60m ${where} the API server's`,
+    );
   });
 });
 

@@ -39,6 +39,29 @@ export const someoneLeads: Check = ({ coordinator, lease, namespace, nowMs }) =>
   return problem ? { findings: [{ severity: 'fail', ...problem }] } : { well: 'a coordinator leads' };
 };
 
+/** More than any network takes, and less than what makes tokens or certificates useless. */
+const CLOCK_OFF_MS = 60_000;
+
+/** The times of the holder in the Lease, and of this machine, against the clock of the API server. */
+export const clocksAgree: Check = ({ clockAheadMs, lease, nowMs }) => {
+  const findings: Finding[] = [];
+  const { holderIdentity = '', renewTime } = orWhenMissing(lease, {}).spec ?? {};
+  const leaderAheadMs = renewTime === undefined || holderIdentity === '' ? 0 : Date.parse(renewTime) - nowMs;
+  if (leaderAheadMs > CLOCK_OFF_MS) {
+    const text = `The clock of the leader ${holderIdentity} is ${duration(leaderAheadMs)} ahead of the API server's: agents may refuse certificates that it makes, because they are not valid yet`;
+    const cure =
+      'synchronize the clock of its node (NTP); certificates that are not valid are then replaced within seconds';
+    findings.push({ severity: 'fail', text, cure });
+  }
+  if (Math.abs(clockAheadMs) > CLOCK_OFF_MS) {
+    const where = clockAheadMs > 0 ? 'behind' : 'ahead of';
+    const text = `The clock of this machine is ${duration(Math.abs(clockAheadMs))} ${where} the API server's`;
+    const cure = "synchronize one of them (NTP); this check uses the API server's clock";
+    findings.push({ severity: 'warn', text, cure });
+  }
+  return result(findings, 'the clocks of the API server, the leader and this machine agree');
+};
+
 export const agentsRun: Check = ({ agent, namespace }) => {
   const { desiredNumberScheduled = 0, numberReady = 0 } = known(agent).status ?? {};
   const text = `${numberReady} of ${desiredNumberScheduled} agents are ready`;
@@ -158,11 +181,20 @@ const EXPIRES_SOON_MS = 14 * 86_400_000;
 export const certificates: Check = ({ ca, nowMs, namespace }) => {
   const text = known(ca).data?.['ca.crt'] ?? '';
   const pems = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  const leftMs = pems.map((pem) => Date.parse(new X509Certificate(pem).validTo) - nowMs);
-  const longestMs = Math.max(...leftMs);
+  const parsed = pems.map((pem) => new X509Certificate(pem));
+  const earlyMs = Math.min(...parsed.map(({ validFrom }) => Date.parse(validFrom) - nowMs));
+  const longestMs = Math.max(...parsed.map(({ validTo }) => Date.parse(validTo) - nowMs));
   const cure = `kubectl -n ${namespace} logs -l ${COMPONENT}=coordinator | grep -i certificate`;
   if (pems.length === 0)
     return { findings: [{ severity: 'fail', text: 'The CA that agents trust is not published', cure }] };
+  if (earlyMs > 0) {
+    const early = `The CA that agents trust is not valid for another ${duration(earlyMs)}: the clock of the coordinator that made it was ahead`;
+    return {
+      findings: [
+        { severity: 'fail', text: early, cure: `synchronize the clocks of the nodes (NTP), and see: ${cure}` },
+      ],
+    };
+  }
   if (longestMs <= 0)
     return {
       findings: [{ severity: 'fail', text: `The CA that agents trust expired ${duration(-longestMs)} ago`, cure }],

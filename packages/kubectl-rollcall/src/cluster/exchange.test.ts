@@ -20,9 +20,13 @@ async function listening(serve: (socket: Socket) => void): Promise<URL> {
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
 }
 
-test('the answer is its status and its text', async () => {
+test('the answer is its status, its text and the time of the server', async () => {
   const { url } = await standIn({ '/a': new Status(418, 'x') });
-  expect(await exchange(new URL(`${url}/a`), { timeoutMs: TIMEOUT_MS })).toEqual({ status: 418, text: 'x' });
+  expect(await exchange(new URL(`${url}/a`), { timeoutMs: TIMEOUT_MS })).toEqual({
+    status: 418,
+    text: 'x',
+    date: expect.stringMatching(/ GMT$/),
+  });
 });
 
 test('a body is sent as JSON, beside the headers that are given', async () => {

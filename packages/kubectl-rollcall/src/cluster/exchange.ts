@@ -6,11 +6,11 @@ const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 /** `timeoutMs`: for how long nothing may come. `body`: JSON. */
 export type ExchangeOptions = RequestOptions & { timeoutMs: number; body?: string | undefined };
 
+/** `date`: what the server's clock said, `undefined` where the answer does not tell. */
+export type Answer = { status: number; text: string; date: string | undefined };
+
 /** Asks once. Rejects where no answer comes, or one that is too large. */
-export function exchange(
-  url: URL,
-  { timeoutMs, body, ...options }: ExchangeOptions,
-): Promise<{ status: number; text: string }> {
+export function exchange(url: URL, { timeoutMs, body, ...options }: ExchangeOptions): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sender = url.protocol === 'http:' ? nodeHttp().request : request;
     const headers = { ...options.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
@@ -22,7 +22,10 @@ export function exchange(
         if (bytes > ANSWER_BYTES_MAX) outgoing.destroy(new Error('The answer is too large'));
         else chunks.push(chunk);
       });
-      response.once('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      response.once('end', () => {
+        const { statusCode: status = 0, headers: answered } = response;
+        resolve({ status, text: Buffer.concat(chunks).toString(), date: answered.date });
+      });
       response.once('error', reject);
     });
     outgoing.once('timeout', () =>

@@ -1,7 +1,10 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Asked, kubeConfigFor, kubeStandIn, Status } from '../testing/stand-in.test-fixtures.ts';
 import { KubeApi } from './kube-api.ts';
+import { leadershipProblem } from './leader.ts';
 
 test('the API server is asked with the credentials of the kubeconfig', async () => {
   const { kube, asked } = await kubeStandIn({ '/version': { major: '1' } });
@@ -49,4 +52,26 @@ test('a list by a selector keeps its query', async () => {
   const { kube, asked } = await kubeStandIn({ '/api/v1/pods': { items: [{ n: 1 }], metadata: { continue: '' } } });
   expect(await kube.list('/api/v1/pods?labelSelector=a')).toEqual([{ n: 1 }]);
   expect(asked.map(({ path }) => path)).toEqual(['/api/v1/pods?labelSelector=a&limit=500']);
+});
+
+test.each([
+  ['is an hour ahead', 3_600_000, 3_600_000],
+  ['is an hour behind', -3_600_000, -3_600_000],
+  ['agrees, but for the way of the answer', -3000, 0],
+])('the clock of the API server %s, as its answers tell, refusals too', async (_what, byMs, expected) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(403, { date: new Date(Date.now() + byMs).toUTCString() }).end('{}');
+  });
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const kube = new KubeApi(kubeConfigFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+  expect(kube.clockAheadMs).toBe(0);
+  await expect(kube.get('/version')).rejects.toThrow();
+  expect(Math.abs(kube.clockAheadMs - expected)).toBeLessThan(60_000);
+  if (expected === 0) expect(kube.clockAheadMs).toBe(0);
+  // By the clock of the API server the Lease was renewed a moment ago, and the leader is found.
+  const renewTime = new Date(Date.now() + byMs).toISOString();
+  expect(
+    leadershipProblem({ spec: { holderIdentity: 'c', renewTime } }, 'ns', Date.now() + kube.clockAheadMs),
+  ).toBeUndefined();
 });

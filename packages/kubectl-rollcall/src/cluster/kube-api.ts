@@ -20,9 +20,15 @@ type KubeList<T> = { items: T[]; metadata: { continue?: string } };
 /** Reads the API of a cluster as the user of a kubeconfig, with whatever credentials that names. */
 export class KubeApi {
   readonly kubeConfig: KubeConfig;
+  #clockAheadMs = 0;
 
   constructor(kubeConfig: KubeConfig) {
     this.kubeConfig = kubeConfig;
+  }
+
+  /** How far the clock of the API server is ahead of this machine's, as far as answers tell; less than 5 s is 0. */
+  get clockAheadMs(): number {
+    return this.#clockAheadMs;
   }
 
   get<T>(path: string): Promise<T> {
@@ -53,9 +59,16 @@ export class KubeApi {
     await this.kubeConfig.applyToHTTPSOptions(options);
     const url = new URL(`${cluster.server.replace(/\/+$/, '')}${path}`);
     const asked = body === undefined ? undefined : JSON.stringify(body);
-    const { status, text } = await exchange(url, { ...options, timeoutMs: TIMEOUT_MS, body: asked });
+    const { status, text, date } = await exchange(url, { ...options, timeoutMs: TIMEOUT_MS, body: asked });
+    this.#noteClock(date);
     if (status === 200 || status === 201) return JSON.parse(text) as T;
     throw new KubeApiError(status, messageOf(text) ?? `The API server answered ${status}`);
+  }
+
+  /** The header has whole seconds, and the answer was on its way. */
+  #noteClock(date = ''): void {
+    const aheadMs = Date.parse(date) - Date.now();
+    if (!Number.isNaN(aheadMs)) this.#clockAheadMs = Math.abs(aheadMs) < 5000 ? 0 : aheadMs;
   }
 }
 

@@ -12,10 +12,13 @@ export type Leader = { pod: string; namespace: string };
 
 const LEASE = 'rollcall-coordinator';
 
-/** The pod that leads, by the Lease. Throws a CommandFailure that says why there is none. */
+/**
+ * The pod that leads, by the Lease. `nowMs` is the time of this machine, which is corrected by the API server's. Throws
+ * a CommandFailure that says why there is none.
+ */
 export async function findLeader(kube: KubeApi, namespace: string, nowMs: number): Promise<Leader> {
   const lease = await readLease(kube, namespace);
-  const problem = leadershipProblem(lease, namespace, nowMs);
+  const problem = leadershipProblem(lease, namespace, nowMs + kube.clockAheadMs);
   if (problem) throw new CommandFailure(problem.text, problem.cure);
   return { pod: lease.spec?.holderIdentity?.replace(/_[^_]*$/, '') ?? '', namespace };
 }
