@@ -1,6 +1,6 @@
 import { POOL_LABEL } from './coordinator.ts';
 import { away, failing, interrupted, restart, type Target, weather } from './outages.ts';
-import { labelOf, type ServiceSpec, TIER_LABEL, taintOf } from './services.ts';
+import { labelOf, TIER_LABEL, taintOf } from './services.ts';
 import { person, rivalCondition } from './strangers.ts';
 import { PATHS } from './world.ts';
 

@@ -2,9 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { expect, onTestFinished, test } from 'vitest';
+import { gather } from '../check/evidence.ts';
 import { type Asked, kubeConfigFor, kubeStandIn, Status } from '../testing/stand-in.test-fixtures.ts';
 import { KubeApi } from './kube-api.ts';
-import { leadershipProblem } from './leader.ts';
+import { findLeader } from './leader.ts';
 
 test('the API server is asked with the credentials of the kubeconfig', async () => {
   const { kube, asked } = await kubeStandIn({ '/version': { major: '1' } });
@@ -58,20 +59,21 @@ test.each([
   ['is an hour ahead', 3_600_000, 3_600_000],
   ['is an hour behind', -3_600_000, -3_600_000],
   ['agrees, but for the way of the answer', -3000, 0],
-])('the clock of the API server %s, as its answers tell, refusals too', async (_what, byMs, expected) => {
+])('the clock of the API server %s, as its answers tell, and times are judged by it', async (_what, byMs, expected) => {
+  const there = () => Date.now() + byMs;
   const server = createServer((_request, response) => {
-    response.writeHead(403, { date: new Date(Date.now() + byMs).toUTCString() }).end('{}');
+    const spec = { holderIdentity: 'c-1_x', renewTime: new Date(there()).toISOString() };
+    response.setHeader('date', new Date(there()).toUTCString());
+    response.end(JSON.stringify({ spec, items: [], resources: [], metadata: {} }));
   });
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const kube = new KubeApi(kubeConfigFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
   expect(kube.clockAheadMs).toBe(0);
-  await expect(kube.get('/version')).rejects.toThrow();
+  expect(await findLeader(kube, 'ns', Date.now())).toEqual({ pod: 'c-1', namespace: 'ns' });
   expect(Math.abs(kube.clockAheadMs - expected)).toBeLessThan(60_000);
   if (expected === 0) expect(kube.clockAheadMs).toBe(0);
-  // By the clock of the API server the Lease was renewed a moment ago, and the leader is found.
-  const renewTime = new Date(Date.now() + byMs).toISOString();
-  expect(
-    leadershipProblem({ spec: { holderIdentity: 'c', renewTime } }, 'ns', Date.now() + kube.clockAheadMs),
-  ).toBeUndefined();
+  const { nowMs, clockAheadMs } = await gather(kube, 'ns', Date.now());
+  expect(clockAheadMs).toBe(kube.clockAheadMs);
+  expect(Math.abs(nowMs - there())).toBeLessThan(60_000);
 });
