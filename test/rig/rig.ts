@@ -20,6 +20,8 @@ export type RigOptions = {
   /** 1 unless told. */
   coordinators?: number;
   coordinatorArgs?: readonly string[];
+  /** How a coordinator's process is started, besides its flags. */
+  coordinatorProcess?: { nodeArgs: readonly string[] };
   /** Of the tree whose programs are started; this repository unless told. */
   root?: string;
   agentArgs?: readonly string[];
@@ -87,7 +89,7 @@ export class Rig {
 
   async addCoordinator(args: readonly string[] = []): Promise<Coordinator> {
     const name = `coordinator-${++this.#coordinatorsStarted}`;
-    const { onCoordinatorLog } = this.#options;
+    const { onCoordinatorLog, coordinatorProcess } = this.#options;
     const ports = this.#freePorts.shift() ?? (await this.#newPorts());
     const coordinator = new Coordinator({
       ports,
@@ -101,6 +103,7 @@ export class Rig {
         ...(this.#options.coordinatorArgs ?? []),
         ...args,
       ],
+      ...coordinatorProcess,
       ...(onCoordinatorLog ? { onLog: (line) => onCoordinatorLog(name, line) } : {}),
     });
     this.coordinators.push(coordinator);

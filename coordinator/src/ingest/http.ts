@@ -1,14 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '@rollcall/common/clock.ts';
 import { parseJson } from '@rollcall/common/parse-json.ts';
 import { ReportRefusal } from './report-refusal.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
-
-/** After a refusal, this much of what is still on its way is read and thrown away, for this long. */
-const LINGER_BYTES = 4 * 1024 * 1024;
-const LINGER_MS = 1000;
 
 /** Thrown when the client is gone, so that there is nobody to answer. */
 export class ClientGoneError extends Error {
@@ -18,7 +13,7 @@ export class ClientGoneError extends Error {
   }
 }
 
-/** Throws ReportRefusal: 415 for a body that is not plain JSON, 413 for one whose head says that it is too large. */
+/** Throws ReportRefusal: 415 for a body that is not plain JSON, 411 without its length, 413 if that is too large. */
 export function checkBodyHead(request: IncomingMessage, bytesMax: number): void {
   const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
   if (type === undefined || !JSON_TYPE.test(type)) {
@@ -27,37 +22,25 @@ export function checkBodyHead(request: IncomingMessage, bytesMax: number): void 
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new ReportRefusal(415, 'A report must not have a content encoding');
   }
-  if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax);
+  // Chunks can be of one byte each, and cost much more than what they carry.
+  if (length === undefined) throw new ReportRefusal(411, 'A report must have a Content-Length');
+  if (Number(length) > bytesMax) throw new ReportRefusal(413, `A report must have at most ${bytesMax} bytes`);
 }
 
-function tooLarge(bytesMax: number): ReportRefusal {
-  return new ReportRefusal(413, `A report must have at most ${bytesMax} bytes`, { close: true });
-}
-
-/** The whole body. Throws ReportRefusal (413), and ClientGoneError when the client left before its end. */
-export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+/** Returns the whole body, whose length {@link checkBodyHead} has checked. Throws ClientGoneError. */
+export function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (request.destroyed) return reject(new ClientGoneError());
     const chunks: Buffer[] = [];
-    let bytes = 0;
-    const take = (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= bytesMax) {
-        chunks.push(chunk);
-        return;
-      }
-      request.removeListener('data', take);
-      reject(tooLarge(bytesMax));
-    };
     // It is also told when all is well, and an error is not made for nothing ten thousand times a second.
     const leave = () => {
       if (!request.readableEnded) reject(new ClientGoneError());
     };
-    request.on('data', take);
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', leave);
     request.on('close', leave);
     // Nearly every report arrives in one piece.
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes)));
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
   });
 }
 
@@ -86,45 +69,13 @@ export function sendRedirect(response: ServerResponse, location: string): void {
   response.end();
 }
 
-export function sendRefusal(
-  request: IncomingMessage,
-  response: ServerResponse,
-  refusal: ReportRefusal,
-  clock: Clock,
-): void {
+export function sendRefusal(response: ServerResponse, refusal: ReportRefusal): void {
   const body = refusal.toProblemJson();
   response.writeHead(refusal.status, {
     'content-type': 'application/problem+json',
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
-    ...(refusal.close ? { connection: 'close' } : {}),
     ...refusal.headers,
   });
-  if (!refusal.close) {
-    response.end(body);
-    return;
-  }
-  response.write(body);
-  endAfterDrain(request, response, clock);
-}
-
-/**
- * Ends an answer whose whole body is written, and with it the connection, but reads on for a moment first: closing a
- * socket that has unread data resets it, which can take the answer away from a client that is still sending.
- */
-function endAfterDrain(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
-  let bytes = 0;
-  const finish = () => {
-    cancel();
-    request.removeListener('data', count);
-    response.end();
-  };
-  const count = (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > LINGER_BYTES) finish();
-  };
-  const cancel = clock.after(LINGER_MS, finish);
-  request.on('data', count);
-  request.once('end', finish);
-  request.once('close', finish);
+  response.end(body);
 }

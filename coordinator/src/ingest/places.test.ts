@@ -166,14 +166,16 @@ describe('a stranger', () => {
     expect(closed).toEqual(['idle']);
   });
 
-  it('is not refused for the last time where another answer came in between', () => {
+  it('is not refused for the last time where a report was accepted in between', () => {
     const { places, arrive } = setUp();
     const socket = arrive('a');
-    const last = (['throttled', 'refused', 'other', 'refused', 'throttled', 'other'] as const).map((outcome) => {
-      const { isLast } = places.asked(socket);
-      places.answered(socket, outcome);
-      return isLast;
-    });
+    const last = (['refused', 'unauthenticated', 'accepted', 'unauthenticated', 'refused', 'accepted'] as const).map(
+      (outcome) => {
+        const { isLast } = places.asked(socket);
+        places.answered(socket, outcome);
+        return isLast;
+      },
+    );
     expect(last).toEqual([false, false, true, false, false, true]);
   });
 
@@ -204,7 +206,7 @@ describe('a connection with an accepted token', () => {
     const known = arrive('a');
     places.asked(known);
     places.accepted(known, 'pod');
-    places.answered(known, 'other');
+    places.answered(known, 'accepted');
     for (let index = 0; index < 10; index += 1) {
       arrive(`${index}`);
       await clock.advance(3_000);
@@ -248,7 +250,7 @@ describe('a connection with an accepted token', () => {
     const { places, arrive } = setUp();
     const socket = arrive('a');
     places.accepted(socket, 'pod');
-    for (const outcome of ['throttled', 'other', 'throttled', 'throttled'] as const) places.answered(socket, outcome);
+    for (const outcome of ['refused', 'accepted', 'refused', 'refused'] as const) places.answered(socket, outcome);
     expect(places.counts).toEqual({ waiting: 0, strangers: 0, known: 1 });
     expect(places.asked(socket)).toEqual({ isLast: true });
   });
@@ -257,11 +259,11 @@ describe('a connection with an accepted token', () => {
     const { clock, places, arrive } = setUp();
     const socket = arrive('a');
     places.accepted(socket, 'pod');
-    places.answered(socket, 'other');
+    places.answered(socket, 'accepted');
     await clock.advance(60_000);
     expect(socket.destroyed).toBe(false);
     places.asked(socket);
-    places.answered(socket, 'refused');
+    places.answered(socket, 'unauthenticated');
     expect(places.counts).toEqual({ waiting: 0, strangers: 1, known: 0 });
     await clock.advance(5_500);
     expect(socket.destroyed).toBe(true);

@@ -25,7 +25,7 @@ export type PlaceLimits = {
   idleMs: number;
   /** A stranger that is older makes room for another. */
   settledMs: number;
-  /** Answers without an accepted token, one after the other, before the connection is closed. */
+  /** Answers other than 200, one after the other, before the connection is closed. */
   refusalsMax: number;
   /** Connections of one pod whose token was accepted. */
   perPodMax: number;
@@ -50,8 +50,8 @@ const REQUEST_MS = 20_000;
 const WAITED_MS = 5_000;
 const SWEEP_MS = 250;
 
-/** What a request came to, for its connection: `refused` by its token, `throttled` as the node asks too much. */
-export type Outcome = 'refused' | 'throttled' | 'other';
+/** How a request was answered: with 200, with a refusal of its token (401, 403), or with anything else. */
+export type Outcome = 'accepted' | 'unauthenticated' | 'refused';
 
 type Place<S> = {
   socket: S;
@@ -129,8 +129,8 @@ export class Places<S extends PlacedSocket> {
     const place = this.#placeOf(socket);
     if (!place) return;
     place.untilMs = this.#options.clock.monotonic() + this.#limits.idleMs;
-    place.refusals = outcome === 'other' ? 0 : place.refusals + 1;
-    if (outcome !== 'refused' || place.pod === undefined) return;
+    place.refusals = outcome === 'accepted' ? 0 : place.refusals + 1;
+    if (outcome !== 'unauthenticated' || place.pod === undefined) return;
     this.#forget(socket);
     this.#strangers.set(socket, { ...place, pod: undefined });
     this.#sweepLater();

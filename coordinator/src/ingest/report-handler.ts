@@ -90,7 +90,7 @@ export class ReportHandler {
     try {
       result = await this.#answer(request, response, onAccepted);
     } catch (error) {
-      result = this.#refuse(request, response, error);
+      result = this.#refuse(response, error);
     }
     metrics.answered(result, (clock.monotonic() - startMs) / 1000);
     return result;
@@ -109,8 +109,8 @@ export class ReportHandler {
     checkBodyHead(request, REPORT_BODY_BYTES_MAX);
     const identity = await this.#options.authenticate(token);
     onAccepted(identity);
-    this.#checkRate(identity.node, declaredBytes(request));
-    const body = parseJsonObject(await readBody(request, REPORT_BODY_BYTES_MAX));
+    this.#checkRate(identity.node, Number(request.headers['content-length']));
+    const body = parseJsonObject(await readBody(request));
     const sender = this.#checkNode(body, identity);
     const parsed = parseReport(body);
     if ('problem' in parsed) {
@@ -175,22 +175,16 @@ export class ReportHandler {
     return { ...identity, nodeUid: watchedUid };
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, error: unknown): ReportResult {
-    const { clock, logger } = this.#options;
+  #refuse(response: ServerResponse, error: unknown): ReportResult {
+    const { logger } = this.#options;
     if (error instanceof ClientGoneError) return 'aborted';
     const refusal = error instanceof ReportRefusal ? error : new ReportRefusal(500, 'The report could not be handled');
     if (refusal !== error) logger.error({ err: error }, 'Failed to handle a report');
     else logger.debug({ code: refusal.code, status: refusal.status, detail: refusal.message }, 'Refused a report');
     if (response.headersSent) response.destroy();
-    else sendRefusal(request, response, refusal, clock);
+    else sendRefusal(response, refusal);
     return `${refusal.status}`;
   }
-}
-
-/** Of the body; one that does not say may be as long as any. */
-function declaredBytes({ headers }: IncomingMessage): number {
-  const length = headers['content-length'];
-  return length === undefined ? REPORT_BODY_BYTES_MAX : Number(length);
 }
 
 function checkTarget(request: IncomingMessage): void {

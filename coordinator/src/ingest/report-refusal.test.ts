@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type RefusalStatus, ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
 
-const STATUSES: RefusalStatus[] = [400, 401, 403, 404, 405, 408, 413, 415, 422, 429, 431, 500, 503];
+const STATUSES: RefusalStatus[] = [400, 401, 403, 404, 405, 408, 411, 413, 415, 422, 429, 431, 500, 503];
 
 test('a refusal says its status, its title and its code as problem details', () => {
   const told = STATUSES.map((status) => JSON.parse(new ReportRefusal(status, 'It is so').toProblemJson()));
@@ -14,19 +14,14 @@ test('a refusal says its status, its title and its code as problem details', () 
   expect(codes).toMatchObject({ 429: 'REPORT_THROTTLED', 500: 'REPORT_UNAVAILABLE', 503: 'REPORT_UNAVAILABLE' });
 });
 
-test('a refusal leaves the connection open and sends no headers unless told', () => {
+test('a refusal sends the headers that it was given, and the time to come back', () => {
   const plain = new ReportRefusal(400, 'x');
-  expect([plain.close, plain.headers, plain.field, plain.cause]).toEqual([false, {}, undefined, undefined]);
+  expect([plain.headers, plain.field, plain.cause]).toEqual([{}, undefined, undefined]);
   const cause = new Error('y');
   const told = new ReportRefusal(429, 'x', {
-    ...{ close: true, headers: { allow: 'POST' }, retryAfterSeconds: 0, field: 'a.b', cause },
+    ...{ headers: { allow: 'POST' }, retryAfterSeconds: 0, field: 'a.b', cause },
   });
-  expect([told.close, told.headers, told.field, told.cause]).toEqual([
-    true,
-    { allow: 'POST', 'retry-after': '0' },
-    'a.b',
-    cause,
-  ]);
+  expect([told.headers, told.field, told.cause]).toEqual([{ allow: 'POST', 'retry-after': '0' }, 'a.b', cause]);
   expect(JSON.parse(told.toProblemJson()).field).toBe('a.b');
   expect(told.fields).toMatchObject({ status: 429, field: 'a.b' });
 });

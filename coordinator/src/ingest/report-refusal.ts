@@ -2,7 +2,7 @@ import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { ErrorCode } from '@rollcall/common/error-codes.ts';
 
 /** Every status that a refused report can get. */
-export type RefusalStatus = 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 422 | 429 | 431 | 500 | 503;
+export type RefusalStatus = 400 | 401 | 403 | 404 | 405 | 408 | 411 | 413 | 415 | 422 | 429 | 431 | 500 | 503;
 
 const TITLES: Readonly<Record<RefusalStatus, string>> = {
   400: 'Bad Request',
@@ -11,6 +11,7 @@ const TITLES: Readonly<Record<RefusalStatus, string>> = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  411: 'Length Required',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
   422: 'Unprocessable Content',
@@ -33,8 +34,6 @@ type RefusalOptions = {
   field?: string;
   /** When it makes sense to come back. */
   retryAfterSeconds?: number;
-  /** The connection cannot be used any further. */
-  close?: boolean;
   headers?: Readonly<Record<string, string>>;
   cause?: unknown;
 };
@@ -43,7 +42,6 @@ type RefusalOptions = {
 export class ReportRefusal extends CodedError {
   readonly status: RefusalStatus;
   readonly field: string | undefined;
-  readonly close: boolean;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: RefusalStatus, detail: string, options: RefusalOptions = {}) {
@@ -54,7 +52,6 @@ export class ReportRefusal extends CodedError {
     this.name = 'ReportRefusal';
     this.status = status;
     this.field = options.field;
-    this.close = options.close ?? false;
     const { retryAfterSeconds } = options;
     this.headers = {
       ...options.headers,

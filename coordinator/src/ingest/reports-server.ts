@@ -2,10 +2,11 @@ import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
-import { closeServer, connectionKey, nodeHttp } from '@rollcall/common/http-server.ts';
+import { createHttpServer, createHttpsServer } from '@rollcall/common/http-connection.ts';
+import { closeServer, connectionKey } from '@rollcall/common/http-server.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { serveCurrentCertificate, TLS_VERSION_MIN } from '../tls/secure-context.ts';
-import type { IngestMetrics } from './metrics.ts';
+import type { IngestMetrics, ReportResult } from './metrics.ts';
 import { type Outcome, type PlaceLimits, Places } from './places.ts';
 import type { ReportHandler } from './report-handler.ts';
 import { type RefusalStatus, ReportRefusal } from './report-refusal.ts';
@@ -40,7 +41,7 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
     const { isLast } = places.asked(socket);
     if (draining || isLast) response.setHeader('connection', 'close');
     const result = await handler.handle(request, response, ({ pod }) => places.accepted(socket, pod.uid));
-    places.answered(socket, OUTCOMES[result] ?? 'other');
+    places.answered(socket, outcomeOf(result));
   };
   const server = createServer(options, listener);
   // What Node.js does with a connection is put off until there is a place for it.
@@ -85,8 +86,13 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
   return { server, drain, stop };
 }
 
-/** What an answer says of whoever holds the connection. */
-const OUTCOMES: Readonly<Record<string, Outcome>> = { 401: 'refused', 403: 'refused', 429: 'throttled' };
+/** The results that are answered with 200. */
+const ACCEPTED: readonly ReportResult[] = ['full', 'heartbeat', 'leaving', 'ignored'];
+
+function outcomeOf(result: ReportResult): Outcome {
+  if (ACCEPTED.includes(result)) return 'accepted';
+  return result === '401' || result === '403' ? 'unauthenticated' : 'refused';
+}
 
 function createServer(options: ReportsServerOptions, listener: RequestListener): Server {
   const requestTimeout = options.requestTimeoutMs ?? 10_000;
@@ -100,9 +106,8 @@ function createServer(options: ReportsServerOptions, listener: RequestListener):
     maxHeaderSize: 16_384,
     noDelay: true,
   };
-  if (!options.certificates) return nodeHttp().createServer(limits, listener);
-  const https = process.getBuiltinModule('node:https');
-  const server = https.createServer(
+  if (!options.certificates) return createHttpServer(limits, listener);
+  const server = createHttpsServer(
     { ...limits, pauseOnConnect: true, handshakeTimeout: requestTimeout, minVersion: TLS_VERSION_MIN },
     listener,
   );

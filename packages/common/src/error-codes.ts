@@ -19,7 +19,7 @@ export const ERROR_CODES = {
   REPORT_UNAUTHENTICATED: 'A report had no token that the API server accepts for this audience (401).',
   REPORT_FORBIDDEN: 'The token of a report belongs to another account or another node (403).',
   REPORT_INVALID:
-    'A report is invalid; the answer names the field (400, 413, 415 or 422) or the error in the request (404, 405, 408, 431).',
+    'A report is invalid; the answer names the field (400, 413, 415 or 422) or the error in the request (404, 405, 408, 411, 431).',
   REPORT_THROTTLED: 'A client sent more than the coordinator accepts from one node (429).',
   REPORT_UNAVAILABLE:
     'This replica cannot accept reports now: no leader is known or its caches are not synced (503), or it failed (500).',

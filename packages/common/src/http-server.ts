@@ -1,6 +1,7 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { CodedError } from './coded-error.ts';
+import { createHttpServer } from './http-connection.ts';
 
 /** Where to listen; `undefined` is a listener that is switched off. */
 export type ListenAddress = { host: string; port: number } | undefined;
@@ -74,7 +75,7 @@ export const CONNECTIONS_MAX = 256;
 
 /** A plain HTTP server with limits on everything that a client could draw out. */
 export function createPlainServer(listener: RequestListener): Server {
-  const server = nodeHttp().createServer(
+  const server = createHttpServer(
     { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 30_000 },
     listener,
   );

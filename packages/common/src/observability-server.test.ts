@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HealthChecks } from './health.ts';
 import { closeServer, listen } from './http-server.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -113,6 +114,61 @@ describe('/metrics', () => {
     expect(await ask('/metrics')).toMatchObject({ status: 500, body: 'no such thing\n' });
     expect(await ask('/healthz')).toMatchObject({ status: 200 });
   });
+});
+
+const open = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+
+describe('many who ask for /metrics at once', () => {
+  test('cause one rendering, and each gets it', async () => {
+    let renderings = 0;
+    new Gauge({
+      name: 'rollcall_agent_test',
+      help: 'A test.',
+      registers: [registry],
+      collect() {
+        renderings += 1;
+        this.set(renderings);
+      },
+    });
+    const sockets = Array.from({ length: 50 }, () => connect(port, '127.0.0.1').setEncoding('utf8'));
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    await expect.poll(open).toBe(50);
+    const answers = sockets.map(async (socket) => String((await once(socket, 'data'))[0]));
+    for (const socket of sockets) socket.write('GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n');
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    for (const socket of sockets) socket.destroy();
+    expect(renderings).toBeLessThan(10);
+  });
+
+  test('do not stop others from getting newer values', async () => {
+    const gauge = new Gauge({ name: 'rollcall_agent_test', help: 'A test.', registers: [registry] });
+    for (const value of [1, 2, 3]) {
+      gauge.set(value);
+      expect((await ask('/metrics')).body).toMatch(new RegExp(`^rollcall_agent_test ${value}$`, 'm'));
+    }
+  });
+
+  test('do not touch the metrics when they ask for health', async () => {
+    let renderings = 0;
+    registry.metrics = async () => {
+      renderings += 1;
+      return '';
+    };
+    await Promise.all(['/healthz', '/readyz', '/healthz?verbose', '/other'].map((path) => ask(path)));
+    expect(renderings).toBe(0);
+  });
+});
+
+test('a client that does not read the metrics loses its connection', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  registry.metrics = async () => 'x'.repeat(32 * 1024 * 1024);
+  const socket = connect(port, '127.0.0.1').pause();
+  socket.write('GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n');
+  await expect.poll(() => vi.getTimerCount(), { timeout: 10_000 }).toBeGreaterThan(0);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await vi.waitFor(async () => expect(await open()).toBe(0));
+  socket.destroy();
 });
 
 describe('the listener of a program', () => {

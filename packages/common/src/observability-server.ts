@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import type { HealthChecks } from './health.ts';
 import { closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -12,6 +13,8 @@ export type ObservabilityOptions = {
 };
 
 const CLOSE_GRACE_MS = 200;
+/** For a client to read the metrics: what is not read takes memory here. */
+const TAKE_MS = 10_000;
 
 /**
  * Opens the server at the address that `--listen` names, until the program stops. Returns the address as bound, or
@@ -28,18 +31,39 @@ export async function openObservability(text: string, options: ObservabilityOpti
 
 /** The server behind `--listen`: /healthz, /readyz (`?verbose`, `/healthz/NAME`) and /metrics. */
 export function createObservabilityServer(options: ObservabilityOptions): Server {
+  const metrics = renderTogether(options.registry);
   return createPlainServer((request, response) => {
-    answer(request, response, options).catch((error: unknown) => {
+    answer(request, response, { ...options, metrics }).catch((error: unknown) => {
       if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/plain' });
       response.end(`${error instanceof Error ? error.message : String(error)}\n`);
     });
   });
 }
 
+/**
+ * Returns a function that renders the metrics once for all who ask in the same turn of the event loop. Those who do not
+ * read their answer share its memory.
+ */
+function renderTogether(registry: Registry): () => Promise<Buffer> {
+  let next: Promise<Buffer> | undefined;
+  const render = async () => {
+    await setImmediate();
+    try {
+      return Buffer.from(await registry.metrics());
+    } finally {
+      next = undefined;
+    }
+  };
+  return () => {
+    next ??= render();
+    return next;
+  };
+}
+
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  options: ObservabilityOptions,
+  options: ObservabilityOptions & { metrics: () => Promise<Buffer> },
 ): Promise<void> {
   // Not resolved against a base: a path of two slashes would be taken for a host.
   const url = URL.parse(`http://localhost${request.url}`);
@@ -49,7 +73,9 @@ async function answer(
   }
   const [, endpoint, check] = url?.pathname.split('/') ?? [];
   if (endpoint === 'metrics' && check === undefined) {
-    const body = await options.registry.metrics();
+    const body = await options.metrics();
+    const late = setTimeout(() => response.destroy(), TAKE_MS);
+    response.once('close', () => clearTimeout(late));
     response.writeHead(200, { 'content-type': options.registry.contentType, 'cache-control': 'no-store' });
     response.end(body);
     return;

@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { CONNECTIONS_MAX, makeRoom, nodeHttp } from '@rollcall/common/http-server.ts';
+import { createHttpServer, createHttpsServer } from '@rollcall/common/http-connection.ts';
+import { CONNECTIONS_MAX, makeRoom } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
 import { parseCertificate } from '../../tls/certificate-info.ts';
@@ -25,8 +26,6 @@ export type ExtenderServerOptions = {
 };
 
 const TOTAL_MS = 4_000;
-/** Between a refusal and the end of its connection, unless something else is asked. */
-const REFUSED_KEEP_ALIVE_MS = 2_000;
 const STATUS_PATH = '/status';
 const VERBS: ReadonlyMap<string, Verb> = new Map([
   ['/scheduler/filter', 'filter'],
@@ -53,11 +52,12 @@ function createServer({ certificates, clientCas, totalMs }: ExtenderServerOption
     maxHeaderSize: 16_384,
     noDelay: true,
   };
-  if (!certificates) return nodeHttp().createServer(limits, listener);
+  if (!certificates) return createHttpServer(limits, listener);
   const clients = clientCas ? { requestCert: true, rejectUnauthorized: false } : {};
-  const server = process
-    .getBuiltinModule('node:https')
-    .createServer({ ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN }, listener);
+  const server = createHttpsServer(
+    { ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN },
+    listener,
+  );
   const own: string[] = [];
   const present = ({ cert, key }: KeyPair) => {
     // A replica may learn of a new certificate a little later than the others.
@@ -105,17 +105,9 @@ async function serve(
     return refuse(500, 'The request could not be handled');
   });
   const given = await Promise.race([answer, late]);
-  if (given.status !== 200 || path === STATUS_PATH) letGo(request, response);
+  // Connections are few: only who asks questions keeps one for later.
+  if (given.status !== 200 || path === STATUS_PATH) response.setHeader('connection', 'close');
   send(response, given, overdue.signal);
-  // What is left of the body is read and thrown away, so that the connection can go on.
-  request.resume();
-}
-
-/** Connections are few: only who asks questions keeps one for later. */
-function letGo(request: IncomingMessage, response: ServerResponse): void {
-  // A client that is still sending would find the connection closed, and not its answer.
-  if (request.complete) response.setHeader('connection', 'close');
-  else response.once('finish', () => request.socket.setTimeout(REFUSED_KEEP_ALIVE_MS));
 }
 
 type Asked = Omit<Parameters<Responder>[0], 'verb'>;
