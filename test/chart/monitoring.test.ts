@@ -9,6 +9,7 @@ import type { MonitoringObject } from '../generate/monitoring/text.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { CHART, fileOf, find, renderObjects, workloads } from './render.ts';
 
+const networkPolicy = { scrapers: [{ namespaceSelector: {} }] };
 const ON = { podMonitor: { enabled: true }, prometheusRule: { enabled: true }, dashboard: { enabled: true } };
 const PLACEMENT = { namespace: 'elsewhere' };
 const ELSEWHERE = ['--namespace', PLACEMENT.namespace];
@@ -27,8 +28,8 @@ describe('what watches the programs', () => {
   ];
 
   test.each(generated)('is installed on request, as it is generated for the namespace: %s', async (value, objects) => {
-    const without = await renderObjects(helm, {}, ELSEWHERE);
-    const all = await renderObjects(helm, { monitoring: { [value]: { enabled: true } } }, ELSEWHERE);
+    const without = await renderObjects(helm, { networkPolicy }, ELSEWHERE);
+    const all = await renderObjects(helm, { networkPolicy, monitoring: { [value]: { enabled: true } } }, ELSEWHERE);
     const added = all.filter((each) => !without.some((there) => nameOf(there) === nameOf(each)));
     expect(added).toHaveLength(all.length - without.length);
     expect(added).toEqual(
@@ -40,7 +41,7 @@ describe('what watches the programs', () => {
   });
 
   test('is the rules and the dashboard of deploy/monitoring to the letter', async () => {
-    const objects = await renderObjects(helm, { monitoring: ON });
+    const objects = await renderObjects(helm, { networkPolicy, monitoring: ON });
     const folder = path.join(CHART, '../monitoring');
     const dashboard = readFileSync(path.join(folder, 'dashboards/rollcall.json'), 'utf8');
     expect(fileOf(objects, 'rollcall-dashboard', 'rollcall.json')).toBe(dashboard);
@@ -55,7 +56,7 @@ describe('what watches the programs', () => {
       prometheusRule: { enabled: true, labels: { release: 'b' } },
       dashboard: { enabled: true, labels: { grafana_dashboard: null, mine: 'c' } },
     };
-    const objects = await renderObjects(helm, { monitoring });
+    const objects = await renderObjects(helm, { networkPolicy, monitoring });
     for (const name of ['rollcall-agent', 'rollcall-coordinator']) {
       const { metadata, spec } = find<KubeObject & { spec: object }>(objects, 'PodMonitor', name);
       expect(metadata.labels).toMatchObject({ release: 'a', 'app.kubernetes.io/name': 'rollcall' });
@@ -71,7 +72,7 @@ describe('what watches the programs', () => {
     type PodMonitor = KubeObject & {
       spec: { selector: { matchLabels: Record<string, string> }; podMetricsEndpoints: { port: string }[] };
     };
-    const objects = await renderObjects(helm, { monitoring: ON });
+    const objects = await renderObjects(helm, { networkPolicy, monitoring: ON });
     for (const kind of ['DaemonSet', 'Deployment']) {
       const selecting = (objects as PodMonitor[])
         .filter((each) => each.kind === 'PodMonitor')

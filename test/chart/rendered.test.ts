@@ -54,6 +54,7 @@ describe('the chart renders', () => {
     const values = {
       gitpod: { enabled: false },
       scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
+      networkPolicy: { scrapers: [{ namespaceSelector: {} }] },
       monitoring: {
         podMonitor: { enabled: true },
         prometheusRule: { enabled: true },
@@ -75,7 +76,7 @@ describe('the chart renders', () => {
       tls: { secretName: name, caConfigMapName: name },
       rules: { configMaps: { [name]: name }, files: { [`${name}1`]: { [name]: name } } },
       scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
-      networkPolicy: { enabled: true },
+      networkPolicy: { enabled: true, scrapers: [{ namespaceSelector: {} }] },
       monitoring: { podMonitor: { enabled: true }, prometheusRule: { enabled: true }, dashboard: { enabled: true } },
     };
     const args = ['template', name, CHART, '--namespace', name, '--kube-version', '1.36.0', '--values', '-'];

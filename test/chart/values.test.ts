@@ -43,6 +43,11 @@ describe('values are refused', () => {
       { scheduler: { enabled: true, clientCertificates: false } },
       /scheduler\.addressRanges: name the addresses of kube-scheduler, .* scheduler\.clientCertificates=true/,
     ],
+    [
+      'of PodMonitors for a Prometheus that the NetworkPolicy does not admit',
+      { monitoring: { podMonitor: { enabled: true } } },
+      /networkPolicy\.scrapers: name the pods of Prometheus/,
+    ],
     ['of addresses that are none', { scheduler: { addressRanges: ['10.0.0.1'] } }, /addressRanges/],
     ['of a scheduler that nobody answers', { scheduler: { configMap: { enabled: true } } }, /scheduler\.enabled/],
     [

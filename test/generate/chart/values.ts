@@ -150,7 +150,11 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   }),
   networkPolicy: section('Network access to the pods.', {
     enabled: flag('Install NetworkPolicies: agents to the coordinator, scrapers to the metrics.', true),
-    scrapers: leaf('Clients that may read metrics, as a list of NetworkPolicyPeers; empty: all.', OBJECTS, []),
+    scrapers: leaf(
+      'Clients that may open port 8086 (metrics, /healthz and /readyz), as a list of NetworkPolicyPeers, such as the namespace of Prometheus; empty: none but the node of the pod, from which the kubelet probes and which network plugins always admit. [{namespaceSelector: {}}] admits all pods.',
+      OBJECTS,
+      [],
+    ),
   }),
   monitoring: section('Monitoring.', {
     podMonitor: section('PodMonitors for the operator of Prometheus.', {
