@@ -2,14 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forgedToken, Held, largeReport, Thief } from './attacks.ts';
 import { httpGet } from './http-get.ts';
+import { METRICS_REQUEST, oneRead, pourAgain, TINY_CHUNKS, UNKNOWN_PATH_REQUEST } from './pipelining.ts';
 
-/** Connections that finish their handshake, that never begin one, that ask for health once; and two kinds of reports. */
+/**
+ * Connections that finish their handshake, that never begin one, that ask for health once; two kinds of reports; and
+ * requests that do not wait for their answers, or go on after them.
+ */
 export const FLOOD_KINDS = [
   'idle handshakes',
   'silent connections',
   'kept health',
   'made-up tokens',
   'large reports',
+  'pipelined metrics',
+  'pipelined refusals',
+  'refused chunks',
 ] as const;
 export type FloodKind = (typeof FLOOD_KINDS)[number];
 
@@ -17,6 +24,8 @@ export type FloodOptions = {
   /** Of the coordinator. */
   reportsUrl: string;
   healthUrl: string;
+  /** Of an agent, if that is attacked as well. */
+  agentHealthUrl?: string;
   /** All at once unless told. */
   kinds?: readonly FloodKind[];
   /** What the attacker has of one node: its agent's token. */
@@ -37,6 +46,9 @@ export type FloodResult = {
 };
 
 const EVERY_MS = 100;
+/** Connections of each attack that writes as fast as it can, and for how long at a time. */
+const POURING = 16;
+const POUR_MS = 1000;
 
 /** Attacks, each again and again at once, until it is stopped. */
 export class Flood {
@@ -53,7 +65,8 @@ export class Flood {
 
   constructor(options: FloodOptions) {
     this.#options = options;
-    const { reportsUrl, healthUrl, kinds = FLOOD_KINDS } = options;
+    const { reportsUrl, healthUrl, agentHealthUrl, kinds = FLOOD_KINDS } = options;
+    const healthUrls = agentHealthUrl === undefined ? [healthUrl] : [healthUrl, agentHealthUrl];
     this.#thief = new Thief(reportsUrl, 1);
     const open = (kind: 'idleTls' | 'silent' | 'keepPlain', url: string, count: number) => async () => {
       this.#connections += count;
@@ -62,9 +75,13 @@ export class Flood {
     const attacks: Record<FloodKind, () => Promise<unknown>> = {
       'idle handshakes': open('idleTls', reportsUrl, 10),
       'silent connections': open('silent', reportsUrl, 30),
-      'kept health': open('keepPlain', healthUrl, 20),
+      'kept health': () => Promise.all(healthUrls.map((url) => open('keepPlain', url, 20)())),
       'made-up tokens': () => this.#makeUp(),
       'large reports': () => this.#sendLarge(),
+      'pipelined metrics': () =>
+        Promise.all(healthUrls.map((url) => this.#pour(url, { body: oneRead(METRICS_REQUEST) }))),
+      'pipelined refusals': () => this.#pour(reportsUrl, { body: oneRead(UNKNOWN_PATH_REQUEST) }),
+      'refused chunks': () => this.#pour(reportsUrl, TINY_CHUNKS),
     };
     const running = [...kinds.map((kind) => attacks[kind]), () => this.#askHealth()];
     this.#running = Promise.all(running.map((attack) => this.#again(attack)));
@@ -90,6 +107,10 @@ export class Flood {
       await attack();
       await sleep(EVERY_MS);
     }
+  }
+
+  async #pour(url: string, what: { head?: string; body: string }): Promise<void> {
+    await pourAgain(url, what, { connections: POURING, forMs: POUR_MS });
   }
 
   async #makeUp(): Promise<void> {

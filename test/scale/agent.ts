@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -83,22 +84,29 @@ function measuresOf({ name, periodMs }: Situation, cost: Cost, empty: ProcessUsa
   ];
 }
 
-async function costOf(situation: Situation, directory: string, lookMs: number): Promise<Cost> {
-  const coordinator = await startCoordinator(situation.services);
-  const child = spawnChild(process.execPath, {
+/** An agent with the flags of the chart. */
+export function spawnAgent(coordinatorUrl: string, root: string, args: readonly string[]): ChildProcess {
+  return spawnChild(process.execPath, {
     args: [
       ...AGENT_V8_FLAGS,
       AGENT,
       '--node-name=bench',
-      '--listen=127.0.0.1:0',
-      `--coordinator-url=${coordinator.origin}`,
-      `--token-file=${path.join(directory, 'token')}`,
-      `--sysfs-root=${situation.sysfsRoot}`,
-      `--procfs-root=${situation.sysfsRoot}`,
-      `--probe-period-ms=${situation.periodMs ?? 1000}`,
+      `--coordinator-url=${coordinatorUrl}`,
+      `--sysfs-root=${root}`,
+      `--procfs-root=${root}`,
+      ...args,
     ],
     stdio: 'ignore',
   });
+}
+
+async function costOf(situation: Situation, directory: string, lookMs: number): Promise<Cost> {
+  const coordinator = await startCoordinator(situation.services);
+  const child = spawnAgent(coordinator.origin, situation.sysfsRoot, [
+    `--token-file=${path.join(directory, 'token')}`,
+    '--listen=127.0.0.1:0',
+    `--probe-period-ms=${situation.periodMs ?? 1000}`,
+  ]);
   try {
     await sleep(SETTLE_MS);
     const before = await processUsage(child.pid ?? 0);
@@ -113,7 +121,7 @@ async function costOf(situation: Situation, directory: string, lookMs: number): 
 }
 
 /** Takes every report and tells what to probe, without TLS: one report in ten seconds over a kept connection. */
-async function startCoordinator(services: readonly ServiceToProbe[]) {
+export async function startCoordinator(services: readonly ServiceToProbe[]) {
   const reply: ReportReply = { nextReportSeconds: 10, services: [...services] };
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.end(JSON.stringify(reply)));

@@ -155,7 +155,7 @@ describe('an answer to a request that is not complete', () => {
     expect(parsed).toBe(0);
   });
 
-  test('ends the connection after 4 MiB', async () => {
+  test('ends the connection after 1 MiB', async () => {
     const { socket, ended, closed } = await setUp(undefined, { allowHalfOpen: true });
     socket.write(HEAD_OF_CHUNKS);
     await ended;

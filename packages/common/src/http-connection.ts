@@ -3,7 +3,7 @@ import type { Server as HttpsServer, ServerOptions as HttpsServerOptions } from 
 import type { Socket } from 'node:net';
 
 /** What is still read, without being parsed, after an answer to a request that is not complete, and for how long. */
-const LINGER_BYTES = 4 * 1024 * 1024;
+const LINGER_BYTES = 1024 * 1024;
 const LINGER_MS = 1000;
 /** What each read costs while lingering, in bytes: many small ones cost more than their content. */
 const READ_BYTES = 1024;
@@ -22,7 +22,7 @@ class Connection {
   /** Of the current request. */
   #reads = 0;
   #bytes = 0;
-  /** What is still read and thrown away; `undefined` while the parser gets everything. */
+  /** What is still read, and not parsed; `undefined` while the parser gets everything. */
   #lingerBytes: number | undefined;
 
   constructor(socket: Socket) {
@@ -32,8 +32,9 @@ class Connection {
     // Adding a listener also makes Node.js bring what it reads here, and not to the parser directly.
     socket.on('data', (bytes: Buffer) => this.#read(bytes, parsers));
     const destroySoon = socket.destroySoon.bind(socket);
-    // Called by Node.js after the last answer of a connection.
-    socket.destroySoon = () => (this.#response?.req.complete === false ? this.#linger() : destroySoon());
+    // Called by Node.js after the last answer of a connection. Closed for writing only, it still reads for a moment: a reset
+    // could take the answer away.
+    socket.destroySoon = () => void (this.#lingerBytes === undefined ? destroySoon() : socket.end());
   }
 
   /** Called when the head of a request is complete. Throws if the client did not wait for its turn. */
@@ -45,6 +46,14 @@ class Connection {
     this.#hasBegun = true;
     this.#reads = 0;
     this.#bytes = 0;
+  }
+
+  /** Parses nothing more, as the answer is given already, and closes the connection soon. */
+  stopParsing(): void {
+    if (this.#lingerBytes !== undefined) return;
+    this.#lingerBytes = LINGER_BYTES;
+    const timer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
+    this.#socket.once('close', () => clearTimeout(timer));
   }
 
   #read(bytes: Buffer, parsers: readonly ((bytes: Buffer) => void)[]): void {
@@ -64,15 +73,6 @@ class Connection {
       this.#socket.destroy();
     }
   }
-
-  /** Closes the connection for writing and goes on reading for a moment: a reset could take the answer away. */
-  #linger(): void {
-    if (this.#lingerBytes !== undefined) return;
-    this.#lingerBytes = LINGER_BYTES;
-    const timer = setTimeout(() => this.#socket.destroy(), LINGER_MS);
-    this.#socket.once('close', () => clearTimeout(timer));
-    this.#socket.end();
-  }
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -88,7 +88,10 @@ function boundedResponse(): typeof ServerResponse {
     }
 
     override writeHead(...parameters: unknown[]): this {
-      if (!this.req.complete) this.shouldKeepAlive = false;
+      if (!this.req.complete) {
+        this.shouldKeepAlive = false;
+        connections.get(this.req.socket)?.stopParsing();
+      }
       return super.writeHead(...(parameters as Parameters<ServerResponse['writeHead']>)) as this;
     }
   } as typeof ServerResponse;

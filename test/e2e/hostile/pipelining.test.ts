@@ -96,7 +96,8 @@ describe('the listener for reports', () => {
   test('ends the connection of a refused request instead of reading its body', async () => {
     const { reportsUrl } = await rig.leader();
     const { answers, bytesSent, closed } = await pour(reportsUrl, { ...TINY_CHUNKS, forMs: 20_000 });
-    expect(answers).toBe(1);
+    // Who goes on sending may find the connection closed, and not the answer.
+    expect(answers).toBeLessThanOrEqual(1);
     expect(closed).toBe(true);
     expect(bytesSent).toBeLessThan(LINGER_MIB_MAX * 2 ** 20);
   });
