@@ -26,7 +26,7 @@ export function tokenOf(bound: Bound, nowMs: () => number): () => string {
     };
     token = [{ alg: 'RS256', kid: 'model' }, claims]
       .map((part) => encoded(part))
-      .concat('signed')
+      .concat('signature-of-model--')
       .join('.');
     return token;
   };
