@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createHttpServer } from './http-connection.ts';
 import { closeServer, listen } from './http-server.ts';
 
@@ -79,23 +79,15 @@ describe('a client that does not wait for its answer', () => {
     ['that expect what no server does', `GET / HTTP/1.1\r\nhost: a\r\nexpect: miracles\r\n\r\n`],
     ['of HTTP/1.0', 'GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n'],
     ['with a body', 'POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\nx'],
-  ])('causes no more than one request object with requests %s', async (_what, request) => {
-    const { server, socket, closed } = await setUp();
-    const made: unknown[] = [];
+  ])('causes no more than one answer with requests %s', async (_what, request) => {
+    const { socket, closed } = await setUp();
     const { ServerResponse } = process.getBuiltinModule('node:http');
-    const assign = ServerResponse.prototype.assignSocket;
-    ServerResponse.prototype.assignSocket = function (this: typeof ServerResponse.prototype, assigned) {
-      made.push(this);
-      assign.call(this, assigned);
-    };
-    try {
-      socket.write(request.repeat(500));
-      await closed;
-    } finally {
-      ServerResponse.prototype.assignSocket = assign;
-    }
-    expect(server.listening).toBe(true);
-    expect(made.length).toBeLessThanOrEqual(1);
+    // Node.js makes some answers by itself, many of which it would not send.
+    const writeHead = vi.spyOn(ServerResponse.prototype, 'writeHead');
+    onTestFinished(() => writeHead.mockRestore());
+    socket.write(request.repeat(500));
+    await closed;
+    expect(writeHead.mock.calls.length).toBeLessThanOrEqual(1);
   });
 
   test('loses its connection when it asks for tunnels', async () => {
