@@ -49,7 +49,10 @@ beforeEach(() => {
 
 afterEach(() => lifetime.abort());
 
-function define(name: string, change: Partial<{ target: ProbeTarget; how: string; successThreshold: number }> = {}) {
+function define(
+  name: string,
+  change: Partial<{ target: ProbeTarget; how: string; digest: string; successThreshold: number }> = {},
+) {
   const probe: Probe = (target, signal) => {
     probed.set(name, target);
     return new Promise((resolve) => {
@@ -131,12 +134,27 @@ describe('what is known of a service', () => {
 });
 
 describe('the list', () => {
-  test('moves a service to another address, with what is known of it', async () => {
-    await begin([define('a'), define('b')]);
+  test('knows nothing of a service at another address, by another probe or by other thresholds, under their digest', async () => {
+    await begin([define('a', { digest: 'one' }), define('b')]);
     await answer('a', 'healthy');
-    await begin([define('a', { target: ELSEWHERE }), define('b')]);
-    expect(Object.fromEntries(probed)).toEqual({ a: ELSEWHERE, b: HERE });
-    expect(watch.states()[0]).toMatchObject({ ready: true });
+    expect(watch.states()[0]).toMatchObject({ ready: true, digest: 'one' });
+    for (const change of [{ target: ELSEWHERE }, { target: ELSEWHERE, how: 'by asking twice' }]) {
+      await begin([define('a', { ...change, digest: 'two' }), define('b')]);
+      expect(Object.fromEntries(probed)).toEqual({ a: ELSEWHERE, b: HERE });
+      expect(watch.states()[0]).toMatchObject({ ...UNKNOWN, digest: 'two' });
+      await answer('a', 'healthy');
+      expect(watch.states()[0]).toMatchObject({ ready: true, digest: 'two' });
+    }
+  });
+
+  test('keeps what is known of a check that has another digest and is the same to the agent', async () => {
+    await begin([define('a')], false);
+    await answer('a', 'healthy');
+    expect(watch.states()[0]).not.toHaveProperty('digest');
+    for (const digest of ['one', 'two']) {
+      await begin([define('a', { digest })]);
+      expect(watch.states()[0]).toMatchObject({ ready: true, digest });
+    }
   });
 
   test('changes how a service is probed, without a restart', async () => {

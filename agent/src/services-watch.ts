@@ -51,8 +51,9 @@ export class ServicesWatch {
   }
 
   /**
-   * From now on these are watched and no others. What is as before goes on as before. What is watched without the
-   * coordinator having `told` so is probed, and counts for nothing yet.
+   * From now on these are watched and no others. What is as before goes on as before; of another check, or of another
+   * address, nothing is known at first. What is watched without the coordinator having `told` so is probed, and counts
+   * for nothing yet.
    */
   watch(services: readonly WatchedService[], told: boolean): void {
     if (this.#options.signal.aborted) return;
@@ -83,14 +84,7 @@ export class ServicesWatch {
   }
 
   #goOn(before: Watched | undefined, service: WatchedService, told: boolean): Watched {
-    if (!before || 'refusal' in before.service || 'refusal' in service || before.service.how !== service.how) {
-      return this.#begin(service, told);
-    }
-    // What was seen where nobody had said that the service is says nothing about where it is.
-    if (!before.told && told && formatTarget(before.service.target) !== formatTarget(service.target))
-      return this.#begin(service, told);
-    before.monitor?.setTarget(service.target);
-    return { ...before, service, told };
+    return before && isSameCheck(before.service, service) ? { ...before, service, told } : this.#begin(service, told);
   }
 
   #begin(service: WatchedService, told: boolean): Watched {
@@ -143,7 +137,18 @@ export class ServicesWatch {
   }
 }
 
-function stateOf({ service, told, monitor, sinceMs }: Watched): ServiceState {
+function isSameCheck(before: WatchedService, service: WatchedService): boolean {
+  if ('refusal' in before || 'refusal' in service) return false;
+  return before.how === service.how && formatTarget(before.target) === formatTarget(service.target);
+}
+
+/** A verdict has the digest of the check that it was made for. */
+function stateOf(watched: Watched): ServiceState {
+  const { digest } = watched.service;
+  return { ...verdictOf(watched), ...(watched.told && digest !== undefined ? { digest } : {}) };
+}
+
+function verdictOf({ service, told, monitor, sinceMs }: Watched): ServiceState {
   const { name } = service;
   if (!told) return unknown(name, sinceMs, 'the coordinator has not sent its target yet');
   if ('refusal' in service) return { name, ready: false, sinceMs, evidence: `not probed: ${service.refusal}` };

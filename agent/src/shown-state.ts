@@ -21,7 +21,7 @@ export class ShownState {
   /** What to report now that this is seen. */
   show(state: ServiceState): ServiceState {
     const before = this.#state;
-    const isSame = before?.ready === state.ready && before.unknown === state.unknown;
+    const isSame = before?.ready === state.ready && before.unknown === state.unknown && before.digest === state.digest;
     if (isSame && (before.evidence === state.evidence || !this.#evidenceChanges.take())) return before;
     this.#state = state;
     return state;

@@ -25,7 +25,8 @@ export class ReportingAgent {
   readonly #stop = new AbortController();
   readonly #client: CoordinatorClient;
   readonly #down = new Set<string>();
-  #services: readonly string[] = [];
+  /** Digests of the assigned checks, by service. */
+  #services: ReadonlyMap<string, string> = new Map();
 
   private constructor({ node, urls, dir }: ReportingAgentOptions, tokenFile: string) {
     const metrics = registerAgentMetrics(createRegistry('rollcall_agent')).report;
@@ -49,11 +50,11 @@ export class ReportingAgent {
         clock,
       }),
       heartbeatSeconds: 1,
-      content: () => ({ services: this.#services.map((name) => this.#reportOn(name)), devices: [], facts: {} }),
+      content: () => ({ services: [...this.#services].map((each) => this.#reportOn(...each)), devices: [], facts: {} }),
       onReply: ({ services = [] }) => {
-        const names = services.map(({ name }) => name).sort();
-        if (names.join() === this.#services.join()) return;
-        this.#services = names;
+        const assigned = new Map(services.map(({ name, digest = '' }) => [name, digest]));
+        if ([...assigned].join() === [...this.#services].join()) return;
+        this.#services = assigned;
         this.#reporter.changed();
       },
       onRound: () => {},
@@ -85,8 +86,8 @@ export class ReportingAgent {
     this.#client.close();
   }
 
-  #reportOn(name: string) {
+  #reportOn(name: string, digest: string) {
     const ready = !this.#down.has(name);
-    return { name, ready, since: SINCE, evidence: ready ? 'The service answered' : 'Connection refused' };
+    return { name, ready, since: SINCE, digest, evidence: ready ? 'The service answered' : 'Connection refused' };
   }
 }

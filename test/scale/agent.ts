@@ -134,9 +134,9 @@ export async function startCoordinator(services: readonly ServiceToProbe[]) {
 /** A service as the two of Gitpod are asked, under this name. */
 function serviceAt({ kind, host, port }: StandIn, name: string): ServiceToProbe {
   const target = { host, port };
-  if (kind === 'ws-daemon') return { name, target, probe: { kind: 'tcp' } };
+  if (kind === 'ws-daemon') return { name, digest: 'd', target, probe: { kind: 'tcp' } };
   const path = '/v2/remote/not-a-valid-image/manifests/latest';
-  return { name, target, probe: { kind: 'https', path, statuses: ['404'] } };
+  return { name, digest: 'd', target, probe: { kind: 'https', path, statuses: ['404'] } };
 }
 
 /** A sysfs with so many devices on PCI; returns its root. */

@@ -33,6 +33,8 @@ export class FleetAgent {
   clockOffsetMs = 0;
   /** What the coordinator wants to know of. */
   #services: readonly string[] = [REGISTRY_FACADE, WS_DAEMON];
+  /** Of the checks that the coordinator assigned, by service. */
+  #checks: ReadonlyMap<string, string> = new Map();
   #notReady: ReadonlySet<string> = new Set();
   #version: string | undefined;
   #content: ReportContent;
@@ -71,15 +73,15 @@ export class FleetAgent {
   #look(): void {
     const version = this.#version === undefined ? {} : { version: this.#version };
     const since = new Date(Date.now() + this.clockOffsetMs).toISOString();
-    this.#content = { ...contentOf(this.#services, this.#notReady, since), ...version };
+    this.#content = { ...contentOf(this.#services, this.#notReady, { since, checks: this.#checks }), ...version };
     this.#digest = contentDigest(this.#content);
   }
 
-  /** Whether the coordinator wants to know of other services than before. */
-  #isToldAnew(services: readonly { name: string }[] | undefined): boolean {
-    const names = services?.map(({ name }) => name).sort();
-    if (!names || names.join() === this.#services.join()) return false;
-    this.#services = names;
+  /** Whether the coordinator assigns other checks than before. */
+  #isToldAnew(services: readonly { name: string; digest: string }[] | undefined): boolean {
+    if (!services) return false;
+    this.#services = services.map(({ name }) => name).sort();
+    this.#checks = new Map(services.map(({ name, digest }) => [name, digest]));
     this.#look();
     return true;
   }
@@ -137,11 +139,13 @@ export class FleetAgent {
 export function contentOf(
   names: readonly string[],
   notReady: ReadonlySet<string>,
-  since = new Date().toISOString(),
+  { since = new Date().toISOString(), checks = new Map<string, string>() as ReadonlyMap<string, string> } = {},
 ): ReportContent {
   const services = names.map((name) => {
     const ready = !notReady.has(name);
-    return { name, ready, since, evidence: ready ? 'The service answered' : 'Connection refused' };
+    const digest = checks.get(name);
+    const evidence = ready ? 'The service answered' : 'Connection refused';
+    return { name, ready, since, evidence, ...(digest === undefined ? {} : { digest }) };
   });
   return { services, devices: DEVICES, facts: { 'cpu.model': 'A processor of the fleet', 'cpu.count': '16' } };
 }

@@ -65,9 +65,12 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   };
   const accept = (report: FullReport | Heartbeat) =>
     fleet.accept(report, { node: report.node, nodeUid: `uid-${report.node}`, issuedAtSeconds: 1 });
+  // The pods of all nodes have one address, so that all agents are assigned the same checks.
+  const { services = [] } = accept(header(names[0] ?? '', 'none')).reply;
+  const checks = new Map(services.map(({ name, digest }) => [name, digest]));
   const contents: Record<'true' | 'false', ReportContent> = {
-    true: contentOf(SERVICES, new Set()),
-    false: contentOf(SERVICES, new Set(SERVICES)),
+    true: contentOf(SERVICES, new Set(), { checks }),
+    false: contentOf(SERVICES, new Set(SERVICES), { checks }),
   };
 
   return {

@@ -54,6 +54,7 @@ describe('what an agent watches', () => {
   it('is where and how it was told', () => {
     const told: ServiceToProbe = {
       name: 'cache',
+      digest: 'd',
       probe: { kind: 'tcp' },
       target: { host: '10.1.2.3', port: 1 },
       podAddresses: ['10.1.2.3'],
@@ -63,7 +64,7 @@ describe('what an agent watches', () => {
       successThreshold: 14,
     };
     const timing = { periodMs: 11, timeoutMs: 12, failureThreshold: 13, successThreshold: 14 };
-    expect(listOf([told], settings)).toMatchObject([{ name: 'cache', target: told.target, ...timing }]);
+    expect(listOf([told], settings)).toMatchObject([{ name: 'cache', digest: 'd', target: told.target, ...timing }]);
     const { probe, target, podAddresses } = told;
     expect(listOf([{ name: 'new', probe, target, podAddresses } as ServiceToProbe])).toMatchObject([
       { name: 'new', target, periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 },

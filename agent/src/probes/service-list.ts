@@ -10,12 +10,14 @@ import { type Place, refusalOf } from './target-rule.ts';
 import type { ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
 
 /** What the coordinator told of a service; `problem` says what of it cannot be read. */
-export type ToldService = ServiceToProbe & { problem?: string };
+export type ToldService = Omit<ServiceToProbe, 'digest'> & { digest?: string; problem?: string };
 
 /** A service that is to be watched, or the reason why it cannot be. */
 export type WatchedService = (ServiceDefinition | Refused) & {
   /** How it is probed; what is the same text is the same. */
   how: string;
+  /** The coordinator's digest of the check. */
+  digest?: string;
 };
 
 type Refused = { name: string; refusal: string };
@@ -58,7 +60,8 @@ function watchedService(
   };
   // A path on this machine is for its own configuration to name.
   const caFile = told.probe ? undefined : own?.caFile;
-  const watched = { name, how: digestOf({ spec, caFile, ...timing }) };
+  const how = digestOf({ spec, caFile, ...timing });
+  const watched = { name, how, ...(told.digest === undefined ? {} : { digest: told.digest }) };
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
   if (!spec) return { ...watched, refusal: 'neither the coordinator nor the flags of the agent define a probe' };
   const kind = PROBE_KINDS.find((each) => each.kind === spec.kind);

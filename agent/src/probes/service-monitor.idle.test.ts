@@ -80,23 +80,6 @@ describe('the idle connection', () => {
     expect(bench.monitor.state()?.ready).toBe(true);
   });
 
-  it('costs a service that is gone none of the probes that tidy servers may cause', async () => {
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    // One more than the burst, and no time passes in which another would be earned.
-    for (let death = 0; death < 6; death += 1) {
-      const before = bench.questions.length;
-      await closeIdleConnection(bench);
-      expect(bench.questions).toHaveLength(before + 1);
-      await bench.answer('hard');
-      bench.monitor.setTarget({ host: '127.0.0.1', port: 1 });
-      bench.monitor.setTarget({ host: server.host, port: server.port });
-      await bench.answer('healthy');
-    }
-    expect(bench.clock.monotonic()).toBe(0);
-  });
-
   it('that was lost while a probe found proof is not asked about again', async () => {
     const bench = createBench();
     await bench.start();

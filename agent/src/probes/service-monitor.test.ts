@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { formatTarget, ProbeTimeout } from './probe.ts';
+import { ProbeTimeout } from './probe.ts';
 import { eventually } from './testing/limits.ts';
-import { type Bench, createBenchAt, result, serveSilently } from './testing/monitor-bench.ts';
+import { type Bench, createBenchAt, serveSilently } from './testing/monitor-bench.ts';
 import type { RunningServer } from './testing/servers.ts';
 import type { ServiceDefinition } from './types.ts';
 
@@ -188,65 +188,6 @@ describe('a process that stood still', () => {
   });
 });
 
-describe('a new target', () => {
-  it('is probed at once, and then once a period', async () => {
-    const other = await serveSilently();
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    await bench.clock.advance(400);
-    bench.monitor.setTarget({ host: other.host, port: other.port });
-    await bench.answer('healthy');
-    await bench.clock.advance(1000);
-    expect(bench.askedAtMs).toEqual([0, 400, 1400]);
-    const [at, elsewhere] = [formatTarget(server), formatTarget(other)];
-    expect(bench.questions.map((question) => formatTarget(question.target))).toEqual([at, elsewhere, elsewhere]);
-  });
-
-  it('takes over the idle connection', async () => {
-    const other = await serveSilently();
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    await eventually(() => expect(server.connections.size).toBe(1));
-    bench.monitor.setTarget({ host: other.host, port: other.port });
-    await bench.answer('healthy');
-    await eventually(() => expect([server.connections.size, other.connections.size]).toEqual([0, 1]));
-    expect(bench.sentinelCloses).toBe(0);
-  });
-
-  it('keeps the verdict until it was probed, and does not listen to the old address any more', async () => {
-    const bench = createBench();
-    await bench.start();
-    await bench.answer('healthy');
-    await bench.clock.advance(1000);
-    bench.monitor.setTarget({ host: '127.0.0.1', port: 1 });
-    const old = bench.questions[1];
-    expect(old?.signal.aborted).toBe(true);
-    old?.answer(result('hard'));
-    await bench.clock.advance(0);
-    expect(bench.monitor.state()?.ready).toBe(true);
-    await bench.answer('hard');
-    expect(bench.monitor.state()?.ready).toBe(false);
-  });
-
-  it('that is the old one changes nothing', async () => {
-    const bench = createBench();
-    await bench.start();
-    bench.monitor.setTarget({ host: server.host, port: server.port });
-    expect(bench.questions).toHaveLength(1);
-    expect(bench.questions[0]?.signal.aborted).toBe(false);
-  });
-
-  it('can be named before the start', async () => {
-    const bench = createBench();
-    bench.monitor.setTarget({ host: '127.0.0.1', port: 1 });
-    expect(bench.questions).toHaveLength(0);
-    await bench.start();
-    expect(bench.questions.map((question) => formatTarget(question.target))).toEqual(['127.0.0.1:1']);
-  });
-});
-
 describe('the end', () => {
   it('leaves no timer, no connection and no probe, and calls nobody back', async () => {
     const bench = createBench();
@@ -258,8 +199,6 @@ describe('the end', () => {
     expect(bench.questions[1]?.signal.aborted).toBe(true);
     expect(bench.clock.pendingTimers).toBe(0);
     await eventually(() => expect(server.connections.size).toBe(0));
-    await bench.clock.advance(5000);
-    bench.monitor.setTarget({ host: '127.0.0.1', port: 1 });
     await bench.clock.advance(5000);
     expect([bench.questions.length, bench.results.length, bench.changes.length]).toEqual([2, 1, 1]);
     expect([bench.sentinelCloses, bench.clock.pendingTimers]).toEqual([0, 0]);

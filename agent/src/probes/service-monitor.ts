@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { formatTarget, ProbeTimeout } from './probe.ts';
+import { ProbeTimeout } from './probe.ts';
 import { TokenBucket } from './token-bucket.ts';
-import type { Line, ProbeAddress, ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
+import type { Line, ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
 import { foldFinding, NOTHING_KNOWN, type Tally } from './verdict.ts';
 
 /** Probes besides the rounds that closed connections may cause in a burst; after that, one a period. */
@@ -34,11 +34,6 @@ export type ServiceMonitor = {
   state(): ServiceState | undefined;
   /** How many rounds were completed: 0 means that nothing is known yet, and it grows for as long as all is well. */
   rounds(): number;
-  /**
-   * Where to probe from now on. A new address is probed at once. The verdict so far, and what counts towards the next
-   * one, stays until findings at the new address change it.
-   */
-  setTarget(target: ProbeAddress): void;
 };
 
 export function createServiceMonitor(definition: ServiceDefinition, options: ServiceMonitorOptions): ServiceMonitor {
@@ -55,7 +50,6 @@ class Monitor implements ServiceMonitor {
   readonly #options: ServiceMonitorOptions;
   readonly #line: Line;
   readonly #extraProbes: TokenBucket;
-  #target: ProbeAddress;
   #tally: Tally = NOTHING_KNOWN;
   #rounds = 0;
   /** When the next round is due, in monotonic milliseconds. */
@@ -70,7 +64,6 @@ class Monitor implements ServiceMonitor {
   constructor(definition: ServiceDefinition, options: ServiceMonitorOptions) {
     this.#definition = definition;
     this.#options = options;
-    this.#target = definition.target;
     this.#line = definition.openLine(() => this.#onSentinelClosed());
     this.#extraProbes = new TokenBucket({
       clock: options.clock,
@@ -92,14 +85,6 @@ class Monitor implements ServiceMonitor {
 
   rounds(): number {
     return this.#rounds;
-  }
-
-  setTarget(target: ProbeAddress): void {
-    if (formatTarget(target) === formatTarget(this.#target)) return;
-    this.#target = target;
-    const started = this.#cancelNextRound !== undefined;
-    if (!started || this.#options.signal.aborted) return;
-    this.#restart();
   }
 
   #restart(): void {
@@ -148,7 +133,7 @@ class Monitor implements ServiceMonitor {
     this.#running = running;
     this.#missed.clear();
     const fresh = cause === 'extra' || this.#roundsSinceFresh + 1 >= this.#line.freshEveryRounds;
-    void this.#line.ask(this.#target, controller.signal, fresh).then((result) => {
+    void this.#line.ask(this.#definition.target, controller.signal, fresh).then((result) => {
       if (this.#running !== running) return;
       // What was found while this process stood still, such as a time-out, is its own doing.
       if (this.#stoodStill()) return this.#restart();
@@ -168,8 +153,6 @@ class Monitor implements ServiceMonitor {
   #finishProbe(cause: Cause, result: ProbeResult): void {
     const before = this.#tally.state;
     if (cause === 'round') this.#rounds += 1;
-    // The bucket is for servers that close idle connections; a service that is really gone must not use it up.
-    else if (result.verdict === 'hard') this.#extraProbes.refund();
     // The failure threshold counts rounds; a burst of extra probes must not use it up within milliseconds.
     if (cause === 'round' || result.verdict === 'healthy' || result.verdict === 'hard') {
       this.#tally = foldFinding(this.#tally, result, this.#definition, this.#options.clock.now());
@@ -178,7 +161,7 @@ class Monitor implements ServiceMonitor {
     // At once, and after a healthy finding in any case: a process that is being killed may close its connections before
     // its port. A probe in between still finds a port, but the new idle connection is refused, or reset with the port.
     if (state?.ready === false && !state.unknown) this.#line.release();
-    else this.#line.hold(this.#target);
+    else this.#line.hold(this.#definition.target);
 
     if (this.#missed.has('round')) this.#startRound();
     else if (this.#missed.has('extra') && result.verdict !== 'hard') this.#startExtraProbe();

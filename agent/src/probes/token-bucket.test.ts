@@ -28,14 +28,6 @@ describe('TokenBucket', () => {
     expect(takeAll(bucket)).toBe(5);
   });
 
-  it('takes back what was well spent, up to its capacity', () => {
-    const bucket = new TokenBucket({ clock: new FakeClock(), capacity: 2, refillMs: 1000 });
-    bucket.refund();
-    expect(takeAll(bucket)).toBe(2);
-    bucket.refund();
-    expect(takeAll(bucket)).toBe(1);
-  });
-
   it('counts the time since it was made, whatever the clock says', async () => {
     const clock = new FakeClock();
     await clock.advance(3_600_000);

@@ -26,9 +26,4 @@ export class TokenBucket {
     this.#tokens -= 1;
     return true;
   }
-
-  /** Gives back a token that was well spent. */
-  refund(): void {
-    this.#tokens = Math.min(this.#capacity, this.#tokens + 1);
-  }
 }

@@ -90,4 +90,6 @@ export type ServiceState = {
   /** Wall clock, milliseconds since the epoch; when `ready` took its present value. */
   sinceMs: number;
   evidence: string;
+  /** Of the check that the coordinator assigned; absent while it has assigned none. */
+  digest?: string;
 };

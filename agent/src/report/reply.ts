@@ -1,6 +1,6 @@
 import { parseJson } from '@rollcall/common/parse-json.ts';
 import type { ToldService } from '../probes/service-list.ts';
-import { isObject, readServices } from './told-services.ts';
+import { isDigest, isObject, readServices } from './told-services.ts';
 
 /** What the coordinator answered to a report that it took. */
 export type Reply = {
@@ -49,11 +49,6 @@ export function parseReply(text: string): { reply: Reply } | { problem: string }
   reply.services = readServices(services, caBundles);
   if (isDigest(servicesDigest)) reply.servicesDigest = servicesDigest;
   return { reply };
-}
-
-/** What goes into reports has the length that reports may have. */
-function isDigest(value: unknown): value is string {
-  return typeof value === 'string' && value.length >= 1 && value.length <= 128;
 }
 
 /** RFC 9457: what went wrong, in the words of the coordinator; empty when it did not say. */

@@ -25,9 +25,11 @@ export function readServices(entries: readonly unknown[], caBundles: JsonObject)
 }
 
 function readService(name: string, entry: JsonObject, caBundles: JsonObject): ToldService {
-  const told: ToldService = { name };
+  const { digest } = entry;
+  const told: ToldService = { name, ...(isDigest(digest) ? { digest } : {}) };
+  const identity = { ...told };
   const problem = (field: string): ToldService => ({
-    name,
+    ...identity,
     problem: `the coordinator sent a ${field} that cannot be read`,
   });
   const { probe, caBundle, target, podAddresses } = entry;
@@ -64,6 +66,11 @@ function readService(name: string, entry: JsonObject, caBundles: JsonObject): To
 
 export function isObject(value: unknown): value is JsonObject {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+/** What goes into reports has the length that reports may have. */
+export function isDigest(value: unknown): value is string {
+  return typeof value === 'string' && value.length >= 1 && value.length <= 128;
 }
 
 function isTarget(value: unknown): value is ProbeTarget {

@@ -3,6 +3,7 @@ import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/
 import { describe, expect, test } from 'vitest';
 import { CONCURRENCY_INITIAL } from '../apply/concurrency-window.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
+import { serviceList } from '../fleet/service-list.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
 import { AT_ONCE, SETTLE_MS } from './guards/blast-radius.ts';
@@ -187,7 +188,9 @@ describe('agents that were replaced, and no longer see a service whose pods are 
     let sequence = 0;
     const report = (node: string, version: string, ready: boolean) => {
       sequence += 1;
-      const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+      const pods = fleet.servicePods.on(node);
+      const digest = serviceList([serviceOf()], pods).services[0]?.digest ?? '';
+      const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp', digest }];
       const content = { services, devices: [], facts: {}, version, digest: `${version} ${ready}` };
       const identity = { node, nodeUid: `uid-${node}`, pod: { name: node, uid: node }, issuedAtSeconds: 1 };
       fleet.accept({ node, boot: `${node} ${version}`, sequence, ...content }, identity);

@@ -72,7 +72,7 @@ export function stage(
       labels: { component: 'ws-daemon' },
     },
     spec: { nodeName: node },
-    status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+    status: { podIP: '10.1.0.1', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
   });
   const servicePod = (node = 'n') => servicePods.onUpsert(observePod(podOf(`ws-daemon-${node}`, node, true, 0)));
   const agentPod = ({ uid, node = 'n', ready = true, ageSeconds = 3600 }: AgentPod) => {
@@ -81,6 +81,8 @@ export function stage(
     return { gone: () => fleet.agentPodHandlers.onDelete(pod) };
   };
   const sequences = new Map<string, number>();
+  /** What each boot was told to check. */
+  const checks = new Map<string, { digest: string }>();
   type Said = { node?: string; pod?: string; ready?: boolean; leaving?: boolean; full?: boolean; nodeUid?: string };
   /** One report of a boot, whose agent sends it in full where it is asked to. */
   const report = (
@@ -89,12 +91,17 @@ export function stage(
   ) => {
     const sequence = (sequences.get(boot) ?? 0) + 1;
     sequences.set(boot, sequence);
-    const heartbeat: Heartbeat = { node, boot, sequence, digest: `${boot} ${ready}`, ...(leaving ? { leaving } : {}) };
-    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+    const check = checks.get(boot);
+    const contentDigest = `${boot} ${ready} ${check?.digest}`;
+    const heartbeat: Heartbeat = { node, boot, sequence, digest: contentDigest, ...(leaving ? { leaving } : {}) };
+    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp', ...check }];
     const whole: FullReport = { ...heartbeat, services, devices: [], facts: {} };
     const identity = { node, nodeUid: rest.nodeUid ?? `uid-${node}`, pod: { name: pod, uid: pod }, issuedAtSeconds: 1 };
     const { reply } = fleet.accept(full ? whole : heartbeat, identity);
-    if (reply.full && !leaving) report(boot, { node, pod, ready, full: true, ...rest });
+    const assigned = reply.services?.find(({ name }) => name === 'ws-daemon');
+    const isNew = assigned !== undefined && assigned.digest !== check?.digest;
+    if (isNew) checks.set(boot, { digest: assigned.digest });
+    if ((reply.full || isNew) && !leaving) report(boot, { node, pod, ready, full: true, ...rest });
   };
   /** Time passes second by second, as the coordinator sees it; every 10 s, `meanwhile`. */
   const pass = async (seconds: number, meanwhile: () => void = () => {}) => {

@@ -183,7 +183,12 @@ describe('a service that is there', () => {
 
   test('is not yet found missing by an agent that was told of it long ago', () => {
     const service = nodeService({ probe: { port: 1 } });
-    const situation = { ...labeled, services: new Map(), readiness: { a: ready }, toldMs: new Map([[service, 0]]) };
+    const situation = {
+      ...labeled,
+      services: new Map(),
+      readiness: { a: ready },
+      toldMs: new Map([[service.name, 0]]),
+    };
     const then = { services: [{ ...service, mode: 'Startup' as const }] };
     expect(whatIf({ services: [service] }, then, situation, 60_000).changes).toEqual([]);
   });

@@ -1,6 +1,5 @@
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { Boots, SEQUENCE_STEP_MAX } from './boots.ts';
 import { CommonDevices } from './common-devices.ts';
 
@@ -296,7 +295,10 @@ test('a newer boot of a pod ends the one before it, which had no time for a good
 });
 
 describe('what an agent is told of', () => {
-  const [a, b] = [serviceOf('a'), serviceOf('b')];
+  const [a, b] = [
+    { name: 'a', digest: 'a' },
+    { name: 'b', digest: 'b' },
+  ] as const;
 
   test('is known since it was told first, and forgotten when it is not told any more', () => {
     const { boots } = heard();
@@ -304,7 +306,7 @@ describe('what an agent is told of', () => {
     boots.tell('one', 'old', [a, b], 10);
     boots.tell('one', 'old', [a], 20);
     boots.tell('one', 'old', [a, b], 30);
-    expect([boots.told.get(a), boots.told.get(b)]).toEqual([10, 30]);
+    expect([boots.told.get('a'), boots.told.get('b')]).toEqual([10, 30]);
   });
 
   test('was told to that agent alone: one that has just started knows of nothing', () => {
@@ -314,7 +316,7 @@ describe('what an agent is told of', () => {
     boots.admit(full('two', 1), NEW, 20);
     expect(boots.told.size).toBe(0);
     boots.tell('two', 'new', [a], 20);
-    expect(boots.told.get(a)).toBe(20);
+    expect(boots.told.get('a')).toBe(20);
   });
 
   test('counts anew after it was silent: the reply may not have reached it', () => {
@@ -322,7 +324,7 @@ describe('what an agent is told of', () => {
     boots.admit(full('one', 1), OLD, 0);
     boots.tell('one', 'old', [a], 0);
     boots.admit(heartbeat('one', 2), OLD, WINDOW_MS - 1);
-    expect(boots.told.get(a)).toBe(0);
+    expect(boots.told.get('a')).toBe(0);
     boots.admit(heartbeat('one', 3), OLD, 2 * WINDOW_MS);
     expect(boots.told.size).toBe(0);
   });
@@ -335,6 +337,6 @@ describe('what an agent is told of', () => {
     boots.admit(heartbeat('one', 2), OLD, WINDOW_MS);
     boots.tell('one', 'old', services, WINDOW_MS);
     boots.admit(heartbeat('one', 3), OLD, WINDOW_MS + 1000);
-    expect(boots.told.get(a)).toBe(WINDOW_MS);
+    expect(boots.told.get('a')).toBe(WINDOW_MS);
   });
 });

@@ -1,5 +1,4 @@
-import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
-import type { Service } from '../setup/services.ts';
+import type { FullReport, Heartbeat, ReportContent, ServiceToProbe } from '@rollcall/common/report.ts';
 import type { CommonDevices } from './common-devices.ts';
 
 /** Who sent a report, as the API server vouches for it. */
@@ -32,10 +31,10 @@ type Boot = {
   left: boolean;
   digest: string | undefined;
   content: ReportContent | undefined;
-  /** Since when it is told of which services. Monotonic. */
-  told: ReadonlyMap<Service, number>;
+  /** Since when it is told of which checks, by their digests. Monotonic. */
+  told: ReadonlyMap<string, number>;
   /** The list that this is of. */
-  toldOf?: readonly Service[] | undefined;
+  toldOf?: readonly ServiceToProbe[] | undefined;
 };
 
 /** What is known of the sender of a report: `podCreatedMs` by the wall clock, where the pod is watched. */
@@ -50,7 +49,7 @@ const BOOTS_MAX = 8;
  */
 export const SEQUENCE_STEP_MAX = 100_000;
 
-const NOT_TOLD: ReadonlyMap<Service, number> = new Map();
+const NOT_TOLD: ReadonlyMap<string, number> = new Map();
 
 /** What is as it was, is the very same: others hold on to it, and compare by it. */
 function kept<T>(before: T | undefined, now: T): T {
@@ -123,16 +122,22 @@ export class Boots {
   }
 
   /** The reply to a boot tells it of these services, and of no others. The very same list is the same news. */
-  tell(id: string, podUid: string | undefined, services: readonly Service[], nowMs: number): void {
+  tell(id: string, podUid: string | undefined, services: readonly ServiceToProbe[], nowMs: number): void {
     const boot = this.#find(id, podUid);
     if (!boot || boot.toldOf === services) return;
     boot.toldOf = services;
-    boot.told = new Map(services.map((service) => [service, boot.told.get(service) ?? nowMs]));
+    boot.told = new Map(services.map(({ digest }) => [digest, boot.told.get(digest) ?? nowMs]));
   }
 
-  /** Since when the boot that counts is told of which services: one that has just started was told of none. */
-  get told(): ReadonlyMap<Service, number> {
+  /** Since when the boot that counts is told of which checks, by digest: one that has just started was told of none. */
+  get told(): ReadonlyMap<string, number> {
     return this.#counts?.told ?? NOT_TOLD;
+  }
+
+  /** The same of these checks, by the name of the service; those that it was not told of are left out. */
+  toldSince(services: readonly ServiceToProbe[]): ReadonlyMap<string, number> {
+    const entries = services.map(({ name, digest }) => [name, this.told.get(digest)] as const);
+    return new Map(entries.flatMap(([name, sinceMs]) => (sinceMs === undefined ? [] : [[name, sinceMs]])));
   }
 
   #bootOf(id: string, { pod, podCreatedMs, issuedAtSeconds = 0 }: Sender, nowMs: number): Boot {

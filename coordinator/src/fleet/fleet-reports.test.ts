@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
 import type { FleetOptions } from './fleet.ts';
+import { serviceList } from './service-list.ts';
 
 function started(change: Partial<FleetOptions> = {}) {
   const clock = new FakeClock();
@@ -100,12 +101,34 @@ describe('the reply to a report', () => {
     fleet.servicePods
       .handlers('default')
       .onUpsert(agentPod('p', 'n', { namespace: 'default', labels, podIP: '10.1.0.1' }));
-    const told = () => fleet.snapshot('n')?.toldMs.get(service);
+    const told = () => fleet.snapshot('n')?.toldMs.get(service.name);
     expect(told()).toBeUndefined();
     expect(fleet.accept(full('b', 1), by('p')).reply.services).toHaveLength(1);
     await pass(1000);
     fleet.accept(heartbeat('b', 2), by('p'));
     expect(told()).toBe(1000);
+  });
+
+  test('counts for a service only as it was probed, until the agent reports on it as it is now', async () => {
+    const on = (port: number) => [serviceOf('a', { pods: undefined, probe: { spec: { kind: 'tcp' }, port } } as never)];
+    let services = on(1);
+    const { fleet, pass } = started({ services: () => services });
+    const digest = () => serviceList(services, []).services[0]?.digest ?? '';
+    const report = (sequence: number, probed: string) => {
+      const said = { name: 'a', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'tcp', digest: probed };
+      fleet.accept({ ...full('b', sequence), services: [said], digest: `${sequence}` }, by('p'));
+    };
+    const seen = () => fleet.snapshot('n')?.services.get('a')?.ready;
+    const first = digest();
+    report(1, first);
+    expect(seen()).toBe(true);
+    await pass(1000);
+    services = on(2);
+    expect([seen(), fleet.snapshot('n')?.toldMs.get('a')]).toEqual([undefined, undefined]);
+    report(2, first);
+    expect([seen(), fleet.snapshot('n')?.toldMs.get('a')]).toEqual([undefined, 1000]);
+    report(3, digest());
+    expect(seen()).toBe(true);
   });
 
   test('asks for the next one well within a window that is short', () => {

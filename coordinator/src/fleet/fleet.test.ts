@@ -3,6 +3,7 @@ import type { FullReport } from '@rollcall/common/report.ts';
 import { expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
+import { serviceList } from './service-list.ts';
 
 const TOLERATIONS: readonly never[] = [];
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
@@ -54,7 +55,7 @@ test('hardware that keeps changing is looked at once a second, and services besi
   const news = Array.from({ length: 20 }, (_, index) => report(`x${index}`)).flat();
   expect(news).toEqual(['normal', 'normal', 'normal', 'normal']);
   expect(report('last', false)).toEqual(['urgent']);
-  expect(fleet.snapshot('n')?.services.get('ws-daemon')?.ready).toBe(false);
+  expect(fleet.record('n')?.boots.content?.services[0]?.ready).toBe(false);
   expect(serial()).toBe('x3');
   await clock.advance(1000);
   expect(tick()).toEqual(['normal']);
@@ -82,7 +83,8 @@ test('the reply says what to probe, and asks for the next report soon while that
   let sequence = 0;
   const reply = (ready: boolean) => {
     sequence += 1;
-    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+    const digest = serviceList([service], [pod]).services[0]?.digest ?? '';
+    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp', digest }];
     const report = { node: 'n', boot: 'b', sequence, digest: `${ready}`, services, devices: [], facts: {} };
     return fleet.accept(report, { node: 'n', nodeUid: 'u' }).reply;
   };

@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
+import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import type { Node } from '../kube/objects.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { poolOf } from '../setup/pools.ts';
@@ -201,13 +201,8 @@ export class Fleet {
     if (!record || admission === 'ignored') {
       return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
     }
-    const grounds = {
-      services: this.#options.services(),
-      node: this.#nodes.get(node),
-      pods: this.servicePods.on(node),
-    };
-    const { told, services, isUnsettled } = this.#orders.of(record, grounds);
-    record.boots.tell(report.boot, identity.pod?.uid, services, this.#options.clock.monotonic());
+    const { told, isUnsettled } = this.#orders.of(record, this.#groundsOf(record));
+    record.boots.tell(report.boot, identity.pod?.uid, told.services, this.#options.clock.monotonic());
     const reply: ReportReply = {
       nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
       ...(report.servicesDigest === told.servicesDigest ? {} : told),
@@ -217,6 +212,10 @@ export class Fleet {
     const questions = this.#options.questions?.() ?? [];
     if (questions.length > 0) reply.questions = [...questions];
     return { admission, reply };
+  }
+
+  #groundsOf({ name }: NodeRecord) {
+    return { services: this.#options.services(), node: this.#nodes.get(name), pods: this.servicePods.on(name) };
   }
 
   #nextReportSeconds(node: string, unsettled: boolean): number {
@@ -249,9 +248,8 @@ export class Fleet {
     const node = this.#nodes.get(name);
     const record = this.#term.record(name);
     if (!node || !record) return undefined;
-    const content = record.boots.content;
-    const services = new Map<string, ServiceReport>();
-    for (const service of content?.services ?? []) services.set(service.name, service);
+    const { boots } = record;
+    const { told, reports } = this.#orders.of(record, this.#groundsOf(record));
     return {
       name,
       uid: node.uid,
@@ -271,13 +269,13 @@ export class Fleet {
       ),
       pool: this.#poolOf(name),
       freshness: this.freshness.of(record),
-      services,
-      agentVersion: content && (content.version ?? ''),
+      services: reports,
+      agentVersion: boots.content && (boots.content.version ?? ''),
       pods: this.servicePods.on(name),
       podsKnown: (namespace) => this.servicePods.knows(namespace),
       csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
       servicesKnown: this.#options.servicesKnown(),
-      toldMs: record.boots.told,
+      toldMs: boots.toldSince(told.services),
       poolLabelSet: this.poolLabelSetOf(name),
       poolLabelSetsKnown: this.#known.has('poolLabelSets'),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,

@@ -32,9 +32,10 @@ function orders(first: readonly Service[] = [serviceOf()]) {
       spec: { nodeName: on },
       status: { podIP, conditions: [{ type: 'Ready', status: 'True' }] },
     });
+  const now = () => made.of(record, { services, node, pods: index.on('n') });
   return {
     record,
-    now: () => made.of(record, { services, node, pods: index.on('n') }),
+    now,
     pod: (podIP: string, where: { namespace?: string; on?: string } = {}) =>
       index.handlers(where.namespace ?? 'default').onUpsert(podOf(podIP, where)),
     podGone: (namespace = 'default') => index.handlers(namespace).onDelete(podOf('', { namespace })),
@@ -46,7 +47,8 @@ function orders(first: readonly Service[] = [serviceOf()]) {
       node = observed();
     },
     says: (ready: boolean, sequence: number) => {
-      const service = { name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: '' };
+      const digest = now().told.services.find(({ name }) => name === 'ws-daemon')?.digest ?? '';
+      const service = { name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: '', digest };
       const header = { node: 'n', boot: 'b', sequence, digest: `${ready}` };
       record.boots.admit({ ...header, services: [service], devices: [], facts: {} } as FullReport, {}, NOW_MS);
     },
@@ -114,16 +116,14 @@ describe('the orders of a node', () => {
     expect(now().isUnsettled).toBe(true);
   });
 
-  test('say of which services they tell, by the very same list as long as it is so', () => {
-    const { now, pod, services } = orders();
-    const [first, second] = [serviceOf(), serviceOf('mirror')];
-    services([first, second]);
-    // Neither has a pod yet, so that nobody could tell where to probe.
-    expect(now().services).toEqual([]);
+  test('say nothing of what the agent reports of a check that is not assigned any more', () => {
+    const { now, pod, says } = orders();
     pod('10.1.0.1');
-    const told = now().services;
-    expect(told.map(({ name }) => name)).toEqual(namesOf(now()));
-    expect(told).toContain(first);
-    expect(now().services).toBe(told);
+    says(true, 1);
+    expect(now().reports.get('ws-daemon')?.ready).toBe(true);
+    pod('10.1.0.2');
+    expect([now().reports.size, now().isUnsettled]).toEqual([0, true]);
+    says(true, 2);
+    expect(now().reports.get('ws-daemon')?.ready).toBe(true);
   });
 });

@@ -21,11 +21,11 @@ type Made = Grounds & {
   /** The services that the node is for and that are to be judged there. */
   own: readonly Service[];
   told: ServiceList;
-  /** Those of them that agents are told of. */
-  toldOf: readonly Service[];
-  /** Whether one is not ready, by what the agent said last. */
-  unsettled?: { reports: readonly ServiceReport[]; is: boolean };
+  heard?: Heard;
 };
+
+/** What the agent said last, by service, of the checks as they are assigned, and whether a service is not ready by it. */
+type Heard = { content: readonly ServiceReport[]; reports: ReadonlyMap<string, ServiceReport>; isUnsettled: boolean };
 
 const NO_REPORTS: readonly ServiceReport[] = [];
 
@@ -36,27 +36,33 @@ const NO_REPORTS: readonly ServiceReport[] = [];
 export class Orders {
   readonly #made = new WeakMap<NodeRecord, Made>();
 
-  /** The list of services for the agent of this node, and whether its next report should come soon. */
-  of(record: NodeRecord, grounds: Grounds): { told: Made['told']; services: readonly Service[]; isUnsettled: boolean } {
+  /**
+   * The list of services for the agent of this node, what the agent said of these checks, and whether its next report
+   * should come soon. A report that was made for another check, such as the probe before an edit, is left out.
+   */
+  of(record: NodeRecord, grounds: Grounds): { told: ServiceList } & Omit<Heard, 'content'> {
     const before = this.#made.get(record);
     const isSame =
       before?.services === grounds.services && before.node === grounds.node && before.pods === grounds.pods;
     const made = isSame ? before : make(grounds);
     if (!isSame) this.#made.set(record, made);
-    const reports = record.boots.content?.services ?? NO_REPORTS;
-    if (made.unsettled?.reports !== reports) {
-      made.unsettled = { reports, is: isUnsettled(made.own, made.pods, reports) };
-    }
-    return { told: made.told, services: made.toldOf, isUnsettled: made.unsettled.is };
+    const content = record.boots.content?.services ?? NO_REPORTS;
+    if (made.heard?.content !== content) made.heard = hear(made, content);
+    const { reports, isUnsettled: isNotReady } = made.heard;
+    return { told: made.told, reports, isUnsettled: isNotReady };
   }
 }
 
 function make({ services, node, pods }: Grounds): Made {
   const own = node ? servicesFor(node, services) : [];
-  const told = serviceList(own, pods);
-  const names = new Set(told.services.map(({ name }) => name));
-  const toldOf = own.filter(({ name }) => names.has(name));
-  return { services, node, pods, own, told, toldOf };
+  return { services, node, pods, own, told: serviceList(own, pods) };
+}
+
+function hear({ own, pods, told }: Made, content: readonly ServiceReport[]): Heard {
+  const assigned = new Map(told.services.map(({ name, digest }) => [name, digest]));
+  const current = content.filter(({ name, digest }) => digest !== undefined && digest === assigned.get(name));
+  const reports = new Map(current.map((report) => [report.name, report]));
+  return { content, reports, isUnsettled: isUnsettled(own, pods, current) };
 }
 
 function servicesFor(node: ObservedNode, services: readonly Service[]): Service[] {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import type { Service } from '../setup/services.ts';
 import type { ObservedPod } from './observed-pod.ts';
-import { POD_ADDRESSES_MAX, servicesToProbe } from './probe-targets.ts';
+import { POD_ADDRESSES_MAX, servicesToProbe as toProbe } from './probe-targets.ts';
 
 const TOLERATIONS: readonly never[] = [];
 const SERVICES = [
@@ -25,6 +25,11 @@ function pod(component: string, podIP: string, change: Partial<ObservedPod> = {}
     hostIP: '10.0.0.7',
   };
   return { ...base, ready: true, terminating: false, startTime: '', ...change };
+}
+
+/** Without the digests of the checks. */
+function servicesToProbe(...given: Parameters<typeof toProbe>) {
+  return toProbe(...given).map(({ digest: _digest, ...service }) => service);
 }
 
 const optional = (service: Service): Service => ({
@@ -129,5 +134,33 @@ describe('servicesToProbe', () => {
     expect(service?.target?.host).toBe('10.1.0.99');
     expect(service?.podAddresses).toHaveLength(POD_ADDRESSES_MAX);
     expect(service?.podAddresses).toContain('10.1.0.99');
+  });
+});
+
+describe('the digest of a check', () => {
+  const digestOf = (name: string, probe: object, pods: ObservedPod[] = []) =>
+    toProbe([serviceOf(name, { probe, ...(pods.length > 0 ? {} : { pods: undefined }) } as never)], pods)[0]?.digest;
+  const tcp = { spec: { kind: 'tcp' }, port: 80 };
+  const http = { spec: { kind: 'http', path: '/' }, port: 80, host: 'Pod' };
+
+  test('is another by name, probe, port, times, thresholds and address', () => {
+    const digests = [
+      digestOf('a', tcp),
+      digestOf('b', tcp),
+      digestOf('a', { ...tcp, spec: { kind: 'tls' } }),
+      digestOf('a', { ...tcp, port: 81 }),
+      digestOf('a', { ...tcp, periodMilliseconds: 10 }),
+      digestOf('a', { ...tcp, failureThreshold: 2 }),
+      digestOf('a', http, [pod('a', '10.1.0.1')]),
+      digestOf('a', http, [pod('a', '10.1.0.2')]),
+    ];
+    expect(new Set(digests).size).toBe(digests.length);
+    for (const digest of digests) expect(digest).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  test('is the same for the same check, however often it is made, and whatever other pods are there', () => {
+    expect(digestOf('a', structuredClone(tcp))).toBe(digestOf('a', tcp));
+    const [first, second] = [pod('a', '10.1.0.1'), pod('a', '10.1.0.2', { ready: false })];
+    expect(digestOf('a', http, [first, second])).toBe(digestOf('a', http, [first]));
   });
 });

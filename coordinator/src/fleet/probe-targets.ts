@@ -1,3 +1,4 @@
+import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceToProbe } from '@rollcall/common/report.ts';
 import type { Service, ServiceProbe } from '../setup/services.ts';
 import { wireProbe } from '../setup/wire-probe.ts';
@@ -5,6 +6,9 @@ import type { ObservedPod } from './observed-pod.ts';
 import { podsOf } from './service-pods.ts';
 
 const LOOPBACK = '127.0.0.1';
+
+/** Characters of the digest of a check. */
+const DIGEST_LENGTH = 16;
 
 /** Addresses of pods that an agent is told for one service; the bound of the list of services counts on it. */
 export const POD_ADDRESSES_MAX = 16;
@@ -19,14 +23,19 @@ export function servicesToProbe(services: readonly Service[], pods: readonly Obs
     const { name, probe } = service;
     if (!probe) return [];
     const own = podsOf(service, pods);
-    const how = { name, ...wireProbe(probe).how };
     const target = targetOf(probe, own);
+    const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
     if (target) return [{ ...how, target, ...addressesOf(own, target) }];
     if (!service.pods) return [{ ...how, ...withPort(probe) }];
     if (service.pods.optional) return [how];
     // A socket on the node is there whatever the address of the pod, if there is one at all.
     return probe.port === undefined && own.length > 0 ? [how] : [];
   });
+}
+
+/** The address is part of the check: a verdict on the pod before says nothing about its successor. */
+function checkDigest(name: string, probe: ServiceProbe, target: ProbeTarget | undefined): string {
+  return digestOf({ name, how: wireProbe(probe).digest, target, port: probe.port }).slice(0, DIGEST_LENGTH);
 }
 
 function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {

@@ -7,17 +7,13 @@ import { servicesToProbe } from './probe-targets.ts';
 
 /**
  * The list of services for the agent of a node, by name, so that another leader makes the same. Its digest is made of
- * the digests of the probes: nothing that is large is read for each node.
+ * the digests of the checks: nothing that is large is read for each node.
  */
 export function serviceList(services: readonly Service[], pods: readonly ObservedPod[]): ServiceList {
   const probes = new Map(services.flatMap(({ name, probe }) => (probe ? [[name, wireProbe(probe)] as const] : [])));
   const toProbe = servicesToProbe(services, pods).sort((a, b) => (a.name < b.name ? -1 : 1));
   const bundles = toProbe.flatMap(({ name }) => probes.get(name)?.caBundle ?? []);
-  const servicesDigest = digestOf(
-    toProbe.map(({ name, target, podAddresses, probe }) => {
-      return { name, how: probes.get(name)?.digest, target, podAddresses, port: probe?.['port'] };
-    }),
-  );
+  const servicesDigest = digestOf(toProbe.map(({ name, digest, podAddresses }) => ({ name, digest, podAddresses })));
   return {
     services: toProbe,
     ...(bundles.length > 0 ? { caBundles: Object.fromEntries(bundles.map(({ key, text }) => [key, text])) } : {}),

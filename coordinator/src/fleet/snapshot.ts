@@ -1,6 +1,5 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Inventory } from '../inventory/inventory.ts';
-import type { Service } from '../setup/services.ts';
 import type { ObservedCsiNode } from './csi-nodes.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
@@ -23,7 +22,7 @@ export type NodeSnapshot = {
   poolLabelSet: ObservedPoolLabelSet | undefined;
   poolLabelSetsKnown: boolean;
   freshness: Freshness;
-  /** What the agent said last, by service name; old when the node is not fresh. */
+  /** What the agent said last of the checks as they are now, by service name; old when the node is not fresh. */
   services: ReadonlyMap<string, ServiceReport>;
   /** Of the agent that reported last, empty where it does not tell; `undefined` while none has spoken to this replica. */
   agentVersion: string | undefined;
@@ -47,8 +46,8 @@ export type NodeSnapshot = {
   csiNode: ObservedCsiNode | 'none' | 'unknown';
   /** Whether all services are known: what the node has may be because of one that is not. */
   servicesKnown: boolean;
-  /** Since when the agent is told of a service, by the monotonic clock. */
-  toldMs: ReadonlyMap<Service, number>;
+  /** Since when the agent is told of the check of a service as it is now, by service name and the monotonic clock. */
+  toldMs: ReadonlyMap<string, number>;
   /** The workspaces on this node; `undefined` while nobody knows. */
   workspaces: readonly ObservedWorkspace[] | undefined;
 };

@@ -73,6 +73,7 @@ const service = z.object({
   unknown: z.exactOptional(z.literal(true)),
   since: timestamp,
   evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
+  digest: z.exactOptional(text(REPORT_LIMITS.digest)),
 });
 
 /** The name of a bus, or of something else that an agent reads: one that is newer knows more of them. */

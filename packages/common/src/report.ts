@@ -10,6 +10,8 @@ export type ServiceReport = {
   since: string;
   /** One sentence for people: which probe saw what. Changes only when what was seen changes. */
   evidence: string;
+  /** `digest` of the assigned check that this verdict is of; absent while the coordinator has assigned none. */
+  digest?: string;
 };
 
 /** Every bus that there is a collector for in the agent. What a coordinator does not find here, it ignores. */
@@ -82,6 +84,8 @@ export type ProbeSpec = { readonly kind: string; readonly [setting: string]: unk
 /** A service that the agent is to probe. What is left out is as the agent's own configuration says. */
 export type ServiceToProbe = {
   name: string;
+  /** Identifies the check: probe, target, times and thresholds. The agent repeats it with its verdict. */
+  digest: string;
   probe?: ProbeSpec;
   /** The CA bundle of `probe`, by its key in `caBundles` of the reply. */
   caBundle?: string;

@@ -13,8 +13,8 @@ import { AGENT_V8_FLAGS } from '../../generate/chart/agent-values.ts';
 const RATIO_MAX = 1.35;
 const PRIVATE_MIB_MAX = 18;
 const OF_GITPOD: ServiceToProbe[] = [
-  { name: 'ws-daemon' },
-  { name: 'registry-facade', probe: { kind: 'https', statuses: ['404'] } },
+  { name: 'ws-daemon', digest: 'd' },
+  { name: 'registry-facade', digest: 'd', probe: { kind: 'https', statuses: ['404'] } },
 ];
 const SAMPLES = 5;
 const LIMIT = { timeout: 40_000, interval: 100 };
@@ -113,7 +113,7 @@ describe.runIf(process.platform === 'linux')('an agent at work, with the flags o
     closers.push(close);
     const { private: own } = await memoryAtWork([
       ...OF_GITPOD,
-      { name: 'x', probe: { kind: 'grpc' }, target: { host, port } },
+      { name: 'x', digest: 'd', probe: { kind: 'grpc' }, target: { host, port } },
     ]);
     expect(own).toBeLessThan(PRIVATE_MIB_MAX);
   });

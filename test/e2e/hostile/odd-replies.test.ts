@@ -58,7 +58,7 @@ afterAll(async () => {
 async function startService(): Promise<void> {
   service = await listenOnLoopback(createService('tcp'));
   const target = { host: '127.0.0.1', port: service.port };
-  list = [{ name: 'a', probe: { kind: 'tcp' }, target, periodMilliseconds: 100 }];
+  list = [{ name: 'a', digest: 'd', probe: { kind: 'tcp' }, target, periodMilliseconds: 100 }];
 }
 
 function lastReported(): boolean | undefined {

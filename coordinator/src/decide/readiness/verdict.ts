@@ -18,7 +18,7 @@ export type Verdict = {
  */
 const FAILED_BY: readonly Cause[] = ['evidence', 'agent', 'silence'];
 
-/** An agent that is told of a service and does not report on it for longer does not know how. */
+/** An agent that is told of a check and does not report on it for longer does not know how. */
 const TOLD_MS = 30_000;
 
 /**
@@ -97,7 +97,7 @@ function podVerdict(service: Service, { pods, podsKnown }: NodeSnapshot): Verdic
 }
 
 function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): Verdict {
-  const { name, origin } = service;
+  const { name } = service;
   switch (freshness.state) {
     case 'absent':
       return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
@@ -111,8 +111,8 @@ function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSna
       break;
   }
   const report = services.get(name);
-  if (!report && origin.kind === 'object' && nowMs - (toldMs.get(service) ?? nowMs) < TOLD_MS) {
-    return { ...UNKNOWN, reason: `the agent has just been told about ${name}` };
+  if (!report && nowMs - (toldMs.get(name) ?? nowMs) < TOLD_MS) {
+    return { ...UNKNOWN, reason: `the agent has not checked ${name} as it is now` };
   }
   if (!report) return { ...SILENT, reason: `the agent does not report on ${name}` };
   if (report.unknown) return { ...UNKNOWN, reason: report.evidence };
