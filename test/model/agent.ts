@@ -17,8 +17,6 @@ export class ModelAgent {
   #dueMs = 0;
   /** What was sent in full, and answered. */
   #told: string | undefined;
-  /** Digests of the checks that it was told of, by service. */
-  #checks: ReadonlyMap<string, string> = new Map();
 
   constructor(pod: ObservedPod, boot: string, identity: AgentIdentity, deliver: Deliver) {
     this.pod = pod;
@@ -29,35 +27,19 @@ export class ModelAgent {
 
   /** Reports if there is news, or if it is time. */
   look(content: ReportContent, digest: string, nowMs: number): void {
-    if (this.#checked(digest) !== this.#told || nowMs >= this.#dueMs) this.#report(content, digest, nowMs);
+    if (digest !== this.#told || nowMs >= this.#dueMs) this.#report(content, digest, nowMs);
   }
 
   sayGoodbye(content: ReportContent, digest: string): void {
-    this.#send({ ...this.#header(this.#checked(digest)), ...this.#content(content), leaving: true });
-  }
-
-  #checked(digest: string): string {
-    return `${digest} ${[...this.#checks]}`;
-  }
-
-  #content(content: ReportContent): ReportContent {
-    const services = content.services.map((service) => {
-      const digest = this.#checks.get(service.name);
-      return digest === undefined ? service : { ...service, digest };
-    });
-    return { ...content, services };
+    this.#send({ ...this.#header(digest), ...content, leaving: true });
   }
 
   #report(content: ReportContent, digest: string, nowMs: number): void {
-    const checked = this.#checked(digest);
-    const whole = () => ({ ...this.#header(checked), ...this.#content(content) });
-    let reply = this.#send(checked === this.#told ? this.#header(checked) : whole());
-    if (reply?.full) reply = this.#send(whole());
-    this.#told = reply ? checked : undefined;
+    const full = digest !== this.#told;
+    let reply = this.#send({ ...this.#header(digest), ...(full ? content : {}) });
+    if (reply?.full) reply = this.#send({ ...this.#header(digest), ...content });
+    this.#told = reply ? digest : undefined;
     this.#dueMs = nowMs + (reply ? reply.nextReportSeconds * 1000 : RETRY_MS);
-    if (!reply?.services) return;
-    this.#checks = new Map(reply.services.map((service) => [service.name, service.digest]));
-    if (this.#checked(digest) !== checked) this.#report(content, digest, nowMs);
   }
 
   #header(digest: string): Heartbeat {

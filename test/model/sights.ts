@@ -1,6 +1,8 @@
 import type { ReportContent } from '@rollcall/common/report.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
+import { servicesToProbe } from '@rollcall/coordinator/fleet/probe-targets.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { SERVICES } from './system.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 
 const DEVICE = { bus: 'usb' as const, attributes: { class: 'fe', vendor: '1a6e', device: '089a' } };
@@ -33,12 +35,21 @@ export function contentOf({ up, device }: NodeTruth): [content: ReportContent, d
   if (known) return [known, digest];
   const services = SERVICE_NAMES.map((name) => {
     const ready = up[name];
-    return { name, ready, since: '2026-01-01T00:00:00Z', evidence: ready ? 'answers' : 'refuses connections' };
+    const evidence = ready ? 'answers' : 'refuses connections';
+    return { name, ready, since: '2026-01-01T00:00:00Z', evidence, digest: DIGESTS.get(name) ?? '' };
   });
   const content = { services, devices: device ? [DEVICE] : [], facts: {} };
   CONTENTS.set(digest, content);
   return [content, digest];
 }
+
+/** Digests of the checks, by service. All pods have the same addresses, and an agent of the model knows the checks. */
+const DIGESTS = new Map(
+  servicesToProbe(
+    SERVICES,
+    SERVICE_NAMES.map((component) => podOf(component, component, { node: '', component })),
+  ).map(({ name, digest }) => [name, digest]),
+);
 
 const CONTENTS = new Map<string, ReportContent>();
 

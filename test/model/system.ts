@@ -16,7 +16,7 @@ import { gitpodServices, type Service } from '@rollcall/coordinator/setup/servic
 
 /** The one place that knows how the decider is built and driven. Everything else of the model goes by `Replica`. */
 
-const SERVICES: readonly Service[] = gitpodServices({
+export const SERVICES: readonly Service[] = gitpodServices({
   gitpod: true,
   requirePod: true,
   namespace: 'default',
