@@ -14,5 +14,7 @@ export function parseJson(text: string): unknown {
 
 function isDeeper(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== 'object') return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+  if (levels === 0) return true;
+  for (const key in value) if (isDeeper(value[key as keyof typeof value], levels - 1)) return true;
+  return false;
 }
