@@ -36,6 +36,10 @@ function refused(
   return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
 }
 
+/** A rule that derives the label `implied` from the default label of this service. */
+const impliedByLabelOf = (name: string) => (labels: readonly string[]) =>
+  new Set(labels.includes(`service.rollcall.dev/${name}`) ? ['implied'] : []);
+
 describe('of two services with one key', () => {
   const older = object('z', { publish: { label: 'example.com/a' } });
   const younger = object('a', { publish: { label: 'example.com/a' } }, '2026-01-02T00:00:00Z');
@@ -65,6 +69,76 @@ describe('of two services with one key', () => {
   test('a label and a taint may have the same', () => {
     expect(refused([older, object('taint', { publish: { taint: { ...TAINT, key: 'example.com/a' } } })])).toEqual({});
   });
+});
+
+describe('of two services of which one selects nodes by the label of the other', () => {
+  const YOUNGER = '2026-01-02T00:00:00Z';
+  const GPU = 'nvidia.com/gpu.present';
+  const selects = (key: string) => ({ nodeSelector: { matchLabels: { [key]: 'true' } } });
+
+  test('the younger is refused, whichever it is', () => {
+    const label = { publish: { label: GPU } };
+    expect(refused([object('older', selects(GPU)), object('younger', label, YOUNGER)])).toEqual({
+      younger: 'LabelSelectsNodes',
+    });
+    expect(refused([object('older', label), object('younger', selects(GPU), YOUNGER)])).toEqual({
+      younger: 'SelectsByService',
+    });
+  });
+
+  test('the younger is refused where a rule derives the one label from the other', () => {
+    const impliedBy = impliedByLabelOf('b');
+    const [a, b] = [selects('implied'), {}];
+    expect(refused([object('a', a), object('b', b, YOUNGER)], { impliedBy })).toEqual({ b: 'LabelSelectsNodes' });
+    expect(refused([object('b', b), object('a', a, YOUNGER)], { impliedBy })).toEqual({ a: 'SelectsByService' });
+  });
+
+  test('both are in force where the younger is refused for another reason', () => {
+    const mistake = object('mistake', { publish: { label: GPU } }, YOUNGER);
+    const objects = [object('a', selects(GPU)), object('b', selects(GPU)), mistake];
+    expect(refused(objects, { allowedPrefixes: ['service.rollcall.dev/'] })).toEqual({ mistake: 'PrefixNotAllowed' });
+  });
+
+  test('the older is named, and the label', () => {
+    const objects = [object('older', selects(GPU)), object('younger', { publish: { label: GPU } }, YOUNGER)];
+    expect([...refusalsOf(objects, OPTIONS).values()][1]?.message).toBe(
+      'The nodeSelector of older, which is older, names nvidia.com/gpu.present: choose another label',
+    );
+    const impliedBy = impliedByLabelOf('b');
+    const derived = [object('a', selects('implied')), object('b', {}, YOUNGER)];
+    expect([...refusalsOf(derived, { ...OPTIONS, impliedBy }).values()][1]?.message).toBe(
+      'The nodeSelector of a, which is older, names implied, which a rule derives from service.rollcall.dev/b: choose another label',
+    );
+  });
+});
+
+test('a service is refused whose nodes are selected by the label of a service of Gitpod, also by way of rules', () => {
+  const label = GITPOD.publish.label ?? '';
+  const by = (key: string) => object('a', { nodeSelector: { matchLabels: { [key]: 'true' } } });
+  expect(refused([by(label)])).toEqual({ a: 'SelectsByService' });
+  const impliedBy = (labels: readonly string[]) => new Set(labels.includes(label) ? ['implied'] : []);
+  expect(refused([by('implied')], { impliedBy })).toEqual({ a: 'SelectsByService' });
+});
+
+test('no object changes what becomes of those that are older, whatever it publishes and selects', () => {
+  const labels = ['example.com/a', 'example.com/b', 'agentpool'];
+  const impliedBy = (asked: readonly string[]) => new Set(asked.includes('example.com/a') ? ['example.com/b'] : []);
+  const specs = labels.flatMap((label) =>
+    [undefined, 'example.com/a', 'example.com/b'].map((key) => ({
+      publish: { label },
+      ...(key === undefined ? {} : { nodeSelector: { matchLabels: { [key]: 'true' } } }),
+    })),
+  );
+  for (const first of specs) {
+    for (const second of specs) {
+      const older = [object('z', first), object('y', second, '2026-01-02T00:00:00Z')];
+      const expected = refused(older, { impliedBy });
+      for (const third of specs) {
+        const { a: _a, ...found } = refused([...older, object('a', third, '2026-01-03T00:00:00Z')], { impliedBy });
+        expect(found).toEqual(expected);
+      }
+    }
+  }
 });
 
 test('a taint that evicts is refused unless that is allowed, and where its own pods would be evicted', () => {
@@ -115,12 +189,10 @@ describe('a service is refused', () => {
     expect(refused([object('a', spec)])).toEqual({ a: reason });
   });
 
-  test('for nodes by a label that a rule gives because of a service', () => {
-    const impliedBy = (labels: readonly string[]) =>
-      new Set(labels.includes('service.rollcall.dev/b') ? ['implied'] : []);
+  test('for nodes by a label that a rule derives from its own', () => {
     const a = object('a', { nodeSelector: { matchLabels: { implied: 'true' } } });
-    expect(refused([a], { impliedBy })).toEqual({});
-    expect(refused([a, object('b', {})], { impliedBy })).toEqual({ a: 'SelectsByService' });
+    expect(refused([a], { impliedBy: impliedByLabelOf('b') })).toEqual({});
+    expect(refused([a], { impliedBy: impliedByLabelOf('a') })).toEqual({ a: 'SelectsByService' });
   });
 
   test('for a taint that its own pods do not tolerate', () => {

@@ -8,8 +8,8 @@ import {
   SERVICE_LIST_BYTES_MAX,
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
-import { keysOfSelector } from '../setup/label-selector.ts';
 import type { Service } from '../setup/services.ts';
+import { Circles } from './circles.ts';
 import { ListBudget } from './list-budget.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -48,7 +48,10 @@ export function isByPods(refusal: Refusal | undefined): boolean {
 
 type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
 
-/** For each NodeService why it is not in force, or nothing. Of two that want the same, the older has it. */
+/**
+ * Returns for each NodeService why it is not in force, or `undefined`. Each is judged by those that were accepted before it,
+ * from the oldest to the youngest, so that none decides about an older one.
+ */
 export function refusalsOf(
   objects: readonly ObservedNodeService[],
   options: AcceptanceOptions,
@@ -56,8 +59,11 @@ export function refusalsOf(
   const owners = new Map<string, string>();
   const names = new Set(options.builtIn.map(({ name }) => name));
   const budget = new ListBudget(SERVICE_LIST_BYTES_MAX);
-  for (const service of options.builtIn) budget.take(service);
-  const circle = circleFinder([...options.builtIn, ...objects.map(({ service }) => service)], options);
+  const circles = new Circles(options.impliedBy);
+  for (const service of options.builtIn) {
+    budget.take(service);
+    circles.add(service);
+  }
   const refusals = new Map<ObservedNodeService, Refusal | undefined>();
   for (const object of objects.toSorted(byAge)) {
     const { service } = object;
@@ -70,12 +76,13 @@ export function refusalsOf(
       withoutConditions(service, options) ??
       firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
       firstOf(keysOf(service), (key) => keyTaken(key, owners)) ??
-      circle(service) ??
+      circles.refusal(service) ??
       intolerant(service, options) ??
       tooLarge(service, budget);
     refusals.set(object, refusal);
     if (refusal) continue;
     budget.take(service);
+    circles.add(service);
     for (const key of keysOf(service)) owners.set(idOf(key), service.name);
   }
   return refusals;
@@ -153,25 +160,6 @@ function keyTaken(key: Key, owners: ReadonlyMap<string, string>): Refusal | unde
     reason: 'KeyTaken',
     message: `The ${key.kind} ${key.key} already belongs to the NodeService ${owner}, which is older`,
   };
-}
-
-/** A service whose nodes are selected by what services say of them could hold itself up. */
-function circleFinder(
-  all: readonly Service[],
-  { impliedBy }: AcceptanceOptions,
-): (service: Service) => Refusal | undefined {
-  const owners = new Map(
-    all.flatMap(({ name, publish }) => (publish.label === undefined ? [] : [[publish.label, name]])),
-  );
-  const implied = impliedBy([...owners.keys()]);
-  return ({ nodeSelector }) =>
-    firstOf(keysOfSelector(nodeSelector), (key) => {
-      const owner = owners.get(key);
-      const reason = 'SelectsByService';
-      if (owner !== undefined) return { reason, message: `nodeSelector names ${key}, which is the label of ${owner}` };
-      if (!implied.has(key)) return undefined;
-      return { reason, message: `nodeSelector names ${key}, which a rule derives from the label of a service` };
-    });
 }
 
 function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Refusal | undefined {
