@@ -83,6 +83,7 @@ export async function createHeart(base: Base) {
     services,
     rules: rules && (() => rules.ruleSet),
     servicesKnown: () => catalog.known,
+    serviceUids: () => catalog.uids,
     holdsOn: (node) => holds.on(node),
     firstTaints: firstTaintsOf(catalog, {
       record: followers.record,

@@ -96,6 +96,7 @@ export class Replica {
       fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
       services: () => SERVICES,
       servicesKnown: () => true,
+      serviceUids: () => new Set(),
       holdsOn: () => ({ pods: [], unknown: undefined }),
       firstTaints: { wasProven: () => true, onProven: () => {}, onWaiting: () => {} },
       gate,

@@ -8,6 +8,7 @@ type Given =
   | 'keys'
   | 'services'
   | 'servicesKnown'
+  | 'serviceUids'
   | 'holdsOn'
   | 'firstTaints'
   | 'onPodsKnown'

@@ -71,6 +71,17 @@ test('keys are written down only for services that are others than before', () =
   expect(keys.revision).toBe(before + 1);
 });
 
+test('the uids are those of all objects that exist, in force or not', async () => {
+  const { clock, catalog } = stage();
+  expect([...catalog.uids]).toEqual([]);
+  catalog.handlers.onReplace([nodeService('b'), nodeService('refused', { pubish: {} })]);
+  expect([...catalog.uids]).toEqual(['uid-b', 'uid-refused']);
+  catalog.handlers.onUpsert(nodeService('b', {}, { uid: 'other' }));
+  catalog.handlers.onDelete(nodeService('refused'));
+  await clock.advance(100);
+  expect([...catalog.uids]).toEqual(['other']);
+});
+
 test('a list with the same services changes nothing', () => {
   const { catalog, changes } = stage();
   catalog.handlers.onReplace([nodeService('b')]);
@@ -167,6 +178,13 @@ describe('a proposal', () => {
     expect(services.map(({ name }) => name)).toEqual(['ws-daemon', 'b', 'c']);
     expect([...refusals].map(([name, { reason }]) => [name, reason])).toEqual([['d', 'UnknownField']]);
     expect([inForce(), changes()]).toEqual([['ws-daemon', 'b'], 1]);
+  });
+
+  test('for an object that is there keeps its uid, by which a node notes that it was ready once', () => {
+    const { catalog } = stage();
+    catalog.handlers.onReplace([nodeService('b', label)]);
+    const { services } = catalog.propose([nodeService('b', label, { uid: 'proposed' }), nodeService('c')]);
+    expect(services.map(({ origin }) => origin)).toMatchObject([{ uid: 'uid-b' }, { uid: 'uid-c' }]);
   });
 
   test('for an object that is there takes its place, with its age', () => {

@@ -39,6 +39,7 @@ export class ServiceCatalog {
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
   #known = false;
+  #uids: ReadonlySet<string> = new Set();
   #pods = { revision: 0, notBeforeMs: 0 };
 
   constructor(options: CatalogOptions) {
@@ -50,6 +51,11 @@ export class ServiceCatalog {
   /** Whether the NodeServices were listed, and are watched since. Until then nobody knows what a node has because of one. */
   get known(): boolean {
     return this.#known;
+  }
+
+  /** Uids of all NodeServices that exist, in force or not. */
+  get uids(): ReadonlySet<string> {
+    return this.#uids;
   }
 
   services(): readonly Service[] {
@@ -107,6 +113,7 @@ export class ServiceCatalog {
   judge(always = false): void {
     const { builtIn, otherKeys, onChange, logger } = this.#options;
     this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
+    this.#uids = new Set(this.objects().map(({ uid }) => uid));
     const accepted = this.objects().filter((object) => !this.#refusals.get(object));
     const before = this.#inForce;
     const changed = accepted.filter((object) => before.get(object.name) !== object);
@@ -137,9 +144,8 @@ export class ServiceCatalog {
   } {
     const proposed = new Map(this.#objects);
     for (const object of objects) {
-      // One that is there keeps its age, by which it has its keys.
       const before = this.#objects.get(object.name);
-      proposed.set(object.name, before ? { ...object, createdAtMs: before.createdAtMs } : object);
+      proposed.set(object.name, before ? inPlaceOf(before, object) : object);
     }
     const found = refusalsOf([...proposed.values()], { ...this.#options, keys: this.#options.otherKeys });
     const accepted = [...proposed.values()].filter((object) => !found.get(object));
@@ -161,6 +167,17 @@ export class ServiceCatalog {
     this.#pods = { revision, notBeforeMs: clock.monotonic() + PODS_MS };
     this.judge();
   }
+}
+
+/** Returns a changed object with the age of the one before, by which it has its keys, and its uid. */
+function inPlaceOf({ uid, createdAtMs }: ObservedNodeService, next: ObservedNodeService): ObservedNodeService {
+  const { generation } = next;
+  return {
+    ...next,
+    uid,
+    createdAtMs,
+    service: { ...next.service, origin: { kind: 'object', uid, generation, createdAtMs } },
+  };
 }
 
 /** A new status alone makes no other object. */

@@ -22,6 +22,7 @@ const rules = rulesOf(['accelerators/edgetpu'], {
 });
 const { labelers, consequences } = createLabelers({
   services: () => SERVICES,
+  serviceUids: () => new Set(),
   mayTaint: () => true,
   mayClear: () => true,
   gate: 'both',

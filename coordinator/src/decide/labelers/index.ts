@@ -13,13 +13,14 @@ import { type PublishedKeysOptions, publishedKeysLabeler } from './published-key
 import { type ReadinessGate, readinessLabeler } from './readiness.ts';
 import { scaleDownLabeler } from './scale-down.ts';
 import { schedulingHintLabeler } from './scheduling-hint.ts';
-import { servicesStartedLabeler } from './services-started.ts';
+import { type ServicesStartedOptions, servicesStartedLabeler } from './services-started.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
 import { withdrawnLabels } from './withdrawn-labels.ts';
 
 /** What labelers are made with. */
 export type LabelerOptions = {
   services: () => readonly Service[];
+  serviceUids: ServicesStartedOptions['serviceUids'];
   mayTaint: PublishedKeysOptions['mayTaint'];
   mayClear: PublishedKeysOptions['mayClear'];
   gate: ReadinessGate;
@@ -42,7 +43,7 @@ export function createLabelers(options: LabelerOptions): Labelers {
     labelers: [
       readinessLabeler(options),
       publishedKeysLabeler(options),
-      servicesStartedLabeler(services),
+      servicesStartedLabeler(options),
       scaleDownLabeler,
       poolLabelsLabeler(reservedKeys(keys, options)),
       startupGateLabeler(options.startupGate, services),

@@ -2,6 +2,7 @@ import type { LabelerOptions } from './index.ts';
 
 /** What labelers are made with where nothing is configured. */
 export const NOTHING_CONFIGURED = {
+  serviceUids: () => new Set<string>(),
   poolsAllowedPrefixes: [],
   forbiddenLabelDomains: [],
   startupGate: { requires: [], maxWaitMs: 0 },

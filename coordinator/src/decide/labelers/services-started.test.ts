@@ -9,10 +9,17 @@ import { servicesStartedLabeler } from './services-started.ts';
 const object = (uid: string) => ({ kind: 'object', uid, generation: 1, createdAtMs: 0 }) as const;
 const CSI = serviceOf('csi', { mode: 'Startup', origin: object('csi-uid') });
 
-type Given = { services?: Service[]; ready?: string[]; noted?: Record<string, string>; known?: boolean };
+type Given = {
+  services?: Service[];
+  /** Uids of NodeServices that exist beside these, without being in force. */
+  others?: string[];
+  ready?: string[];
+  noted?: Record<string, string>;
+  known?: boolean;
+};
 
 /** What is noted on the node: the stance, and the services with their uids. */
-function noted({ services = [CSI], ready = [], noted, known = true }: Given): string | undefined {
+function noted({ services = [CSI], others = [], ready = [], noted, known = true }: Given): string | undefined {
   const annotations = noted ? { [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: noted }) } : {};
   const readiness: JudgedNode['readiness'] = new Map(
     services.map(({ name }) => [
@@ -21,7 +28,7 @@ function noted({ services = [CSI], ready = [], noted, known = true }: Given): st
     ]),
   );
   const node = { ...snapshot({ annotations, servicesKnown: known }), readiness, ageMs: 0 };
-  const [claim] = servicesStartedLabeler(() => services).claims(node);
+  const [claim] = servicesStartedLabeler({ services: () => services, serviceUids: () => new Set(others) }).claims(node);
   return claim && `${claim.stance} ${claim.value}`;
 }
 
@@ -40,6 +47,14 @@ test('one of the same name that was there before is another', () => {
 test('services that are judged all the time, or that are built in, are not noted', () => {
   const services = [serviceOf('a', { origin: object('a') }), serviceOf('b', { mode: 'Startup' })];
   expect(noted({ services, ready: ['a', 'b'] })).toBeUndefined();
+});
+
+test('one that exists stays noted whatever becomes of it, refused or judged on and on', () => {
+  const note = 'want {"node":"u","services":{"csi":"csi-uid"}}';
+  expect(noted({ services: [], others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
+  const services = [serviceOf('csi', { mode: 'Continuous', origin: object('csi-uid') })];
+  expect(noted({ services, others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
+  expect(noted({ services: [], others: ['new'], noted: { csi: 'csi-uid' } })).toBe('withhold ');
 });
 
 test('one that is gone is struck out, but not while not all services are known', () => {

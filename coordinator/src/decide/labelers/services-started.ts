@@ -4,8 +4,17 @@ import type { Service } from '../../setup/services.ts';
 import type { Labeler } from './labeler.ts';
 import { ownNote } from './own-note.ts';
 
-/** Notes on the node which services of mode Startup were ready there once: they are not judged there again. */
-export function servicesStartedLabeler(services: () => readonly Service[]): Labeler {
+export type ServicesStartedOptions = {
+  services: () => readonly Service[];
+  /** Uids of the NodeServices that exist, in force or not. */
+  serviceUids: () => ReadonlySet<string>;
+};
+
+/**
+ * Notes on the node which services of mode Startup were ready there once: they are not judged there again. A note stays as
+ * long as its NodeService exists, whatever becomes of the object meanwhile.
+ */
+export function servicesStartedLabeler({ services, serviceUids }: ServicesStartedOptions): Labeler {
   return {
     name: 'services-started',
     claims: (node) => {
@@ -17,8 +26,10 @@ export function servicesStartedLabeler(services: () => readonly Service[]): Labe
         const isReady = node.readiness.get(name)?.state === 'ready';
         if (isReady || hasStarted(service, before)) started.set(name, origin.uid);
       }
-      // What is noted of services that are not known yet stays.
-      if (!node.servicesKnown) for (const [name, uid] of before) started.set(name, started.get(name) ?? uid);
+      const exist = serviceUids();
+      for (const [name, uid] of before) {
+        if (!started.has(name) && (exist.has(uid) || !node.servicesKnown)) started.set(name, uid);
+      }
       const value = formatStartedServices(node.uid, started);
       const reason = value ? 'lists services that were ready on the node once' : 'no service has to be ready only once';
       return ownNote(node, SERVICES_STARTED_ANNOTATION, { value, reason });
