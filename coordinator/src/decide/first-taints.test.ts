@@ -73,6 +73,37 @@ describe('a new taint', () => {
     expect(asked(3, 30)).toEqual([true, true, false]);
   });
 
+  test('has the nodes that wait looked at again, once, when a place is given back', () => {
+    const { first, asked } = begun();
+    asked(13);
+    expect([...first.takeWaiting()]).toEqual([]);
+    first.forget('n0');
+    expect([...first.takeWaiting()].toSorted()).toEqual(['n10', 'n11', 'n12']);
+    expect(asked(3, 10)).toEqual([true, false, false]);
+    expect([...first.takeWaiting()]).toEqual([]);
+    first.seen([SERVICE], judged('n1'));
+    expect([...first.takeWaiting()].toSorted()).toEqual(['n11', 'n12']);
+  });
+
+  test('has no node looked at again that is gone, that its service is not for any more, or that waits for no place', () => {
+    const { first, asked } = begun();
+    asked(13);
+    first.forget('n10');
+    first.seen([SERVICE], judged('n11'));
+    expect([...first.takeWaiting()]).toEqual([]);
+    first.forget('n0');
+    expect([...first.takeWaiting()]).toEqual(['n12']);
+    first.forget('stranger');
+    expect([...first.takeWaiting()]).toEqual([]);
+  });
+
+  test('that is not asked for any more is begun anew when it is asked for again', () => {
+    const { first, asked } = begun();
+    asked(11);
+    first.seen([], judged('n0'));
+    expect(asked(11, 20).filter(Boolean)).toHaveLength(10);
+  });
+
   test('waits where the taints of the node are not known', () => {
     const { first } = begun([], true);
     expect(first.mayTaint(SERVICE, { ...judged('n', 'not-ready'), taints: undefined })).toBe(false);

@@ -19,7 +19,11 @@ export type FirstTaintsOptions = {
 };
 
 type Beginning = {
+  taint: string;
+  /** The first nodes. */
   nodes: Set<string>;
+  /** Nodes for which no place was left. */
+  refused: Set<string>;
   isProven: boolean;
   isTold: boolean;
   /** Until when a taint waits for the status, by the wall clock. */
@@ -29,9 +33,13 @@ type Beginning = {
 /** Which nodes may get a taint that was not yet seen to go from a node because its service was ready there. */
 export class FirstTaints {
   readonly #options: FirstTaintsOptions;
+  /** By what asks for the taint: the uid of a NodeService, or the name of a service that is built in. */
   readonly #beginnings = new Map<string, Beginning>();
   /** Nodes whose taint stays until the status says that it was seen to go. */
   #waiting = new Set<string>();
+  /** Nodes that may find a place now. */
+  #woken = new Set<string>();
+  #services: readonly Service[] = [];
 
   constructor(options: FirstTaintsOptions) {
     this.#options = options;
@@ -46,6 +54,7 @@ export class FirstTaints {
       beginning.nodes.add(node.name);
       return true;
     }
+    beginning.refused.add(node.name);
     if (!beginning.isTold) this.#options.onWaiting(service);
     beginning.isTold = true;
     return false;
@@ -69,15 +78,17 @@ export class FirstTaints {
     return false;
   }
 
-  /** Nodes that `mayClear` has refused, since this was last asked. */
+  /** Returns the nodes to look at again: those that `mayClear` refused since the last call, and those that may find a place. */
   takeWaiting(): ReadonlySet<string> {
-    const waiting = this.#waiting;
+    const waiting = this.#waiting.union(this.#woken);
     this.#waiting = new Set();
+    this.#woken = new Set();
     return waiting;
   }
 
   /** What is seen of a node: a service that is ready where its taint is proves it. */
   seen(services: readonly Service[], { name, taints, readiness }: JudgedNode): void {
+    if (services !== this.#services) this.#forgetOthers(services);
     for (const service of services) {
       const { taint } = service.publish;
       if (!taint || service.origin.kind !== 'object') continue;
@@ -86,16 +97,18 @@ export class FirstTaints {
       if (!isThere && shown) continue;
       const beginning = this.#of(service);
       // It is not for this node any more.
-      if (!shown) beginning.nodes.delete(name);
+      if (!shown) this.#leave(beginning, name);
       if (beginning.isProven || shown?.state !== 'ready') continue;
       beginning.isProven = true;
+      beginning.refused.clear();
       this.#options.onProven(service);
     }
   }
 
   forget(node: string): void {
     this.#waiting.delete(node);
-    for (const { nodes } of this.#beginnings.values()) nodes.delete(node);
+    this.#woken.delete(node);
+    for (const beginning of this.#beginnings.values()) this.#leave(beginning, node);
   }
 
   /** The taint of the service, where it was seen to go. */
@@ -104,21 +117,39 @@ export class FirstTaints {
     return taint !== undefined && this.#of(service).isProven ? taint : undefined;
   }
 
+  /** Gives the place of a node, if it has one, to those that wait. */
+  #leave({ nodes, refused }: Beginning, node: string): void {
+    refused.delete(node);
+    if (!nodes.delete(node)) return;
+    for (const each of refused) this.#woken.add(each);
+    refused.clear();
+  }
+
+  #forgetOthers(services: readonly Service[]): void {
+    this.#services = services;
+    const ids = new Set(services.map(idOf));
+    for (const id of this.#beginnings.keys()) if (!ids.has(id)) this.#beginnings.delete(id);
+  }
+
   #of(service: Service): Beginning {
     const taint = textOf(service) ?? '';
-    const id = service.origin.kind === 'object' ? `${service.origin.uid} ${taint}` : service.name;
+    const id = idOf(service);
     const known = this.#beginnings.get(id);
-    if (known) return known;
+    if (known?.taint === taint) return known;
     const isProven = service.origin.kind !== 'object' || this.#options.wasProven(service, taint);
     const wanted = service.publish.taint;
     const nodes = new Set<string>();
     if (!isProven && wanted) {
       for (const node of this.#options.nodes()) if (hasTaint(node.taints, wanted)) nodes.add(node.name);
     }
-    const beginning: Beginning = { nodes, isProven, isTold: false };
+    const beginning: Beginning = { taint, nodes, refused: new Set(), isProven, isTold: false };
     this.#beginnings.set(id, beginning);
     return beginning;
   }
+}
+
+function idOf({ name, origin }: Service): string {
+  return origin.kind === 'object' ? origin.uid : name;
 }
 
 function textOf({ publish: { taint } }: Service): string | undefined {
