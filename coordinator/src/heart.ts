@@ -147,6 +147,7 @@ export async function createHeart(base: Base) {
   return {
     services,
     catalog,
+    holds,
     rules,
     scheduling,
     ledger,

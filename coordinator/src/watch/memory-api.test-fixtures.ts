@@ -38,10 +38,11 @@ export class MemoryApi {
         onOpen?.();
         return new Promise((resolve) => {
           const end = () => {
+            cancel();
             this.#streams = this.#streams.filter((each) => each !== stream);
             resolve();
           };
-          this.clock.after(1000 * Number(query?.['timeoutSeconds']), end);
+          const cancel = this.clock.after(1000 * Number(query?.['timeoutSeconds']), end);
           signal?.addEventListener('abort', end);
         });
       },

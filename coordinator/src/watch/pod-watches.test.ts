@@ -82,6 +82,18 @@ test('where other pods are wanted one watch takes the place of the other, which 
   expect(api.watched()).toEqual([CI]);
 });
 
+test('a namespace that was listed stays so while one watch takes the place of another', async () => {
+  const { watches, settle } = podWatches();
+  watches.run();
+  watches.want([app('a')]);
+  watches.want([app('b')]);
+  expect(watches.wasSynced('ci')).toBe(false);
+  await settle();
+  watches.want([app('c')]);
+  watches.want([app('d')]);
+  expect(watches.wasSynced('ci')).toBe(true);
+});
+
 test('a namespace where nothing is wanted any more is not watched, and its pods are gone', async () => {
   const { api, index, watches, settle, on } = podWatches();
   api.collections.set(CI, [podObject('a', { app: 'a' })]);

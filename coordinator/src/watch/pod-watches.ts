@@ -16,7 +16,13 @@ export type PodWatchOptions<T> = Omit<ReflectorOptions<never>, 'path' | 'handler
 /** A right may be given at any time; until then, what is refused costs a request in so long. */
 export const REFUSED_RETRY_MS = 30_000;
 
-type PodWatch = { reflector: Reflector; selectors: string; stop: AbortController; wasSynced: () => boolean };
+type PodWatch = {
+  reflector: Reflector;
+  selectors: string;
+  stop: AbortController;
+  /** Whether a watch before it in the namespace was synced. */
+  followsSynced: boolean;
+};
 
 /** Watches pods, each namespace once however many ask for them. */
 export class PodWatches<T extends Labelled> {
@@ -51,7 +57,8 @@ export class PodWatches<T extends Labelled> {
   }
 
   wasSynced(namespace: string): boolean {
-    return this.#watches.get(namespace)?.wasSynced() ?? true;
+    const watch = this.#watches.get(namespace);
+    return !watch || watch.followsSynced || watch.reflector.hasSynced();
   }
 
   isFailing(namespace: string): boolean {
@@ -71,6 +78,7 @@ export class PodWatches<T extends Labelled> {
     const selectors = JSON.stringify([...distinct.keys()].sort());
     const before = this.#watches.get(namespace);
     if (before?.selectors === selectors) return;
+    const followsSynced = before !== undefined && this.wasSynced(namespace);
     before?.stop.abort();
     const stop = new AbortController();
     const labelSelector = formatUnion([...distinct.values()]);
@@ -83,8 +91,7 @@ export class PodWatches<T extends Labelled> {
       handlers: unlessStopped(index.handlers(namespace), stop.signal),
       trim: (raw) => only(observe(raw as Pod), [...distinct.values()]),
     });
-    const wasSynced = () => reflector.hasSynced() || before?.wasSynced() === true;
-    this.#watches.set(namespace, { reflector, selectors, stop, wasSynced });
+    this.#watches.set(namespace, { reflector, selectors, stop, followsSynced });
     if (this.#isRunning) void reflector.run();
   }
 }

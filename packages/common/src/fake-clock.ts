@@ -67,6 +67,8 @@ export class FakeClock implements Clock {
   #cancel(timer: Timer): void {
     if (timer.isCancelled) return;
     timer.isCancelled = true;
+    // It holds what it would have been about.
+    timer.callback = () => {};
     this.#cancelled += 1;
     if (this.#cancelled <= 64 || this.#cancelled * 2 < this.#timers.length) return;
     this.#timers = this.#timers.filter(({ isCancelled }) => !isCancelled).sort((a, b) => (isBefore(a, b) ? -1 : 1));
