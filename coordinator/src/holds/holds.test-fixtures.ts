@@ -10,7 +10,7 @@ export function nodeHold(name: string, change: Partial<ObservedNodeHold> = {}): 
     name,
     generation: 1,
     pods: { namespace: 'ci', selector: { matchLabels: { hold: name } } },
-    unknownFields: [],
+    problem: undefined,
     status: undefined,
     ...change,
   };

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { heldPod, nodeHold, toldHolds } from './holds.test-fixtures.ts';
+import type { Holds } from './holds.ts';
 
 test('a node is kept by the pods there that a NodeHold selects in its namespace', () => {
   const { holds } = toldHolds();
@@ -23,14 +24,37 @@ test('a NodeHold keeps the nodes that its own pods are on', () => {
   expect([...holds.nodesHeldBy(nodeHold('jobs'))]).toEqual(['n1']);
 });
 
-test('a NodeHold that is not understood asks for no pods, keeps nothing, and leaves nothing unknown', () => {
-  const { holds } = toldHolds();
-  const strange = nodeHold('strange', { pods: undefined, unknownFields: ['until'] });
-  holds.handlers.onReplace([strange]);
-  holds.pods.handlers('ci').onReplace([heldPod('a', 'n1', 'strange')]);
-  expect(holds.wanted()).toEqual([]);
-  expect(holds.on('n1')).toEqual({ pods: [], unknown: undefined });
+test('while a NodeHold is not understood, it asks for no pods, and which nodes it keeps is unknown', async () => {
+  const { holds, clock } = toldHolds();
+  const problem = 'spec.until is not known to this version of rollcall';
+  const strange = nodeHold('strange', { pods: undefined, problem });
+  holds.handlers.onReplace([strange, nodeHold('jobs')]);
+  holds.pods.handlers('ci').onReplace([heldPod('a', 'n1', 'jobs')]);
+  expect(holds.wanted()).toEqual([nodeHold('jobs').pods]);
+  const unknown = `the NodeHold strange is not understood: ${problem}`;
+  expect(holds.on('n1')).toEqual({ pods: [{ hold: 'jobs', namespace: 'ci', name: 'a' }], unknown });
+  expect(holds.on('n2')).toEqual({ pods: [], unknown });
   expect([...holds.nodesHeldBy(strange)]).toEqual([]);
+  holds.handlers.onUpsert(nodeHold('strange', { generation: 2 }));
+  await clock.advance(100);
+  expect(holds.on('n2').unknown).toBeUndefined();
+});
+
+test.each([
+  ['changed', (holds: Holds) => holds.handlers.onUpsert(nodeHold('jobs', { generation: 2 }))],
+  ['deleted', (holds: Holds) => holds.handlers.onDelete(nodeHold('jobs'))],
+])('until the pods of a NodeHold that was %s are asked for, nothing is known of any node', async (_what, change) => {
+  const { holds, clock } = toldHolds();
+  holds.handlers.onReplace([nodeHold('jobs')]);
+  holds.pods.handlers('ci').onReplace([]);
+  expect(holds.on('n1').unknown).toBeUndefined();
+  change(holds);
+  expect(holds.on('n1').unknown).toBe('the NodeHolds have just changed');
+  await clock.advance(100);
+  expect(holds.on('n1').unknown).toBeUndefined();
+  change(holds);
+  holds.handlers.onReplace([nodeHold('jobs')]);
+  expect(holds.on('n1').unknown).toBeUndefined();
 });
 
 test('the pods of every NodeHold that is understood are wanted', () => {

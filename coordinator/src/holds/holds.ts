@@ -30,11 +30,13 @@ export class Holds {
   readonly #objects = new Map<string, ObservedNodeHold>();
   readonly #soon: () => void;
   #known = false;
+  /** A change was not told yet, so that other pods may be watched than those that are asked for. */
+  #isChanging = false;
 
   constructor(options: HoldsOptions) {
     this.#options = options;
     const { clock, onNode } = options;
-    this.#soon = gathered(clock, GATHER_MS, () => options.onChange());
+    this.#soon = gathered(clock, GATHER_MS, () => this.#told());
     this.pods = new PodsByNamespace<HoldingPod>({
       onChange: (previous, next) => {
         for (const pod of [previous, next]) if (pod) onNode(pod.node);
@@ -61,11 +63,27 @@ export class Holds {
     const pods = inForce.flatMap((hold) =>
       there.filter((pod) => isHeldBy(hold, pod)).map(({ namespace, name }) => ({ hold: hold.name, namespace, name })),
     );
-    const unseen = inForce.find(({ pods: wanted }) => wanted && !this.pods.knows(wanted.namespace));
-    const unknown = this.#known
-      ? unseen && `the pods of the NodeHold ${unseen.name} have not been listed yet`
-      : 'the NodeHolds have not been listed yet';
-    return { pods, unknown };
+    return { pods, unknown: this.#unknown() };
+  }
+
+  #unknown(): string | undefined {
+    if (!this.#known) return 'the NodeHolds have not been listed yet';
+    if (this.#isChanging) return 'the NodeHolds have just changed';
+    for (const { name, problem, pods } of this.#objects.values()) {
+      if (problem !== undefined) return `the NodeHold ${name} is not understood: ${problem}`;
+      if (pods && !this.pods.knows(pods.namespace)) return `the pods of the NodeHold ${name} have not been listed yet`;
+    }
+    return undefined;
+  }
+
+  #changes(): void {
+    this.#isChanging = true;
+    this.#soon();
+  }
+
+  #told(): void {
+    this.#isChanging = false;
+    this.#options.onChange();
   }
 
   /** The nodes that pods of a NodeHold are on. */
@@ -86,16 +104,16 @@ export class Holds {
         this.#objects.clear();
         for (const object of objects) this.#objects.set(object.name, object);
         this.#known = true;
-        this.#options.onChange();
+        this.#told();
       },
       onUpsert: (object: ObservedNodeHold) => {
         const before = this.#objects.get(object.name);
         this.#objects.set(object.name, object);
         // A new status alone changes nothing.
-        if (before?.uid !== object.uid || before.generation !== object.generation) this.#soon();
+        if (before?.uid !== object.uid || before.generation !== object.generation) this.#changes();
       },
       onDelete: ({ name }: ObservedNodeHold) => {
-        if (this.#objects.delete(name)) this.#soon();
+        if (this.#objects.delete(name)) this.#changes();
       },
       onLost: () => {
         this.#known = false;

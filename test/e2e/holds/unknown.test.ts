@@ -1,10 +1,11 @@
+import { SCALE_DOWN_DISABLED } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createNamespace, createPod } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { createWorkspace, installWorkspaceCrd, setWorkspaceNode } from '../../control-plane/workspaces.ts';
 import { applyCrd } from '../services/node-services.ts';
-import { HoldStage, KARPENTERS } from './hold-stage.ts';
+import { HoldStage, KARPENTERS, NODE_HOLDS } from './hold-stage.ts';
 
 let stage: HoldStage;
 beforeAll(async () => {
@@ -62,6 +63,43 @@ test('--gitpod=false knows no workspaces, and NodeHolds as before', async () => 
   expect(await stage.annotations(pods)).toEqual({ scaleDown: 'true', disrupt: 'true' });
   await stage.whileDown(async () => {});
   await stage.until(workspaces, 'true', 'true');
+});
+
+test('a NodeHold with a field of a later version keeps the nodes until it is understood again', async () => {
+  const schema = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties';
+  const patch = JSON.stringify([{ op: 'add', path: `${schema}/until`, value: { type: 'string' } }]);
+  const [kept, spared] = [await stage.node(), await stage.node()];
+  await stage.hold('later', { later: 'true' });
+  const edit = (spec: object) => stage.api.patch(`${NODE_HOLDS}/later`, { spec });
+  // The API server may still prune the field for a watch that was opened before.
+  await stage.whileDown(async () => {
+    await stage.embedded.controlPlane.kubectl(['patch', 'crd', 'nodeholds.rollcall.dev', '--type=json', '-p', patch]);
+    const isServed = async () => {
+      await edit({ until: 'noon' });
+      const { spec } = await stage.api.get<KubeObject & { spec: { until?: string } }>(`${NODE_HOLDS}/later`);
+      return spec.until === 'noon';
+    };
+    await waitFor('the field to be stored', isServed);
+    await edit({ until: null });
+  });
+  const pod = await stage.pod(kept, { later: 'true' });
+  await stage.until(kept, 'true');
+  await edit({ until: 'noon' });
+  const isRefused = async () => (await stage.accepted('later')) === 'False UnknownField';
+  await waitFor('the refusal', isRefused, { timeoutMs: 30_000 });
+  await stage.remove(pod);
+  const reasonOn = async (node: string) => {
+    const { keys } = await (await stage.rig.leader()).explain(node);
+    return keys.find(({ key, stance }) => key === SCALE_DOWN_DISABLED && stance === 'hold')?.reason ?? '';
+  };
+  for (const node of [kept, spared]) {
+    await waitFor('the reason', async () => (await reasonOn(node)).startsWith('the NodeHold later is not understood'));
+  }
+  expect(await stage.annotations(kept)).toMatchObject({ scaleDown: 'true' });
+  expect(await stage.annotations(spared)).toMatchObject({ scaleDown: undefined });
+  await edit({ until: null });
+  await stage.until(kept, undefined);
+  await stage.release('later');
 });
 
 describe('a NodeHold whose pods may not be watched', () => {

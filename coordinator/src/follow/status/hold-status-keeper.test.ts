@@ -12,7 +12,7 @@ function stage(change: Partial<ObservedNodeHold> = {}) {
   const { clock, requests, news, options } = keeperWorld();
   const holds = new Holds({ clock, onNode: () => {}, onChange: () => {} });
   const hold: ObservedNodeHold = {
-    ...{ uid: 'u', name: 'jobs', generation: 3, unknownFields: [], status: undefined },
+    ...{ uid: 'u', name: 'jobs', generation: 3, problem: undefined, status: undefined },
     pods: { namespace: 'ci', selector: { matchLabels: { hold: 'jobs' } } },
     ...change,
   };
@@ -63,9 +63,13 @@ test('a hold is accepted, and its status counts the nodes of the fleet that its 
 });
 
 test('a hold with a field that nobody knows is not accepted, whatever else is wrong', async () => {
-  const { now, tick, news } = stage({ unknownFields: ['nodes', 'more'], pods: undefined });
+  const { now, tick, news } = stage({
+    problem: 'spec.nodes is not known to this version of rollcall',
+    pods: undefined,
+  });
   now.problem = 'Pods cannot be watched';
-  const verdict = { reason: 'UnknownField', message: 'spec.nodes is not known to this version of rollcall' };
+  const message = 'spec.nodes is not known to this version of rollcall. Until then, no node is released';
+  const verdict = { reason: 'UnknownField', message };
   const [request] = await tick();
   expect(request?.body).toMatchObject({
     status: { nodesHeld: 0, conditions: [{ type: 'Accepted', status: 'False', ...verdict }] },

@@ -35,14 +35,13 @@ export function createHoldStatusKeeper(options: HoldStatusOptions) {
   });
 }
 
-function accepted({ unknownFields: [field] }: ObservedNodeHold, problem: string | undefined): Verdict {
-  if (field !== undefined) {
-    const message = `spec.${field} is not known to this version of rollcall`;
-    return { status: 'False', reason: 'UnknownField', message };
-  }
-  if (problem !== undefined) {
-    const message = `${problem}. Until then, no node is released`;
-    return { status: 'False', reason: 'NotPermitted', message };
-  }
+function accepted({ problem }: ObservedNodeHold, watchProblem: string | undefined): Verdict {
+  const refused = (reason: string, what: string): Verdict => ({
+    status: 'False',
+    reason,
+    message: `${what}. Until then, no node is released`,
+  });
+  if (problem !== undefined) return refused('UnknownField', problem);
+  if (watchProblem !== undefined) return refused('NotPermitted', watchProblem);
   return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are protected' };
 }
