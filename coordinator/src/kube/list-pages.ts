@@ -22,6 +22,16 @@ export function acceptOf(
   return isMetadata ? `application/json;as=${as};g=meta.k8s.io;v=v1` : 'application/json';
 }
 
+/** Returns the query of a watch of what these select, from a version on. */
+export function watchQuery(
+  selectors: Record<string, string>,
+  resourceVersion: string,
+  seconds: number,
+): Record<string, string> {
+  const bookmarks = { watch: 'true', allowWatchBookmarks: 'true' };
+  return { ...selectors, ...bookmarks, resourceVersion, timeoutSeconds: String(seconds) };
+}
+
 type Page = { metadata?: { resourceVersion?: string; continue?: string }; items?: KubeObject[] | null };
 
 /**

@@ -3,8 +3,9 @@ import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { isSilence, type KubeClient, KubeStatusError } from './client.ts';
+import { whyNotAbsent } from './discovery.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
-import { acceptOf, listPages, type MetadataOnly } from './list-pages.ts';
+import { acceptOf, listPages, type MetadataOnly, watchQuery } from './list-pages.ts';
 import type { KubeObject } from './objects.ts';
 import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
 import { readWatchEvent } from './watch-event.ts';
@@ -45,7 +46,7 @@ export type ReflectorOptions<T> = {
   handlers: ReflectorHandlers<T>;
   /** Keeps of an object what is needed, before it is held in memory. */
   trim?: (raw: KubeObject) => T;
-  /** For a CRD that need not be installed: a collection that does not exist counts as one without objects. */
+  /** For a CRD that need not be installed: a collection that exists in no version counts as one without objects. */
   absentIsEmpty?: boolean;
   /** When to try again after a refusal for want of rights, in milliseconds; as after any other failure unless told. */
   refusedRetryMs?: number;
@@ -183,7 +184,7 @@ class ListWatch<T> implements Reflector {
       await this.#list(relists);
       return 0;
     } catch (err) {
-      return this.#options.signal.aborted ? 0 : this.#afterFailure(err, relists);
+      return this.#options.signal.aborted ? 0 : await this.#afterFailure(err, relists);
     }
   }
 
@@ -250,13 +251,7 @@ class ListWatch<T> implements Reflector {
     const request = {
       method: 'GET' as const,
       path: this.#options.path,
-      query: {
-        ...this.#selectors,
-        watch: 'true',
-        allowWatchBookmarks: 'true',
-        resourceVersion: position,
-        timeoutSeconds: String(seconds),
-      },
+      query: watchQuery(this.#selectors, position, seconds),
       accept: acceptOf('PartialObjectMetadata', this.#options.metadataOnly),
       idleTimeoutMs,
       signal: AbortSignal.any([signal, ended]),
@@ -317,15 +312,13 @@ class ListWatch<T> implements Reflector {
     return this.#backoff.next();
   }
 
-  #afterFailure(err: unknown, relistsWhenAsked: number): number {
+  async #afterFailure(err: unknown, relistsWhenAsked: number): Promise<number> {
     const { logger, metrics } = this.#options;
     const failure = classifyFailure(err, this.#resource);
     if (this.#position !== undefined) metrics?.watchRestarted(this.#resource, failure.reason);
     // What was garbled once may have been an accident on the way; twice without progress, it is there to stay.
     if (failure.relist || (failure.reason === 'garbled' && this.#backoff.attempts > 0)) this.#position = undefined;
-    const isAbsent = failure.reason === 'absent' && this.#options.absentIsEmpty;
-    // It may be served by now, which may be why a new list was asked for meanwhile.
-    if (isAbsent) return relistsWhenAsked === this.#relists ? this.#afterAbsence() : 0;
+    if (failure.reason === 'absent' && this.#options.absentIsEmpty) return this.#afterAbsence(err, relistsWhenAsked);
     if (failure.reason !== 'expired') this.#noteFailure(failure, err);
     else logger.info({ resource: this.#resource, err }, 'Lost the history of a watch');
     const refusedMs = failure.reason === 'refused' ? (this.#options.refusedRetryMs ?? 0) : 0;
@@ -333,10 +326,16 @@ class ListWatch<T> implements Reflector {
   }
 
   /** A single 404 may come from an API server that has just started; it takes two to say that nothing is there. */
-  #afterAbsence(): number {
+  async #afterAbsence(err: unknown, relistsWhenAsked: number): Promise<number> {
+    const { client, path, clock, signal } = this.#options;
+    this.#lastContact = clock.monotonic();
+    const failure = this.#absences === 0 ? undefined : await whyNotAbsent(client, path, signal);
+    // It may be served by now, which may be why a new list was asked for meanwhile.
+    if (signal.aborted || relistsWhenAsked !== this.#relists) return 0;
+    if (failure) this.#noteFailure(failure, err);
+    else this.#absences += 1;
+    if (this.#absences < 2) return Math.max(this.#backoff.next(), failure?.retryAfterMs ?? 0);
     this.#noteContact();
-    this.#absences += 1;
-    if (this.#absences === 1) return this.#backoff.next();
     this.#backoff.reset();
     if (this.#absences === 2) {
       this.#options.logger.info({ resource: this.#resource }, 'Took a resource that is not served for empty');

@@ -74,6 +74,8 @@ export class MemoryApi {
 
   async #list(request: KubeRequest): Promise<unknown> {
     const { path } = request;
+    // Discovery: what is not served here is not installed either.
+    if (/^\/apis\/[^/]+$/.test(path)) throw new KubeStatusError(404, {}, undefined, {});
     this.lists.push(request);
     const items = this.collections.get(path) ?? [];
     await this.delayed.get(path);

@@ -232,6 +232,43 @@ describe('reflector', () => {
     await waitFor('nothing', () => mirrored.objects.size === 0, { timeoutMs: 20_000 });
   });
 
+  it('keeps the objects of a CRD that is served in another version only, and takes one that is deleted for empty', async () => {
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const path = '/apis/example.rollcall.dev/v1/gadgets';
+    const names = { kind: 'Gadget', plural: 'gadgets', singular: 'gadget' };
+    const [version] = widgets.spec.versions;
+    await controlPlane.api.post(crds, {
+      ...widgets,
+      metadata: { name: 'gadgets.example.rollcall.dev' },
+      spec: { ...widgets.spec, names },
+    });
+    const gadget = { apiVersion: 'example.rollcall.dev/v1', kind: 'Gadget', metadata: { name: 'one' } };
+    await waitFor('the CRD', () => controlPlane.api.post(path, gadget));
+    const { logger, warnings } = warningLogger();
+    const mirrored = mirror(client(), path, { absentIsEmpty: true, random: () => 0, logger });
+    await waitFor('the object', () => mirrored.objects.has('/one'));
+    const serve = (isServed: boolean) =>
+      controlPlane.api.patch(`${crds}/gadgets.example.rollcall.dev`, {
+        spec: {
+          versions: [
+            { ...version, served: isServed },
+            { ...version, name: 'v2', storage: false },
+          ],
+        },
+      });
+    await serve(false);
+    mirrored.reflector.relist();
+    const isTold = () => warnings.some(({ hint }) => String(hint).includes('does not serve them in the version v1'));
+    await waitFor('the failure', isTold, { timeoutMs: 30_000 });
+    expect(mirrored.objects.has('/one')).toBe(true);
+    expect(mirrored.reflector.isFailing()).toBe(true);
+    await serve(true);
+    await waitFor('the recovery', () => !mirrored.reflector.isFailing(), { timeoutMs: 30_000 });
+    expect(mirrored.objects.has('/one')).toBe(true);
+    await controlPlane.api.delete(`${crds}/gadgets.example.rollcall.dev`);
+    await waitFor('nothing', () => mirrored.objects.size === 0, { timeoutMs: 30_000 });
+  });
+
   it('says once that it may not list, and begins when it may', async () => {
     const path = await newCollection();
     const namespace = path.split('/')[4] ?? '';

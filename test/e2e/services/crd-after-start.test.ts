@@ -12,7 +12,7 @@ import { ConditionHistory } from './condition-history.ts';
 import { applyCrd, NODE_SERVICES, nodeService } from './node-services.ts';
 
 /** Of both CRDs. */
-const GROUP = '/apis/rollcall.dev/';
+const GROUP = '/apis/rollcall.dev';
 const LABEL = 'service.rollcall.dev/mirror';
 const CONDITION = 'service.rollcall.dev/Mirror';
 
