@@ -25,7 +25,7 @@ export function podOf(
 ): ObservedPod {
   const pod = { uid, namespace: 'default', name, createdAtMs: 0, ready: true, terminating: false };
   const kind = { labels: labelsOf(component), tolerations: NONE, daemonSet: '' };
-  return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime: '', ...more };
+  return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime: '', readySinceMs: 0, ...more };
 }
 
 /** What an agent of the node sees, with something that is other whenever that is. */

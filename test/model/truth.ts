@@ -3,7 +3,7 @@ import type { ModelAgent } from './agent.ts';
 export type ServiceName = 'ws-daemon' | 'registry-facade';
 export const SERVICE_NAMES: readonly ServiceName[] = ['ws-daemon', 'registry-facade'];
 
-type ServicePod = { uid: string; ready: boolean; terminating: boolean };
+type ServicePod = { uid: string; createdAtMs: number; ready: boolean; terminating: boolean };
 
 /** What an agent said last to whoever leads. */
 type Voice = { atMs: number; leaving: boolean };

@@ -198,9 +198,11 @@ export class World {
     const { name: node, pods } = truth;
     const before = pods[service];
     const uid = before?.uid ?? this.unique('pod');
-    pods[service] = state && { uid, ...state };
+    const createdAtMs = before?.createdAtMs ?? this.clock.now();
+    pods[service] = state && { uid, createdAtMs, ...state };
     if (!state && !before) return;
-    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready: state?.ready ?? false });
+    const ready = state?.ready ?? false;
+    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs });
     this.#heard('pods', node);
     this.#tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
   }

@@ -74,7 +74,8 @@ export function stage(
     spec: { nodeName: node },
     status: { podIP: '10.1.0.1', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
   });
-  const servicePod = (node = 'n') => servicePods.onUpsert(observePod(podOf(`ws-daemon-${node}`, node, true, 0)));
+  const servicePod = (node = 'n') =>
+    servicePods.onUpsert(observePod(podOf(`ws-daemon-${node}`, node, true, clock.now())));
   const agentPod = ({ uid, node = 'n', ready = true, ageSeconds = 3600 }: AgentPod) => {
     const pod = observePod(podOf(uid, node, ready, clock.now() - ageSeconds * 1000));
     fleet.agentPodHandlers.onUpsert(pod);

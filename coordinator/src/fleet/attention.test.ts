@@ -19,6 +19,7 @@ const POD: ObservedPod = {
   podIP: '10.1.0.1',
   hostIP: '10.0.0.7',
   startTime: '',
+  readySinceMs: 0,
 };
 const REPORT = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: '' };
 

@@ -36,6 +36,7 @@ export function agentPod(name: string, node: string, change: Partial<ObservedPod
     ready: true,
     terminating: false,
     startTime: '',
+    readySinceMs: 0,
     ...change,
   };
 }

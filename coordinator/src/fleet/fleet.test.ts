@@ -79,7 +79,7 @@ test('the reply says what to probe, and asks for the next report soon while that
     createdAtMs: 0,
     hostIP: '10.0.0.7',
   };
-  const pod = { ...identity, podIP: '10.1.0.1', ready: true, terminating: false, startTime: '' };
+  const pod = { ...identity, podIP: '10.1.0.1', ready: true, terminating: false, startTime: '', readySinceMs: 0 };
   let sequence = 0;
   const reply = (ready: boolean) => {
     sequence += 1;

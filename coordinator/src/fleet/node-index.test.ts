@@ -23,6 +23,7 @@ function pod(change: Partial<ObservedPod> = {}): ObservedPod {
     podIP: '10.0.0.1',
     hostIP: '',
     startTime: '',
+    readySinceMs: 0,
     createdAtMs: 0,
     ...change,
   };

@@ -14,6 +14,8 @@ export type ObservedPod = {
   createdAtMs: number;
   /** Its condition Ready is True. */
   ready: boolean;
+  /** When that condition last changed to True, by the clock of its kubelet, in milliseconds since the epoch; 0 if unknown. */
+  readySinceMs: number;
   terminating: boolean;
   podIP: string;
   hostIP: string;
@@ -22,6 +24,7 @@ export type ObservedPod = {
 };
 
 export function observePod({ metadata, spec, status }: Pod): ObservedPod {
+  const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');
   return {
     uid: metadata.uid,
     namespace: metadata.namespace ?? '',
@@ -31,7 +34,8 @@ export function observePod({ metadata, spec, status }: Pod): ObservedPod {
     daemonSet: metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === 'DaemonSet')?.name ?? '',
     node: spec?.nodeName ?? '',
     createdAtMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
-    ready: status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false,
+    ready: ready !== undefined,
+    readySinceMs: Date.parse(ready?.lastTransitionTime ?? '') || 0,
     terminating: metadata.deletionTimestamp !== undefined,
     podIP: status?.podIP ?? '',
     hostIP: status?.hostIP ?? '',

@@ -24,7 +24,7 @@ function pod(component: string, podIP: string, change: Partial<ObservedPod> = {}
     podIP,
     hostIP: '10.0.0.7',
   };
-  return { ...base, ready: true, terminating: false, startTime: '', ...change };
+  return { ...base, ready: true, terminating: false, startTime: '', readySinceMs: 0, ...change };
 }
 
 /** Without the digests of the checks. */

@@ -237,13 +237,32 @@ describe('a node', () => {
     expect(leader.logs.filter(({ level, node: about }) => about === node.name && level === 'warn')).toEqual([]);
   });
 
-  test('P11: that comes after its pods gets the labels when it comes', async () => {
+  test('P11: that comes after its pods gets the labels when they have become Ready since', async () => {
     const node = rig.node(2);
-    await setPodReady(api(), 'default', firstPod(node, 'ws-daemon'), true);
-    await Promise.all((['ws-daemon', 'registry-facade'] as const).map((kind) => node.revive(kind)));
+    const kinds = ['ws-daemon', 'registry-facade'] as const;
+    const setReady = (ready: boolean) =>
+      Promise.all(kinds.map((kind) => setPodReady(api(), 'default', firstPod(node, kind), ready)));
+    await setReady(true);
+    await Promise.all(kinds.map((kind) => node.revive(kind)));
+    const fromMs = performance.now();
     await createNode(api(), node.name, { internalIP: node.address });
     // As the kubelet does it: a token of the old Node is good for nothing.
     await writeFile(node.tokenFile, await requestAgentToken(api(), node.agentPod ?? { name: '', uid: '' }));
+    const leader = await rig.leader();
+    const areOld = async () => {
+      const { services } = await leader.explain(node.name);
+      return services.every(({ reason }) => reason?.includes('is Ready since before the Node was created'));
+    };
+    await waitFor('the pods not to count', () => areOld().catch(() => false), { timeoutMs: 30_000 });
+    const heard = await leader.metric('rollcall_coordinator_reports_total');
+    const isHeard = async () => (await leader.metric('rollcall_coordinator_reports_total')) > heard + rig.nodes.length;
+    await waitFor('the agents to have been heard since', isHeard, { timeoutMs: 60_000 });
+    const { metadata } = await api().get(`/api/v1/nodes/${node.name}`);
+    for (const label of [WS_DAEMON_READY, REGISTRY_FACADE_READY]) expect(metadata.labels?.[label]).toBeUndefined();
+    // Times have seconds.
+    await waitFor('the next second', () => performance.now() - fromMs > 1100);
+    await setReady(false);
+    await setReady(true);
     await rig.history.until(node.name, WS_DAEMON_READY, 'true');
     await rig.history.until(node.name, REGISTRY_FACADE_READY, 'true');
   });

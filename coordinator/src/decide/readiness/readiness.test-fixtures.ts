@@ -22,7 +22,16 @@ export function pod(change: Partial<ObservedPod> = {}): ObservedPod {
     hostIP: '',
   };
   const labels = { component: 'ws-daemon' };
-  return { ...base, labels, ready: true, terminating: false, startTime: '', createdAtMs: 0, ...change };
+  return {
+    ...base,
+    labels,
+    ready: true,
+    terminating: false,
+    startTime: '',
+    createdAtMs: 0,
+    readySinceMs: 0,
+    ...change,
+  };
 }
 
 const NO_HOLDS = { pods: [], unknown: undefined };

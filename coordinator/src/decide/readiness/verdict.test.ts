@@ -111,6 +111,39 @@ describe('a service with a CSI driver', () => {
   });
 });
 
+describe('a pod that was there before the Node', () => {
+  const NODE_MS = Date.UTC(2026, 0, 1);
+  const judge = (...pods: ReturnType<typeof pod>[]) =>
+    judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs: NODE_MS, pods }), 0);
+  const before = (change: Parameters<typeof pod>[0] = {}) => pod({ createdAtMs: NODE_MS - 1000, ...change });
+
+  test('does not count, and says why', () => {
+    const { state, reason } = judge(before({ readySinceMs: NODE_MS - 1000 }));
+    expect([state, reason]).toEqual([
+      'not-ready',
+      'pod default/ws-daemon-1 is Ready since before the Node was created',
+    ]);
+    expect(judge(before({ readySinceMs: 0 })).state).toBe('not-ready');
+  });
+
+  test('counts when its condition Ready has changed since, which a time with seconds does not tell within the first', () => {
+    expect(judge(before({ readySinceMs: NODE_MS })).state).toBe('not-ready');
+    expect(judge(before({ readySinceMs: NODE_MS + 1000 })).state).toBe('ready');
+  });
+
+  test('does no harm beside one that was created since', () => {
+    const other = pod({ name: 'new', createdAtMs: NODE_MS, readySinceMs: NODE_MS });
+    expect(judge(before(), other)).toMatchObject({ state: 'ready' });
+    expect(judge(other, before()).reason).toMatch(/^pod default\/new is Ready/);
+  });
+});
+
+test('a pod that was created since the Node was counts whatever the clock of its kubelet says', () => {
+  const createdAtMs = Date.UTC(2026, 0, 1);
+  const pods = [pod({ createdAtMs, readySinceMs: Date.UTC(1970, 0, 2) })];
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs, pods }), 0).state).toBe('ready');
+});
+
 test('pods in a namespace that was not listed yet say nothing', () => {
   expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), 0).state).toBe('unknown');
 });
