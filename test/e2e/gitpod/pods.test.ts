@@ -109,7 +109,7 @@ describe('the label goes', () => {
     const fromMs = performance.now();
     await forceDelete(api(), firstPod(node, 'ws-daemon'), namespace);
     await rig.history.until(node.name, label, undefined);
-    expect((await shownService(rig, node.name, 'ws-daemon')).probe?.ready).toBe(true);
+    expect((await shownService(rig, node.name, 'ws-daemon')).reason).toBe('no pod of ws-daemon is on the node');
     await addServicePod(api(), node, 'ws-daemon', 'replacement', { namespace });
     await rig.history.until(node.name, label, 'true');
     expect(rig.history.since(fromMs, label, node.name)).toHaveLength(2);
