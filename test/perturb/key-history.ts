@@ -1,7 +1,7 @@
 import type { ApiClient, KubeObject } from '../control-plane/api-client.ts';
 import { watch, watchNodes } from '../control-plane/watch.ts';
 import { NODE_SERVICES } from './objects.ts';
-import type { NodeView } from './picture.ts';
+import type { NodeView, withoutUids } from './picture.ts';
 
 /** By object and key, every value it had, one after the other; the empty text where it was not there. */
 export type Histories = ReadonlyMap<string, readonly string[]>;
@@ -63,7 +63,8 @@ function conditionsOf(object: KubeObject): Map<string, string> {
 function valuesOf({ metadata, spec, status }: NodeView): Map<string, string> {
   const all = new Map<string, string>();
   for (const [key, value] of Object.entries(metadata.labels ?? {})) all.set(`label ${key}`, value);
-  for (const [key, value] of Object.entries(metadata.annotations ?? {})) all.set(`annotation ${key}`, value);
+  for (const [key, value] of Object.entries(metadata.annotations ?? {}))
+    all.set(`annotation ${key}`, withoutUids(value));
   for (const { key, effect } of spec.taints ?? []) all.set(`taint ${key}`, effect);
   for (const { type, status: is } of status.conditions ?? []) all.set(`condition ${type}`, is);
   return all;

@@ -37,13 +37,20 @@ function pictureOf({ metadata, spec, status }: NodeView): object {
   const managers = (metadata['managedFields'] ?? []) as ManagedFields[];
   return {
     labels: metadata.labels ?? {},
-    annotations: metadata.annotations ?? {},
+    annotations: Object.fromEntries(
+      Object.entries(metadata.annotations ?? {}).map(([key, value]) => [key, withoutUids(value)]),
+    ),
     taints: [...(spec.taints ?? [])].sort(by(({ key }) => key)),
     conditions: (status.conditions ?? []).map(withoutCause).sort(by(({ type }) => type)),
     owners: managers
       .map(({ manager, operation, subresource = '', fieldsV1 }) => ({ manager, operation, subresource, fieldsV1 }))
       .sort(by(({ manager, operation, subresource }) => `${manager} ${operation} ${subresource}`)),
   };
+}
+
+/** The list of keys names NodeServices by their uids, which differ from run to run. */
+export function withoutUids(annotation: string): string {
+  return annotation.replace(/service:[0-9a-f-]{36}/g, 'service:UID');
 }
 
 /** Of two things that end a service, the message names the one that was heard of first, and stays until the status changes. */

@@ -1,5 +1,5 @@
 import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { formatKeys } from '../../fleet/node-keys.ts';
+import { formatKeys, type NodeKeys, parseKeys } from '../../fleet/node-keys.ts';
 import { emptyRecord, type ObservedNode } from '../../fleet/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
@@ -34,15 +34,18 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   for (const entry of later) place(set, entry, asItIs(entry, node));
   const withdrawn = keysToWithdraw(node, entries);
   const taints = planTaints(node, intent);
-  const keys = planKeys(node, intent, { set, askSetAside, withdrawn });
-  if (keys.text !== undefined && (keys.differs || isOwned(node, KEYS))) set.annotations[KEYS.key] = keys.text;
-  if (keys.differs && keys.takesForce) set.force = true;
-  for (const ref of keys.obsolete) withdrawn.set(entryKey(ref), ref);
   const owned = keyRefs(node.owned.labels, node.owned.annotations);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
   const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
-  const differs =
+  const isDifferent = () =>
     keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) || owned.some(isReleased);
+  if (isOwned(node, KEYS)) set.annotations[KEYS.key] = node.annotations[KEYS.key] ?? '';
+  const keys = planKeys(node, intent, { set, askSetAside, withdrawn, isWritten: isDifferent() });
+  delete set.annotations[KEYS.key];
+  if (keys.text !== undefined && (keys.differs || isOwned(node, KEYS))) set.annotations[KEYS.key] = keys.text;
+  if (keys.differs && keys.takesForce) set.force = true;
+  for (const ref of keys.obsolete) withdrawn.set(entryKey(ref), ref);
+  const differs = isDifferent();
   const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSetAside);
   const foreign = [...foreignConditions, ...foreignKeys(claimed, askSetAside)];
   if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
@@ -81,14 +84,17 @@ function listedWith(
 function planKeys(
   node: ObservedNode,
   intent: NodeIntent,
-  { withdrawn, ...writing }: Writing & { withdrawn: ReadonlyMap<string, KeyRef> },
+  { withdrawn, isWritten, ...writing }: Writing & { withdrawn: ReadonlyMap<string, KeyRef>; isWritten: boolean },
 ) {
   const before = node.annotations[KEYS_ANNOTATION];
   const keys = keysAfter(node, intent, { ...writing, taints: undefined });
   // The request that takes the last keys takes the list along. Labels of services come back, and go ahead of the list.
   const isGoing = (id: string) => withdrawn.has(id) && intent.get(id)?.sinceMs === undefined;
   const isLast = before !== undefined && keys.size > 0 && [...keys.keys()].every(isGoing);
-  const after = isLast ? undefined : formatKeys(keys);
+  const listed = isLast ? undefined : formatKeys(keys);
+  // The list of a pool's labels tells of those until something else is written.
+  const mayWait = !isWritten && listed !== undefined && withoutPools(keys) === withoutPools(parseKeys(before));
+  const after = mayWait ? before : listed;
   const cause = after === undefined ? undefined : writing.askSetAside(KEYS, after);
   // What the API server refused to change stays as it is.
   const text = cause === undefined || cause === 'foreign' ? after : before;
@@ -104,6 +110,10 @@ function planKeys(
       ...(isLast || isEmptied(node, text) ? [KEYS] : []),
     ],
   };
+}
+
+function withoutPools(keys: NodeKeys): string | undefined {
+  return formatKeys(new Map([...keys].filter(([, origin]) => origin !== 'pool')));
 }
 
 /** Whether the list has to be removed by a request of its own, since no apply of ours has it. */
