@@ -1,7 +1,7 @@
 import type { ApiClient, KubeObject } from '../control-plane/api-client.ts';
 import { watch, watchNodes } from '../control-plane/watch.ts';
 import { NODE_SERVICES } from './objects.ts';
-import type { NodeView, withoutUids } from './picture.ts';
+import { type NodeView, withoutUids } from './picture.ts';
 
 /** By object and key, every value it had, one after the other; the empty text where it was not there. */
 export type Histories = ReadonlyMap<string, readonly string[]>;

@@ -43,7 +43,12 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const keys = planKeys(node, intent, { set, askSetAside, withdrawn, isWritten: isDifferent() });
   delete set.annotations[KEYS.key];
   if (keys.text !== undefined && (keys.differs || isOwned(node, KEYS))) set.annotations[KEYS.key] = keys.text;
-  if (keys.differs && keys.takesForce) set.force = true;
+  if (keys.differs && keys.takesForce) {
+    set.force = true;
+    for (const entry of entries) {
+      if (entry.ownership === 'shared' && isOverwritten(entry, node, set)) place(set, entry, asItIs(entry, node));
+    }
+  }
   for (const ref of keys.obsolete) withdrawn.set(entryKey(ref), ref);
   const differs = isDifferent();
   const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSetAside);
@@ -99,7 +104,8 @@ function planKeys(
   // What the API server refused to change stays as it is.
   const text = cause === undefined || cause === 'foreign' ? after : before;
   const differs = text !== before;
-  const obsolete = differs ? [] : EARLIER_LISTS.filter((key) => node.annotations[key] !== undefined);
+  const obsolete =
+    listed !== before && !mayWait ? [] : EARLIER_LISTS.filter((key) => node.annotations[key] !== undefined);
   return {
     text,
     differs,
