@@ -1,6 +1,7 @@
 /** What a write changed of a Node's keys, and whether its answer shows them so. */
 
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { withoutTaints } from '../decide/intent/lists.ts';
 import type { ConditionChange, ConditionRef, KeyRef, NodeRef, NodeSet, TaintChange } from '../decide/intent/plan.ts';
 import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
 import type { ContestRef, WrittenKey } from './contest.ts';
@@ -94,7 +95,13 @@ export function uncontestedTaints(
   const add = change.add.filter(({ key }) => !waiting.has(key));
   const isReplaced = (key: string) => add.some((taint) => taint.key === key);
   const remove = change.remove.filter((key) => isReplaced(key) || !(waiting.has(key) || mustWait(key, undefined)));
-  if (add.length + remove.length > 0) return { ...change, add, remove };
+  if (add.length + remove.length > 0) {
+    const { keys, ...rest } = change;
+    const isLeft = (key: string) => !remove.includes(key) && !isReplaced(key);
+    const left = [...change.add.map(({ key }) => key), ...change.remove].filter(isLeft);
+    const listed = keys && withoutTaints(keys, left);
+    return { ...rest, add, remove, ...(listed && { keys: listed }) };
+  }
   // What the Node lists of services may change alone, but not ahead of taints that must wait.
   return change.add.length + change.remove.length === 0 ? change : undefined;
 }

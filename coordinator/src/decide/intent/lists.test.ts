@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lengthenList, listedOn, shortenList } from './lists.ts';
+import { lengthenList, listedOn, shortenList, withoutTaints } from './lists.ts';
 
 const LIST = 'nodepool.banzaicloud.io/managed-labels';
 const KEYS = 'rollcall.dev/keys';
@@ -27,4 +27,11 @@ test('the list of keys is lengthened with the origins on the Node, and shortened
 test('the labels of a list are all that it names', () => {
   expect(listedOn({ annotations: { [LIST]: '["a","b"]' } }, LIST)).toEqual(new Set(['a', 'b']));
   expect(listedOn(NOTHING, LIST)).toEqual(new Set());
+});
+
+test('a taint that is not written now stays listed, or unlisted, as it was', () => {
+  const change = { before: '{"taint:a":"service:u","taint:b":"service:w"}', after: '{"taint:c":"gitpod"}' };
+  expect(withoutTaints(change, ['a'])?.after).toBe('{"taint:a":"service:u","taint:c":"gitpod"}');
+  expect(withoutTaints(change, ['a', 'b', 'c'])).toBeUndefined();
+  expect(withoutTaints({ before: change.before, after: undefined }, ['a'])?.after).toBe('{"taint:a":"service:u"}');
 });

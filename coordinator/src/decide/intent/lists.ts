@@ -2,7 +2,7 @@ import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { formatKeys, keysOn, listedKey, listedOf, parseKeys, splitListed } from '../../fleet/node-keys.ts';
 import { LISTING_ANNOTATIONS } from '../../setup/keys/own-keys.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
-import type { KeyRef } from './plan.ts';
+import type { AnnotationChange, KeyRef } from './plan.ts';
 
 /** An annotation that lists labels that are ours. */
 export function isList({ kind, key }: KeyRef): boolean {
@@ -42,4 +42,18 @@ export function lengthenList(list: string, text: string | undefined, labels: Ite
 export function listedOn(node: Listing, list: string): ReadonlySet<string> {
   if (list === KEYS_ANNOTATION) return listedOf(node, 'label');
   return parseManagedLabels(node.annotations[list]) ?? new Set();
+}
+
+/** The change of the list of keys without taints that are not written now: their entries stay as they were. */
+export function withoutTaints(change: AnnotationChange, waiting: Iterable<string>): AnnotationChange | undefined {
+  const before = parseKeys(change.before);
+  const keys = parseKeys(change.after);
+  for (const taint of waiting) {
+    const id = listedKey('taint', taint);
+    const origin = before.get(id);
+    if (origin === undefined) keys.delete(id);
+    else keys.set(id, origin);
+  }
+  const after = formatKeys(keys);
+  return after === change.before ? undefined : { ...change, after };
 }
