@@ -8,6 +8,8 @@ test.each(PROMISES)('$area: "$promise" has its test', ({ file, test: name }) => 
   const text = readFileSync(path.join(ROOT, file), 'utf8');
   // As the first argument of `test` or `it`, also behind a table.
   expect(
-    [...text.matchAll(/^\s*(?:.*\b(?:test|it)\b.*\(|\](?: as const)?\)\(|)'((?:[^'\\]|\\.)+)'/gm)].map(([, found]) => found),
+    [...text.matchAll(/^\s*(?:.*\b(?:test|it)\b.*\(|\](?: as const)?\)\(|)'((?:[^'\\]|\\.)+)'/gm)].map(
+      ([, found]) => found,
+    ),
   ).toContain(name);
 });

@@ -8,7 +8,7 @@ import { account, isGood, playAll } from './suite.ts';
 const PLANS: Readonly<Record<string, readonly Plan[]>> = {
   delete: [
     { kind: 'crash-before', write: 'edit a/status', nth: 1 },
-    { kind: 'crash-after', write: 'edit a', nth: 1 },
+    { kind: 'crash-after', write: 'apply a', nth: 1 },
     { kind: 'behind', write: 'merge b', nth: 1 },
   ],
   pool: [
