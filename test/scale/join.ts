@@ -22,6 +22,8 @@ export const benchJoin: Bench = async (lab, { nodes }) => {
     { what: 'report sent → both labels, p50', value: quantile(lagsMs, 0.5), unit: 'ms' },
     { what: 'report sent → both labels, p99', value: quantile(lagsMs, 0.99), unit: 'ms' },
     { what: 'last report sent → last label', value: lastMs - lastReportMs, unit: 'ms' },
-    { what: 'PATCHes a node', value: patches / nodes, unit: '', exactly: 1 },
+    { what: 'nodes that were labelled', value: lagsMs.filter(Number.isFinite).length / nodes, unit: '', exactly: 1 },
+    // One for each service: a verdict counts from when the agent was told of the pod's address.
+    { what: 'PATCHes a node', value: patches / nodes, unit: '', atMost: 2 },
   ];
 };
