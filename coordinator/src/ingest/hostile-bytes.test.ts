@@ -28,7 +28,7 @@ function expectProperAnswers(text: string): void {
   const heads = text.match(/HTTP\/1\.1 \d{3} /g) ?? [];
   if (text !== '') expect(text.startsWith('HTTP/1.1 ')).toBe(true);
   for (const head of heads) {
-    expect(head).toMatch(/ (100|200|400|401|403|404|405|408|413|415|417|422|429|431|503) $/);
+    expect(head).toMatch(/ (100|200|400|401|403|404|405|408|411|413|415|417|422|429|431|503) $/);
   }
 }
 
