@@ -28,12 +28,16 @@ export class Silence {
   /** Since when a guard surely holds, by its name. */
   #holdsSinceMs: ReadonlyMap<string, number> = new Map();
   #groups = new Map<string, Group>();
+  /** The nodes, by uid, that surely had an agent when the term began. Its pod may have been replaced since. */
+  #term = { beganMs: Number.NaN, heardBefore: new Set<string>() };
 
   constructor(world: World) {
     this.#world = world;
   }
 
   look(): void {
+    const { termBeganMs } = this.#world;
+    if (this.#term.beganMs !== termBeganMs) this.#term = { beganMs: termBeganMs, heardBefore: new Set() };
     this.#groups = new Map();
     for (const truth of this.#world.truths.values()) {
       const { isSure, isPossible } = this.#counts(truth);
@@ -59,11 +63,12 @@ export class Silence {
   }
 
   /** Nodes count whose agent was heard in this term, or by the term before: the pod of an agent is always Ready here. */
-  #counts({ voices, agents, agentPodCameMs, createdAtMs }: NodeTruth): { isSure: boolean; isPossible: boolean } {
-    const { termBeganMs } = this.#world;
-    const wasThere = agents.length > 0 && Math.max(agentPodCameMs, createdAtMs) < termBeganMs - SLACK_MS;
-    const isUnclear = agents.length > 1 || (agents.length === 1 && agentPodCameMs <= termBeganMs + SLACK_MS);
-    return { isSure: voices.size > 0 || wasThere, isPossible: voices.size > 0 || isUnclear };
+  #counts({ uid, voices, agents, agentPodCameMs, createdAtMs }: NodeTruth): { isSure: boolean; isPossible: boolean } {
+    const { beganMs, heardBefore } = this.#term;
+    if (agents.length > 0 && Math.max(agentPodCameMs, createdAtMs) < beganMs - SLACK_MS) heardBefore.add(uid);
+    const isSure = voices.size > 0 || (agents.length > 0 && heardBefore.has(uid));
+    const isUnclear = agents.length > 1 || (agents.length === 1 && agentPodCameMs <= beganMs + SLACK_MS);
+    return { isSure, isPossible: isSure || isUnclear };
   }
 
   of(truth: NodeTruth): Hearing {
