@@ -294,6 +294,59 @@ test('a newer boot of a pod ends the one before it, which had no time for a good
   expect(boots.content?.services[0]?.ready).toBe(true);
 });
 
+describe('a session that is over', () => {
+  const goodbye = { ...heartbeat('b', 2), leaving: true };
+
+  function restarted() {
+    const staged = heard();
+    staged.boots.admit(full('a', 1, { ready: false }), OLD, 0);
+    staged.boots.admit(full('b', 1), OLD, 1000);
+    return staged;
+  }
+
+  test('does not cancel the goodbye of the newer session of its pod', () => {
+    const { boots, ready } = restarted();
+    expect(boots.admit(goodbye, OLD, 2000)).toBe('leaving');
+    expect(boots.admit(full('a', 2, { ready: false }), OLD, 3000)).toBe('superseded');
+    expect(boots.admit({ ...full('a', 3, { ready: false }), leaving: true }, OLD, 3000)).toBe('beside');
+    expect([boots.speaker, ready()]).toEqual(['b', true]);
+    expect(boots.podGone('old', 4000)).toBe(true);
+  });
+
+  test('does not count again when the newer one is silent', () => {
+    const { boots, ready } = restarted();
+    expect(boots.admit(full('a', 2, { ready: false }), OLD, 1000 + WINDOW_MS)).toBe('superseded');
+    expect([boots.speaker, ready()]).toEqual(['b', true]);
+  });
+
+  test('does not count before the newer one has said what it sees', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 1), OLD, 0);
+    expect(boots.admit(heartbeat('b', 1), OLD, 0)).toBe('unknown-digest');
+    expect(boots.admit(full('a', 2, { ready: false }), OLD, 0)).toBe('superseded');
+    expect(ready()).toBe(true);
+  });
+
+  test('is that of a pod that is gone as well: a report that was under way does not count', () => {
+    const { boots, ready } = heard();
+    boots.admit(full('a', 1), OLD, 0);
+    expect(boots.podGone('old', 0)).toBe(true);
+    expect(boots.admit(full('a', 2, { ready: false }), OLD, 0)).toBe('superseded');
+    expect(ready()).toBe(true);
+    expect(boots.podGone('old', 0)).toBe(true);
+  });
+
+  test('begins anew after seven newer ones, and ends only the session that counts then', () => {
+    const { boots } = heard();
+    const sessions = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
+    for (const id of sessions) expect(boots.admit(full(id, 1), OLD, 0)).toBe('content');
+    expect(boots.admit(full('b', 2), OLD, 0)).toBe('superseded');
+    expect(boots.admit(full('a', 2), OLD, 0)).toBe('content');
+    expect(boots.admit(full('i', 2), OLD, 0)).toBe('superseded');
+    expect(boots.admit(full('j', 1), OLD, 0)).toBe('content');
+  });
+});
+
 describe('what an agent is told of', () => {
   const [a, b] = [
     { name: 'a', digest: 'a' },

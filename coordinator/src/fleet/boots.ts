@@ -12,8 +12,7 @@ export type ReportIdentity = {
 
 /**
  * What became of a report. `ignored`: its sequence is old, or jumps. `beside`: its agent is alive and does not count,
- * since the agent of a newer pod does. `superseded`: its agent is alive and does not count, since a newer session of its
- * own pod does. `leaving`: no agent of the node is left. `unknown-digest`: a heartbeat for content that is not here; the
+ * since the agent of a newer pod does. `superseded`: its session is over. `leaving`: no agent of the node is left. `unknown-digest`: a heartbeat for content that is not here; the
  * agent is alive, but must send it in full.
  */
 export type Admission = 'content' | 'heartbeat' | 'leaving' | 'beside' | 'superseded' | 'unknown-digest' | 'ignored';
@@ -27,8 +26,10 @@ type Boot = {
   /** Of the last report that counted. A session may begin anywhere: a new leader hears of it in the middle. */
   sequence: number | undefined;
   heardMs: number;
-  /** It said goodbye, or its pod is gone. */
+  /** It said goodbye, which its next report takes back. */
   left: boolean;
+  /** Its pod has a newer session, or is gone. Nothing that still comes in this session counts. */
+  isOver: boolean;
   digest: string | undefined;
   content: ReportContent | undefined;
   /** Since when it is told of which checks, by their digests. Monotonic. */
@@ -40,7 +41,10 @@ type Boot = {
 /** What is known of the sender of a report: `podCreatedMs` by the wall clock, where the pod is watched. */
 export type Sender = Pick<ReportIdentity, 'pod' | 'issuedAtSeconds'> & { podCreatedMs?: number | undefined };
 
-/** Two agents overlap in a rolling update; eight generations within one term are plenty. */
+/**
+ * Two agents overlap in a rolling update; eight generations within one term are plenty. A session that is over and was
+ * forgotten would begin anew, and end the newer one, whose agent is then asked for another.
+ */
 const BOOTS_MAX = 8;
 
 /**
@@ -80,6 +84,7 @@ export class Boots {
     const step = report.sequence - (boot.sequence ?? report.sequence - 1);
     if (step <= 0 || step > SEQUENCE_STEP_MAX) return 'ignored';
     boot.sequence = report.sequence;
+    if (boot.isOver) return report.leaving ? 'beside' : 'superseded';
     // Of one that was cut off nobody knows what still reached it.
     if (nowMs - boot.heardMs >= this.#windowMs) {
       boot.told = NOT_TOLD;
@@ -98,15 +103,14 @@ export class Boots {
     this.#choose(nowMs);
     if (boot.left && hadLeft) return 'beside';
     if (boot.left && !this.#boots.some((each) => each.content && this.#isAlive(each, nowMs))) return 'leaving';
-    if (!boot.left && this.#isSuperseded(boot)) return 'superseded';
     if (!isKnown) return 'unknown-digest';
     if (this.#counts !== boot || boot.left) return 'beside';
     return 'services' in report ? 'content' : 'heartbeat';
   }
 
-  /** A pod that is gone has said goodbye. Whether nobody is left who speaks for the node. */
+  /** The sessions of a pod that is gone are over. Returns whether no agent of the node is left. */
   podGone(podUid: string, nowMs: number): boolean {
-    for (const boot of this.#boots) if (boot.podUid === podUid) boot.left = true;
+    this.#endSessions(podUid);
     this.#choose(nowMs);
     return !this.#boots.some((boot) => this.#isAlive(boot, nowMs));
   }
@@ -150,12 +154,13 @@ export class Boots {
       sequence: undefined,
       heardMs: nowMs,
       left: false,
+      isOver: false,
       digest: undefined,
       content: undefined,
       told: NOT_TOLD,
     };
-    // The containers of a pod do not overlap: whoever runs there now, those before it have ended, with or without a word.
-    for (const other of this.#boots) if (pod && other.podUid === pod.uid) other.left = true;
+    // The containers of a pod do not overlap: those before this one have ended, with or without a goodbye.
+    if (pod) this.#endSessions(pod.uid);
     if (this.#boots.length === BOOTS_MAX) this.#dropOne(nowMs);
     this.#boots.push(boot);
     return boot;
@@ -165,9 +170,8 @@ export class Boots {
     return this.#boots.find((boot) => boot.id === id && boot.podUid === podUid);
   }
 
-  /** The containers of a pod do not overlap: whoever speaks in the newer session has no right to, or the older is over. */
-  #isSuperseded({ id, podUid }: Boot): boolean {
-    return podUid !== undefined && this.#counts?.podUid === podUid && this.#counts.id !== id;
+  #endSessions(podUid: string): void {
+    for (const boot of this.#boots) if (boot.podUid === podUid) boot.isOver = true;
   }
 
   #dropOne(nowMs: number): void {
@@ -199,8 +203,8 @@ export class Boots {
     }
   }
 
-  #isAlive({ left, heardMs }: Boot, nowMs: number): boolean {
-    return !left && nowMs - heardMs < this.#windowMs;
+  #isAlive({ left, isOver, heardMs }: Boot, nowMs: number): boolean {
+    return !left && !isOver && nowMs - heardMs < this.#windowMs;
   }
 
   #shared(report: FullReport): ReportContent {

@@ -177,6 +177,17 @@ describe('a node is', () => {
     expect(state()).toBe('silent');
   });
 
+  test('leaving until a session speaks that is not over: a late report of the one before the goodbye changes nothing', () => {
+    const { fleet, state } = started();
+    fleet.accept(full('earlier', 1), by('p'));
+    fleet.accept(full('b', 1), by('p'));
+    fleet.accept(heartbeat('b', 2, { leaving: true }), by('p'));
+    expect(fleet.accept(full('earlier', 2), by('p')).reply.newSession).toBe(true);
+    expect(state()).toBe('leaving');
+    fleet.accept(full('later', 1), by('p'));
+    expect(state()).toBe('fresh');
+  });
+
   test('leaving by a goodbye that says what its agent saw last, if that is the first word of it', () => {
     const { fleet, state } = started();
     expect(fleet.accept(full('b', 1, { leaving: true }), by('p')).admission).toBe('leaving');

@@ -198,7 +198,7 @@ export class Fleet {
     const { node } = report;
     const record = this.#term.record(node);
     const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
-    if (!record || admission === 'ignored') {
+    if (!record || admission === 'ignored' || admission === 'superseded') {
       return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
     }
     const { told, isUnsettled } = this.#orders.of(record, this.#groundsOf(record));
@@ -208,7 +208,6 @@ export class Fleet {
       ...(report.servicesDigest === told.servicesDigest ? {} : told),
     };
     if (admission === 'unknown-digest') reply.full = true;
-    if (admission === 'superseded') reply.newSession = true;
     const questions = this.#options.questions?.() ?? [];
     if (questions.length > 0) reply.questions = [...questions];
     return { admission, reply };
@@ -232,7 +231,7 @@ export class Fleet {
     const before = boots.content?.services;
     const podCreatedMs = identity.pod && this.#agentPodOn(name, identity.pod.uid)?.createdAtMs;
     const admission = boots.admit(report, { ...identity, podCreatedMs }, now);
-    if (admission === 'ignored') return admission;
+    if (admission === 'ignored' || admission === 'superseded') return admission;
     // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
     if (admission === 'unknown-digest') freshness.expect(record, now);
     else if (admission === 'leaving' ? boots.speaker === report.boot : boots.content && !report.leaving)
