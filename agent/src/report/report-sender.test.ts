@@ -167,6 +167,15 @@ describe('ReportSender', () => {
     expect(new Set(kinds())).toEqual(new Set([`${A} full`]));
   });
 
+  test('begins a session for a goodbye that did not count, however soon after the last', async () => {
+    steps = [{ newSession: true }, { newSession: true }];
+    await send();
+    expect(await send(CONTENT, true)).toMatchObject({ isNewSession: true, contentWanted: true });
+    await send(CONTENT, true);
+    expect(sent.map(({ report }) => report.boot)).toEqual(['boot 1', 'boot 2', 'boot 3']);
+    expect(sent.at(-1)?.report).toMatchObject({ leaving: true, services: [] });
+  });
+
   test('names the list of services of the moment', async () => {
     await send();
     servicesDigest = 's';

@@ -69,7 +69,7 @@ export class ReportSender {
       this.#endpoints.accepted(origin);
       this.#introduced = true;
       this.#known = reply.full || reply.newSession ? undefined : { origin, digest: report.digest };
-      const isNewSession = reply.newSession === true && this.#beginSession();
+      const isNewSession = reply.newSession === true && this.#beginSession(leaving);
       return { origin, reply, contentWanted: isNewSession || (reply.full && !full), isNewSession };
     } catch (error) {
       if (!signal.aborted) this.#exhausted = isThrottled(error) || this.#endpoints.failed();
@@ -77,11 +77,14 @@ export class ReportSender {
     }
   }
 
-  /** The id of the one before may be known to somebody else. Returns `false` where the last began a moment ago. */
-  #beginSession(): boolean {
+  /**
+   * The id of the one before may be known to somebody else. Returns `false` where the last began a moment ago, unless the
+   * agent leaves: it sends only a few more reports.
+   */
+  #beginSession(leaving: boolean): boolean {
     const { clock, newBoot } = this.#options;
     const nowMs = clock.monotonic();
-    if (nowMs - this.#sessionSinceMs < SESSION_MS_MIN) return false;
+    if (!leaving && nowMs - this.#sessionSinceMs < SESSION_MS_MIN) return false;
     this.#sessionSinceMs = nowMs;
     this.#session = { boot: newBoot(), sequence: 0 };
     return true;
