@@ -61,6 +61,13 @@ describe('a report that is taken', () => {
     expect(warnings).toHaveLength(32);
   });
 
+  it('is taken by the path alone, in the origin form and in the absolute form', async () => {
+    const { port, accepted } = await reportsServer();
+    const paths = ['/v1/reports?x=1', 'http://elsewhere/v1/reports', 'https://elsewhere:1/v1/reports'];
+    for (const path of paths) expect(await send(port, full, { path })).toMatchObject({ status: 200 });
+    expect(accepted).toHaveLength(paths.length);
+  });
+
   it('may come in pieces', async () => {
     const { port, accepted } = await reportsServer();
     const text = JSON.stringify(full);
@@ -82,6 +89,8 @@ describe('a report that is taken', () => {
 describe('a request that is refused', () => {
   const cases: [string, number, string, Parameters<typeof send>[1], Parameters<typeof send>[2]][] = [
     ['another path', 404, 'REPORT_INVALID', heartbeat, { path: '/v1/report' }],
+    ['another path in the absolute form', 404, 'REPORT_INVALID', heartbeat, { path: 'http://elsewhere/v1/report' }],
+    ['no path', 404, 'REPORT_INVALID', heartbeat, { path: '*' }],
     ['another method', 405, 'REPORT_INVALID', '', { method: 'GET' }],
     ['no token', 401, 'REPORT_UNAUTHENTICATED', heartbeat, { headers: { authorization: undefined } }],
     ['a garbled token', 401, 'REPORT_UNAUTHENTICATED', heartbeat, { headers: { authorization: 'Bearer a b' } }],

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import { readTarget } from '@rollcall/common/request-target.ts';
 import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import type { Admission } from '../fleet/boots.ts';
 import type { Role } from '../term/role.ts';
@@ -188,8 +189,8 @@ export class ReportHandler {
 }
 
 function checkTarget(request: IncomingMessage): void {
-  const path = request.url?.split('?', 1)[0];
-  if (path !== REPORTS_PATH) throw new ReportRefusal(404, `Send reports to ${REPORTS_PATH}`);
+  if (readTarget(request.url)?.pathname !== REPORTS_PATH)
+    throw new ReportRefusal(404, `Send reports to ${REPORTS_PATH}`);
   if (request.method !== 'POST')
     throw new ReportRefusal(405, 'The method must be POST', { headers: { allow: 'POST' } });
 }

@@ -4,6 +4,7 @@ import type { HealthChecks } from './health.ts';
 import { closeServer, createPlainServer, listen, parseListenAddress } from './http-server.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Registry } from './metrics.ts';
+import { readTarget } from './request-target.ts';
 
 export type ObservabilityOptions = {
   /** Liveness: false only when a restart would help. */
@@ -65,8 +66,7 @@ async function answer(
   response: ServerResponse,
   options: ObservabilityOptions & { metrics: () => Promise<Buffer> },
 ): Promise<void> {
-  // Not resolved against a base: a path of two slashes would be taken for a host.
-  const url = URL.parse(`http://localhost${request.url}`);
+  const url = readTarget(request.url);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('allow', 'GET, HEAD');
     return text(response, 405, 'only GET is served here');

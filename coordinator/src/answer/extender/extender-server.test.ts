@@ -191,6 +191,11 @@ describe('a request that is no question', () => {
     await asked(`${FILTER}?x=1`, { Pod: {} });
   });
 
+  test('the absolute form of a request target counts by its path', async () => {
+    await asked(`http://elsewhere${FILTER}`, { Pod: {} });
+    await asked('http://elsewhere/scheduler/bind', {}, 404);
+  });
+
   test('what is not JSON gets 400 with what is wrong', async () => {
     expect((await asked(FILTER, '{"Pod":{},', 400)).detail).toContain('key');
     expect((await asked(PRIORITIZE, '', 400)).title).toBe('Bad Request');

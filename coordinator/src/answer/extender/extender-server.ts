@@ -6,6 +6,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { createHttpServer, createHttpsServer } from '@rollcall/common/http-connection.ts';
 import { CONNECTIONS_MAX, makeRoom } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { readTarget } from '@rollcall/common/request-target.ts';
 import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
 import { parseCertificate } from '../../tls/certificate-info.ts';
 import { TLS_VERSION_MIN } from '../../tls/secure-context.ts';
@@ -87,7 +88,7 @@ async function serve(
 ): Promise<void> {
   const { clock, logger, metrics, totalMs } = options;
   const startMs = clock.monotonic();
-  const path = request.url?.split('?', 1)[0] ?? '';
+  const path = readTarget(request.url)?.pathname ?? '';
   const overdue = new AbortController();
   const closers: (() => void)[] = [];
   const cancel = clock.after(totalMs ?? TOTAL_MS, () => overdue.abort());

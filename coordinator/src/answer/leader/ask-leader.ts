@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { nodeHttp } from '@rollcall/common/http-server.ts';
-import { leaderTarget } from './request-target.ts';
+import { leaderTarget } from './leader-target.ts';
 
 /** The address of the leader, and the TLS settings for it. */
 export type Leader = {
