@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ExecLimits, ExecPlugin } from '@rollcall/common/exec-plugin.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Connection } from './connection.ts';
-import { type ExecLimits, ExecPlugin } from './exec-plugin.ts';
 import { fileAccess } from './kube-config.ts';
 
 let dir: string;

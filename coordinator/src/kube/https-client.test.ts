@@ -103,6 +103,20 @@ describe('requests', () => {
     expect(answers).toEqual(['list 200', 'apply 200']);
   });
 
+  it.each(['POST', 'PUT', 'PATCH', 'DELETE'] as const)(
+    'tells the API server how long a %s may take',
+    async (method) => {
+      const seen: unknown[] = [];
+      const { client } = await serve((request, response) => {
+        seen.push(request.url);
+        answer(response, {});
+      });
+      await client.request({ method, path: '/api/x', body: {}, timeoutMs: 1500 });
+      await client.request({ method: 'GET', path: '/api/x', timeoutMs: 1500 });
+      expect(seen).toEqual(['/prefix/api/x?timeout=1500ms', '/prefix/api/x']);
+    },
+  );
+
   it('sends the body of a DELETE with its length, by which a server knows that there is one', async () => {
     const seen: unknown[] = [];
     const { client } = await serve(async (request, response) => {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { configInvalid } from '@rollcall/common/config/load.ts';
+import { ExecPlugin, usePlugin } from '@rollcall/common/exec-plugin.ts';
 import { API_FLAGS, type ApiAccess, type ApiAccessOptions, checkServer, clearText } from './api-access.ts';
-import { EXEC_PROVIDER, ExecPlugin } from './exec-plugin.ts';
 import { type KubeconfigDocument, mergeKubeconfigs, parseKubeconfig } from './kubeconfig-document.ts';
 
 type FileOptions = Pick<ApiAccessOptions, 'kubeconfig' | 'master' | 'fields'>;
@@ -13,7 +13,11 @@ const readText: ReadFile = (path) => readFileSync(path, 'utf8');
 
 /** Access as the current context of one kubeconfig or several says. Throws CONFIG_INVALID. */
 export function fileAccess(options: FileOptions, readFile = readText, plugin = new ExecPlugin()): ApiAccess {
-  const load = () => withPlugin(loadKubeConfig(options, readFile), plugin);
+  const load = () => {
+    const loaded = loadKubeConfig(options, readFile);
+    usePlugin(loaded, plugin);
+    return loaded;
+  };
   let kubeConfig = load();
   const cluster = kubeConfig.getCurrentCluster();
   return {
@@ -29,15 +33,6 @@ export function fileAccess(options: FileOptions, readFile = readText, plugin = n
       kubeConfig = load();
     },
   };
-}
-
-/** The library would run a plugin once for each caller, and wait for it without limit. */
-function withPlugin(kubeConfig: KubeConfig, plugin: ExecPlugin): KubeConfig {
-  kubeConfig.addAuthenticator(plugin);
-  kubeConfig.users = kubeConfig.users.map(({ exec, ...user }) =>
-    exec === undefined ? user : { ...user, authProvider: { name: EXEC_PROVIDER, config: exec } },
-  );
-  return kubeConfig;
 }
 
 /** The files as they are now, read. Throws CONFIG_INVALID. */

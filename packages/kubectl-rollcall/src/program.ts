@@ -44,7 +44,7 @@ export function createProgram(options: ProgramOptions): Command {
     .addHelpText('after', EXIT_CODES);
 
   const run = (work: (surroundings: Surroundings) => Promise<number>) => async (flags: CommonFlags) =>
-    onExit(await work(surroundingsOf(flags, terminal, streams)));
+    onExit(await work(surroundingsOf(flags, terminal, streams, signal)));
 
   const add = (command: string, summary: string, examples: readonly string[]) =>
     withCommonFlags(program.command(command).description(summary)).addHelpText('after', exampleText(name, examples));

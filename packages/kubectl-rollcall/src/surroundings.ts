@@ -32,10 +32,15 @@ export type Surroundings = {
 
 export type Streams = { print: (text: string) => void; note: (text: string) => void };
 
-export function surroundingsOf(flags: CommonFlags, terminal: Terminal, streams: Streams): Surroundings {
+export function surroundingsOf(
+  flags: CommonFlags,
+  terminal: Terminal,
+  streams: Streams,
+  signal: AbortSignal,
+): Surroundings {
   let config: KubeConfig | undefined;
   const kubeConfig = () => {
-    config ??= loadKubeConfig(flags);
+    config ??= loadKubeConfig(flags, signal);
     return config;
   };
   return {

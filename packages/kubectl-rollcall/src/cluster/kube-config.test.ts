@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { kubeConfigDocument } from '../testing/stand-in.test-fixtures.ts';
 import { loadKubeConfig } from './kube-config.ts';
 
@@ -60,6 +60,58 @@ test.each([
       exitCode: 2,
     }),
   );
+});
+
+describe('a credential plugin', () => {
+  const LONG = 'sleep 600';
+
+  /** Whose kubeconfig runs this script, and the lines that it wrote: one for each run, with the id of its process. */
+  function withPlugin(script: string) {
+    const runs = fileWith({});
+    writeFileSync(runs, '');
+    const exec = { command: '/bin/sh', args: ['-c', `echo $$ >> ${runs}; ${script}`] };
+    const kubeconfig = fileWith({ ...document, users: [{ name: 'u', user: { exec } }] });
+    return { kubeconfig, pids: () => readFileSync(runs, 'utf8').split('\n').filter(Boolean).map(Number) };
+  }
+
+  const isAlive = (pid = 0) => {
+    try {
+      // Of its group, its children included.
+      return process.kill(-pid, 0);
+    } catch {
+      return false;
+    }
+  };
+
+  test('is one process for all who ask, and its credential is used', async () => {
+    const { kubeconfig, pids } = withPlugin(`echo '{"status":{"token":"secret"}}'`);
+    const config = loadKubeConfig({ kubeconfig });
+    const asked = Array.from({ length: 3 }, async () => {
+      const options = { headers: {} };
+      await config.applyToHTTPSOptions(options);
+      return options.headers;
+    });
+    expect(await Promise.all(asked)).toEqual(asked.map(() => ({ Authorization: 'Bearer secret' })));
+    expect(pids()).toHaveLength(1);
+  });
+
+  test('that hangs is named and killed with its children', async () => {
+    const { kubeconfig, pids } = withPlugin(`${LONG} & ${LONG}`);
+    const config = loadKubeConfig({ kubeconfig }, undefined, 1000);
+    await expect(config.applyToHTTPSOptions({})).rejects.toThrow('The credential plugin /bin/sh');
+    await vi.waitFor(() => expect(pids().map(isAlive)).toEqual([false]), 10_000);
+  });
+
+  test('is killed with its children when the command is interrupted', async () => {
+    const { kubeconfig, pids } = withPlugin(`${LONG} & ${LONG}`);
+    const stop = new AbortController();
+    const applied = loadKubeConfig({ kubeconfig }, stop.signal).applyToHTTPSOptions({});
+    const failed = expect(applied).rejects.toThrow('was interrupted');
+    await vi.waitFor(() => expect(pids()).toHaveLength(1), 10_000);
+    stop.abort();
+    await failed;
+    await vi.waitFor(() => expect(pids().map(isAlive)).toEqual([false]), 10_000);
+  });
 });
 
 test('without a flag, KUBECONFIG names the file', () => {

@@ -1,4 +1,5 @@
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
+import { ExecPlugin, usePlugin } from '@rollcall/common/exec-plugin.ts';
 import { isClearText } from '@rollcall/common/loopback.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 
@@ -7,8 +8,18 @@ export type ClusterFlags = { kubeconfig?: string | undefined; context?: string |
 /** What the library takes where it finds nothing. */
 const OF_NOBODY = { context: 'loaded-context', server: 'http://localhost:8080' };
 
-/** As kubectl finds it: the flag, then KUBECONFIG, then ~/.kube/config, then the pod that it runs in. */
-export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfig {
+/** How long a credential plugin may take: it may have to wait until a person has logged in. */
+const PLUGIN_MS_MAX = 120_000;
+
+/**
+ * As kubectl finds it: the flag, then KUBECONFIG, then ~/.kube/config, then the pod that it runs in. `signal` ends a
+ * credential plugin that runs.
+ */
+export function loadKubeConfig(
+  { kubeconfig, context }: ClusterFlags,
+  signal?: AbortSignal,
+  pluginMsMax = PLUGIN_MS_MAX,
+): KubeConfig {
   const config = new KubeConfig();
   try {
     if (kubeconfig === undefined) config.loadFromDefault();
@@ -30,6 +41,7 @@ export function loadKubeConfig({ kubeconfig, context }: ClusterFlags): KubeConfi
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new CommandFailure('The kubeconfig names no cluster', 'choose a context with --context');
   refuseClearText(cluster);
+  usePlugin(config, new ExecPlugin({ patienceMs: pluginMsMax, limitMs: pluginMsMax }, signal));
   return config;
 }
 

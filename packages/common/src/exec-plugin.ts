@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import type { RequestOptions } from 'node:https';
 import { env } from 'node:process';
-import type { User } from '@kubernetes/client-node';
-import { CodedError } from '@rollcall/common/coded-error.ts';
+import type { KubeConfig, User } from '@kubernetes/client-node';
+import { CodedError } from './coded-error.ts';
 
 /** `users[].user.exec` of a kubeconfig. */
-export type ExecConfig = { command: string; args?: string[] | null; env?: { name: string; value: string }[] | null };
+type ExecConfig = { command: string; args?: string[] | null; env?: { name: string; value: string }[] | null };
 
 type ExecCredential = {
   status: { token?: string; clientCertificateData?: string; clientKeyData?: string; expirationTimestamp?: string };
 };
 
 /** The name under which the library finds this authenticator; users with an `exec` would have the library's own. */
-export const EXEC_PROVIDER = 'exec-plugin';
+const EXEC_PROVIDER = 'exec-plugin';
 
 const OUTPUT_CHARS_MAX = 1024 * 1024;
 
@@ -26,11 +26,14 @@ export type ExecLimits = {
 /** A credential plugin of a kubeconfig: at most one process at a time, which is killed when it takes too long. */
 export class ExecPlugin {
   readonly #limits: ExecLimits;
+  readonly #signal: AbortSignal | undefined;
   #credential: ExecCredential | undefined;
   #running: Promise<ExecCredential> | undefined;
 
-  constructor(limits: ExecLimits = { patienceMs: 4000, limitMs: 30_000 }) {
+  /** `signal` kills the plugin before its time is up. */
+  constructor(limits: ExecLimits = { patienceMs: 4000, limitMs: 30_000 }, signal?: AbortSignal) {
     this.#limits = limits;
+    this.#signal = signal;
   }
 
   isAuthProvider(user: User): boolean {
@@ -53,7 +56,7 @@ export class ExecPlugin {
   async #current(exec: ExecConfig): Promise<ExecCredential> {
     if (this.#credential && !hasExpired(this.#credential)) return this.#credential;
     if (!this.#running) {
-      this.#running = runPlugin(exec, this.#limits.limitMs).finally(() => {
+      this.#running = runPlugin(exec, this.#limits.limitMs, this.#signal).finally(() => {
         this.#running = undefined;
       });
       this.#running.then(
@@ -65,6 +68,14 @@ export class ExecPlugin {
     }
     return withPatience(this.#running, this.#limits.patienceMs, exec);
   }
+}
+
+/** Lets `plugin` run the plugins of a kubeconfig. The library would run one for each caller, without a time limit. */
+export function usePlugin(kubeConfig: KubeConfig, plugin: ExecPlugin): void {
+  kubeConfig.addAuthenticator(plugin);
+  kubeConfig.users = kubeConfig.users.map(({ exec, ...user }) =>
+    exec === undefined ? user : { ...user, authProvider: { name: EXEC_PROVIDER, config: exec } },
+  );
 }
 
 function hasExpired({ status }: ExecCredential): boolean {
@@ -88,7 +99,7 @@ async function withPatience<T>(running: Promise<T>, patienceMs: number, exec: Ex
 }
 
 /** Runs the plugin in a process group of its own, so that its children are killed with it. */
-async function runPlugin(exec: ExecConfig, limitMs: number): Promise<ExecCredential> {
+async function runPlugin(exec: ExecConfig, limitMs: number, signal?: AbortSignal): Promise<ExecCredential> {
   const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
   const plugin = spawn(exec.command, exec.args ?? [], {
     env: { ...env, ...own },
@@ -111,6 +122,9 @@ async function runPlugin(exec: ExecConfig, limitMs: number): Promise<ExecCredent
   };
   const timer = setTimeout(() => giveUp(`did not answer within ${limitMs / 1000} s`), limitMs);
   timer.unref();
+  const interrupt = () => giveUp('was interrupted');
+  signal?.addEventListener('abort', interrupt);
+  if (signal?.aborted) interrupt();
   process.once('exit', kill);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -120,9 +134,9 @@ async function runPlugin(exec: ExecConfig, limitMs: number): Promise<ExecCredent
     });
   }
   plugin.once('error', (err) => reject(failure(exec, `could not be started: ${err.message}`, err)));
-  plugin.once('close', (code, signal) => {
+  plugin.once('close', (code, killedBy) => {
     const words = output.stderr.trim().slice(0, 500);
-    const end = `ended with ${signal ?? `code ${code}`}${words === '' ? '' : `: ${words}`}`;
+    const end = `ended with ${killedBy ?? `code ${code}`}${words === '' ? '' : `: ${words}`}`;
     if (code === 0) resolve(output.stdout);
     else reject(failure(exec, end));
   });
@@ -130,6 +144,7 @@ async function runPlugin(exec: ExecConfig, limitMs: number): Promise<ExecCredent
     return parseCredential(exec, await promise);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', interrupt);
     process.off('exit', kill);
   }
 }
