@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { describeInBrowser } from './in-browser.ts';
+import { BLANK, describeInBrowser } from './in-browser.ts';
 import { VIEWS } from './on-page.ts';
 import { PretendConsole } from './pretend-console.ts';
 import { auditEntry, nodeSummary, plannedNode, serviceDocument } from './pretend-fleet.ts';
@@ -48,6 +48,41 @@ describeInBrowser('names and evidence that mean harm', (open) => {
       expect(text, hash).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
       expect(text, hash).not.toContain('\u001b');
     }
+  });
+
+  test('of a page that shows the console in a frame get nothing', async () => {
+    console = await PretendConsole.start([nodeSummary('plain')]);
+    const watched = await open(BLANK);
+    // In a window of its own: what the browser says about the refusal is no fault.
+    const page = await (await watched.context().browser()?.newContext())?.newPage();
+    await page?.setContent(`<iframe src="${console.url}"></iframe>`);
+    const framed = () => page?.frames()[1];
+    await expect.poll(() => framed()?.url()).toMatch(/^chrome-error:/);
+    expect(await framed()?.content()).not.toContain('rollcall');
+    await page?.context().close();
+  });
+
+  test('reach no other address from the page, even where they run in it', async () => {
+    console = await PretendConsole.start([nodeSummary('plain')]);
+    const elsewhere = await PretendConsole.start();
+    const context = await (await open(BLANK)).context().browser()?.newContext();
+    const page = await context?.newPage();
+    await page?.goto(console.url);
+    const asked: string[] = [];
+    page?.on('requestfinished', (request) => asked.push(request.url()));
+    const answers = await page?.evaluate(`Promise.all([
+      fetch('${elsewhere.url}', { mode: 'no-cors' }).then(() => 'loaded', () => 'refused'),
+      new Promise((resolve) => {
+        const image = new Image();
+        image.onload = () => resolve('loaded');
+        image.onerror = () => resolve('refused');
+        image.src = '${elsewhere.url}';
+      }),
+    ])`);
+    expect(answers).toEqual(['refused', 'refused']);
+    expect(asked.filter((url) => url.startsWith(elsewhere.url))).toEqual([]);
+    await context?.close();
+    await elsewhere.close();
   });
 
   test('are shown as they are, with what cannot be seen made visible', async () => {

@@ -240,6 +240,18 @@ describe('a redirect', () => {
     expect(await count('accepted')).toBe(1);
   });
 
+  test.each([
+    ['another CA', SECOND],
+    ['another name', STRANGER],
+  ])('shows the token to no coordinator with %s', async (_what, identity) => {
+    const impostor = await startListener(identity);
+    const standby = await start(FIRST);
+    standby.answer = () => redirectTo(`${impostor.origin}/v1/reports`);
+    await expect(deliver(standby)).rejects.toThrow(failing('COORDINATOR_UNREACHABLE'));
+    await impostor.close();
+    expect([impostor.heard(), standby.taken.length]).toEqual(['', 1]);
+  });
+
   test('is followed three times and no more', async () => {
     const coordinator = await start(FIRST);
     coordinator.answer = () => redirectTo('/v1/reports');

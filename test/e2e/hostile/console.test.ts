@@ -39,12 +39,14 @@ beforeEach(() => {
   reached = 0;
 });
 
-/** Sends a request with this target to the console of the standby, byte for byte, and returns the whole response. */
-async function send(target: string, method = 'GET'): Promise<string> {
-  const { hostname, port: consolePort } = new URL(standby.consoleUrl);
+/** Sends a request with this target to a console, byte for byte, and returns the whole response. */
+async function send(target: string, method = 'GET', { to = standby, body = '' } = {}): Promise<string> {
+  const { hostname, port: consolePort } = new URL(to.consoleUrl);
   const socket = connect(Number(consolePort), hostname);
   // Not half-closed: a server of Node.js drops a request whose client has ended the connection.
-  socket.write(`${method} ${target} HTTP/1.1\r\nHost: ${hostname}:${consolePort}\r\nConnection: close\r\n\r\n`);
+  const content = body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`];
+  const head = [`${method} ${target} HTTP/1.1`, `Host: ${hostname}:${consolePort}`, 'Connection: close', ...content];
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
   return Buffer.concat(await socket.toArray()).toString();
 }
 
@@ -52,6 +54,38 @@ async function send(target: string, method = 'GET'): Promise<string> {
 async function answeredBy(target: string): Promise<string | undefined> {
   return /"name": ?"(coordinator[^"]*)"/.exec(await send(target))?.[1];
 }
+
+/** Every Node and every object of rollcall, as they are. */
+async function everyObject(): Promise<string> {
+  const { api } = embedded.controlPlane;
+  const paths = ['/api/v1/nodes', '/api/v1/pods', '/api/v1/configmaps', '/api/v1/secrets', '/api/v1/events'];
+  const lists = await Promise.all(paths.map((path) => api.list(path)));
+  return JSON.stringify(lists);
+}
+
+test('the console changes nothing, whatever it is asked', async () => {
+  const before = await everyObject();
+  const node = `/v1/nodes/${embedded.rig.node(0).name}`;
+  const paths = ['/', '/v1/nodes', node, '/v1/services', '/v1/plan', '/v1/audit', '/v1/rules', '/v1/diff'];
+  const set = {
+    apiVersion: 'labels.banzaicloud.io/v1alpha1',
+    kind: 'NodePoolLabelSet',
+    metadata: { name: 'gold', namespace: 'rollcall' },
+    spec: { labels: { 'example.org/tier': 'gold' } },
+  };
+  const body = JSON.stringify({ objects: [set], rules: { 'accelerators/golden': 'example.org/tier=gold' } });
+  for (const to of [leader, standby]) {
+    for (const path of paths) {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+        const answer = await send(path, method, { to, ...(method === 'GET' ? {} : { body }) });
+        const isServed = method === (path === '/v1/diff' ? 'POST' : 'GET');
+        // The page may not have been built.
+        expect(answer, `${method} ${path}`).toMatch(isServed ? /^HTTP\/1.1 (200|404) / : /^HTTP\/1.1 405 /);
+      }
+    }
+  }
+  expect(await everyObject()).toBe(before);
+});
 
 const HOSTILE = [
   '//HOST/x',

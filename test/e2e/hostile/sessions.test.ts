@@ -39,6 +39,8 @@ async function eavesdrop(): Promise<{ url: string; boots: string[]; close: () =>
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
     nodes: 0,
+    coordinatorArgs: ['--verbose'],
+    agentArgs: ['--verbose'],
     onCoordinatorLog: (_name, line) => logged.push(JSON.stringify(line)),
   });
   rig = embedded.rig;
@@ -127,8 +129,9 @@ test('the boot id of one pod does not reach the session of another', async () =>
   await untilHeard();
 });
 
-test('the boot id of an agent stands nowhere: not in logs, metrics, documents of the console, or Events', async () => {
-  const texts = [
+/** All that the programs say: their logs, metrics, documents and objects. */
+async function everythingSaid(): Promise<string[]> {
+  return [
     ...logged,
     (await coordinator.get('/metrics')).body,
     ...(await Promise.all(
@@ -139,5 +142,21 @@ test('the boot id of an agent stands nowhere: not in logs, metrics, documents of
     JSON.stringify(await embedded.controlPlane.api.get('/api/v1/events')),
     JSON.stringify(await embedded.controlPlane.api.get(`/api/v1/nodes/${node.name}`)),
   ];
-  expect(texts.filter((text) => text.includes(boot))).toEqual([]);
+}
+
+test('the boot id of an agent stands nowhere: not in logs, metrics, documents of the console, or Events', async () => {
+  expect((await everythingSaid()).filter((text) => text.includes(boot))).toEqual([]);
+});
+
+test('a token stands nowhere, whether it is taken or refused', async () => {
+  const token = await stolenToken(node.tokenFile);
+  const [head = '', claims = '', signature = ''] = token.split('.');
+  await post(lie(1, 'a session of the thief'));
+  for (const refused of [`${head}.${claims}.${'A'.repeat(signature.length)}`, `${token}=`, claims]) {
+    expect((await thief.post(refused, lie(2, 'a session of the thief'))).status).toBe(401);
+  }
+  await untilHeard();
+  expect(logged.some((line) => line.includes('Refused a report'))).toBe(true);
+  const secrets = [claims, signature];
+  expect((await everythingSaid()).filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
 });
