@@ -15,8 +15,11 @@ function world() {
   const clock = new FakeClock();
   const server = new LeaseServer();
   let born = 0;
-  const join = (podName: string | undefined, change: Partial<JoinOptions> & { leaderElect?: boolean } = {}) => {
-    const { leaderElect = true, ...rest } = change;
+  const join = (
+    podName: string | undefined,
+    change: Partial<JoinOptions> & { leaderElect?: boolean; schedulerTls?: 'on' | 'off' } = {},
+  ) => {
+    const { leaderElect = true, schedulerTls = 'on', ...rest } = change;
     const machine = new Machine({
       world: clock,
       server,
@@ -27,7 +30,7 @@ function world() {
     });
     const news: (Leader | 'leads')[] = [];
     let connections = 0;
-    const config = { leaderElect, leaseNamespace: 'rollcall', leaseName: 'lease' } as CoordinatorConfig;
+    const config = { leaderElect, tls: 'on', schedulerTls, leaseNamespace: 'rollcall', leaseName: 'lease' } as CoordinatorConfig;
     const environment: CoordinatorEnvironment = { ownNamespace: 'rollcall', podName, podIp: undefined };
     const name = podName ?? 'host';
     born += 1;
@@ -74,6 +77,33 @@ test('one replica leads, and the other is told where', async () => {
   expect([first.election.isLeading(), second.election.isLeading()]).toEqual([true, false]);
   expect(server.lease?.metadata.name).toBe('lease');
   expect(server.lease?.spec?.holderIdentity).toBe('first_start-1');
+});
+
+test.each([
+  ['http://first', 'http://first:8888', 'on', {}, 2],
+  ['https://first', 'http://10.0.0.7:8888', 'on', { leaderUrl: 'https://first' }, 1],
+  ['nonsense', 'file:///etc/passwd', 'on', {}, 2],
+  [
+    'http://127.0.0.1:1',
+    'http://[::1]:8888',
+    'on',
+    { leaderUrl: 'http://127.0.0.1:1', schedulerUrl: 'http://[::1]:8888' },
+    0,
+  ],
+  // Without TLS for schedulers, the scheduler itself asks in clear text.
+  ['https://first', 'http://first:8888', 'off', { leaderUrl: 'https://first', schedulerUrl: 'http://first:8888' }, 0],
+] as const)('nothing is sent in clear text to a leader at %s and %s with --scheduler-tls=%s', async (...row) => {
+  const [leaderUrl, schedulerUrl, schedulerTls, expected, refusals] = row;
+  const { clock, join } = world();
+  join('first', { leaderUrl, schedulerUrl });
+  await clock.advance(1000);
+  const errors: unknown[] = [];
+  const logger = silentLogger();
+  logger.error = (...args: unknown[]) => void errors.push(args);
+  const second = join('second', { schedulerTls, logger });
+  await clock.advance(10_000);
+  expect(second.news).toEqual([{ leader: 'first', consoleUrl: 'http://first:8090', ...expected }]);
+  expect(errors).toHaveLength(refusals);
 });
 
 test('a leader that is cut off stands by, and is told of its successor', async () => {

@@ -12,6 +12,7 @@ import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
 import type { Means } from '../kube/means.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
+import { problemOfAddress } from './leader-address.ts';
 import type { Leader } from './role.ts';
 
 export type JoinOptions = Means & {
@@ -37,6 +38,11 @@ export function joinElection(options: JoinOptions): Election {
   // Not the signal of the program: the Lease is released when it stops, after the last write.
   const { signal } = new AbortController();
   let leading = false;
+  const isUsable = (address: string, isTls: boolean) => {
+    const problem = problemOfAddress(address, isTls);
+    if (problem !== undefined) logger.error({ address, problem }, 'Refused an address of the leader');
+    return problem === undefined;
+  };
   const callbacks: ElectionCallbacks = {
     onStartedLeading: () => {
       leading = true;
@@ -49,11 +55,12 @@ export function joinElection(options: JoinOptions): Election {
     onLeaderChanged: (url, name, itsSchedulerUrl, itsConsoleUrl) => {
       if (leading) return;
       // A predecessor at this very address, or one that takes no reports, is nobody to send agents to.
-      const isPlace = url !== undefined && url !== '' && url !== leaderUrl;
+      const isPlace = url !== undefined && url !== '' && url !== leaderUrl && isUsable(url, config.tls === 'on');
+      const answersScheduler = itsSchedulerUrl !== undefined && isUsable(itsSchedulerUrl, config.schedulerTls === 'on');
       options.onStandby({
         ...(isPlace ? { leaderUrl: url } : {}),
         ...(name === undefined ? {} : { leader: nameOfCandidate(name) }),
-        ...(itsSchedulerUrl === undefined ? {} : { schedulerUrl: itsSchedulerUrl }),
+        ...(answersScheduler ? { schedulerUrl: itsSchedulerUrl } : {}),
         ...(itsConsoleUrl === undefined || itsConsoleUrl === consoleUrl ? {} : { consoleUrl: itsConsoleUrl }),
       });
     },
