@@ -30,7 +30,13 @@ function world() {
     });
     const news: (Leader | 'leads')[] = [];
     let connections = 0;
-    const config = { leaderElect, tls: 'on', schedulerTls, leaseNamespace: 'rollcall', leaseName: 'lease' } as CoordinatorConfig;
+    const config = {
+      leaderElect,
+      tls: 'on',
+      schedulerTls,
+      leaseNamespace: 'rollcall',
+      leaseName: 'lease',
+    } as CoordinatorConfig;
     const environment: CoordinatorEnvironment = { ownNamespace: 'rollcall', podName, podIp: undefined };
     const name = podName ?? 'host';
     born += 1;
