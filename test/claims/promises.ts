@@ -61,6 +61,6 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Fence', promise: 'The coordinator’s account cannot set or remove taints of others.', file: FENCE, test: 'set or remove the taints of others, or gate a node' },
   { area: 'Fence', promise: 'The coordinator’s account cannot change labels of others.', file: FENCE, test: 'apply a foreign label along with its own' },
   { area: 'Requests', promise: 'A write carries the uid of its Node.', file: 'test/e2e/apply/writes.test.ts', test: 'is left alone when it was re-created under the same name' },
-  { area: 'Requests', promise: 'A write has a time-out for the API server.', file: 'coordinator/src/kube/https-client.test.ts', test: 'tells the API server how long a %s may take' },
+  { area: 'Requests', promise: 'A write has a time-out for the API server.', file: 'coordinator/src/kube/https-client.test.ts', test: 'tells the API server how long a write may take' },
   { area: 'Requests', promise: 'A removal changes no other key.', file: 'coordinator/src/apply/node-writer.test.ts', test: 'is a merge patch of nulls for one uid, and nothing else' },
 ];

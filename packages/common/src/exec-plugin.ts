@@ -1,11 +1,18 @@
 import { spawn } from 'node:child_process';
 import type { RequestOptions } from 'node:https';
 import { env } from 'node:process';
-import type { KubeConfig, User } from '@kubernetes/client-node';
 import { CodedError } from './coded-error.ts';
 
 /** `users[].user.exec` of a kubeconfig. */
 type ExecConfig = { command: string; args?: string[] | null; env?: { name: string; value: string }[] | null };
+
+/** A user and a configuration as the library for Kubernetes has them, which this package does not import. */
+type KubeUser = {
+  readonly name: string;
+  readonly exec?: ExecConfig;
+  readonly authProvider?: { name: string; config: ExecConfig };
+};
+type KubeConfig = { users: KubeUser[]; addAuthenticator(authenticator: ExecPlugin): void };
 
 type ExecCredential = {
   status: { token?: string; clientCertificateData?: string; clientKeyData?: string; expirationTimestamp?: string };
@@ -36,13 +43,14 @@ export class ExecPlugin {
     this.#signal = signal;
   }
 
-  isAuthProvider(user: User): boolean {
+  isAuthProvider(user: KubeUser): boolean {
     return user.authProvider?.name === EXEC_PROVIDER;
   }
 
   /** Throws KUBE_UNREACHABLE, which names the command. */
-  async applyAuthentication(user: User, options: RequestOptions): Promise<void> {
-    const { status } = await this.#current(user.authProvider?.config);
+  async applyAuthentication(user: KubeUser, options: RequestOptions): Promise<void> {
+    if (!user.authProvider) return;
+    const { status } = await this.#current(user.authProvider.config);
     if (status.clientCertificateData) options.cert = status.clientCertificateData;
     if (status.clientKeyData) options.key = status.clientKeyData;
     if (status.token) options.headers = { ...options.headers, Authorization: `Bearer ${status.token}` };
