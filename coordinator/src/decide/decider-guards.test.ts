@@ -7,6 +7,7 @@ import { serviceList } from '../fleet/service-list.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { stage } from './decider.test-fixtures.ts';
 import { AT_ONCE, SETTLE_MS } from './guards/blast-radius.ts';
+import type { Rules } from './labelers/implied-labels.ts';
 import { rulesOf } from './labelers/rules.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
@@ -162,6 +163,46 @@ describe('a label that a pool asked for', () => {
     await clock.advance(60_000);
     decider.tick();
     expect(held()).toEqual([]);
+  });
+
+  /** Nodes of other pools have the label as well. */
+  function widespread() {
+    const staged = pooled();
+    for (const name of NAMES.slice(0, AT_ONCE)) {
+      for (let copy = 0; copy < 6; copy += 1) staged.addNode(`${name}-${copy}`, { more: { tier: 'gold' } });
+    }
+    return staged;
+  }
+
+  test('leaves up to 20 % of its nodes within a second or so, by whatever it goes', async () => {
+    const { fleet, leaving, held, decider, clock, looked } = widespread();
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onReplace([]);
+    expect(leaving()).toEqual(NAMES.slice(0, AT_ONCE));
+    expect(held()).toEqual([]);
+    await clock.advance(SETTLE_MS);
+    looked.length = 0;
+    decider.tick();
+    expect(looked).toEqual(expect.arrayContaining(NAMES.slice(AT_ONCE)));
+    expect(leaving()).toEqual(NAMES);
+  });
+
+  test('keeps what a rule builds on it as long as it stays', async () => {
+    const derived = (labels: Readonly<Record<string, string>>) =>
+      new Map(labels['tier'] === undefined ? [] : [['derived', { value: 'true', reason: 'tier' }]]);
+    const rules: Rules = {
+      ...rulesOf(['derived']),
+      evaluate: (labels) => ({ implied: derived(labels), unknown: new Map() }),
+    };
+    const { fleet, clock, decider } = pooled({ rules: () => rules });
+    await clock.advance(60_001);
+    fleet.poolLabelSetHandlers.onReplace([]);
+    const stances = NAMES.map((name) => {
+      const intent = decider.witness(name)?.intent;
+      return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
+    });
+    expect(stances.slice(AT_ONCE)).toEqual(NAMES.slice(AT_ONCE).map(() => ['hold', 'want']));
+    expect(stances.slice(0, AT_ONCE)).toEqual(NAMES.slice(0, AT_ONCE).map(() => ['withhold', undefined]));
   });
 
   test('is held for nobody any more on a node that is gone, nor in the next term', async () => {

@@ -94,7 +94,7 @@ export class Decider {
     const { clock, client, eviction } = options;
     this.#options = options;
     this.#taken = eviction && new TakenLabels(eviction.isIgnored);
-    this.#blastRadius = new BlastRadius(options.massWithdrawalDelayMs);
+    this.#blastRadius = this.#newBlastRadius();
     this.#labelers = createLabelers({
       ...options,
       mayTaint: (...asked) => this.firstTaints.mayTaint(...asked),
@@ -245,7 +245,7 @@ export class Decider {
   /** This replica begins to lead: what was heard and judged before is of another time. */
   beginTerm(): void {
     this.#observer = new ObserverGuard();
-    this.#blastRadius = new BlastRadius(this.#options.massWithdrawalDelayMs);
+    this.#blastRadius = this.#newBlastRadius();
     this.#readiness = this.#newReadiness();
     this.#gates = new GateWaits(this.#options.startupGate.maxWaitMs);
     this.firstTaints = this.#newFirstTaints();
@@ -257,6 +257,12 @@ export class Decider {
     const { announcer } = this.#options;
     const onHeldBack = (...news: Parameters<Announcing['heldBack']>) => announcer.heldBack(...news);
     return new ReadinessTracker({ ...this.#options, onHeldBack, observer: this.#observer });
+  }
+
+  #newBlastRadius(): BlastRadius {
+    const has = (name: string, label: string) => this.fleet.node(name)?.labels[label] !== undefined;
+    const nodesWith = (label: string) => this.fleet.nodeNames().filter((name) => has(name, label));
+    return new BlastRadius(this.#options.massWithdrawalDelayMs, nodesWith);
   }
 
   #newFirstTaints(): FirstTaints {

@@ -157,7 +157,7 @@ export const COORDINATOR_OPTIONS = {
     default: 60,
     min: 0,
     max: 86_400,
-    help: 'Delay before more than 10 nodes lose a label because NodePoolLabelSets or rules were removed, so that you can notice; 0 for no delay.',
+    help: 'Delay before more than 10 nodes, and more than 20 % of those that have it, lose a label because of a changed configuration, so that you can notice; 0 for no delay.',
   },
   pciDeviceClassWhitelist: {
     type: 'list',

@@ -2,6 +2,8 @@ import type { HeldWithdrawals } from './held-withdrawals.ts';
 
 /** So many nodes lose a label at once. */
 export const AT_ONCE = 10;
+/** A label may leave this share of the nodes that have it without a delay. */
+const SHARE_PERCENT = 20;
 /** Changes within this time may be one mistake. */
 const TOGETHER_MS = 60_000;
 /** The API server deletes the objects of a CRD or a namespace milliseconds after one another: the first is not alone. */
@@ -9,10 +11,16 @@ export const SETTLE_MS = 500;
 
 /** A label that leaves nodes for something that somebody configured. */
 type Departure = {
-  startedMs: number;
-  /** That have lost it, up to the number that may at once, and the objects because of which. */
-  gone: Map<string, Owner>;
+  /** Nodes that have lost it, with the time and the object because of which: within a minute, or since others wait. */
+  gone: Map<string, { object: Owner; atMs: number }>;
+  /** Nodes that wait, and the objects because of which. */
   held: Map<string, Owner>;
+  /** When the last of them came. */
+  lastHeldMs: number;
+  /** How many nodes had the label when the first of them came. */
+  had: number;
+  /** When all of them lose it; infinite while no node has waited. */
+  untilMs: number;
 };
 
 /** The object because of which a label is to leave; `undefined` where a flag is the cause. */
@@ -20,20 +28,23 @@ type Owner = string | undefined;
 
 /**
  * Delays a label that would leave many nodes because of what was configured, so that somebody can notice: the first 10
- * lose it at once, all others when the delay is over. Where one single object was seen to change, the delay is as short as
- * it takes to see that no other follows. Every call is O(1), but for a tick and `held`, which are O(nodes that wait).
+ * lose it at once, all others when the delay is over. Where no more than 20 % of its nodes would lose it within a minute,
+ * or one single object was seen to change, the delay is as short as it takes to see that no others follow. Every call is
+ * O(1), but for a tick and `held`, which are O(nodes that wait), and the first node that waits, which is O(nodes).
  */
 export class BlastRadius {
   readonly #delayMs: number;
+  readonly #nodesWith: (label: string) => Iterable<string>;
   readonly #departures = new Map<string, Departure>();
   /** When each object changed last; the first is the oldest. */
   readonly #changedMs = new Map<string, number>();
   /** When the last of several changes came. */
   #togetherMs = Number.NEGATIVE_INFINITY;
 
-  /** A delay of 0 switches it off. */
-  constructor(delayMs: number) {
+  /** A delay of 0 switches it off. `nodesWith` returns the nodes that have a label. */
+  constructor(delayMs: number, nodesWith: (label: string) => Iterable<string>) {
     this.#delayMs = delayMs;
+    this.#nodesWith = nodesWith;
   }
 
   /** Objects that labels go by were changed, or are gone. */
@@ -57,18 +68,26 @@ export class BlastRadius {
    * Asking again for a node changes nothing. A NodeService that is first missed now was deleted while no coordinator ran.
    */
   holdsUntilMs({ node, key, object }: { node: string; key: string; object: Owner }, nowMs: number): number | undefined {
+    if (this.#delayMs === 0) return undefined;
     this.#forgetChanges(nowMs);
     if (object !== undefined && isOfService(object) && !this.#departures.has(key)) this.changed([object], nowMs);
-    const departure = this.#departures.get(key) ?? { startedMs: nowMs, gone: new Map(), held: new Map() };
-    const untilMs = Math.min(departure.startedMs + this.#delayMs, this.#settlesMs(object));
-    if (untilMs <= nowMs || departure.gone.has(node)) return undefined;
+    const departure = this.#departures.get(key) ?? newDeparture();
+    const { gone, held } = departure;
+    if (gone.has(node) || this.#settlesMs(object) <= nowMs) return undefined;
     this.#departures.set(key, departure);
-    if (departure.gone.size < AT_ONCE) {
-      departure.gone.set(node, object);
-      return undefined;
+    if (gone.size >= AT_ONCE && !held.has(node)) {
+      if (departure.untilMs === Number.POSITIVE_INFINITY) {
+        departure.untilMs = nowMs + this.#delayMs;
+        departure.had = new Set([...this.#nodesWith(key), ...gone.keys()]).size;
+      }
+      held.set(node, object);
+      departure.lastHeldMs = nowMs;
     }
-    departure.held.set(node, object);
-    return untilMs;
+    const untilMs = held.has(node) ? this.#endMs(departure, object) : nowMs;
+    if (untilMs > nowMs) return untilMs;
+    held.delete(node);
+    gone.set(node, { object, atMs: nowMs });
+    return undefined;
   }
 
   /** The label is gone from the node, or leaves it for another cause. */
@@ -85,30 +104,37 @@ export class BlastRadius {
     if (departure.gone.size + departure.held.size === 0) this.#departures.delete(key);
   }
 
-  /** Nodes whose labels have stayed for the delay. */
+  /** Nodes that wait no longer. */
   tick(nowMs: number): string[] {
     const due: string[] = [];
-    for (const [key, { startedMs, gone, held }] of this.#departures) {
-      const isOver = nowMs >= startedMs + this.#delayMs;
+    for (const [key, departure] of this.#departures) {
+      const { gone, held } = departure;
       for (const [node, object] of held) {
-        if (!isOver && nowMs < this.#settlesMs(object)) continue;
+        if (nowMs < this.#endMs(departure, object)) continue;
         due.push(node);
         held.delete(node);
+        gone.set(node, { object, atMs: nowMs });
       }
-      // Those that a single change took are none of the first of many.
-      for (const [node, object] of gone) if (nowMs >= this.#settlesMs(object)) gone.delete(node);
+      // No node waits any more: the next one waits for the whole delay.
+      if (held.size === 0 && nowMs < departure.untilMs) departure.untilMs = Number.POSITIVE_INFINITY;
+      const isUndelayed = departure.untilMs === Number.POSITIVE_INFINITY;
+      for (const [node, { object, atMs }] of gone) {
+        // Those that a single change took are none of the first of many.
+        if (nowMs >= this.#settlesMs(object) || (isUndelayed && nowMs - atMs > TOGETHER_MS)) gone.delete(node);
+      }
       // Until then, those that come late go at once, as they would have with the others.
-      const isForgotten = nowMs >= startedMs + this.#delayMs + TOGETHER_MS;
+      const isForgotten = nowMs >= departure.untilMs + TOGETHER_MS;
       if (isForgotten || gone.size + held.size === 0) this.#departures.delete(key);
     }
     return due;
   }
 
   held(): HeldWithdrawals[] {
-    const counted = [...this.#departures].map(([of, { held }]) => {
-      // Of what may be the change of a single object nobody is told before that is known.
-      const delayed = held.values().filter((object) => this.#settlesMs(object) === Number.POSITIVE_INFINITY);
-      return { guard: 'blast-radius' as const, of, nodes: delayed.toArray().length };
+    const counted = [...this.#departures].map(([of, departure]) => {
+      // A delay is not reported before it is clear that many nodes would lose the label, by more than a single object.
+      const isDelayed = (object: Owner) => this.#settlesMs(object) === Number.POSITIVE_INFINITY;
+      const nodes = isOfFew(departure) ? 0 : departure.held.values().filter(isDelayed).toArray().length;
+      return { guard: 'blast-radius' as const, of, nodes };
     });
     return counted.filter(({ nodes }) => nodes > 0);
   }
@@ -116,6 +142,12 @@ export class BlastRadius {
   /** The Node is gone. */
   forget(node: string): void {
     for (const { held } of this.#departures.values()) held.delete(node);
+  }
+
+  /** Until when a node of a departure waits. */
+  #endMs(departure: Departure, object: Owner): number {
+    const fewMs = isOfFew(departure) ? departure.lastHeldMs + SETTLE_MS : Number.POSITIVE_INFINITY;
+    return Math.min(departure.untilMs, this.#settlesMs(object), fewMs);
   }
 
   /** From when on it is known that the change of an object was a single one; never where it was none. */
@@ -131,6 +163,15 @@ export class BlastRadius {
       this.#changedMs.delete(object);
     }
   }
+}
+
+function newDeparture(): Departure {
+  return { gone: new Map(), held: new Map(), lastHeldMs: 0, had: 0, untilMs: Number.POSITIVE_INFINITY };
+}
+
+/** Whether no more nodes would lose the label than may without a delay. */
+function isOfFew({ gone, held, had }: Departure): boolean {
+  return 100 * (gone.size + held.size) <= SHARE_PERCENT * had;
 }
 
 /** As the labeler of left-over keys names them: by the uid, or by the label where the uid is not known. */

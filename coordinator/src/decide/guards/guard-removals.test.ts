@@ -26,7 +26,7 @@ const node = {
 
 /** A guard that lets no further node lose these labels. */
 function spent(object?: string): BlastRadius {
-  const guard = new BlastRadius(60_000);
+  const guard = new BlastRadius(60_000, () => []);
   for (let i = 0; i < AT_ONCE; i += 1) {
     for (const key of ['a', 'b', 'c', 'shared'])
       guard.holdsUntilMs({ node: `other-${i}`, key, object }, now.monotonicMs);
@@ -60,7 +60,7 @@ test('a taint and a condition never wait', () => {
 
 test('a label that may go at once goes', () => {
   const entry = leaving();
-  expect(guarded(entry, new BlastRadius(60_000))).toBe(entry);
+  expect(guarded(entry, new BlastRadius(60_000, () => []))).toBe(entry);
 });
 
 test('what leaves by evidence counts as configured while its rule has just been changed with others', () => {
