@@ -9,6 +9,7 @@ import { Orders } from './orders.ts';
 import { PodsByNamespace } from './pods-by-namespace.ts';
 
 const NOW_MS = 1000;
+const CREATED = '2026-01-01T00:00:00Z';
 
 /** The orders of one node, over what is watched as it is kept. */
 function orders(first: readonly Service[] = [serviceOf()]) {
@@ -17,30 +18,41 @@ function orders(first: readonly Service[] = [serviceOf()]) {
   const made = new Orders();
   let services = first;
   let labels: Record<string, string> = {};
+  let creationTimestamp = CREATED;
   const observed = () =>
-    observeNode({ metadata: { name: 'n', uid: 'u', resourceVersion: '1', labels } }, createIntern(), new Set());
+    observeNode(
+      { metadata: { name: 'n', uid: 'u', resourceVersion: '1', labels, creationTimestamp } },
+      createIntern(),
+      new Set(),
+    );
   let node = observed();
-  const podOf = (podIP: string, { namespace = 'default', on = 'n' } = {}) =>
+  const podOf = (podIP: string, { namespace = 'default', on = 'n', readySince = CREATED } = {}) =>
     observePod({
       metadata: {
         name: `p-${on}`,
         uid: `p-${on}`,
         namespace,
         resourceVersion: '1',
+        creationTimestamp: CREATED,
         labels: { component: 'ws-daemon' },
       },
       spec: { nodeName: on },
-      status: { podIP, conditions: [{ type: 'Ready', status: 'True' }] },
+      status: { podIP, conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: readySince }] },
     });
   const now = () => made.of(record, { services, node, pods: index.on('n') });
   return {
     record,
     now,
-    pod: (podIP: string, where: { namespace?: string; on?: string } = {}) =>
+    pod: (podIP: string, where: { namespace?: string; on?: string; readySince?: string } = {}) =>
       index.handlers(where.namespace ?? 'default').onUpsert(podOf(podIP, where)),
     podGone: (namespace = 'default') => index.handlers(namespace).onDelete(podOf('', { namespace })),
     services: (next: readonly Service[]) => {
       services = next;
+    },
+    /** The Node is created anew under the same name. */
+    recreate: (at: string) => {
+      creationTimestamp = at;
+      node = observed();
     },
     label: (next: Record<string, string>) => {
       labels = next;
@@ -104,6 +116,16 @@ describe('the orders of a node', () => {
     expect(namesOf(now())).toEqual(['mirror', 'ws-daemon']);
     services([]);
     expect(namesOf(now())).toEqual([]);
+  });
+
+  test('name no pod of the machine before until it became Ready on this one', () => {
+    const { now, pod, recreate } = orders();
+    pod('10.1.0.1');
+    recreate('2026-01-01T00:10:00Z');
+    expect(hostOf(now())).toBeUndefined();
+    expect(now().isUnsettled).toBe(true);
+    pod('10.1.0.1', { readySince: '2026-01-01T00:10:05Z' });
+    expect(hostOf(now())).toBe('10.1.0.1');
   });
 
   test('come soon again while what the agent says of a service with pods is not good', () => {

@@ -6,6 +6,7 @@ import type { NodeRecord } from './node-record.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { serviceList } from './service-list.ts';
+import { isOfNode } from './service-pods.ts';
 import { hasStarted, startedServices } from './started-services.ts';
 
 /** What orders are made of. Each is the very same object as long as nothing of it changes. */
@@ -55,7 +56,8 @@ export class Orders {
 
 function make({ services, node, pods }: Grounds): Made {
   const own = node ? servicesFor(node, services) : [];
-  return { services, node, pods, own, told: serviceList(own, pods) };
+  const podsOfNode = node ? pods.filter((pod) => isOfNode(pod, node)) : [];
+  return { services, node, pods, own, told: serviceList(own, podsOfNode) };
 }
 
 function hear({ own, pods, told }: Made, content: readonly ServiceReport[]): Heard {

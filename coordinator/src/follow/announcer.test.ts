@@ -87,6 +87,7 @@ test('that a service became ready is counted, with the time since the start of i
   const pods = [
     pod({ name: 'a', ready: false, startTime: startTime(1) }),
     pod({ name: 'b', terminating: true, startTime: startTime(2) }),
+    pod({ name: 'of the Node before', createdAtMs: -1, readySinceMs: -1, startTime: startTime(900) }),
     pod({ name: 'c', startTime: startTime(8) }),
   ];
   shows(undefined, 'not-ready', { pods });

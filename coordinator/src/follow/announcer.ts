@@ -6,7 +6,7 @@ import type { ReadinessGate } from '../decide/labelers/readiness.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { NodeRecord } from '../fleet/node-record.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
-import { podsOf } from '../fleet/service-pods.ts';
+import { readyPodOf } from '../fleet/service-pods.ts';
 import type { NodeSnapshot } from '../fleet/snapshot.ts';
 import type { Term } from '../fleet/term.ts';
 import type { Service } from '../setup/services.ts';
@@ -150,8 +150,7 @@ function nodeSubject({ name, uid }: Pick<NodeSnapshot, 'name' | 'uid'>): EventSu
   return { apiVersion: 'v1', kind: 'Node', name, uid };
 }
 
-function podStartMs(service: Service, { pods }: NodeSnapshot): number | undefined {
-  const pod = podsOf(service, pods).find(({ ready, terminating }) => ready && !terminating);
-  const startMs = Date.parse(pod?.startTime ?? '');
+function podStartMs(service: Service, snapshot: NodeSnapshot): number | undefined {
+  const startMs = Date.parse(readyPodOf(service, snapshot)?.startTime ?? '');
   return Number.isNaN(startMs) ? undefined : startMs;
 }

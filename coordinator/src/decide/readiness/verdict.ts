@@ -1,5 +1,5 @@
 import type { ObservedPod } from '../../fleet/observed-pod.ts';
-import { podsOf } from '../../fleet/service-pods.ts';
+import { podsOf, readyPodOf } from '../../fleet/service-pods.ts';
 import type { NodeSnapshot } from '../../fleet/snapshot.ts';
 import { answer } from '../../inventory/answer.ts';
 import type { Cause } from '../../inventory/cause.ts';
@@ -83,25 +83,17 @@ export function hasReadyPod(service: Service, snapshot: NodeSnapshot): boolean {
 }
 
 /** One good pod is enough; one that is on its way out beside it does no harm. */
-function podVerdict(service: Service, { pods, podsKnown, createdAtMs }: NodeSnapshot): Verdict {
+function podVerdict(service: Service, snapshot: NodeSnapshot): Verdict {
   const { namespace = '' } = service.pods ?? {};
-  if (!podsKnown(namespace)) {
+  if (!snapshot.podsKnown(namespace)) {
     return { ...UNKNOWN, reason: `the pods in ${namespace} have not been listed yet` };
   }
-  const own = podsOf(service, pods);
-  const good = own.find((pod) => pod.ready && !pod.terminating && isOfNode(pod, createdAtMs));
+  const good = readyPodOf(service, snapshot);
   if (good) return { ...SEEN, state: 'ready', reason: `pod ${good.namespace}/${good.name} is Ready` };
+  const own = podsOf(service, snapshot.pods);
   const other = own.find(({ terminating }) => !terminating) ?? own[0];
   if (!other) return { ...SEEN, state: 'not-ready', reason: `no pod of ${service.name} is on the node` };
   return { ...SEEN, state: 'not-ready', reason: `pod ${other.namespace}/${other.name} ${problemOf(other)}` };
-}
-
-/**
- * Whether what a Ready pod says is about this Node, and not about an earlier one of the same name. The API server sets both
- * creation times, so the clock of a kubelet matters only for a pod that is older than its Node. Times have seconds.
- */
-function isOfNode({ createdAtMs, readySinceMs }: ObservedPod, nodeCreatedAtMs: number): boolean {
-  return createdAtMs >= nodeCreatedAtMs || readySinceMs > nodeCreatedAtMs;
 }
 
 function problemOf({ terminating, ready }: ObservedPod): string {
