@@ -40,7 +40,7 @@ type Page = { metadata?: { resourceVersion?: string; continue?: string }; items?
  * KUBE_WATCH_BROKEN for an answer that is not a list: taken for an empty one, it would delete everything.
  */
 export async function listPages(
-  client: KubeClient,
+  client: Pick<KubeClient, 'request'>,
   request: ListRequest,
   onPage: (objects: KubeObject[]) => void,
 ): Promise<string> {

@@ -17,7 +17,11 @@ export type EvictionOutcome =
 const BUDGET_CAUSE = 'DisruptionBudget';
 
 /** Asks the API server once to evict exactly this pod. Never throws. */
-export async function evictPod(client: KubeClient, { metadata }: Pod, timeoutMs: number): Promise<EvictionOutcome> {
+export async function evictPod(
+  client: Pick<KubeClient, 'request'>,
+  { metadata }: Pod,
+  timeoutMs: number,
+): Promise<EvictionOutcome> {
   const { name, namespace = '', uid } = metadata;
   try {
     await client.request({

@@ -12,7 +12,7 @@ import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';
 import type { WaitingPod, WaitingPods } from './waiting-pods.ts';
 
 export type RoundDependencies = {
-  client: KubeClient;
+  client: Pick<KubeClient, 'request'>;
   fence: WriteFence;
   clock: Clock;
   signal: AbortSignal;

@@ -58,7 +58,7 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
   }
 
   const evictor = new Evictor({
-    client: { request: request as KubeClient['request'], stream: () => Promise.resolve(), close: () => {} },
+    client: { request: request as KubeClient['request'] },
     fence: { remainingMs: () => rig.remainingMs },
     clock,
     random: () => 0.5,

@@ -95,11 +95,84 @@ test('one node is worked on after the other', async () => {
   rig.answer = () => promise;
   rig.lose('n', 'a');
   rig.lose('m', 'b');
-  await rig.clock.advance(5000);
+  await rig.clock.advance(999);
   expect(rig.asked()).toEqual([LIST, 'evict a']);
   resolve();
   await rig.clock.advance(0);
   expect(rig.asked()).toEqual(['list spec.nodeName=m', 'evict b']);
+});
+
+describe('a node of which a request hangs', () => {
+  /** The evictions of these pods are answered after 10 s, by a time-out. */
+  function hanging(isHung: (pod: string) => boolean) {
+    const rig = evictorRig({ perSecond: 100 });
+    rig.answer = async (pod) => {
+      if (!isHung(pod)) return undefined;
+      await new Promise<void>((resolve) => rig.clock.after(10_000, resolve));
+      return new Error('timed out');
+    };
+    return rig;
+  }
+
+  test('is waited for by others for a second', async () => {
+    const rig = hanging((pod) => pod === 'a');
+    rig.lose('n', 'a');
+    rig.lose('m', 'b', 'c');
+    await rig.clock.advance(999);
+    expect(rig.asked()).toEqual([LIST, 'evict a']);
+    await rig.clock.advance(1);
+    expect(rig.asked()).toEqual(['list spec.nodeName=m', 'evict b', 'evict c']);
+  });
+
+  test('is not waited for by others when it is tried again, nor when many are', async () => {
+    const rig = hanging((pod) => pod !== 'b');
+    for (const node of ['n1', 'n2', 'n3', 'n4']) rig.lose(node, `of-${node}`);
+    await rig.clock.advance(60_000);
+    rig.asked();
+    for (let second = 0; second < 60; second += 1) {
+      rig.lose(`m${second}`, 'b');
+      await rig.clock.advance(0);
+      expect(rig.pods.has('b')).toBe(false);
+      await rig.clock.advance(1000);
+    }
+    expect(rig.asked()).toContain('evict of-n4');
+  });
+
+  test('is one of the others again once it answers', async () => {
+    let isHung = true;
+    const rig = hanging((pod) => isHung && pod === 'a');
+    rig.lose('n', 'a');
+    await rig.clock.advance(9000);
+    isHung = false;
+    await rig.clock.advance(60_000);
+    expect(rig.pods.size).toBe(0);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    rig.answer = () => promise;
+    rig.asked();
+    rig.lose('m', 'b');
+    rig.states.set('n', { labels: {}, withdrawn: { gpu: 'true', tpu: 'true' } });
+    rig.lose('n', 'c');
+    await rig.clock.advance(500);
+    expect(rig.asked()).toEqual(['list spec.nodeName=m', 'evict b']);
+    resolve();
+  });
+
+  test('is waited for before the Lease goes to another', async () => {
+    const rig = hanging((pod) => pod === 'a');
+    rig.lose('n', 'a');
+    rig.lose('m', 'b');
+    await rig.clock.advance(5000);
+    expect(rig.pods.has('b')).toBe(false);
+    rig.controller.abort();
+    let settled = false;
+    void rig.evictor.settled().then(() => {
+      settled = true;
+    });
+    await rig.clock.advance(4999);
+    expect(settled).toBe(false);
+    await rig.clock.advance(1);
+    expect(settled).toBe(true);
+  });
 });
 
 describe('a pod that a budget holds', () => {

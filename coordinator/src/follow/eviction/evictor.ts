@@ -29,10 +29,15 @@ const PER_SECOND = 1;
 const BURST = 10;
 /** A node about which nothing is new is not listed more often, however often it is asked for. */
 const SAME_AGAIN_MS = 60_000;
+/** A node of which a request takes so long is slow. */
+const SLOW_MS = 1000;
+
+type Lane = 'normal' | 'slow';
 
 /**
  * Evicts the pods that have lost their place on a node, because it lost labels that rollcall withdrew. One node after
- * the other, and each is looked at again until no such pod is left. Ends with its signal.
+ * the other, and each is looked at again until no such pod is left. No other node waits for one of which a request hangs,
+ * and nodes that were slow wait for each other only. Ends with its signal.
  */
 export class Evictor {
   readonly #options: EvictorOptions;
@@ -41,14 +46,21 @@ export class Evictor {
   readonly #away: AwayLabels;
   readonly #dependencies: RoundDependencies;
   readonly #nodes = new Map<string, WaitingPods>();
-  #working = false;
-  #round: EvictionRound | undefined;
+  /** Lanes of which a node is worked on. */
+  readonly #busy = new Set<Lane>();
+  readonly #slow = new Set<string>();
+  readonly #rounds = new Set<EvictionRound>();
 
   constructor(options: EvictorOptions) {
     this.#options = options;
     const { clock, random, delayMs, perSecond = PER_SECOND, registry, signal } = options;
     this.#away = new AwayLabels(delayMs);
-    this.#queue = new WorkQueue({ clock, random, onReady: () => this.#next() });
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      onReady: () => this.#next(),
+      isSlow: (node) => this.#slow.has(node),
+    });
     this.#budget = new EvictionBudget({ perSecond, burst: BURST });
     const metrics = createEvictionMetrics(registry, () => this.#pending());
     this.#dependencies = { ...options, budget: this.#budget, metrics, stateOf: (node) => this.#stateOf(node) };
@@ -60,7 +72,7 @@ export class Evictor {
     if (!this.#mayWrite()) return;
     const state = this.#lookInTime(node);
     if (!state) {
-      this.#nodes.delete(node);
+      this.#forget(node);
       return;
     }
     const looked = this.#nodes.get(node)?.looked;
@@ -73,31 +85,47 @@ export class Evictor {
   restart(): void {
     this.#queue.clear();
     this.#nodes.clear();
+    this.#slow.clear();
     this.#away.clear();
   }
 
   /** Resolves when no eviction is under way: after that the Lease may go to another, if the fence is closed. */
   async settled(): Promise<void> {
-    await this.#round?.settled();
+    await Promise.all([...this.#rounds].map((round) => round.settled()));
   }
 
   #next(): void {
-    if (this.#working) return;
-    const item = this.#queue.take('normal');
+    for (const lane of ['normal', 'slow'] as const) this.#fill(lane);
+  }
+
+  #fill(lane: Lane): void {
+    const item = this.#busy.has(lane) ? undefined : this.#queue.take(lane);
     if (!item) return;
-    this.#working = true;
-    void this.#work(item.key).finally(() => {
-      this.#working = false;
-      this.#queue.done(item.key);
+    this.#busy.add(lane);
+    let isWaitedFor = true;
+    const leave = () => {
+      if (!isWaitedFor) return;
+      isWaitedFor = false;
+      this.#busy.delete(lane);
       this.#next();
+    };
+    void this.#work(item.key, leave).finally(() => {
+      this.#queue.done(item.key);
+      leave();
     });
   }
 
-  async #work(name: string): Promise<void> {
+  /** `onSlow` is called when a request hangs. */
+  async #work(name: string, onSlow: () => void): Promise<void> {
     const state = await this.#stateInTurn(name);
-    if (state) await this.#lookAt(name, state);
-    else this.#nodes.delete(name);
+    if (state) await this.#lookAt(name, state, onSlow);
+    else this.#forget(name);
     if (!this.#mayWrite()) this.restart();
+  }
+
+  #forget(name: string): void {
+    this.#nodes.delete(name);
+    this.#slow.delete(name);
   }
 
   /**
@@ -121,18 +149,37 @@ export class Evictor {
     }
   }
 
-  async #lookAt(name: string, state: NodeState): Promise<void> {
+  async #lookAt(name: string, state: NodeState, onSlow: () => void): Promise<void> {
     const pods = this.#nodes.get(name) ?? new WaitingPods(this.#options.random);
     this.#nodes.set(name, pods);
     pods.looked = { state, atMs: this.#nowMs() };
-    this.#round = new EvictionRound(name, pods, this.#dependencies);
+    this.#slow.delete(name);
+    const client = this.#timed(() => {
+      this.#slow.add(name);
+      onSlow();
+    });
+    const round = new EvictionRound(name, pods, { ...this.#dependencies, client });
+    this.#rounds.add(round);
     try {
-      await this.#round.run();
+      await round.run();
       pods.backoff.reset();
       this.#lookAgainInTime(name, pods);
     } catch (err) {
       this.#retry(name, pods, err);
+    } finally {
+      this.#rounds.delete(round);
     }
+  }
+
+  /** Calls `onSlow` for each request that takes long. */
+  #timed(onSlow: () => void): RoundDependencies['client'] {
+    const { client, clock } = this.#options;
+    return {
+      request: (request) => {
+        const cancel = clock.after(SLOW_MS, onSlow);
+        return client.request<never>(request).finally(cancel);
+      },
+    };
   }
 
   #lookAgainInTime(name: string, pods: WaitingPods): void {

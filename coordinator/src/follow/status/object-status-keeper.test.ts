@@ -199,7 +199,7 @@ describe('a status', () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const { keeper, clock, requests, written } = started(['a', 'b'], { answer: () => promise });
     void keeper.tick();
-    await clock.advance(5000);
+    await clock.advance(999);
     void keeper.tick();
     let isSettled = false;
     void keeper.settled().then(() => {
@@ -210,6 +210,44 @@ describe('a status', () => {
     resolve(200);
     await clock.advance(0);
     expect([written, isSettled]).toEqual([['a', 'b'], true]);
+  });
+
+  test('of which the write hangs holds up the others for a second, and only the first time', async () => {
+    const hung = (path: string) => path !== '/c/status';
+    const { keeper, clock, requests } = started(['a', 'b', 'c'], {
+      client: {
+        async request(asked: KubeRequest) {
+          requests.push(asked);
+          if (!hung(asked.path)) return {} as never;
+          await new Promise<void>((resolve) => clock.after(10_000, resolve));
+          throw new Error('timed out');
+        },
+      },
+    });
+    const pathsAfter = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 500) {
+        void keeper.tick();
+        await clock.advance(500);
+      }
+      return requests.splice(0).map(({ path }) => path);
+    };
+    expect(await pathsAfter(4000)).toEqual(['/a/status', '/b/status', '/c/status', '/c/status']);
+    for (let tries = 0; tries < 20; tries += 1) {
+      const paths = await pathsAfter(2500);
+      expect(paths).toContain('/c/status');
+      expect(new Set(paths.filter(hung)).size).toBe(paths.filter(hung).length);
+    }
+    let isSettled = false;
+    await clock.advance(300_000);
+    void keeper.tick();
+    await clock.advance(2000);
+    void keeper.settled().then(() => {
+      isSettled = true;
+    });
+    await clock.advance(7999);
+    expect(isSettled).toBe(false);
+    await clock.advance(1);
+    expect(isSettled).toBe(true);
   });
 
   test('is told of as written once for all in a look, and not where nothing differed', async () => {

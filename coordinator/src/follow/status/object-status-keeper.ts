@@ -48,6 +48,8 @@ const LOOK_MS = 900;
 /** A look takes at most this share of the time. */
 const SHARE = 0.05;
 const TIMEOUT_MS = 10_000;
+/** A look ends with a write that takes so long, and the next one goes on with the others. */
+const SLOW_MS = 1000;
 /** A status that could not be written is tried again after so long, another status as well, and later and later. */
 const RETRY_MS = 10_000;
 /** How late the watch may tell that an object is gone. */
@@ -60,6 +62,8 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
   #notBeforeMs = 0;
   #underWay: Promise<void> = Promise.resolve();
   #isBusy = false;
+  /** By uid. */
+  readonly #writing = new Map<string, Promise<void>>();
   /** When those that could not be written are due again, and how long that is from the last try, by uid. */
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
   /** Whether the log tells of those that fail. */
@@ -85,8 +89,8 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
   }
 
   /** Resolves when no request is under way. */
-  settled(): Promise<void> {
-    return this.#underWay;
+  async settled(): Promise<void> {
+    await Promise.all([this.#underWay, ...this.#writing.values()]);
   }
 
   async #tick(): Promise<void> {
@@ -97,7 +101,7 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
     try {
       const due = this.#look();
       this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
-      for (const { object, status } of due) await this.#write(object, status);
+      for (const { object, status } of due) if (await this.#isSlow(this.#write(object, status), object)) break;
       if (due.length > 0) onWritten?.();
     } catch (err) {
       logger.error({ kind, err }, 'Failed to look at the objects of a kind');
@@ -106,7 +110,24 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
     }
   }
 
-  /** Objects whose status is not what it should be. What is told of them does not wait for it. */
+  /** Waits for a write, if it does not take long. */
+  async #isSlow(write: Promise<void>, { uid }: T): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<true>();
+    const cancel = this.#options.clock.after(SLOW_MS, () => resolve(true));
+    const ended = write.finally(() => this.#writing.delete(uid)).then(() => false);
+    this.#writing.set(
+      uid,
+      ended.then(() => {}),
+    );
+    const isSlow = await Promise.race([ended, late]);
+    cancel();
+    return isSlow;
+  }
+
+  /**
+   * Objects whose status is not what it should be, those that could not be written last. What is told of them does not wait
+   * for it.
+   */
   #look(): { object: T; status: S }[] {
     const { objects: all, look, statusNow, kind, clock, logger } = this.#options;
     const objects = all();
@@ -114,18 +135,20 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
     for (const known of [this.#failed, this.#told])
       for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
     const statusOf = look();
-    return objects.flatMap((object) => {
+    const due = objects.flatMap((object) => {
       try {
         const status = statusOf(object);
         if (!status) return [];
         this.#tell(object, status);
-        const isDue = clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
+        const isDue = !this.#writing.has(object.uid) && clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
         return isDue && !isDeepStrictEqual(statusNow(object), status) ? [{ object, status }] : [];
       } catch (err) {
         logger.error({ kind, name: object.name, err }, 'Failed to look at an object');
         return [];
       }
     });
+    const hasFailed = ({ object }: { object: T }) => Number(this.#failed.has(object.uid));
+    return due.sort((a, b) => hasFailed(a) - hasFailed(b));
   }
 
   async #write(object: T, status: S): Promise<void> {
