@@ -54,6 +54,31 @@ describe('a label that a rule gave', () => {
   });
 });
 
+test('a label that a rule builds on a label of an emptied rule stays as long as that one', () => {
+  let isEmptied = false;
+  const rules: Rules = {
+    ...rulesOf(['tier', 'other', 'derived']),
+    evaluate: (labels) => {
+      const hasTier = !isEmptied || labels['tier'] !== undefined;
+      const implied = hasTier ? ['derived', ...(isEmptied ? [] : ['tier'])] : [];
+      return { implied: new Map(implied.map((key) => [key, { value: 'gold', reason: 'r' }])), unknown: new Map() };
+    },
+  };
+  const { decider, fleet } = stage({ rules: () => rules });
+  listed(fleet, IMPLIED_LABELS_ANNOTATION);
+  for (const name of NAMES) expect(decider.witness(name)?.intent.get('label:derived')?.stance).toBe('want');
+  isEmptied = true;
+  decider.rulesChanged(rulesOf(['tier', 'other', 'derived']).labels);
+  // Both files were emptied.
+  decider.rulesChanged(new Map([...rules.labels].map(([key]) => [key, key === 'derived' ? 'lines of derived' : ''])));
+  const stances = NAMES.map((name) => {
+    const intent = decider.witness(name)?.intent;
+    return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
+  });
+  const leaves = NAMES.slice(0, AT_ONCE).map(() => ['withhold', undefined]);
+  expect(stances).toEqual([...leaves, ['hold', 'want'], ['hold', 'want']]);
+});
+
 test('a rule that has gone long ago is not taken for one that goes now', async () => {
   let rules = rulesOf(['first', 'tier', 'other']);
   const { decider, fleet, clock } = stage({ rules: () => rules });

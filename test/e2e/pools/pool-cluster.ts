@@ -31,12 +31,12 @@ export async function startPoolCluster(options: ControlPlaneOptions = {}): Promi
 }
 
 /** Applies a file or a folder of `deploy` as a person would. */
-export function applyDeployed(cluster: PoolCluster, name: string): Promise<string> {
+export function applyDeployed(cluster: Pick<PoolCluster, 'controlPlane'>, name: string): Promise<string> {
   return cluster.controlPlane.kubectl(['apply', '-R', '-f', path.join(deploy, name)]);
 }
 
-/** Applies the CRD and waits until its objects are served. */
-export async function applyCrd(cluster: PoolCluster): Promise<void> {
+/** Applies the CRDs and waits until NodePoolLabelSets are served. */
+export async function applyCrd(cluster: Pick<PoolCluster, 'controlPlane' | 'api'>): Promise<void> {
   await applyDeployed(cluster, 'crds');
   const wait = ['wait', '--for=condition=Established', '--timeout=30s', 'crd/nodepoollabelsets.labels.banzaicloud.io'];
   await cluster.controlPlane.kubectl(wait);

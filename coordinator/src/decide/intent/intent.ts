@@ -18,8 +18,9 @@ export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
 export type Guard = (entry: IntentEntry, node: JudgedNode) => IntentEntry;
 
 /**
- * Asks every labeler, and merges what they say. The guard sees every entry once, before the labelers that build on it:
- * what follows from a label that stays for now stays as well.
+ * Asks every labeler, and merges what they say. The guard sees every entry before the labelers that build on it: what
+ * follows from a label that stays for now stays as well. Rules may build on labels of rules, so a labeler of which the
+ * guard kept a label is asked once more.
  */
 export function intentOf(
   { labelers, consequences }: Labelers,
@@ -30,8 +31,11 @@ export function intentOf(
   for (const { name, claims } of labelers) for (const claim of claims(node)) merging.add(name, claim);
   merging.guard(guard, node);
   for (const { name, claims } of consequences) {
-    for (const claim of claims(node, merging.labels, merging.intent)) merging.add(name, claim);
-    merging.guard(guard, node);
+    const ask = () => {
+      for (const claim of claims(node, merging.labels, merging.intent)) merging.add(name, claim);
+      return merging.guard(guard, node);
+    };
+    if (ask()) ask();
   }
   return merging.intent;
 }
@@ -59,12 +63,18 @@ class Merging {
     this.#put(id, this.#merge(id, { ...claim, labeler, overruled: NONE }));
   }
 
-  guard(guard: Guard, node: JudgedNode): void {
+  /** Returns whether something stays that was to leave. */
+  guard(guard: Guard, node: JudgedNode): boolean {
+    let hasKept = false;
     for (const id of this.#unguarded) {
       const entry = this.intent.get(id);
-      if (entry) this.#put(id, guard(entry, node));
+      const guarded = entry && guard(entry, node);
+      if (!guarded || guarded === entry) continue;
+      this.#put(id, guarded);
+      hasKept = true;
     }
     this.#unguarded.clear();
+    return hasKept;
   }
 
   #put(id: string, entry: IntentEntry): void {
