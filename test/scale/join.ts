@@ -23,7 +23,7 @@ export const benchJoin: Bench = async (lab, { nodes }) => {
     { what: 'report sent → both labels, p99', value: quantile(lagsMs, 0.99), unit: 'ms' },
     { what: 'last report sent → last label', value: lastMs - lastReportMs, unit: 'ms' },
     { what: 'nodes that were labelled', value: lagsMs.filter(Number.isFinite).length / nodes, unit: '', exactly: 1 },
-    // One for each service: a verdict counts from when the agent was told of the pod's address.
+    // One for devices, which the first report names, and one for services, which an agent probes after the first reply.
     { what: 'PATCHes a node', value: patches / nodes, unit: '', atMost: 2 },
   ];
 };
