@@ -47,10 +47,11 @@ export function keysOn({ annotations }: Annotated): NodeKeys {
   return keys;
 }
 
-/** The keys of one kind that a Node lists. */
-export function listedOf(node: Annotated, kind: ListedKind): Set<string> {
+/** The keys of one kind that a Node lists, with such an origin. */
+export function listedOf(node: Annotated, kind: ListedKind, hasOrigin: (origin: Origin) => boolean = () => true) {
   const listed = new Set<string>();
-  for (const id of keysOn(node).keys()) if (id.startsWith(`${kind}:`)) listed.add(id.slice(kind.length + 1));
+  for (const [id, origin] of keysOn(node))
+    if (id.startsWith(`${kind}:`) && hasOrigin(origin)) listed.add(id.slice(kind.length + 1));
   return listed;
 }
 

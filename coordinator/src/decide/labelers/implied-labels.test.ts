@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
 import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
+import type { Service } from '../../setup/services.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { impliedLabels, type Rules } from './implied-labels.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';
@@ -170,4 +171,51 @@ test('the origin of a label says whether its rule builds on a label of a service
     ['rule:service', 'rule'],
   ]);
   expect(asked).toEqual([['example.com/mirror']]);
+});
+
+describe('the origin of a label whose rule builds on a label of a service', () => {
+  const READY = 'example.com/mirror';
+  const service = serviceOf('mirror', { publish: publishing(READY, 'example.com/no-mirror') });
+  /** `a` follows from the label of the service, and `b` from its absence. */
+  const given = { ...rules({ a: READY, b: 'usb' }), dependents: (asked: Iterable<string>) => dependentsOf([...asked]) };
+  const dependentsOf = (asked: readonly string[]) => new Set(asked.includes(READY) ? ['a', 'b'] : []);
+  const listed = (keys: Readonly<Record<string, string>>) => ({ annotations: { [LIST]: JSON.stringify(keys) } });
+
+  function originsOn(
+    change: Partial<JudgedNode>,
+    services: readonly Service[] = [],
+  ): Record<string, string | undefined> {
+    const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+    const labeler = impliedLabels(
+      () => given,
+      registryOf(),
+      () => services,
+    );
+    return Object.fromEntries(labeler.claims(node, new Map(), new Map()).map(({ key, origin }) => [key, origin]));
+  }
+
+  const both = { a: 'rule:service', b: 'rule:service' };
+  const labels = { usb: 'x', [READY]: 'true' };
+
+  test('stays while the Node lists that label, although the service is not known', () => {
+    for (const origin of ['service:u1', 'service:', 'gitpod']) {
+      expect(originsOn({ labels, servicesKnown: true, ...listed({ [`label:${READY}`]: origin }) })).toEqual(both);
+    }
+    const earlier = { annotations: { 'rollcall.dev/service-keys': JSON.stringify({ labels: [READY] }) } };
+    expect(originsOn({ labels, servicesKnown: true, ...earlier })).toEqual(both);
+  });
+
+  test('stays as it is listed while NodeServices are not known, and is a rule alone once they are', () => {
+    const node = { labels, ...listed({ 'label:a': 'rule:service', 'label:b': 'rule:service' }) };
+    expect(originsOn({ ...node, servicesKnown: false })).toEqual(both);
+    expect(originsOn({ ...node, servicesKnown: true })).toEqual({ a: 'rule', b: 'rule' });
+    expect(originsOn({ ...node, servicesKnown: true }, [service])).toEqual(both);
+  });
+
+  test('is a rule alone where the Node lists that label for a pool or a rule', () => {
+    for (const origin of ['rule', 'rule:service', 'device']) {
+      const node = { labels, servicesKnown: true, ...listed({ [`label:${READY}`]: origin }) };
+      expect(originsOn(node)).toMatchObject({ b: 'rule' });
+    }
+  });
 });

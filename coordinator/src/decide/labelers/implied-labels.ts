@@ -1,4 +1,4 @@
-import { isOfRule, keysOn, listedKey, listedOf } from '../../fleet/node-keys.ts';
+import { isOfRule, isOfService, keysOn, listedKey, listedOf } from '../../fleet/node-keys.ts';
 import type { Inventory } from '../../inventory/inventory.ts';
 import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
 import type { Service } from '../../setup/services.ts';
@@ -37,12 +37,12 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
     name: 'implied-labels',
     claims: (node, wishes) => {
       const all = rules();
-      const listed = listedByRules(node);
+      const listed = listedOf(node, 'label', isOfRule);
       const { implied, unknown } = all.evaluate(groundsOf(node, wishes, listed, all), node.inventory);
       const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
       const isOthers = (key: string) =>
         keys.entryOf('label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'withhold');
-      const builtOnServices = ofServices(all);
+      const builtOnServices = ofServices(all, node);
       const own = (key: string) =>
         ({
           kind: 'label',
@@ -72,21 +72,27 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
   };
 }
 
-/** The labels of rules that build on labels of services, worked out once for the same rules and services. */
-function labelsOfServices(services: () => readonly Service[]): (rules: Rules) => ReadonlySet<string> {
-  let known: { rules: Rules; services: readonly Service[]; labels: ReadonlySet<string> } | undefined;
-  return (rules) => {
-    const all = services();
-    if (known?.rules === rules && known.services === all) return known.labels;
-    const labels = rules.dependents(all.flatMap(({ publish }) => publish.label ?? []));
-    known = { rules, services: all, labels };
-    return labels;
-  };
-}
+type LabelsOfServices = (rules: Rules, node: JudgedNode) => Pick<ReadonlySet<string>, 'has'>;
 
-function listedByRules(node: JudgedNode): ReadonlySet<string> {
-  const labels = listedOf(node, 'label');
-  return new Set([...labels].filter((key) => isOfRule(keysOn(node).get(listedKey('label', key)))));
+/**
+ * The labels of rules that build on labels of services: of those that are in force, worked out once for the same rules and
+ * services, and of those that the Node lists. Until the NodeServices are known, a label that is listed as such stays so.
+ */
+function labelsOfServices(services: () => readonly Service[]): LabelsOfServices {
+  let known: { rules: Rules; services: readonly Service[]; published: Set<string>; labels: ReadonlySet<string> };
+  return (rules, node) => {
+    const all = services();
+    if (known?.rules !== rules || known.services !== all) {
+      const published = new Set(all.flatMap(({ publish }) => publish.label ?? []));
+      known = { rules, services: all, published, labels: rules.dependents(published) };
+    }
+    const { published, labels } = known;
+    const others = [...listedOf(node, 'label', (origin) => isOfService(origin) && !isOfRule(origin))];
+    const unpublished = others.filter((label) => !published.has(label));
+    const ofOthers = unpublished.length > 0 ? rules.dependents(unpublished) : undefined;
+    const isListed = (key: string) => keysOn(node).get(listedKey('label', key)) === 'rule:service';
+    return { has: (key) => labels.has(key) || ofOthers?.has(key) === true || (!node.servicesKnown && isListed(key)) };
+  };
 }
 
 /**

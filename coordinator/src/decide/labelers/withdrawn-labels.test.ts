@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { isOfService, type Origin } from '../../fleet/node-keys.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';
 import { withdrawnLabels } from './withdrawn-labels.ts';
@@ -41,6 +42,20 @@ test('labels that stay, that are others’, or that nobody is evicted for are no
   expect(noted({ ...ours, sharedLabels: new Set(['a']) }, wish('withhold'))).toBeUndefined();
   expect(noted({ labels: { a: 'true' } }, wish('withhold'))).toBeUndefined();
   expect(noted({ labels: { [READY]: 'true' }, ownedLabels: new Set([READY]) })).toBeUndefined();
+});
+
+test('a label is not noted where what it is listed for, or what claims it now, is a service', () => {
+  const notedFor = (listed: string, claimed: Origin) => {
+    const annotations = { 'rollcall.dev/keys': JSON.stringify({ 'label:a': listed }) };
+    const node = { ...snapshot({ ...ours, annotations }), readiness: new Map(), ageMs: 0 };
+    const wishes: LabelWishes = new Map([
+      ['a', { stance: 'withhold', value: '', ownership: 'forced', origin: claimed }],
+    ]);
+    return withdrawnLabels((_, origin) => isOfService(origin)).claims(node, wishes, new Map()).length;
+  };
+  expect(notedFor('rule', 'rule')).toBe(1);
+  expect(notedFor('rule:service', 'rule')).toBe(0);
+  expect(notedFor('rule', 'rule:service')).toBe(0);
 });
 
 test('one that nobody is evicted for any more is struck out', () => {

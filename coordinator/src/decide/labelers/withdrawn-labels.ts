@@ -17,9 +17,10 @@ export function withdrawnLabels(isIgnored: (label: string, origin: Origin | unde
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
       const listed = keysOn(node);
-      const originOf = (key: string) => listed.get(listedKey('label', key)) ?? wishes.get(key)?.origin;
+      // A service may have come, or gone, since the label was listed.
+      const originsOf = (key: string) => [listed.get(listedKey('label', key)), wishes.get(key)?.origin];
       const entries = [...withdrawnFrom(node, wishes)]
-        .filter(([key]) => !isIgnored(key, originOf(key)))
+        .filter(([key]) => !originsOf(key).some((origin) => isIgnored(key, origin)))
         .slice(-ENTRIES_MAX);
       const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
       const reason = value
