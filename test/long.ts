@@ -12,6 +12,8 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/answer/extender/extender-server.hostile.test.ts': 'random bytes to the scheduler extender',
   'coordinator/src/answer/extender/hostile.test.ts': 'random requests',
   'coordinator/src/answer/large-fleet.test.ts': 'documents about 5,000 nodes',
+  'coordinator/src/decide/intent/plan-keys.model.test.ts': 'random edits by a person between two requests',
+  'coordinator/src/decide/intent/plan-set-aside.model.test.ts': 'random nodes and intents',
   'coordinator/src/decide/rules/files/rule-directory.hostile.test.ts': 'random directories, and a thousand files',
   'coordinator/src/decide/rules/parse-rule-file.hostile.test.ts': 'random text',
   'coordinator/src/decide/rules/rule-set.model.test.ts': 'random rules and nodes',

@@ -51,12 +51,14 @@ export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode)
   const kept: NodeSet = { ...set, labels: { ...set.labels }, annotations: { ...set.annotations } };
   const labels = new Set<string>();
   for (const ref of refs) {
+    if (isList(ref) || valueIn(set, ref) !== undefined || valueIn(seen, ref) === undefined) continue;
     const value = ownValue(seen, ref);
-    if (value === undefined || isList(ref) || valueIn(set, ref) !== undefined) continue;
-    kept[ref.kind === 'label' ? 'labels' : 'annotations'][ref.key] = value;
+    if (value !== undefined) kept[ref.kind === 'label' ? 'labels' : 'annotations'][ref.key] = value;
     if (ref.kind === 'label') labels.add(ref.key);
   }
   for (const list of Object.keys(seen.annotations).filter((key) => isList({ kind: 'annotation', key }))) {
+    // No apply lets go of a list that none of ours wrote.
+    if (kept.annotations[list] === undefined && !seen.owned.annotations.has(list)) continue;
     const named = listedOn(seen, list).intersection(labels);
     if (named.size > 0) kept.annotations[list] = lengthenList(list, kept.annotations[list], named, seen);
   }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ConditionChange } from '../decide/intent/plan.ts';
 import { ADMISSION } from './contest.ts';
 import { NODE, started } from './node-turn.test-fixtures.ts';
@@ -16,6 +16,37 @@ test('a label that is put back each time waits from the fourth write on, and its
   expect(contests).toEqual([[key]]);
   expect(contested.keysFor('n')).toEqual([key]);
   expect(reads()).toBe(1);
+});
+
+describe('the list of keys stays until the last label that it lists is gone', () => {
+  const LIST = 'rollcall.dev/keys';
+  const text = JSON.stringify({ 'label:ready': 'gitpod', 'label:other': 'gitpod' });
+  const going = { labels: ['ready', 'other'], annotations: [LIST] };
+  const READY = { kind: 'label', key: 'ready' } as const;
+  const seenWith = (owned: readonly string[]) => ({
+    ...NODE,
+    labels: { ready: 'true', other: 'true' },
+    annotations: { [LIST]: text },
+    owned: { labels: new Set(owned), annotations: new Set([LIST]) },
+  });
+  const none = { labels: {}, annotations: {}, force: false };
+
+  for (const cause of ['contested', 'refused']) {
+    test(`where a label is ${cause}, whether an apply of ours names it or not`, async () => {
+      for (const owned of [['ready', 'other'], []]) {
+        const sent: unknown[] = [];
+        const reply = (_kind: unknown, _count: number, change: unknown) => void sent.push(change);
+        const seen = seenWith(owned);
+        const made = started({ withdrawal: going, set: none }, { seen, reply, isLagging: true });
+        const write = { ...READY, wanted: undefined, held: false, keepsAway: true };
+        if (cause === 'contested') for (let count = 0; count < 4; count += 1) made.contested.wrote(NODE, [write]);
+        else made.refusedWithdrawals.add(NODE, [{ ...READY, message: 'no' }]);
+        await made.newTurn().run();
+        expect(sent[0]).toEqual({ labels: ['other'], annotations: [] });
+        expect(sent[1]).toMatchObject({ annotations: { [LIST]: '{"label:ready":"gitpod"}' } });
+      }
+    });
+  }
 });
 
 test('a rival that cannot be read is told as unknown', async () => {

@@ -1,6 +1,7 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { entryKey } from '../decide/intent/intent.ts';
+import { isList } from '../decide/intent/lists.ts';
 import {
   type ConditionChange,
   type ConditionRef,
@@ -57,6 +58,8 @@ const ROUNDS_MAX = 16;
 
 /** An admission policy can afford to look at so many keys that go at once. */
 const WITHDRAWAL_MAX = 250;
+
+const NO_KEYS: NodeSet = { labels: {}, annotations: {}, force: false };
 
 type Withdraw = { write: 'withdraw'; urgent: boolean; keys: NodeWithdrawal };
 type SetStep = { write: 'set'; urgent: false; set: NodeSet };
@@ -135,12 +138,14 @@ export class NodeTurn {
 
   /** What is to be written next. */
   #stepOf(plan: NodePlan): Step | undefined {
-    const { node, withdrawal, ahead = [], taints, set } = plan;
+    const { node, withdrawal, ahead = [], taints } = plan;
     const { refusedWithdrawals, contested } = this.#deps;
     const left = refusedWithdrawals.without(node, withdrawal);
-    const keys = (left ? keysOfWithdrawal(left) : []).filter(
-      (ref) => !this.#withdrawn.has(entryKey(ref)) && !contested.mustWait(node, ref, undefined),
-    );
+    const open = (left ? keysOfWithdrawal(left) : []).filter((ref) => !this.#withdrawn.has(entryKey(ref)));
+    const waiting = open.filter((ref) => contested.mustWait(node, ref, undefined));
+    // A label that waits stays listed.
+    const isLabelWaiting = waiting.some(({ kind }) => kind === 'label');
+    const keys = open.filter((ref) => !waiting.includes(ref) && !(isLabelWaiting && isList(ref)));
     const first = keys.filter(({ kind, key }) => kind === 'label' && ahead.includes(key));
     if (first.length > 0) return { write: 'withdraw', urgent: true, keys: withdrawalOf(first) };
     const change = this.#taintsRefused === undefined ? uncontestedTaints(node, taints, contested) : undefined;
@@ -150,18 +155,23 @@ export class NodeTurn {
     // Annotations come last: they say which labels may go.
     const part = keys.slice(0, WITHDRAWAL_MAX);
     if (part.length > 0) return { write: 'withdraw', urgent: false, keys: withdrawalOf(part) };
-    const allowed = set && this.#withoutRefused(node, set);
+    const allowed = this.#withoutKept(plan, waiting);
     if (allowed) return { write: 'set', urgent: false, set: allowed };
     return change ? { write: 'taints', urgent: false, taints: change } : status;
   }
 
-  /** The set without letting go of what may not be removed; `undefined` where nothing is left to write. */
-  #withoutRefused(node: NodeRef, set: NodeSet): NodeSet | undefined {
-    const refused = this.#deps.refusedWithdrawals.keysOf(node);
+  /**
+   * The set without letting go of what may not be removed, or waits; `undefined` where nothing is left to write. A list that
+   * was to go with the last of its labels names those that stay.
+   */
+  #withoutKept({ node, withdrawal, set }: NodePlan, waiting: readonly KeyRef[]): NodeSet | undefined {
+    const keys = [...this.#deps.refusedWithdrawals.keysOf(node), ...waiting];
     const seen = this.#deps.observed(this.#name);
-    if (refused.length === 0 || !seen) return set;
-    const kept = keepingIn(set, refused, seen);
-    return isAsSeen(kept, seen) ? undefined : kept;
+    if (keys.length === 0 || !seen) return set;
+    const isListGoing = withdrawal?.annotations.some((key) => isList({ kind: 'annotation', key })) === true;
+    const planned = set ?? (isListGoing ? restrictSet(NO_KEYS, [], seen) : undefined);
+    const kept = planned && keepingIn(planned, keys, seen);
+    return !kept || isAsSeen(kept, seen) ? undefined : kept;
   }
 
   #conditionStepOf({ node, conditions: change }: NodePlan): ConditionStep | undefined {

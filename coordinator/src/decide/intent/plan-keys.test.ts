@@ -73,12 +73,12 @@ describe('what a node has because of services', () => {
     expect(taintsOf(tainted)).toEqual([FOREIGN.key, NO_CACHE, NO_OTHER]);
   });
 
-  test('is listed in the request that brings a label, with the taints that are there', () => {
+  test('is listed in the request that brings a label and not before, with the taints that are there', () => {
     const plan = planFor(fresh, { ...both, ready: ['other'] });
-    expect(plan?.taints?.keys?.after).toBe(listOf(['example.com/other'], [NO_CACHE]));
+    expect(plan?.taints?.keys?.after).toBe(listOf([], [NO_CACHE]));
     expect(plan?.set?.annotations).toEqual({ [NOTE]: listOf(['example.com/other'], []) });
     const next = planFor(tainted, { ...both, ready: ['other'] });
-    expect(next?.taints?.keys?.after).toBe(listOf(['example.com/other'], [NO_CACHE]));
+    expect(next?.taints?.keys?.after).toBe(listOf([], [NO_CACHE]));
     // A taint that another request removes is listed until it is gone.
     expect(next?.set?.annotations).toEqual({ [NOTE]: listOf(['example.com/other'], [NO_CACHE, NO_OTHER]) });
   });
@@ -93,6 +93,15 @@ describe('what a node has because of services', () => {
   test('is corrected where a taint is listed that is not there and that nobody asks for', () => {
     const node = { ...fresh, annotations: { [NOTE]: listOf([], ['example.com/gone']) } };
     expect(planFor(node, { ...both, services: [] })).toMatchObject({ withdrawal: { annotations: [NOTE] } });
+  });
+
+  test('stays listed until it is gone, also where the last label goes by an apply', () => {
+    const labels = { ...WORKSPACES, 'example.com/cache': 'true', r: 'true' };
+    const text = JSON.stringify({ 'label:example.com/cache': 'gitpod', 'label:r': 'rule' });
+    const owned = { labels: new Set(['example.com/cache', 'r']), annotations: new Set([NOTE]) };
+    const config: Config = { services: [], gate: 'label', ready: [] };
+    const plan = planFor({ ...fresh, labels, owned, annotations: { [NOTE]: text } }, config);
+    expect(plan?.withdrawal).toEqual({ labels: ['example.com/cache'], annotations: [] });
   });
 
   test('is listed in the one request that brings labels alone', () => {

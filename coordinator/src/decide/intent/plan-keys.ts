@@ -1,58 +1,133 @@
-import { isOfService, keysOn, type NodeKeys, type Origin } from '../../fleet/node-keys.ts';
+import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { formatKeys, isOfService, keysOn, type NodeKeys, type Origin } from '../../fleet/node-keys.ts';
 import type { ObservedNode } from '../../fleet/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
-import type { AskSetAside, NodeSet, TaintChange } from './plan.ts';
+import type { AskSetAside, KeyRef, NodeSet, TaintChange } from './plan.ts';
 import { conditionsToList } from './plan-conditions.ts';
 
-type Written = { set: NodeSet; taints: TaintChange | undefined; askSetAside: AskSetAside };
+export const KEYS: KeyRef = { kind: 'annotation', key: KEYS_ANNOTATION };
+const EARLIER_LISTS = [IMPLIED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION];
+
+/** The request that changes the list as well: the apply of a set, or a change of taints. */
+type Request = { set: NodeSet; askSetAside: AskSetAside } | { taints: TaintChange };
+
+type PlannedList = {
+  /** The list after the apply; `undefined` where there is none. */
+  text: string | undefined;
+  /** Somebody else owns the list: a change of taints writes it by a patch, after which an apply has to take it over. */
+  takesForce: boolean;
+  /** Annotations that go by a request of their own. */
+  obsolete: readonly KeyRef[];
+};
 
 /**
- * The keys that a Node is to list once the set is written, or the change of taints: nothing else tells whose a key is once
- * its cause is gone. What goes by another request stays listed until it is gone.
+ * What becomes of the list of keys in the apply, and of the lists of earlier versions, which go once theirs are in it. Where
+ * nothing else is written, the list of a pool's labels tells of those.
  */
-export function keysAfter(node: ObservedNode, intent: NodeIntent, written: Written): NodeKeys {
+export function planKeys(
+  node: ObservedNode,
+  intent: NodeIntent,
+  {
+    withdrawn,
+    isWritten,
+    ...request
+  }: { set: NodeSet; askSetAside: AskSetAside; withdrawn: ReadonlyMap<string, KeyRef>; isWritten: boolean },
+): PlannedList {
+  const before = node.annotations[KEYS_ANNOTATION];
+  const keys = keysAfter(node, intent, request);
+  const earlier = EARLIER_LISTS.filter((key) => node.annotations[key] !== undefined);
+  // The request that takes the last keys takes the list along, where no apply lets go of others after it. Labels of
+  // services come back, and go ahead of the list.
+  const isGoing = (id: string) => withdrawn.has(id) && intent.get(id)?.sinceMs === undefined;
+  const isLast = !isWritten && before !== undefined && keys.size > 0 && keys.keys().every(isGoing);
+  const isEmpty = isLast || keys.size === 0;
+  const isAsListed = isEmpty ? before === undefined : earlier.length === 0 && areSameButPools(keys, keysOn(node));
+  if (isAsListed && !isWritten) return { text: before, takesForce: false, obsolete: refsOf(earlier) };
+  const wanted = isEmpty ? undefined : formatKeys(keys);
+  const cause = wanted === undefined || wanted === before ? undefined : request.askSetAside(KEYS, wanted);
+  // What the API server refused to change stays as it is.
+  const text = cause === undefined || cause === 'foreign' ? wanted : before;
+  const isChange = text !== before && before !== undefined;
+  const isOwned = node.owned.annotations.has(KEYS_ANNOTATION);
+  const takesForce = isChange && text !== undefined && (!isOwned || cause === 'foreign');
+  const isRemoved = isLast || (!isWritten && isChange && text === undefined && !isOwned);
+  const obsolete = [...(wanted === before ? earlier : []), ...(isRemoved ? [KEYS_ANNOTATION] : [])];
+  return { text, takesForce, obsolete: refsOf(obsolete) };
+}
+
+/** How the list changes in the request that changes taints. */
+export function listedWithTaints(
+  taints: TaintChange,
+  node: ObservedNode,
+  intent: NodeIntent,
+): Pick<TaintChange, 'keys'> {
+  const before = node.annotations[KEYS_ANNOTATION];
+  const after = formatKeys(keysAfter(node, intent, { taints }));
+  return after === before ? {} : { keys: { before, after, ...(node.unannotated ? { intoNone: true } : {}) } };
+}
+
+/** Whether somebody else changed a label of ours: whose it is does not hang on which watch told first. */
+export function isRivalled(cause: ReturnType<AskSetAside>): boolean {
+  return cause === 'foreign' || cause === 'contested';
+}
+
+/**
+ * The keys that a Node lists after a request: nothing else tells whose a key is once its cause is gone. A label is listed by
+ * the apply that sets it, and never before: somebody else may set it first. What goes by another request stays listed
+ * until it is gone.
+ */
+function keysAfter(node: ObservedNode, intent: NodeIntent, request: Request): NodeKeys {
   const before = keysOn(node);
   const conditions = conditionsToList(node, intent);
   const after = new Map<string, Origin>();
   for (const entry of intent.values()) {
     const id = entryKey(entry);
     const listed = before.get(id);
-    // Whoever holds a key does not know whose it is.
-    const origin = (entry.stance === 'hold' ? listed : undefined) ?? entry.origin ?? listed;
+    // Whoever holds a key does not know whose it is, and a label has its origin from the request that sets it. That a label
+    // is of a pool, the list of the pool's labels tells.
+    const isSet = entry.kind !== 'label' || ('set' in request && request.set.labels[entry.key] === entry.value);
+    const isKept = listed !== 'pool' && (entry.stance === 'hold' || !isSet);
+    const origin = (isKept ? listed : undefined) ?? entry.origin ?? listed;
     if (origin === undefined) continue;
     const isListed = listed !== undefined;
-    if (entry.kind === 'label' && isLabelListed(entry, node, { ...written, isListed })) after.set(id, origin);
-    if (entry.kind === 'taint' && isTaintListed(entry, node, { ...written, isListed })) after.set(id, origin);
+    if (entry.kind === 'label' && isLabelListed(entry, node, request, isListed)) after.set(id, origin);
+    if (entry.kind === 'taint' && isTaintListed(entry, node, request, isListed)) after.set(id, origin);
     if (entry.kind === 'condition' && conditions.has(entry.key)) after.set(id, origin);
   }
   return after;
 }
 
-type Situation = Written & { isListed: boolean };
-
-function isLabelListed(entry: IntentEntry, node: ObservedNode, { set, askSetAside, isListed }: Situation): boolean {
+function isLabelListed(entry: IntentEntry, node: ObservedNode, request: Request, isListed: boolean): boolean {
+  if (!('set' in request)) return isListed;
   const { key, value, stance, ownership, origin, sinceMs } = entry;
-  if (Object.hasOwn(set.labels, key)) return true;
+  if (Object.hasOwn(request.set.labels, key)) return true;
   if (!isListed) return false;
   // It comes and goes with a service that is for this node: the list does not change each time.
   if (sinceMs !== undefined && isOfService(origin)) return true;
-  if (stance === 'want' && isRivalled(askSetAside({ kind: 'label', key }, value))) return true;
+  if (stance === 'want' && isRivalled(request.askSetAside({ kind: 'label', key }, value))) return true;
   if (stance === 'hold') return true;
   return node.labels[key] !== undefined && (stance === 'want' || ownership === 'exclusive');
-}
-
-/** Whether somebody else changed a label of ours: whose it is does not hang on which watch told first. */
-function isRivalled(cause: ReturnType<AskSetAside>): boolean {
-  return cause === 'foreign' || cause === 'contested';
 }
 
 /** Taints that are not known stay listed. */
 function isTaintListed(
   { key }: IntentEntry,
   { taints: present }: ObservedNode,
-  { taints, isListed }: Situation,
+  request: Request,
+  isListed: boolean,
 ): boolean {
-  if (taints?.add.some((taint) => taint.key === key)) return true;
+  const change = 'taints' in request ? request.taints : undefined;
+  if (change?.add.some((taint) => taint.key === key)) return true;
   const isThere = present ? present.some((taint) => taint.key === key) : isListed;
-  return isThere && !taints?.remove.includes(key);
+  return isThere && !change?.remove.includes(key);
+}
+
+function areSameButPools(one: NodeKeys, other: NodeKeys): boolean {
+  const isIn = (keys: NodeKeys) => (origin: Origin, id: string) => origin === 'pool' || keys.get(id) === origin;
+  const areIn = (keys: NodeKeys, all: NodeKeys) => keys.entries().every(([id, origin]) => isIn(all)(origin, id));
+  return areIn(one, other) && areIn(other, one);
+}
+
+function refsOf(annotations: readonly string[]): KeyRef[] {
+  return annotations.map((key) => ({ kind: 'annotation', key }));
 }

@@ -1,5 +1,3 @@
-import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { formatKeys, type NodeKeys, parseKeys } from '../../fleet/node-keys.ts';
 import { emptyRecord, type ObservedNode } from '../../fleet/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
@@ -11,11 +9,10 @@ import {
   type NodePlan,
   type NodeSet,
   type SetAsideKey,
-  type TaintChange,
   withdrawalOf,
 } from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
-import { keysAfter } from './plan-keys.ts';
+import { isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
 import { planTaints } from './plan-taints.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
@@ -26,31 +23,32 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   for (const entry of claimed) if (!isList(entry)) put(entry);
   const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSetAside }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
-  set.force = entries.some((entry) => entry.ownership !== 'shared' && isOverwritten(entry, node, set));
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
-  const later = set.force
-    ? entries.filter((entry) => entry.ownership === 'shared' && isOverwritten(entry, node, set))
-    : [];
-  for (const entry of later) place(set, entry, asItIs(entry, node));
+  const takeForce = () => {
+    set.force = true;
+    for (const entry of entries)
+      if (entry.ownership === 'shared' && isOverwritten(entry, node, set)) place(set, entry, asItIs(entry, node));
+  };
+  if (entries.some((entry) => entry.ownership !== 'shared' && isOverwritten(entry, node, set))) takeForce();
   const withdrawn = keysToWithdraw(node, entries);
   const taints = planTaints(node, intent);
-  const owned = keyRefs(node.owned.labels, node.owned.annotations);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
-  const isReleased = (ref: KeyRef) => !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
-  const isDifferent = () =>
-    keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) || owned.some(isReleased);
-  if (isOwned(node, KEYS)) set.annotations[KEYS.key] = node.annotations[KEYS.key] ?? '';
-  const keys = planKeys(node, intent, { set, askSetAside, withdrawn, isWritten: isDifferent() });
-  delete set.annotations[KEYS.key];
-  if (keys.text !== undefined && (keys.differs || isOwned(node, KEYS))) set.annotations[KEYS.key] = keys.text;
-  if (keys.differs && keys.takesForce) {
-    set.force = true;
-    for (const entry of entries) {
-      if (entry.ownership === 'shared' && isOverwritten(entry, node, set)) place(set, entry, asItIs(entry, node));
-    }
+  const isReleased = (ref: KeyRef) =>
+    ref.key !== KEYS.key && !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
+  const isWritten = () =>
+    keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) ||
+    keyRefs(node.owned.labels, node.owned.annotations).some(isReleased);
+  const planList = () => planKeys(node, intent, { set, askSetAside, withdrawn, isWritten: isWritten() });
+  let list = planList();
+  const isTaken = list.takesForce;
+  if (isTaken && !set.force) {
+    takeForce();
+    list = planList();
   }
-  for (const ref of keys.obsolete) withdrawn.set(entryKey(ref), ref);
-  const differs = isDifferent();
+  for (const ref of list.obsolete) withdrawn.set(entryKey(ref), ref);
+  const isListed = isTaken || list.text !== node.annotations[KEYS.key];
+  if (list.text !== undefined && (isListed || isOwned(node, KEYS))) set.annotations[KEYS.key] = list.text;
+  const differs = isWritten() || (isListed && !withdrawn.has(entryKey(KEYS)));
   const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSetAside);
   const foreign = [...foreignConditions, ...foreignKeys(claimed, askSetAside)];
   if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
@@ -59,72 +57,10 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const ahead = claimed.filter((entry) => withdrawn.has(entryKey(entry)) && isAboutService(entry));
   if (ahead.length > 0) plan.ahead = ahead.map(({ key }) => key);
   if (differs) plan.set = set;
-  if (taints) plan.taints = { ...taints, ...listedWith(taints, node, intent, { set, askSetAside }) };
+  if (taints) plan.taints = { ...taints, ...listedWithTaints(taints, node, intent) };
   if (conditions) plan.conditions = conditions;
   if (foreign.length > 0) plan.foreign = foreign;
   return plan;
-}
-
-const KEYS: KeyRef = { kind: 'annotation', key: KEYS_ANNOTATION };
-const EARLIER_LISTS = [IMPLIED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION];
-
-type Writing = { set: NodeSet; askSetAside: AskSetAside };
-
-/** The list of keys changes in the request that changes taints. */
-function listedWith(
-  taints: TaintChange,
-  node: ObservedNode,
-  intent: NodeIntent,
-  writing: Writing,
-): Pick<TaintChange, 'keys'> {
-  const before = node.annotations[KEYS_ANNOTATION];
-  const after = formatKeys(keysAfter(node, intent, { ...writing, taints }));
-  return after === before ? {} : { keys: { before, after, ...(node.unannotated ? { intoNone: true } : {}) } };
-}
-
-/**
- * What becomes of the list of keys in the set, which names the taints that are there, and of the lists of earlier
- * versions, which go once theirs are in it.
- */
-function planKeys(
-  node: ObservedNode,
-  intent: NodeIntent,
-  { withdrawn, isWritten, ...writing }: Writing & { withdrawn: ReadonlyMap<string, KeyRef>; isWritten: boolean },
-) {
-  const before = node.annotations[KEYS_ANNOTATION];
-  const keys = keysAfter(node, intent, { ...writing, taints: undefined });
-  // The request that takes the last keys takes the list along. Labels of services come back, and go ahead of the list.
-  const isGoing = (id: string) => withdrawn.has(id) && intent.get(id)?.sinceMs === undefined;
-  const isLast = before !== undefined && keys.size > 0 && [...keys.keys()].every(isGoing);
-  const listed = isLast ? undefined : formatKeys(keys);
-  // The list of a pool's labels tells of those until something else is written.
-  const mayWait = !isWritten && listed !== undefined && withoutPools(keys) === withoutPools(parseKeys(before));
-  const after = mayWait ? before : listed;
-  const cause = after === undefined ? undefined : writing.askSetAside(KEYS, after);
-  // What the API server refused to change stays as it is.
-  const text = cause === undefined || cause === 'foreign' ? after : before;
-  const differs = text !== before;
-  const obsolete =
-    listed !== before && !mayWait ? [] : EARLIER_LISTS.filter((key) => node.annotations[key] !== undefined);
-  return {
-    text,
-    differs,
-    // A change of taints writes the list by a patch, after which an apply has to take it over.
-    takesForce: before !== undefined && text !== undefined && (!isOwned(node, KEYS) || cause === 'foreign'),
-    obsolete: [
-      ...obsolete.map((key): KeyRef => ({ kind: 'annotation', key })),
-      ...(isLast || isEmptied(node, text) ? [KEYS] : []),
-    ],
-  };
-}
-
-function withoutPools(keys: NodeKeys): string | undefined {
-  return formatKeys(new Map([...keys].filter(([, origin]) => origin !== 'pool')));
-}
-
-/** Whether the list has to be removed by a request of its own, since no apply of ours has it. */
-function isEmptied(node: ObservedNode, text: string | undefined): boolean {
-  return text === undefined && node.annotations[KEYS_ANNOTATION] !== undefined && !isOwned(node, KEYS);
 }
 
 /**
@@ -152,10 +88,6 @@ function poolList(
   const names = [...wanted, ...held].filter(isOurs);
   if (names.length > 0) return { ...entry, stance: 'want', value: formatManagedLabels(new Set(names)) };
   return { ...entry, stance: 'withhold', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
-}
-
-function isRivalled(cause: ReturnType<AskSetAside>): boolean {
-  return cause === 'foreign' || cause === 'contested';
 }
 
 /** What is left to somebody else, and was not set aside for it yet. */
