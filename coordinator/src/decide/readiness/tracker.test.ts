@@ -51,6 +51,17 @@ function tracked(services = [WS_DAEMON_SERVICE]) {
   };
 }
 
+test('a service that is gone is not remembered: one of the same name begins anew', () => {
+  const services = [WS_DAEMON_SERVICE];
+  const { fall, judge, tracker, record } = tracked(services);
+  fall(4);
+  expect(judge({}).damping).toBeDefined();
+  services.length = 0;
+  tracker.judge(record, snapshot(), { monotonicMs: 0, wallMs: 0 });
+  services.push(WS_DAEMON_SERVICE);
+  expect(judge({}).damping).toBeUndefined();
+});
+
 describe('a service that an agent no longer sees', () => {
   test('is unknown while the agent is doubted, also when it is judged again, and gone after that', () => {
     const { judge, observer } = tracked();

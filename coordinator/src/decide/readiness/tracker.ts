@@ -93,7 +93,9 @@ export class ReadinessTracker {
     this.#memories.set(record, memories);
     const readiness = new Map<string, ServiceReadiness>();
     const started = startedServices(snapshot);
-    for (const service of this.#options.services()) {
+    const services = this.#options.services();
+    for (const name of memories.keys()) if (!services.some((service) => service.name === name)) memories.delete(name);
+    for (const service of services) {
       if (!selects(service.nodeSelector, snapshot.labels)) continue;
       const memory = memories.get(service.name) ?? firstMemory(now);
       memories.set(service.name, memory);
