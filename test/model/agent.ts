@@ -1,4 +1,4 @@
-import type { FullReport, Heartbeat, ReportContent, ReportReply } from '@rollcall/common/report.ts';
+import type { FullReport, Heartbeat, ReportContent, ReportReply, ServiceList } from '@rollcall/common/report.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { AgentIdentity } from './system.ts';
 
@@ -17,12 +17,20 @@ export class ModelAgent {
   #dueMs = 0;
   /** What was sent in full, and answered. */
   #told: string | undefined;
+  #list: ServiceList = { services: [], servicesDigest: '' };
+  /** `servicesDigest` of the list by which it reported last. */
+  reportedList = '';
 
   constructor(pod: ObservedPod, boot: string, identity: AgentIdentity, deliver: Deliver) {
     this.pod = pod;
     this.boot = boot;
     this.#identity = identity;
     this.#deliver = deliver;
+  }
+
+  /** What it is told to probe. */
+  get list(): ServiceList['services'] {
+    return this.#list.services;
   }
 
   /** Reports if there is news, or if it is time. */
@@ -36,18 +44,24 @@ export class ModelAgent {
 
   #report(content: ReportContent, digest: string, nowMs: number): void {
     const full = digest !== this.#told;
+    const { servicesDigest } = this.#list;
     let reply = this.#send({ ...this.#header(digest), ...(full ? content : {}) });
     if (reply?.full) reply = this.#send({ ...this.#header(digest), ...content });
+    if (reply) this.reportedList = servicesDigest;
     this.#told = reply ? digest : undefined;
     this.#dueMs = nowMs + (reply ? reply.nextReportSeconds * 1000 : RETRY_MS);
   }
 
   #header(digest: string): Heartbeat {
     this.#sequence += 1;
-    return { node: this.#identity.node, boot: this.boot, sequence: this.#sequence, digest };
+    const { servicesDigest } = this.#list;
+    return { node: this.#identity.node, boot: this.boot, sequence: this.#sequence, digest, servicesDigest };
   }
 
   #send(report: FullReport | Heartbeat): ReportReply | undefined {
-    return this.#deliver(report, this.#identity);
+    const reply = this.#deliver(report, this.#identity);
+    const { services, servicesDigest } = reply ?? {};
+    if (services && servicesDigest !== undefined) this.#list = { services, servicesDigest };
+    return reply;
   }
 }

@@ -8,13 +8,14 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
+import { POOL_LABEL } from './node-services.ts';
 import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
-import { POOL_LABEL } from './system.ts';
+import { SERVICE_DEEDS } from './service-deeds.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
 import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, type World } from './world.ts';
 
 /** What a deed is done to, all drawn from its own numbers, so that it is the same whatever was done before. */
-type Target = {
+export type Target = {
   world: World;
   truth: NodeTruth;
   service: ServiceName;
@@ -24,7 +25,17 @@ type Target = {
 
 export type Deed = {
   /** What it belongs to; a history is made of a few themes. */
-  theme: 'services' | 'pods' | 'agents' | 'people' | 'pools' | 'rules' | 'nodes' | 'leaders' | 'faults';
+  theme:
+    | 'services'
+    | 'node-services'
+    | 'pods'
+    | 'agents'
+    | 'people'
+    | 'pools'
+    | 'rules'
+    | 'nodes'
+    | 'leaders'
+    | 'faults';
   act: (target: Target) => void;
 };
 
@@ -315,6 +326,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     },
   },
   'admission refuses a key': { theme: 'faults', act: refuse },
+
+  ...SERVICE_DEEDS,
 };
 
 function refuse({ world, service, pick, random }: Target): void {

@@ -1,8 +1,8 @@
 import { readyLabel } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
-import type { Verdict } from './oracle.ts';
 import type { Hearing } from './silence.ts';
-import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
+import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import type { Evidence, Verdict } from './verdicts.ts';
 import type { World } from './world.ts';
 
 const WINDOW_MS = 300_000;
@@ -16,8 +16,8 @@ function holdMs(falls: number): number {
 type Memory = {
   uid: string;
   termMs: number;
-  pod: boolean;
-  agent: boolean;
+  evidence: Evidence;
+  check: string | undefined;
   open: boolean;
   /** The boots that spoke, and whether each has left. */
   voices: string | undefined;
@@ -28,6 +28,9 @@ type Memory = {
   takenMs: number[];
   setByUs: boolean;
 };
+
+/** `check`: something that is other whenever what is asked is. */
+type Seen = { service: string; verdict: Verdict; hearing: Hearing; evidence: Evidence; check: string };
 
 /** Damping from both sides: when a service may be held back, and when it must be. */
 export class Falls {
@@ -41,16 +44,11 @@ export class Falls {
   }
 
   /** What is to be shown of a service, given what the evidence says. */
-  look(
-    truth: NodeTruth,
-    { service, verdict, hearing }: { service: ServiceName; verdict: Verdict; hearing: Hearing },
-  ): Verdict {
+  look(truth: NodeTruth, { service, verdict, hearing, evidence, check }: Seen): Verdict {
     const memory = this.#memoryOf(truth.name, truth.uid, service);
     const { nowMs } = this.#world;
-    const podIs = truth.pods[service];
-    const pod = podIs?.ready === true && !podIs.terminating;
     // Pods and agents are told by different ways: in which order they fell, nobody can tell.
-    const agent = hearing === 'unheard' ? memory.agent : hearing !== 'silent' && truth.said?.up[service] === true;
+    const fallen = Object.entries(evidence).map(([by, is]) => is === false && memory.evidence[by] === true);
     // Where it is open who counts, what is not so may have been seen as well.
     const open = hearing === 'open';
     const voices = [...truth.voices]
@@ -59,9 +57,10 @@ export class Falls {
       .join();
     // Where a boot comes or leaves, another one that counts, or counts again, may say something else.
     const isOther = memory.voices !== undefined && memory.voices !== voices;
-    const changes = [memory.pod && !pod, memory.agent && !agent, memory.open !== open, isOther];
+    const changes = [...fallen, (memory.check ?? check) !== check, memory.open !== open, isOther];
     const falls = changes.filter(Boolean).length;
-    Object.assign(memory, { pod, agent, open, voices });
+    const known = Object.entries(evidence).filter(([, is]) => is !== undefined);
+    Object.assign(memory, { evidence: { ...memory.evidence, ...Object.fromEntries(known) }, check, open, voices });
     for (let fall = 0; fall < falls; fall += 1) {
       memory.fallsMs = [...memory.fallsMs.filter((atMs) => nowMs - atMs < WINDOW_MS + 3000), nowMs];
       memory.heldUntilMs = Math.max(memory.heldUntilMs, nowMs + 3000 + holdMs(memory.fallsMs.length));
@@ -92,7 +91,7 @@ export class Falls {
     return undefined;
   }
 
-  #memoryOf(name: string, uid: string, service: ServiceName): Memory {
+  #memoryOf(name: string, uid: string, service: string): Memory {
     const id = `${name} ${service}`;
     const known = this.#memories.get(id);
     const { termBeganMs: termMs } = this.#world;
@@ -100,8 +99,8 @@ export class Falls {
     const fresh = {
       uid,
       termMs,
-      pod: false,
-      agent: false,
+      evidence: {},
+      check: undefined,
       open: false,
       voices: undefined,
       fallsMs: [],

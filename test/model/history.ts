@@ -2,6 +2,7 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import { DEEDS } from './deeds.ts';
 import { Judge } from './judge.ts';
+import { drawSpec, NODE_SERVICE_NAMES } from './node-services.ts';
 import { generator } from './random.ts';
 import { SERVICE_NAMES } from './truth.ts';
 import { World, type WorldOptions } from './world.ts';
@@ -32,7 +33,11 @@ export function historyOf(seed: number): History {
     deed: pick(deeds.length > 0 ? deeds : allowed),
     number: Math.floor(random() * 2 ** 31),
   }));
-  return { seed, world: { gate: pick(GATES), nodes }, steps };
+  const gate = pick(GATES);
+  if (!chosen.includes('node-services')) return { seed, world: { gate, nodes }, steps };
+  const specs = NODE_SERVICE_NAMES.map((name) => [name, drawSpec(name, { random, pick })] as const);
+  const nodeServices = Object.fromEntries(specs.filter(() => random() < 0.7));
+  return { seed, world: { gate, nodes, nodeServices }, steps };
 }
 
 /** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */

@@ -1,11 +1,17 @@
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
+import { Assignments } from './assignments.ts';
 import { Falls } from './falls.ts';
-import { ANY, HOLD, verdictOf, type Want, wantsOf } from './oracle.ts';
+import { NoExecute } from './no-execute.ts';
+import { wantsOf } from './oracle.ts';
 import { orderBroken } from './order.ts';
+import { isSelected } from './published.ts';
 import { changedKeys, valueOn } from './sights.ts';
-import { Silence } from './silence.ts';
-import { SERVICE_NAMES } from './truth.ts';
+import { type Hearing, Silence } from './silence.ts';
+import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import { evidenceOf, gitpodEvidence, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
+import { ANY, HOLD, type Want } from './want.ts';
 import { LAG_MS, type World } from './world.ts';
 
 /** No label lies for longer. */
@@ -37,6 +43,8 @@ export class Judge {
   readonly #world: World;
   readonly #silence: Silence;
   readonly #falls: Falls;
+  readonly #noExecute: NoExecute;
+  readonly #assignments: Assignments;
   readonly #nodes = new Map<string, NodeMemory>();
   readonly violations: string[] = [];
   /** Every change of a key, as a sentence. */
@@ -46,6 +54,8 @@ export class Judge {
     this.#world = world;
     this.#silence = new Silence(world);
     this.#falls = new Falls(world);
+    this.#noExecute = new NoExecute(world);
+    this.#assignments = new Assignments(world);
     world.onWrite = (write) => this.#written(write);
     this.look();
   }
@@ -88,14 +98,9 @@ export class Judge {
     if (!truth) return;
     const memory = this.#memoryOf(name, truth.uid);
     const hearing = this.#silence.of(truth);
-    const verdicts = new Map(
-      SERVICE_NAMES.map((service) => {
-        const verdict = verdictOf(truth, service, hearing);
-        return [service, this.#falls.look(truth, { service, verdict, hearing })];
-      }),
-    );
+    const verdicts = this.#verdictsOn(truth, hearing);
     // Most of the time nothing happens.
-    const grounds = `${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts.values()]}`;
+    const grounds = `${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts].join()}`;
     if (memory.grounds === grounds) {
       for (const [id, key] of memory.keys) if (key.wrongSinceMs !== undefined) this.#compare(name, id, key);
       return;
@@ -107,6 +112,29 @@ export class Judge {
       if (wants.has(id)) this.#compare(name, id, key);
       else this.#leave(memory.keys, id, { key, isForeign: truth.claims.get(id) === 'foreign' });
     }
+  }
+
+  /** What is to be shown of each service that the node is for. */
+  #verdictsOn(truth: NodeTruth, hearing: Hearing): Map<string, Verdict> {
+    const world = this.#world;
+    const verdicts = new Map<string, Verdict>();
+    for (const service of SERVICE_NAMES) {
+      const verdict = verdictOf(truth, service, hearing);
+      const evidence = gitpodEvidence(truth, service, hearing);
+      verdicts.set(service, this.#falls.look(truth, { service, verdict, hearing, evidence, check: '' }));
+    }
+    for (const service of inForce(world.services.values())) {
+      if (!isSelected(world, truth, service)) continue;
+      const { name, uid, generation } = service;
+      const verdict = verdictOn(world, truth, service, hearing);
+      const evidence = evidenceOf(world, truth, service, hearing);
+      const check = `${uid} ${generation}`;
+      this.#noExecute.look(truth, service, verdict);
+      const untold = this.#assignments.look(truth, service, hearing);
+      if (untold) this.#complain(untold);
+      verdicts.set(name, this.#falls.look(truth, { service: name, verdict, hearing, evidence, check }));
+    }
+    return verdicts;
   }
 
   #memoryOf(name: string, uid: string): NodeMemory {
@@ -185,6 +213,7 @@ export class Judge {
     if (isOurs) {
       const problem =
         this.#falls.written(before, node) ??
+        this.#noExecute.written(before, node) ??
         orderBroken(this.#world.gate, before, node, (id) => this.#wantsOfLate(memory.get(id)));
       if (problem && !this.#world.isMuddled(name)) this.#complain(`${name}: ${problem}`);
     }

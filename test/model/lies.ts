@@ -1,6 +1,6 @@
 import { notReadyTaint, readyLabel } from '@rollcall/common/well-known.ts';
-import { verdictOf } from './oracle.ts';
 import { SERVICE_NAMES } from './truth.ts';
+import { verdictOf } from './verdicts.ts';
 import type { World } from './world.ts';
 
 /** Counts for itself how long Nodes say of services what is not so. To be asked after everything that happens. */

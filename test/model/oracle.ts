@@ -7,34 +7,22 @@ import {
   SCALE_DOWN_HOLD,
 } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { POOL_LABEL } from './node-services.ts';
 import { PERSON } from './people.ts';
+import { wantPublished } from './published.ts';
 import type { Hearing } from './silence.ts';
-import { POOL_LABEL } from './system.ts';
-import type { NodeTruth, ServiceName } from './truth.ts';
+import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
+import type { Verdict } from './verdicts.ts';
+import { ANY, HOLD, type Want } from './want.ts';
 import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, type World } from './world.ts';
-
-/** A value; `undefined` where the key is to be absent; HOLD where it is to stay as it is; ANY where nobody can tell. */
-export type Want = string | undefined | typeof HOLD | typeof ANY;
-export const HOLD = Symbol('hold');
-export const ANY = Symbol('any');
 
 /** So long after a person's edit a key of ours is theirs, until we have put it right. */
 const EDIT_MS = 3000;
 
-export type Verdict = 'ready' | 'not-ready' | 'unknown' | 'open';
-
-/** What the evidence says of a service, without damping. */
-export function verdictOf(truth: NodeTruth, service: ServiceName, hearing: Hearing): Verdict {
-  const pod = truth.pods[service];
-  if (!pod?.ready || pod.terminating) return 'not-ready';
-  if (hearing === 'speaks') return truth.said?.up[service] ? 'ready' : 'not-ready';
-  return ({ unheard: 'unknown', silent: 'not-ready', open: 'open' } as const)[hearing];
-}
-
 /** The key of a pool, an implied label, or an annotation, by whose it is. */
 type Keyed = { id: string; want: Want };
 
-type Judged = { hearing: Hearing; verdicts: ReadonlyMap<ServiceName, Verdict> };
+type Judged = { hearing: Hearing; verdicts: ReadonlyMap<string, Verdict> };
 
 /** The whole truth about one Node: every key that is ours there, and what is to be there now. */
 export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: Judged): Map<string, Want> {
@@ -42,7 +30,9 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   const wants = new Map<string, Want>();
   if (!node) return wants;
   if (world.isMuddled(truth.name)) for (const id of truth.claims.keys()) truth.claims.set(id, 'open');
-  for (const [service, verdict] of verdicts) wantService(wants, { world, truth, node, service, verdict });
+  for (const service of SERVICE_NAMES)
+    wantService(wants, { world, truth, node, service, verdict: verdicts.get(service) ?? 'unknown' });
+  wantPublished(wants, { world, truth, verdicts });
   // Of devices, what was said last is believed until somebody says something else.
   const told = truth.said?.device ? 'true' : undefined;
   const device = hearing === 'open' && truth.voices.size > 1 ? ANY : truth.said ? told : HOLD;
@@ -76,8 +66,14 @@ type OfService = { world: World; truth: NodeTruth; node: Node; service: ServiceN
 function wantService(wants: Map<string, Want>, { world, truth, node, service, verdict }: OfService): void {
   const label = readyLabel(service, 'default');
   const [shown, hidden] = [
-    { ready: 'true', 'not-ready': undefined, unknown: HOLD, open: ANY } as const,
-    { ready: undefined, 'not-ready': 'true:NoSchedule', unknown: HOLD, open: ANY } as const,
+    { ready: 'true', 'not-ready': undefined, silent: undefined, unknown: HOLD, open: ANY } as const,
+    {
+      ready: undefined,
+      'not-ready': 'true:NoSchedule',
+      silent: 'true:NoSchedule',
+      unknown: HOLD,
+      open: ANY,
+    } as const,
   ];
   const taint = notReadyTaint(service);
   if (world.gate !== 'taint') wants.set(`label:${label}`, shown[verdict]);
@@ -85,7 +81,8 @@ function wantService(wants: Map<string, Want>, { world, truth, node, service, ve
   wants.set(`taint:${taint}`, truth.forWorkspaces ? hidden[verdict] : undefined);
   if (world.gate === 'both') return;
   const guarded = node.metadata.labels?.[label] === 'true' || node.spec?.taints?.some(({ key }) => key === taint);
-  const lasting = verdict === 'ready' || verdict === 'not-ready' || guarded ? 'true' : shown[verdict];
+  const isKnown = verdict === 'ready' || verdict === 'not-ready' || verdict === 'silent';
+  const lasting = isKnown || guarded ? 'true' : shown[verdict];
   wants.set(`label:${label}`, truth.forWorkspaces ? lasting : undefined);
 }
 

@@ -1,8 +1,8 @@
 import { notReadyTaint, readyLabel } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
-import { ANY, type Want } from './oracle.ts';
 import { SERVICE_NAMES } from './truth.ts';
+import { ANY, type Want } from './want.ts';
 
 /** Which order a write of rollcall broke, if any. `wantsOfLate`: what was wanted of a key within the last moments. */
 export function orderBroken(

@@ -24,6 +24,34 @@ export function taintAsWell(world: World, truth: NodeTruth, added: Taint): void 
   ]);
 }
 
+/** As `kubectl edit --subresource=status` does: the entry stays whose it is. */
+export function setStatus(world: World, { name }: NodeTruth, type: string, value: string): void {
+  const index = indexOf(world, name, type);
+  if (index < 0) return;
+  const body = [{ op: 'replace', path: `/status/conditions/${index}/status`, value }];
+  world.nodes.patch({ kind: 'json', name, manager: PERSON, body, subresource: 'status' });
+}
+
+const RIVAL = 'node-problem-detector';
+
+/** Another controller applies a condition of the same type. */
+export function rival(world: World, { name }: NodeTruth, type: string, status: 'True' | 'False' | 'Unknown'): void {
+  const body = { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { conditions: [{ type, status }] } };
+  world.nodes.patch({ kind: 'apply', name, manager: RIVAL, body, force: true, subresource: 'status' });
+}
+
+/** It goes, and takes the condition along. */
+export function removeCondition(world: World, { name }: NodeTruth, type: string): void {
+  const index = indexOf(world, name, type);
+  if (index < 0) return;
+  const body = [{ op: 'remove', path: `/status/conditions/${index}` }];
+  world.nodes.patch({ kind: 'json', name, manager: RIVAL, body, subresource: 'status' });
+}
+
+function indexOf({ nodes }: World, name: string, type: string): number {
+  return nodes.get(name)?.status?.conditions?.findIndex((condition) => condition.type === type) ?? -1;
+}
+
 export function untaint(world: World, truth: NodeTruth, gone: string): void {
   setTaints(world, truth, (taints) => taints.filter(({ key }) => key !== gone));
 }

@@ -1,9 +1,9 @@
-import type { ReportContent } from '@rollcall/common/report.ts';
+import type { ReportContent, ServiceReport, ServiceToProbe } from '@rollcall/common/report.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/fleet/probe-targets.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { SERVICES } from './system.ts';
-import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 
 const DEVICE = { bus: 'usb' as const, attributes: { class: 'fe', vendor: '1a6e', device: '089a' } };
 
@@ -28,16 +28,23 @@ export function podOf(
   return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime: '', readySinceMs: 0, ...more };
 }
 
-/** What an agent of the node sees, with something that is other whenever that is. */
-export function contentOf({ up, device }: NodeTruth): [content: ReportContent, digest: string] {
-  const digest = `${SERVICE_NAMES.map((name) => up[name])} ${device}`;
+/** What an agent of the node sees, with something that is other whenever that is. `told`: what it was told to probe. */
+export function contentOf(truth: NodeTruth, told: readonly ServiceToProbe[]): [content: ReportContent, digest: string] {
+  const { up, device } = truth;
+  const checks = told
+    .filter(({ name }) => !DIGESTS.has(name))
+    .map(({ name, digest, ...how }) => ({ name, digest, ready: isUp(truth, how) }));
+  const seen = checks.map(({ name, digest, ready }) => `${name} ${digest} ${ready}`);
+  const digest = `${SERVICE_NAMES.map((name) => up[name])} ${device} ${seen}`;
   const known = CONTENTS.get(digest);
   if (known) return [known, digest];
-  const services = SERVICE_NAMES.map((name) => {
+  const since = '2026-01-01T00:00:00Z';
+  const services: ServiceReport[] = SERVICE_NAMES.map((name) => {
     const ready = up[name];
     const evidence = ready ? 'answers' : 'refuses connections';
-    return { name, ready, since: '2026-01-01T00:00:00Z', evidence, digest: DIGESTS.get(name) ?? '' };
+    return { name, ready, since, evidence, digest: DIGESTS.get(name) ?? '' };
   });
+  for (const check of checks) services.push({ ...check, since, evidence: check.ready ? 'answers' : 'refuses' });
   const content = { services, devices: device ? [DEVICE] : [], facts: {} };
   CONTENTS.set(digest, content);
   return [content, digest];
@@ -53,12 +60,35 @@ const DIGESTS = new Map(
 
 const CONTENTS = new Map<string, ReportContent>();
 
-/** The value of `label:KEY`, `annotation:KEY` or `taint:KEY` on a Node; of a taint with its effect. */
-export function valueOn({ metadata, spec }: Node, id: string): string | undefined {
+/** What the leader is told by a report of this content. */
+export function saidBy({ up, device, ...truth }: NodeTruth, told: readonly ServiceToProbe[]): Said {
+  const checks = told.filter(({ name }) => !DIGESTS.has(name));
+  return {
+    up: { ...up },
+    device,
+    checks: new Map(
+      checks.map(({ name, ...how }) => [`${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}`, isUp(truth, how)]),
+    ),
+  };
+}
+
+type How = Pick<ServiceToProbe, 'probe' | 'target'>;
+
+function isUp({ ports }: Pick<NodeTruth, 'ports'>, how: How): boolean {
+  return ports[portOf(how)] === true;
+}
+
+function portOf({ probe, target }: How): number {
+  return target?.port ?? Number(probe?.['port']);
+}
+
+/** The value of `label:KEY`, `annotation:KEY`, `taint:KEY` or `condition:TYPE` on a Node; of a taint with its effect. */
+export function valueOn({ metadata, spec, status }: Node, id: string): string | undefined {
   const at = id.indexOf(':');
   const [kind, key] = [id.slice(0, at), id.slice(at + 1)];
   if (kind === 'label') return metadata.labels?.[key];
   if (kind === 'annotation') return metadata.annotations?.[key];
+  if (kind === 'condition') return status?.conditions?.find(({ type }) => type === key)?.status;
   const taints = spec?.taints?.filter((each) => each.key === key) ?? [];
   if (taints.length === 0) return undefined;
   return taints
@@ -67,12 +97,13 @@ export function valueOn({ metadata, spec }: Node, id: string): string | undefine
     .join(',');
 }
 
-/** Keys of labels, annotations and taints of which the values differ. */
+/** Keys of labels, annotations, taints and conditions of which the values differ. */
 export function changedKeys(before: Node, after: Node): string[] {
-  const keysOf = ({ metadata, spec }: Node) => [
+  const keysOf = ({ metadata, spec, status }: Node) => [
     ...Object.keys(metadata.labels ?? {}).map((key) => `label:${key}`),
     ...Object.keys(metadata.annotations ?? {}).map((key) => `annotation:${key}`),
     ...(spec?.taints ?? []).map(({ key }) => `taint:${key}`),
+    ...(status?.conditions ?? []).map(({ type }) => `condition:${type}`),
   ];
   const ids = new Set([...keysOf(before), ...keysOf(after)]);
   return [...ids].filter((id) => valueOn(before, id) !== valueOn(after, id));

@@ -1,4 +1,4 @@
-import { POOL_LABEL } from './system.ts';
+import { POOL_LABEL } from './node-services.ts';
 import type { NodeTruth } from './truth.ts';
 import type { World } from './world.ts';
 

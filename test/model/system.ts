@@ -3,16 +3,21 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { Decider } from '@rollcall/coordinator/decide/decider.ts';
-import type { Rules } from '@rollcall/coordinator/decide/labelers/implied-labels.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
+import type { ObservedCsiNode } from '@rollcall/coordinator/fleet/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
 import { Ledger } from '@rollcall/coordinator/follow/ledger/ledger.ts';
+import { provenTaintIn } from '@rollcall/coordinator/follow/status/service-status.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { ServiceCatalog } from '@rollcall/coordinator/services/catalog.ts';
+import type { ObservedNodeService } from '@rollcall/coordinator/services/node-service.ts';
 import { KeyRegistry } from '@rollcall/coordinator/setup/keys/key-registry.ts';
 import { gitpodServices, type Service } from '@rollcall/coordinator/setup/services.ts';
+import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
 
 /** The one place that knows how the decider is built and driven. Everything else of the model goes by `Replica`. */
 
@@ -24,8 +29,6 @@ export const SERVICES: readonly Service[] = gitpodServices({
   registryFacadePort: 31750,
 });
 
-export const POOL_LABEL = 'agentpool';
-
 /** Everything that a replica watches, as it is now. */
 type Watched = {
   nodes: readonly Node[];
@@ -33,15 +36,20 @@ type Watched = {
   agentPods: readonly ObservedPod[];
   poolLabelSets: readonly ObservedPoolLabelSet[];
   workspaces: readonly ObservedWorkspace[];
+  nodeServices: readonly ObservedNodeService[];
+  csiNodes: readonly ObservedCsiNode[];
 };
 
 export type ReplicaOptions = {
   client: KubeClient;
   gate: ReadinessGate;
-  rules: () => Rules;
+  rules: () => RuleSet;
   clock: Clock;
   random: () => number;
   watched: Watched;
+  wholeNodes: boolean;
+  /** The taint of a NodeService was seen to go. */
+  onProven: (uid: string, taint: string) => void;
   dryRun: boolean;
   keepsLedger: boolean;
 };
@@ -73,6 +81,7 @@ const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class',
 /** One coordinator: warm from the beginning, leading at times. */
 export class Replica {
   readonly #decider: Decider;
+  readonly #catalog: ServiceCatalog;
   readonly #wholeNodes: boolean;
   readonly #servicePods: ReturnType<Decider['fleet']['servicePods']['handlers']>;
   /** Kept while it leads, where it is asked for. */
@@ -81,11 +90,39 @@ export class Replica {
   #deciding = false;
   #terms = 0;
 
-  constructor({ client, gate, rules, clock, random, watched, dryRun, keepsLedger }: ReplicaOptions) {
-    this.#wholeNodes = gate !== 'label';
+  constructor(options: ReplicaOptions) {
+    const { client, gate, rules, clock, random, watched, dryRun, keepsLedger } = options;
+    this.#wholeNodes = options.wholeNodes;
+    const config = {
+      watchedServices: SERVICES,
+      poolLabels: [POOL_LABEL],
+      readinessGate: gate,
+      startupGateRequires: [],
+    };
+    const keys = new KeyRegistry(config);
+    const catalog: ServiceCatalog = new ServiceCatalog({
+      builtIn: SERVICES,
+      keys,
+      otherKeys: new KeyRegistry(config),
+      allowedPrefixes: ALLOWED_PREFIXES,
+      allowNoExecute: true,
+      conditions: true,
+      allowedConditions: [],
+      impliedBy: (labels) => rules().dependents(labels),
+      intolerantPod: () => undefined,
+      podsRevision: () => this.#decider.fleet.servicePods.revision,
+      clock,
+      logger: LOGGER,
+      onChange: (uids) => {
+        this.#decider.servicesChanged(uids);
+        this.#decider.fleet.markAll();
+      },
+    });
+    this.#catalog = catalog;
+    const services = () => catalog.services();
     this.#ledger = new Ledger({
       decider: () => this.#decider,
-      rules: () => ({ services: SERVICES, gate, dryRun }),
+      rules: () => ({ services: services(), gate, dryRun }),
       mayJudge: () => this.#deciding,
       clock,
     });
@@ -94,19 +131,24 @@ export class Replica {
     this.#decider = new Decider({
       client,
       fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
-      services: () => SERVICES,
-      servicesKnown: () => true,
-      serviceUids: () => new Set(),
+      services,
+      servicesKnown: () => catalog.known,
+      serviceUids: () => catalog.uids,
+      onPodsKnown: () => catalog.judge(),
       holdsOn: () => ({ pods: [], unknown: undefined }),
-      firstTaints: { wasProven: () => true, onProven: () => {}, onWaiting: () => {} },
+      firstTaints: {
+        wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
+        onProven: (service) => {
+          this.#decider.fleet.markAll();
+          const { origin } = service;
+          const taint = this.#decider.firstTaints.provenTaint(service);
+          if (this.#leading && origin.kind === 'object' && taint !== undefined) options.onProven(origin.uid, taint);
+        },
+        onWaiting: () => {},
+      },
       gate,
       poolLabels: [POOL_LABEL],
-      keys: new KeyRegistry({
-        watchedServices: SERVICES,
-        poolLabels: [POOL_LABEL],
-        readinessGate: gate,
-        startupGateRequires: [],
-      }),
+      keys,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
       massWithdrawalDelayMs: 60_000,
@@ -134,6 +176,12 @@ export class Replica {
     fleet.agentPodHandlers.onReplace([...watched.agentPods]);
     fleet.poolLabelSetHandlers.onReplace([...watched.poolLabelSets]);
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
+    fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
+    catalog.handlers.onReplace([...watched.nodeServices]);
+  }
+
+  #statusOf(service: string): unknown {
+    return this.#catalog.objects().find(({ name }) => name === service)?.status;
   }
 
   /** What its ledger says, over all terms. */
@@ -186,8 +234,9 @@ export class Replica {
     return this.#decider.fleet.accept(report, identity).reply;
   }
 
-  rulesChanged(rules: Rules): void {
+  rulesChanged(rules: RuleSet): void {
     this.#decider.rulesChanged(rules.labels);
+    this.#catalog.judge();
     this.#decider.fleet.markAll();
   }
 
@@ -211,14 +260,24 @@ export class Replica {
     tell(this.#decider.fleet.workspaceHandlers, gone, workspace);
   }
 
+  nodeService(service: ObservedNodeService, gone: boolean): void {
+    tell(this.#catalog.handlers, gone, service);
+    this.#decider.statusNoted();
+  }
+
+  csiNode(csiNode: ObservedCsiNode, gone: boolean): void {
+    tell(this.#decider.fleet.csiNodeHandlers, gone, csiNode);
+  }
+
   /** Ends the process: nothing is written any more. */
   stop(): void {
     this.standBy();
     void this.#decider.reconciler.stop();
   }
 
-  #observe({ spec, ...metadata }: Node) {
-    return this.#decider.fleet.observe(this.#wholeNodes ? { ...metadata, spec: spec ?? {} } : metadata);
+  #observe({ spec, status, ...metadata }: Node) {
+    const whole = { ...metadata, spec: spec ?? {}, status: { conditions: [], ...status } };
+    return this.#decider.fleet.observe(this.#wholeNodes ? whole : metadata);
   }
 }
 

@@ -8,6 +8,9 @@ type ServicePod = { uid: string; createdAtMs: number; ready: boolean; terminatin
 /** What an agent said last to whoever leads. */
 type Voice = { atMs: number; leaving: boolean };
 
+/** `checks`: of NodeServices, by what was checked. */
+export type Said = { up: Record<ServiceName, boolean>; device: boolean; checks: ReadonlyMap<string, boolean> };
+
 /** What is really so on a node, and what the leader was told. Of the Node itself the API server keeps what is so. */
 export type NodeTruth = {
   name: string;
@@ -15,7 +18,10 @@ export type NodeTruth = {
   forWorkspaces: boolean;
   createdAtMs: number;
   up: Record<ServiceName, boolean>;
-  pods: Record<ServiceName, ServicePod | undefined>;
+  /** By the label `component`: pods of Gitpod and, in a world with NodeServices, those that these select. */
+  pods: Record<string, ServicePod | undefined>;
+  /** What answers at ports that NodeServices ask. */
+  ports: Record<number, boolean>;
   device: boolean;
   /** Whether its agents reach the coordinator. */
   reachable: boolean;
@@ -27,7 +33,9 @@ export type NodeTruth = {
   agentPodWentMs: number;
   /** By boot, in this term. */
   voices: Map<string, Voice>;
-  said: { up: Record<ServiceName, boolean>; device: boolean } | undefined;
+  said: Said | undefined;
+  /** Keys of NodeServices that rollcall set, and that were there ever since. */
+  ours: Set<string>;
   /** NFD applies the label of the device as well. */
   nfd: boolean;
   /** Keys that a person set before they were ours (`foreign`), or while it was open whose they are. */

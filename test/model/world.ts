@@ -4,6 +4,7 @@ import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-file.ts';
 import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
+import type { ObservedCsiNode } from '@rollcall/coordinator/fleet/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
@@ -12,10 +13,19 @@ import { createModelClient } from './api-server/client.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
 import { LaggingLine } from './api-server/watch.ts';
 import { Faults } from './faults.ts';
-import type { Want } from './oracle.ts';
-import { contentOf, podOf } from './sights.ts';
-import { type AgentIdentity, POOL_LABEL, Replica } from './system.ts';
-import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
+import {
+  NODE_SERVICE_NAMES,
+  type NodeServiceObject,
+  type NodeServiceSpec,
+  observed,
+  POOL_LABEL,
+  PORTS,
+  PUBLISHED_IDS,
+} from './node-services.ts';
+import { changedKeys, contentOf, podOf, saidBy, valueOn } from './sights.ts';
+import { type AgentIdentity, Replica } from './system.ts';
+import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import type { Want } from './want.ts';
 
 export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
 /** Of the same device, and NFD knows nothing of it. */
@@ -36,12 +46,14 @@ const NO_RULES = new RuleSet([]);
 export type WorldOptions = {
   gate: ReadinessGate;
   nodes: readonly { pool: string; forWorkspaces: boolean }[];
+  /** The first NodeServices, by name. With any, Nodes are watched whole, and have pods of them. */
+  nodeServices?: Readonly<Record<string, NodeServiceSpec>>;
   dryRun?: boolean;
   /** Whether replicas keep the truth ledger. */
   keepsLedger?: boolean;
 };
 
-type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces', LaggingLine>;
+type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes', LaggingLine>;
 type Process = { replica: Replica; lines: Lines };
 
 const LATENCY_MS = 15;
@@ -54,11 +66,14 @@ export class World {
   readonly clock: FakeClock;
   readonly random: () => number;
   readonly gate: ReadinessGate;
-  readonly #modes: { dryRun: boolean; keepsLedger: boolean };
+  readonly #modes: { dryRun: boolean; keepsLedger: boolean; wholeNodes: boolean };
+  readonly #components: readonly string[];
   readonly nodes: ModelNodes;
   readonly truths = new Map<string, NodeTruth>();
   readonly sets = new Map<string, ObservedPoolLabelSet>();
   readonly workspaces = new Map<string, ObservedWorkspace>();
+  readonly services = new Map<string, NodeServiceObject>();
+  readonly csiNodes = new Map<string, ObservedCsiNode>();
   rulesOn = true;
   /** When the present term began; what was said before is of another. */
   termBeganMs = 0;
@@ -78,7 +93,7 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, dryRun = false, keepsLedger = false }: WorldOptions,
+    { gate, nodes, nodeServices, dryRun = false, keepsLedger = false }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
@@ -86,13 +101,15 @@ export class World {
     this.random = random;
     this.faults = new Faults(clock, random);
     this.gate = gate;
-    this.#modes = { dryRun, keepsLedger };
+    this.#modes = { dryRun, keepsLedger, wholeNodes: nodeServices !== undefined || gate !== 'label' };
+    this.#components = nodeServices ? [...SERVICE_NAMES, ...NODE_SERVICE_NAMES] : SERVICE_NAMES;
     this.nodes = new ModelNodes((write) => this.#written(write));
     this.nodes.admission = (before, after, manager) =>
       manager === FIELD_MANAGER ? this.faults.refusal(before, after) : undefined;
     for (const [index, { pool, forWorkspaces }] of nodes.entries()) {
       this.populate(this.createNode(`n${index}`, pool, forWorkspaces));
     }
+    for (const [name, spec] of Object.entries(nodeServices ?? {})) this.setService(name, spec);
     this.#processes.push(this.#start(), this.#start());
     this.lead(0);
   }
@@ -161,7 +178,8 @@ export class World {
       forWorkspaces,
       createdAtMs: this.nowMs,
       up: { 'ws-daemon': true, 'registry-facade': true },
-      pods: { 'ws-daemon': undefined, 'registry-facade': undefined },
+      pods: {},
+      ports: Object.fromEntries(PORTS.map((port) => [port, true])),
       device: false,
       reachable: true,
       agents: [],
@@ -170,6 +188,7 @@ export class World {
       agentPodWentMs: Number.NEGATIVE_INFINITY,
       voices: new Map(),
       said: undefined,
+      ours: new Set(),
       nfd: false,
       claims: new Map(),
       editedMs: new Map(),
@@ -181,20 +200,20 @@ export class World {
   /** The kubelet of a Node that is new starts what belongs there. */
   populate(truth: NodeTruth): void {
     if (this.truths.get(truth.name) !== truth) return;
-    for (const service of SERVICE_NAMES) this.setPod(truth, service, { ready: true, terminating: false });
+    for (const each of this.#components) this.setPod(truth, each, { ready: true, terminating: false });
     this.startAgent(truth);
   }
 
   deleteNode(truth: NodeTruth): void {
     for (const agent of [...truth.agents]) this.endAgentPod(truth, agent);
-    for (const service of SERVICE_NAMES) this.setPod(truth, service, undefined);
+    for (const each of this.#components) this.setPod(truth, each, undefined);
     this.truths.delete(truth.name);
     this.nodes.delete(truth.name);
   }
 
   // Pods, sets, workspaces, rules
 
-  setPod(truth: NodeTruth, service: ServiceName, state: { ready: boolean; terminating: boolean } | undefined): void {
+  setPod(truth: NodeTruth, service: string, state: { ready: boolean; terminating: boolean } | undefined): void {
     const { name: node, pods } = truth;
     const before = pods[service];
     const uid = before?.uid ?? this.unique('pod');
@@ -240,6 +259,49 @@ export class World {
     for (const { replica } of this.#processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
   }
 
+  // NodeServices, CSINodes
+
+  /** Creates a NodeService, or edits the one of this name. */
+  setService(name: string, spec: NodeServiceSpec): void {
+    const before = this.services.get(name);
+    const { uid = this.unique('service'), generation = 0 } = before ?? {};
+    // Of objects the API server keeps seconds.
+    const createdAtMs = before?.createdAtMs ?? Math.floor(this.clock.now() / 1000) * 1000;
+    this.#storeService({ ...before, name, uid, generation: generation + 1, createdAtMs, spec });
+  }
+
+  deleteService(name: string): void {
+    const before = this.services.get(name);
+    if (before && this.services.delete(name)) this.#tellService(before, true);
+  }
+
+  #storeService(object: NodeServiceObject): void {
+    this.services.set(object.name, object);
+    this.#tellService(object, false);
+  }
+
+  #tellService(object: NodeServiceObject, gone: boolean): void {
+    for (const name of this.truths.keys()) this.#heard('services', name);
+    this.#tell('services', (to) => to.nodeService(observed(object), gone));
+  }
+
+  /** The leader writes into the status that a taint was seen to go. */
+  #proveTaint(uid: string, provenTaint: string): void {
+    const object = [...this.services.values()].find((each) => each.uid === uid);
+    if (!object || object.status?.provenTaint === provenTaint) return;
+    const next = { ...object, status: { provenTaint } };
+    this.services.set(object.name, next);
+    this.#tell('services', (to) => to.nodeService(observed(next), false));
+  }
+
+  setCsiDrivers({ name, uid }: NodeTruth, drivers: readonly string[] | undefined): void {
+    const csiNode = { name, nodeUid: uid, drivers: drivers ?? [] };
+    if (!drivers && !this.csiNodes.delete(name)) return;
+    if (drivers) this.csiNodes.set(name, csiNode);
+    this.#heard('csiNodes', name);
+    this.#tell('csiNodes', (to) => to.csiNode(csiNode, !drivers));
+  }
+
   // Agents
 
   startAgent(truth: NodeTruth): ModelAgent {
@@ -262,7 +324,7 @@ export class World {
   }
 
   endAgentPod(truth: NodeTruth, agent: ModelAgent): void {
-    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth));
+    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth, agent.list));
     truth.agents = truth.agents.filter((each) => each !== agent);
     truth.agentPodWentMs = this.nowMs;
     this.#tell('agents', (to) => to.agentPod(agent.pod, true));
@@ -271,7 +333,9 @@ export class World {
   #bootAgent(truth: NodeTruth, pod: ObservedPod): ModelAgent {
     const issuedAtSeconds = Math.floor(this.clock.now() / 1000);
     const identity = { node: truth.name, nodeUid: truth.uid, pod: { name: pod.name, uid: pod.uid }, issuedAtSeconds };
-    const agent = new ModelAgent(pod, this.unique('boot'), identity, (...sent) => this.#deliver(truth, ...sent));
+    const agent: ModelAgent = new ModelAgent(pod, this.unique('boot'), identity, (...sent) =>
+      this.#deliver(truth, agent, ...sent),
+    );
     truth.agents.push(agent);
     truth.alive.add(agent);
     return agent;
@@ -280,18 +344,25 @@ export class World {
   /** Agents report what they see. */
   agentsLook(): void {
     for (const truth of this.truths.values()) {
-      for (const agent of truth.alive) agent.look(...contentOf(truth), this.nowMs);
+      for (const agent of truth.alive) agent.look(...contentOf(truth, agent.list), this.nowMs);
     }
   }
 
-  #deliver(truth: NodeTruth, report: FullReport | Heartbeat, identity: AgentIdentity): ReportReply | undefined {
+  #deliver(
+    truth: NodeTruth,
+    agent: ModelAgent,
+    report: FullReport | Heartbeat,
+    identity: AgentIdentity,
+  ): ReportReply | undefined {
     const leading = this.#leader === undefined ? undefined : this.#processes[this.#leader];
     // As ingest compares it: what the leader does not know by its uid, it takes nothing from.
     if (!leading || !truth.reachable || !leading.replica.knows(truth.name, identity.nodeUid)) return undefined;
     truth.voices.delete(report.boot);
     truth.voices.set(report.boot, { atMs: this.nowMs, leaving: report.leaving === true });
     if ('services' in report) this.#heard('report', truth.name);
-    if ('services' in report) truth.said = { up: { ...truth.up }, device: truth.device };
+    // The goodbye of one of two says nothing that counts.
+    const counts = !report.leaving || truth.alive.size === 0;
+    if ('services' in report && counts) truth.said = saidBy(truth, agent.list);
     return leading.replica.accept(report, identity);
   }
 
@@ -347,7 +418,7 @@ export class World {
     const watched = {
       nodes: nodes.all(),
       componentPods: truths.flatMap((truth) =>
-        SERVICE_NAMES.flatMap((service) => {
+        this.#components.flatMap((service) => {
           const pod = truth.pods[service];
           return pod
             ? [{ ...podOf(`${service}-${pod.uid}`, pod.uid, { node: truth.name, component: service }), ...pod }]
@@ -357,6 +428,8 @@ export class World {
       agentPods: truths.flatMap(({ agents }) => agents.map(({ pod }) => pod)),
       poolLabelSets: [...this.sets.values()],
       workspaces: [...this.workspaces.values()],
+      nodeServices: [...this.services.values()].map(observed),
+      csiNodes: [...this.csiNodes.values()],
     };
     const client = createModelClient({
       nodes,
@@ -369,8 +442,14 @@ export class World {
     });
     const rules = () => (this.rulesOn ? RULES : NO_RULES);
     return {
-      replica: new Replica({ client, gate, rules, clock, random, watched, ...this.#modes }),
-      lines: { nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
+      replica: new Replica({
+        ...{ client, gate, rules, clock, random, watched, ...this.#modes },
+        onProven: (uid, taint) => this.clock.after(latencyMs(), () => this.#proveTaint(uid, taint)),
+      }),
+      lines: {
+        ...{ nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
+        ...{ services: line(), csiNodes: line() },
+      },
     };
   }
 
@@ -382,8 +461,19 @@ export class World {
     const { name } = write.node.metadata;
     if (write.manager !== FIELD_MANAGER && write.manager !== 'kubelet') this.#heard('nodes', name);
     this.version += 1;
+    this.#noteOurs(write);
     this.#tell('nodes', (to) => to.node(write.type, write.node));
     this.onWrite(write);
+  }
+
+  /** Keys of NodeServices are rollcall's from when it sets one until that is gone. */
+  #noteOurs({ node, before, manager }: NodeWrite): void {
+    const truth = this.truths.get(node.metadata.name);
+    if (!before || !truth) return;
+    for (const id of changedKeys(before, node)) {
+      if (valueOn(node, id) === undefined) truth.ours.delete(id);
+      else if (manager === FIELD_MANAGER && PUBLISHED_IDS.includes(id)) truth.ours.add(id);
+    }
   }
 
   heal(): void {

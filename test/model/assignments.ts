@@ -1,0 +1,33 @@
+import { checkId, type NodeServiceObject } from './node-services.ts';
+import type { Hearing } from './silence.ts';
+import type { NodeTruth } from './truth.ts';
+import type { World } from './world.ts';
+
+/** A report interval of 10 s, a watch that is late, and what an agent of the model needs to look. */
+const NOTICED_MS = 13_000;
+
+/** §10: a NodeService is noticed by every agent that it concerns within one report interval. */
+export class Assignments {
+  readonly #world: World;
+  /** Since when an agent that is heard says nothing of a check, by Node and check. */
+  readonly #unsaidMs = new Map<string, number>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  look(truth: NodeTruth, { uid, generation, name, spec }: NodeServiceObject, hearing: Hearing): string | undefined {
+    const { pods, port } = spec.checks;
+    const id = `${truth.uid} ${uid} ${generation}`;
+    const isAssigned = port !== undefined && (pods === undefined || truth.pods[pods] !== undefined);
+    const isHeard = hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && this.#world.decided;
+    if (!isAssigned || !isHeard || truth.said?.checks.has(checkId(name, spec.checks))) {
+      this.#unsaidMs.delete(id);
+      return undefined;
+    }
+    const sinceMs = this.#unsaidMs.get(id) ?? this.#world.nowMs;
+    this.#unsaidMs.set(id, sinceMs);
+    if (this.#world.nowMs - sinceMs <= NOTICED_MS) return undefined;
+    return `the agent of ${truth.name} has said nothing of ${name} for ${this.#world.nowMs - sinceMs} ms`;
+  }
+}

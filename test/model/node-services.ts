@@ -1,0 +1,115 @@
+import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/services/node-service.ts';
+import type { Service } from '@rollcall/coordinator/setup/services.ts';
+
+export const POOL_LABEL = 'agentpool';
+export const NODE_SERVICE_NAMES = ['x', 'y'] as const;
+export const PORTS = [1001, 1002] as const;
+export const CSI_DRIVER = 'csi.example';
+/** What keys of NodeServices have to begin with. */
+export const ALLOWED_PREFIXES = ['svc.example/', 'readiness.k8s.io/'] as const;
+
+/** What is checked; all of it has to pass. */
+export type Checks = { pods?: string; port?: number; csi?: true; device?: true };
+
+export type NodeServiceSpec = {
+  checks: Checks;
+  /** The only pool whose nodes are selected. */
+  pool?: string;
+  publish: Service['publish'];
+  /** It has a field that no version knows. */
+  unknownField?: true;
+};
+
+/** A NodeService as it is stored. */
+export type NodeServiceObject = {
+  name: string;
+  uid: string;
+  generation: number;
+  createdAtMs: number;
+  spec: NodeServiceSpec;
+  status?: { provenTaint: string };
+};
+
+/** Every key that a NodeService of the model may name, as `kind:key`. */
+export const PUBLISHED_IDS: readonly string[] = NODE_SERVICE_NAMES.flatMap((name) => [
+  `label:${labelOf(name)}`,
+  `label:other.example/${name}`,
+  `taint:${taintOf(name)}`,
+  `condition:${conditionOf(name)}`,
+]);
+
+export function labelOf(name: string): string {
+  return `svc.example/${name}`;
+}
+
+export function taintOf(name: string): string {
+  return `readiness.k8s.io/${name}`;
+}
+
+export function conditionOf(name: string): string {
+  return `svc.example/${name.toUpperCase()}`;
+}
+
+/** The keys that a NodeService names. */
+export function idsOf({ publish: { label, taint, condition } }: NodeServiceSpec): string[] {
+  return [
+    ...(label === undefined ? [] : [`label:${label}`]),
+    ...(taint ? [`taint:${taint.key}`] : []),
+    ...(condition === undefined ? [] : [`condition:${condition}`]),
+  ];
+}
+
+/** §10: a verdict of an agent counts only if it was made for the check as it is now: what is asked, and where. */
+export function checkId(name: string, { port, pods }: Checks): string {
+  return `${name} ${port} ${pods === undefined ? 'node' : 'pod'}`;
+}
+
+/** As a watch tells of it. */
+export function observed({ name, spec, status, ...object }: NodeServiceObject): ObservedNodeService {
+  const { pods, port, csi, device } = spec.checks;
+  return observeNodeService({
+    metadata: { ...object, name, creationTimestamp: new Date(object.createdAtMs).toISOString(), resourceVersion: '' },
+    spec: {
+      ...(spec.pool === undefined ? {} : { nodeSelector: { matchLabels: { [POOL_LABEL]: spec.pool } } }),
+      ...(pods === undefined ? {} : { pods: { namespace: 'default', selector: { matchLabels: { component: pods } } } }),
+      ...(port === undefined ? {} : { probe: { tcp: { port } } }),
+      ...(csi ? { csiDriver: CSI_DRIVER } : {}),
+      ...(device ? { devices: ['edgetpu'] } : {}),
+      publish: spec.publish,
+      ...(spec.unknownField ? { unheardOf: true } : {}),
+    },
+    status,
+  });
+}
+
+type Draw = { random: () => number; pick: <T>(list: readonly T[]) => T };
+
+const CHECKS: readonly ((name: string, port: number) => Checks)[] = [
+  (_, port) => ({ port }),
+  (_, port) => ({ port }),
+  (pods) => ({ pods }),
+  (pods, port) => ({ pods, port }),
+  () => ({ csi: true }),
+  (pods) => ({ pods, csi: true }),
+  () => ({ device: true }),
+  (_, port) => ({ port, device: true }),
+];
+
+/** What somebody writes; now and then a mistake, or the keys of another NodeService. */
+export function drawSpec(name: string, { random, pick }: Draw): NodeServiceSpec {
+  const keysOf = random() < 0.15 ? pick(NODE_SERVICE_NAMES) : name;
+  const mistake = random();
+  const label = mistake < 0.1 ? `other.example/${name}` : labelOf(keysOf);
+  const effect = pick(['NoSchedule', 'NoExecute'] as const);
+  const publish = {
+    ...(random() < 0.6 || mistake < 0.1 ? { label } : {}),
+    ...(random() < 0.6 ? { taint: { key: taintOf(keysOf), value: pick(['', 'v']), effect } } : {}),
+    ...(random() < 0.5 ? { condition: conditionOf(keysOf) } : {}),
+  };
+  return {
+    checks: pick(CHECKS)(name, pick(PORTS)),
+    ...(random() < 0.25 ? { pool: 'a' } : {}),
+    publish: Object.keys(publish).length > 0 ? publish : { label },
+    ...(mistake > 0.9 ? { unknownField: true } : {}),
+  };
+}

@@ -1,0 +1,62 @@
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { inForce } from './acceptance.ts';
+import { idsOf, type NodeServiceObject, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
+import type { NodeTruth } from './truth.ts';
+import type { Verdict } from './verdicts.ts';
+import { ANY, HOLD, type Want } from './want.ts';
+import type { World } from './world.ts';
+
+const LABEL = { ready: 'true', 'not-ready': undefined, silent: undefined, unknown: HOLD, open: ANY } as const;
+const CONDITION = { ready: 'True', 'not-ready': 'False', silent: 'Unknown', unknown: HOLD, open: ANY } as const;
+
+/** §10: a service applies only to nodes that `nodeSelector` selects. */
+export function isSelected({ nodes }: World, { name }: NodeTruth, { spec: { pool } }: NodeServiceObject): boolean {
+  return pool === undefined || nodes.get(name)?.metadata.labels?.[POOL_LABEL] === pool;
+}
+
+/** §10: a node that is no longer selected loses the keys; gone is gone, whoever co-owns them. */
+export function wantPublished(
+  wants: Map<string, Want>,
+  { world, truth, verdicts }: { world: World; truth: NodeTruth; verdicts: ReadonlyMap<string, Verdict> },
+): void {
+  const services = inForce(world.services.values());
+  for (const id of PUBLISHED_IDS) {
+    const service = services.find(({ spec }) => idsOf(spec).includes(id));
+    const isTheirs = isOfRival(world, truth, id);
+    if (isTheirs) truth.claims.set(id, 'foreign');
+    else truth.claims.delete(id);
+    if (isTheirs) continue;
+    if (service) {
+      const verdict = isSelected(world, truth, service) ? verdicts.get(service.name) : undefined;
+      wants.set(id, verdict && wantOf(service, id, verdict));
+    } else if (truth.ours.has(id)) {
+      wants.set(id, undefined);
+    } else if (isListed(world, truth, id)) {
+      wants.set(id, ANY);
+    }
+  }
+}
+
+function wantOf({ spec: { publish } }: NodeServiceObject, id: string, verdict: Verdict): Want {
+  if (id.startsWith('label:')) return LABEL[verdict];
+  if (id.startsWith('condition:')) return CONDITION[verdict];
+  return taintWant(publish.taint ?? { value: '', effect: '' }, verdict);
+}
+
+/** §10: there exactly while not ready. `NoExecute` acts on evidence and agent alone. */
+function taintWant({ value, effect }: { value: string; effect: string }, verdict: Verdict): Want {
+  const isHeld = verdict === 'silent' && effect === 'NoExecute';
+  if (isHeld || verdict === 'unknown') return HOLD;
+  if (verdict === 'open') return ANY;
+  return verdict === 'ready' ? undefined : `${value}:${effect}`;
+}
+
+/** §10: a condition whose entry another manager owns too is left out. */
+function isOfRival({ nodes }: World, { name }: NodeTruth, id: string): boolean {
+  if (!id.startsWith('condition:')) return false;
+  return [...nodes.ownersOf(name)].some(([owner, fields]) => !owner.startsWith('Apply rollcall') && fields.has(id));
+}
+
+function isListed({ nodes }: World, { name }: NodeTruth, id: string): boolean {
+  return nodes.get(name)?.metadata.annotations?.[KEYS_ANNOTATION]?.includes(JSON.stringify(id)) === true;
+}

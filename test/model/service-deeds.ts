@@ -1,0 +1,100 @@
+import type { Deed, Target } from './deeds.ts';
+import {
+  CSI_DRIVER,
+  conditionOf,
+  drawSpec,
+  labelOf,
+  NODE_SERVICE_NAMES,
+  type NodeServiceObject,
+  PORTS,
+  taintOf,
+} from './node-services.ts';
+import { edit, removeCondition, rival, setStatus, taint, taintAsWell, untaint } from './people.ts';
+
+const STATUSES = ['True', 'False', 'Unknown'] as const;
+const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
+
+/** What happens to NodeServices, to what they check, and to what they publish. */
+export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
+  'a NodeService is written': deed((target) => {
+    const name = target.pick(NODE_SERVICE_NAMES);
+    target.world.setService(name, drawSpec(name, target));
+  }),
+  'a NodeService is edited': deed((target) => {
+    const object = written(target);
+    if (!object) return;
+    const drawn = drawSpec(object.name, target);
+    const part = target.pick(['checks', 'publish', 'pool'] as const);
+    const { pool, ...others } = object.spec;
+    if (part !== 'pool') target.world.setService(object.name, { ...object.spec, [part]: drawn[part] });
+    else target.world.setService(object.name, pool === undefined ? { ...others, pool: 'a' } : others);
+  }),
+  'a NodeService is deleted': deed((target) => {
+    const object = written(target);
+    if (object) target.world.deleteService(object.name);
+  }),
+  'a NodeService is made anew': deed((target) => {
+    const object = written(target);
+    if (!object) return;
+    target.world.deleteService(object.name);
+    // Of what is gone the keys may go.
+    target.world.happened();
+    target.world.setService(object.name, drawSpec(object.name, target));
+  }),
+  'a port turns over': deed(({ truth, pick }) => {
+    const port = pick(PORTS);
+    truth.ports[port] = !truth.ports[port];
+  }),
+  'a port comes and goes': deed(({ world, truth, random, pick }) => {
+    const port = pick(PORTS);
+    const everyMs = 100 + Math.round(random() * 3000);
+    for (let times = 1; times <= 10; times += 1) {
+      world.later(times * everyMs, () => {
+        truth.ports[port] = times % 2 === 0;
+      });
+    }
+  }),
+  'a pod of a NodeService changes': deed(({ world, truth, pick }) => {
+    const states = [{ ready: true, terminating: false }, { ready: false, terminating: false }, undefined];
+    world.setPod(truth, pick(NODE_SERVICE_NAMES), pick(states));
+  }),
+  'an agent is not heard for a minute': deed(({ world, truth }) => {
+    truth.reachable = false;
+    world.later(60_000, () => {
+      truth.reachable = true;
+    });
+  }),
+  'a CSI driver comes or goes': deed(({ world, truth, pick }) =>
+    world.setCsiDrivers(truth, pick([[CSI_DRIVER], [CSI_DRIVER, 'other'], [], undefined])),
+  ),
+  'an accelerator comes or goes': deed(({ truth }) => {
+    truth.device = !truth.device;
+  }),
+  'a person sets a published label': deed(({ world, truth, pick }) =>
+    edit(world, truth, { labels: { [labelOf(pick(NODE_SERVICE_NAMES))]: pick(['true', 'false', null]) } }),
+  ),
+  'a person sets a published taint': deed(({ world, truth, pick }) => {
+    const set = pick([taint, taintAsWell]);
+    set(world, truth, { key: taintOf(pick(NODE_SERVICE_NAMES)), value: pick(['', 'v', 'w']), effect: pick(EFFECTS) });
+  }),
+  'a person removes a published taint': deed(({ world, truth, pick }) =>
+    untaint(world, truth, taintOf(pick(NODE_SERVICE_NAMES))),
+  ),
+  'a person changes a published condition': deed(({ world, truth, pick }) =>
+    setStatus(world, truth, conditionOf(pick(NODE_SERVICE_NAMES)), pick(STATUSES)),
+  ),
+  'a rival writes a published condition': deed(({ world, truth, pick }) =>
+    rival(world, truth, conditionOf(pick(NODE_SERVICE_NAMES)), pick(STATUSES)),
+  ),
+  'a published condition is removed': deed(({ world, truth, pick }) =>
+    removeCondition(world, truth, conditionOf(pick(NODE_SERVICE_NAMES))),
+  ),
+};
+
+function deed(act: (target: Target) => void): Deed {
+  return { theme: 'node-services', act };
+}
+
+function written({ world, pick }: Target): NodeServiceObject | undefined {
+  return world.services.size > 0 ? pick([...world.services.values()]) : undefined;
+}

@@ -1,0 +1,94 @@
+import { CSI_DRIVER, checkId, type NodeServiceObject } from './node-services.ts';
+import type { Hearing } from './silence.ts';
+import type { NodeTruth, ServiceName } from './truth.ts';
+import type { World } from './world.ts';
+
+/** `silent`: not ready by silence alone. `unknown`: what is published stays. `open`: the model cannot tell. */
+export type Verdict = 'ready' | 'not-ready' | 'silent' | 'unknown' | 'open';
+
+/** What was seen of a service, by what sees it; `undefined` where that is not known. */
+export type Evidence = Readonly<Record<string, boolean | undefined>>;
+
+/** §10: all must pass: one that fails decides; else one that is unknown. What was seen counts before what was not heard. */
+function composed(verdicts: readonly Verdict[]): Verdict {
+  return (['not-ready', 'open', 'silent', 'unknown'] as const).find((each) => verdicts.includes(each)) ?? 'ready';
+}
+
+/** §10: a pod of it on the node is Ready and not terminating. */
+function hasGoodPod({ pods }: NodeTruth, component: string): boolean {
+  const pod = pods[component];
+  return pod?.ready === true && !pod.terminating;
+}
+
+/** §10: the CSINode of this Node, by its uid, lists the driver. */
+function hasDriver({ csiNodes }: World, { name, uid }: NodeTruth): boolean {
+  const csiNode = csiNodes.get(name);
+  return csiNode?.nodeUid === uid && csiNode.drivers.includes(CSI_DRIVER);
+}
+
+const seen = (is: boolean): Verdict => (is ? 'ready' : 'not-ready');
+
+/** §3, §10: what the agent says of the check as it is now (`undefined` if nothing), as long as it is heard. */
+function agentVerdict(hearing: Hearing, says: boolean | undefined): Verdict {
+  if (hearing !== 'speaks') return ({ unheard: 'unknown', silent: 'silent', open: 'open' } as const)[hearing];
+  return says === undefined ? 'unknown' : seen(says);
+}
+
+/** §3: what silence says of devices: nothing, but where no agent is expected and none has reported. */
+function deviceVerdict({ said, agents, voices }: NodeTruth, hearing: Hearing): Verdict {
+  if (hearing === 'open' && (voices.size > 1 || !said)) return 'open';
+  if (said) return seen(said.device);
+  return hearing === 'silent' && agents.length === 0 ? 'silent' : 'unknown';
+}
+
+/** What the evidence says of a service of Gitpod, without damping. */
+export function verdictOf(truth: NodeTruth, service: ServiceName, hearing: Hearing): Verdict {
+  return composed([seen(hasGoodPod(truth, service)), agentVerdict(hearing, truth.said?.up[service] ?? false)]);
+}
+
+/** What the evidence says of a NodeService that selects the node, without damping. */
+export function verdictOn(
+  world: World,
+  truth: NodeTruth,
+  { name, spec }: NodeServiceObject,
+  hearing: Hearing,
+): Verdict {
+  const { pods, port, csi, device } = spec.checks;
+  const verdicts: Verdict[] = [];
+  if (pods !== undefined) verdicts.push(seen(hasGoodPod(truth, pods)));
+  if (csi) verdicts.push(seen(hasDriver(world, truth)));
+  if (device) verdicts.push(deviceVerdict(truth, hearing));
+  if (port !== undefined)
+    verdicts.push(
+      hasOtherLists(truth) ? 'open' : agentVerdict(hearing, truth.said?.checks.get(checkId(name, spec.checks))),
+    );
+  return composed(verdicts);
+}
+
+/** What is seen of a service of Gitpod, by what sees it. */
+export function gitpodEvidence(truth: NodeTruth, service: ServiceName, hearing: Hearing): Evidence {
+  const agent = hearing === 'unheard' ? undefined : hearing !== 'silent' && truth.said?.up[service] === true;
+  return { pod: hasGoodPod(truth, service), agent };
+}
+
+/** What is seen of a NodeService. */
+export function evidenceOf(
+  world: World,
+  truth: NodeTruth,
+  { name, spec }: NodeServiceObject,
+  hearing: Hearing,
+): Evidence {
+  const { pods, port, csi, device } = spec.checks;
+  const says = truth.said?.checks.get(checkId(name, spec.checks));
+  return {
+    pod: pods === undefined ? undefined : hasGoodPod(truth, pods),
+    csi: csi && hasDriver(world, truth),
+    device: device && truth.said?.device,
+    agent: port === undefined || hearing === 'unheard' ? undefined : hearing === 'silent' ? false : says,
+  };
+}
+
+/** One of two agents that are alive was not told yet of what the other checks. */
+function hasOtherLists({ alive }: NodeTruth): boolean {
+  return new Set([...alive].map(({ reportedList }) => reportedList)).size > 1;
+}
