@@ -75,7 +75,7 @@ export const OVERVIEW: Claims = {
     `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
     `what was refused, for ${word(seconds('coordinator/src/answer/scheduler/refusal-memory.ts', 'REMEMBERED_MS') / 60)} minutes`,
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
-    `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes because of configuration`,
+    `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes, and more than ${constant('coordinator/src/decide/guards/blast-radius.ts', 'SHARE_PERCENT')} % of those that have it, because of configuration`,
     `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
     dampingClaim(),
     `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/apply/contest.ts', 'CHANGES_BACK_MAX')]} time in a minute`,

@@ -186,4 +186,4 @@ export const ENVIRONMENT_FILES: readonly RegExp[] = [
 /** Files above the limit of lines, with the reason. */
 export const LARGE_FILES: Readonly<Record<string, string>> = {};
 
-export const LINES_MAX = 400;
+export const LINES_MAX = 500;

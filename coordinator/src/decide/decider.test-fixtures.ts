@@ -82,14 +82,18 @@ export function stage(
     return { gone: () => fleet.agentPodHandlers.onDelete(pod) };
   };
   const sequences = new Map<string, number>();
+  /** The session that each agent is in: it begins another one where the reply says so. */
+  const sessions = new Map<string, number>();
   /** What each boot was told to check. */
   const checks = new Map<string, { digest: string }>();
   type Said = { node?: string; pod?: string; ready?: boolean; leaving?: boolean; full?: boolean; nodeUid?: string };
-  /** One report of a boot, whose agent sends it in full where it is asked to. */
+  /** One report of an agent, who sends it in full where it is asked to. */
   const report = (
-    boot: string,
-    { node = 'n', pod = boot, ready = true, leaving = false, full = false, ...rest }: Said = {},
+    agent: string,
+    { node = 'n', pod = agent, ready = true, leaving = false, full = false, ...rest }: Said = {},
   ) => {
+    const session = sessions.get(agent) ?? 0;
+    const boot = session === 0 ? agent : `${agent} ${session}`;
     const sequence = (sequences.get(boot) ?? 0) + 1;
     sequences.set(boot, sequence);
     const check = checks.get(boot);
@@ -99,10 +103,11 @@ export function stage(
     const whole: FullReport = { ...heartbeat, services, devices: [], facts: {} };
     const identity = { node, nodeUid: rest.nodeUid ?? `uid-${node}`, pod: { name: pod, uid: pod }, issuedAtSeconds: 1 };
     const { reply } = fleet.accept(full ? whole : heartbeat, identity);
+    if (reply.newSession) sessions.set(agent, session + 1);
     const assigned = reply.services?.find(({ name }) => name === 'ws-daemon');
     const isNew = assigned !== undefined && assigned.digest !== check?.digest;
     if (isNew) checks.set(boot, { digest: assigned.digest });
-    if ((reply.full || isNew) && !leaving) report(boot, { node, pod, ready, full: true, ...rest });
+    if ((reply.full || reply.newSession || isNew) && !leaving) report(agent, { node, pod, ready, full: true, ...rest });
   };
   /** Time passes second by second, as the coordinator sees it; every 10 s, `meanwhile`. */
   const pass = async (seconds: number, meanwhile: () => void = () => {}) => {
