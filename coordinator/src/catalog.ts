@@ -1,18 +1,23 @@
 import type { Base } from './base.ts';
-import type { RuleDirectory } from './decide/rules/files/rule-directory.ts';
-import type { ObservedPod } from './fleet/observed-pod.ts';
-import type { PodsByNamespace } from './fleet/pods-by-namespace.ts';
+import type { FirstTaintsOptions } from './decide/first-taints.ts';
+import type { Fleet } from './fleet/fleet.ts';
 import { podsOf } from './fleet/service-pods.ts';
+import type { EventNews } from './follow/events/event-news.ts';
 import { provenTaintIn } from './follow/status/service-status.ts';
-import { ServiceCatalog } from './services/catalog.ts';
+import { serviceSubject } from './follow/status/service-status-keeper.ts';
+import type { AcceptanceOptions } from './services/acceptance.ts';
+import { type CatalogOptions, ServiceCatalog } from './services/catalog.ts';
 import { tolerates } from './services/tolerations.ts';
 import { KeyRegistry } from './setup/keys/key-registry.ts';
 import type { Service } from './setup/services.ts';
 
-type Given = { servicePods: PodsByNamespace<ObservedPod>; rules: RuleDirectory | undefined };
+type Given = Pick<AcceptanceOptions, 'impliedBy'> & { fleet: () => Fleet; onChange: CatalogOptions['onChange'] };
 
 /** The services that are in force, as the configuration and what is watched want it. */
-export function createCatalog({ config, keys, clock, logger }: Base, { servicePods, rules }: Given): ServiceCatalog {
+export function createCatalog(
+  { config, keys, clock, logger }: Base,
+  { impliedBy, fleet, onChange }: Given,
+): ServiceCatalog {
   return new ServiceCatalog({
     builtIn: config.watchedServices,
     keys,
@@ -21,15 +26,16 @@ export function createCatalog({ config, keys, clock, logger }: Base, { servicePo
     allowNoExecute: config.allowNoExecute,
     conditions: config.servicesConditions,
     allowedConditions: config.allowCondition,
-    impliedBy: (labels) => rules?.ruleSet.dependents(labels) ?? new Set(),
-    intolerantPod: (service) => intolerantPod(service, servicePods),
-    podsRevision: () => servicePods.revision,
+    impliedBy,
+    intolerantPod: (service) => intolerantPod(service, fleet()),
+    podsRevision: () => fleet().servicePods.revision,
     clock,
     logger,
+    onChange,
   });
 }
 
-function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPod>): string | undefined {
+function intolerantPod(service: Service, { servicePods }: Fleet): string | undefined {
   const { pods, publish } = service;
   const { taint } = publish;
   if (!pods || !taint) return undefined;
@@ -38,7 +44,20 @@ function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPo
   return found && `${found.namespace}/${found.name}`;
 }
 
-/** Whether the status of the NodeService records that its taint was seen to go. */
-export function wasProven(catalog: ServiceCatalog, service: Service, taint: string): boolean {
-  return provenTaintIn(catalog.objects().find(({ name }) => name === service.name)?.status) === taint;
+/** What the first nodes of a taint are told by, and tell. */
+export function firstTaintsOf(
+  catalog: ServiceCatalog,
+  { record, onProven }: { record: (news: EventNews) => void; onProven: () => void },
+): Omit<FirstTaintsOptions, 'nodes'> {
+  const objectOf = ({ name }: Service) => catalog.objects().find((object) => object.name === name);
+  return {
+    wasProven: (service, taint) => provenTaintIn(objectOf(service)?.status) === taint,
+    onProven,
+    onWaiting: (service) => {
+      const object = objectOf(service);
+      const message =
+        'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
+      if (object) record({ subject: serviceSubject(object), type: 'Normal', reason: 'TaintWaits', message });
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { stage } from '../controller/node-controller.test-fixtures.ts';
+import { stage } from '../decide/decider.test-fixtures.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
@@ -10,6 +10,7 @@ import { Slices } from './console/slices.ts';
 import { type DiffOptions, diff } from './diff.ts';
 
 const POOL = 'example.com/pool';
+const NOW_MS = Date.UTC(2026, 0, 1);
 
 const set = (name: string, labels: Record<string, string>, metadata: object = {}) => ({
   kind: 'NodePoolLabelSet',
@@ -25,7 +26,7 @@ const SET: ObservedPoolLabelSet = {
 function fleetOf(pods: object[] = []) {
   const builtIn = serviceOf();
   const { catalog } = catalogStage([builtIn]);
-  const { queries, options: labelerOptions, clock, fleet } = stage({ services: () => catalog.services() });
+  const { decider, fleet } = stage({ services: () => catalog.services() });
   fleet.poolLabelSetHandlers.onReplace([{ ...SET }]);
   const requests: KubeRequest[] = [];
   const client = {
@@ -38,7 +39,7 @@ function fleetOf(pods: object[] = []) {
     ...{ poolNamespace: 'pools', evict: true, watchedServices: [builtIn], poolLabels: [POOL] },
     ...{ readinessGate: 'label', startupGateRequires: [], forbiddenLabelDomains: [], poolsAllowedPrefixes: [] },
   } as unknown as CoordinatorConfig;
-  const options: DiffOptions = { config, nodes: queries, labelerOptions, clock, catalog, rules: undefined, client };
+  const options: DiffOptions = { config, decider, catalog, rules: undefined, client, nowMs: NOW_MS };
   /** A node of the pool that has the labels of its set, written by rollcall. */
   const addNode = (name: string, pool = 'gold', more: Record<string, string> = {}) => {
     const owned = { tier: '1', zone: 'a', ...more };

@@ -6,7 +6,7 @@ import type { ObjectMeta } from '../kube/objects.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type ContestedKey, ContestedKeys } from './contested-keys.ts';
 import { createApplyMetrics } from './metrics.ts';
-import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
+import { NodeTurn, type TurnDependencies } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
 import { type SeenNode, SetAside } from './set-aside.ts';
@@ -103,7 +103,14 @@ export function started(
     contestedKeys: () => 0,
   });
   const dependencies: TurnDependencies = {
+    plan: () => {
+      planned += 1;
+      return plan;
+    },
     observed: () => seen,
+    onWritten: () => {},
+    onContested: (_name, keys) => contests.push(keys),
+    onSetAside: (_name, keys) => told.push(keys),
     writer,
     gate: new WriteGate({
       fence: { remainingMs: () => fencedInMs },
@@ -120,16 +127,7 @@ export function started(
     logger: silentLogger(),
     dryRun,
   };
-  const handler: WriteHandler = {
-    prepare: () => {
-      planned += 1;
-      return plan;
-    },
-    written: () => {},
-    contested: (_name, keys) => contests.push(keys),
-    skipped: (_name, keys) => told.push(keys),
-  };
-  const newTurn = () => new NodeTurn({ key: 'n', priority, lane: priority }, dependencies, handler);
+  const newTurn = () => new NodeTurn({ key: 'n', priority, lane: priority }, dependencies);
   /** Something else is planned from now on. */
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };

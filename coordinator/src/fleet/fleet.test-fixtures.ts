@@ -1,15 +1,10 @@
-import { Fleet, type FleetListener, type FleetOptions } from './fleet.ts';
+import { Fleet, type FleetOptions } from './fleet.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
-import { PodsByNamespace } from './pods-by-namespace.ts';
 
-/** Without pools and services, if nothing else is given. */
-export function fleetWith(
-  change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>,
-  listener: Partial<FleetListener> = {},
-): Fleet {
-  const fleet = new Fleet({
-    servicePods: new PodsByNamespace(),
+/** Without pools and services, unless told. */
+export function fleetWith(change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>): Fleet {
+  return new Fleet({
     services: () => [],
     servicesKnown: () => true,
     poolLabels: [],
@@ -17,17 +12,10 @@ export function fleetWith(
     guardPercent: 55,
     annotationsOfInterest: new Set(),
     allAnnotations: false,
+    onDirty: () => {},
+    onNodeGone: () => {},
     ...change,
   });
-  fleet.onChange({
-    changed: () => {},
-    versionChanged: () => {},
-    gone: () => {},
-    podsListed: () => {},
-    poolsChanged: () => {},
-    ...listener,
-  });
-  return fleet;
 }
 
 const TOLERATIONS: readonly never[] = [];
@@ -54,14 +42,10 @@ export function agentPod(name: string, node: string, change: Partial<ObservedPod
 }
 
 /** A fleet of these nodes that tells, once, which of them were to be looked at since it was asked before. */
-export function watchedFleet(
-  names: readonly string[],
-  change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>,
-  listener: Partial<FleetListener> = {},
-) {
+export function watchedFleet(names: readonly string[], change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>) {
   const news: string[] = [];
-  const changed = (node: string, urgent: boolean) => news.push(`${node} ${urgent ? 'urgent' : 'normal'}`);
-  const fleet = fleetWith(change, { changed, ...listener });
+  const onDirty = (node: string, urgent: boolean) => news.push(`${node} ${urgent ? 'urgent' : 'normal'}`);
+  const fleet = fleetWith({ onDirty, ...change });
   const node = (name: string, labels: Record<string, string> = {}, resourceVersion = '1', uid = `uid-${name}`) =>
     fleet.observe({ metadata: { name, uid, resourceVersion, labels } }) satisfies ObservedNode;
   const told = () => news.splice(0);

@@ -1,14 +1,12 @@
 import { NodeIndex, type Placed } from './node-index.ts';
 
-/** Hears of changes of pods. */
-export type PodsListener<T> = {
-  changed: (previous: T | undefined, next: T | undefined) => void;
+export type PodsByNamespaceOptions<T> = {
+  onChange: (previous: T | undefined, next: T | undefined) => void;
   /** The pods of a namespace are known for the first time, or again. */
-  listed: () => void;
+  onKnown: () => void;
+  /** An old picture is worse than none: what is known of a namespace ends with its watch. */
+  lostIsUnknown?: true;
 };
-
-/** `lostIsUnknown`: an old picture is worse than none, so what is known of a namespace ends with its watch. */
-export type PodsByNamespaceOptions = { lostIsUnknown?: true };
 
 const NONE: readonly never[] = [];
 
@@ -17,17 +15,11 @@ export class PodsByNamespace<T extends Placed> {
   readonly #namespaces = new Map<string, { pods: NodeIndex<T>; isKnown: boolean }>();
   /** Of the nodes that were asked about, as long as nothing changes there. */
   readonly #onNode = new Map<string, readonly T[]>();
-  readonly #options: PodsByNamespaceOptions;
-  #listener: PodsListener<T> = { changed: () => {}, listed: () => {} };
+  readonly #options: PodsByNamespaceOptions<T>;
   #revision = 0;
 
-  constructor(options: PodsByNamespaceOptions = {}) {
+  constructor(options: PodsByNamespaceOptions<T>) {
     this.#options = options;
-  }
-
-  /** From now on this listener hears of every change. */
-  onChange(listener: PodsListener<T>): void {
-    this.#listener = listener;
   }
 
   /** The very same list as before where nothing changed on the node. */
@@ -58,11 +50,11 @@ export class PodsByNamespace<T extends Placed> {
 
   /** What a watch of the pods of a namespace is to be handed to. One that takes the place of another goes on with its pods. */
   handlers(namespace: string) {
-    const { lostIsUnknown } = this.#options;
-    const changed: PodsListener<T>['changed'] = (...change) => {
+    const { onChange, onKnown, lostIsUnknown } = this.#options;
+    const changed: typeof onChange = (...change) => {
       this.#revision += 1;
       for (const pod of change) if (pod) this.#onNode.delete(pod.node);
-      this.#listener.changed(...change);
+      onChange(...change);
     };
     const entry = this.#namespaces.get(namespace) ?? { pods: new NodeIndex<T>(changed), isKnown: false };
     this.#namespaces.set(namespace, entry);
@@ -76,7 +68,7 @@ export class PodsByNamespace<T extends Placed> {
         entry.pods.replace(all);
         if (entry.isKnown) return;
         entry.isKnown = true;
-        this.#listener.listed();
+        onKnown();
       },
       onUpsert: (pod: T) => entry.pods.upsert(pod),
       onDelete: (pod: T) => entry.pods.remove(pod),

@@ -12,12 +12,12 @@ export type NodeHolds = {
   unknown: string | undefined;
 };
 
-/** Hears of changes. */
-export type HoldsListener = {
+export type HoldsOptions = {
+  clock: Clock;
   /** A node may be kept, or no longer. */
-  nodeChanged: (node: string) => void;
+  onNode: (node: string) => void;
   /** Other NodeHolds are in force, or what is known of all nodes is. */
-  changed: () => void;
+  onChange: () => void;
 };
 
 /** Changes within so long are taken in together: each of them concerns every node. */
@@ -26,28 +26,25 @@ const GATHER_MS = 50;
 /** The NodeHolds, and the pods that they name. */
 export class Holds {
   readonly pods: PodsByNamespace<HoldingPod>;
-  #listener: HoldsListener = { nodeChanged: () => {}, changed: () => {} };
+  readonly #options: HoldsOptions;
   readonly #objects = new Map<string, ObservedNodeHold>();
   readonly #soon: () => void;
   #known = false;
   /** A change was not told yet, so that other pods may be watched than those that are asked for. */
   #isChanging = false;
 
-  constructor(clock: Clock) {
+  constructor(options: HoldsOptions) {
+    this.#options = options;
+    const { clock, onNode } = options;
     this.#soon = gathered(clock, GATHER_MS, () => this.#told());
-    // Nodes would be let go of by what was so before.
-    this.pods = new PodsByNamespace<HoldingPod>({ lostIsUnknown: true });
-    this.pods.onChange({
-      changed: (previous, next) => {
-        for (const pod of [previous, next]) if (pod) this.#listener.nodeChanged(pod.node);
+    this.pods = new PodsByNamespace<HoldingPod>({
+      onChange: (previous, next) => {
+        for (const pod of [previous, next]) if (pod) onNode(pod.node);
       },
-      listed: () => this.#listener.changed(),
+      onKnown: () => options.onChange(),
+      // Nodes would be let go of by what was so before.
+      lostIsUnknown: true,
     });
-  }
-
-  /** From now on this listener hears of every change. */
-  onChange(listener: HoldsListener): void {
-    this.#listener = listener;
   }
 
   objects(): readonly ObservedNodeHold[] {
@@ -86,7 +83,7 @@ export class Holds {
 
   #told(): void {
     this.#isChanging = false;
-    this.#listener.changed();
+    this.#options.onChange();
   }
 
   /** The nodes that pods of a NodeHold are on. */

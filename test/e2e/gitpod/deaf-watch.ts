@@ -2,7 +2,6 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { Fleet } from '@rollcall/coordinator/fleet/fleet.ts';
-import { PodsByNamespace } from '@rollcall/coordinator/fleet/pods-by-namespace.ts';
 import { Holds } from '@rollcall/coordinator/holds/holds.ts';
 import { createKubeMetrics } from '@rollcall/coordinator/kube/kube-metrics.ts';
 import { createWatches } from '@rollcall/coordinator/watch/watches.ts';
@@ -23,9 +22,10 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     poolLabels: [],
     windowMs: 30_000,
     guardPercent: 55,
-    servicePods: new PodsByNamespace(),
+    onDirty: () => {},
     allAnnotations: false,
     annotationsOfInterest: new Set(),
+    onNodeGone: () => {},
   });
   const watches = createWatches({
     client: {
@@ -42,7 +42,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
       },
     },
     fleet,
-    holds: new Holds(clock),
+    holds: new Holds({ clock, onNode: () => {}, onChange: () => {} }),
     placing: { podSelector: undefined, services: undefined, nodeSelector: undefined },
     schedulerNamespace: 'default',
     gitpod: true,

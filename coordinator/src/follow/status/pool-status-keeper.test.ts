@@ -2,7 +2,6 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import { Fleet } from '../../fleet/fleet.ts';
-import { PodsByNamespace } from '../../fleet/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
@@ -52,7 +51,7 @@ function started(code?: number) {
       guardPercent: 50,
     },
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
-    servicePods: new PodsByNamespace(),
+    ...{ onDirty: () => {}, onNodeGone: () => {} },
   });
   const { keeper, refusedKeys } = createPoolStatusKeeper({
     ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
