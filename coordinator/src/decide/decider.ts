@@ -260,14 +260,13 @@ export class Decider {
   }
 
   #newBlastRadius(): BlastRadius {
-    const has = (name: string, label: string) => this.fleet.node(name)?.labels[label] !== undefined;
-    const nodesWith = (label: string) => this.fleet.nodeNames().filter((name) => has(name, label));
+    const has = ({ labels }: ObservedNode, label: string) => labels[label] !== undefined;
+    const nodesWith = (label: string) => this.fleet.nodes().flatMap((node) => (has(node, label) ? node.name : []));
     return new BlastRadius(this.#options.massWithdrawalDelayMs, nodesWith);
   }
 
   #newFirstTaints(): FirstTaints {
-    const nodes = () => this.fleet.nodeNames().flatMap((name) => this.fleet.node(name) ?? []);
-    return new FirstTaints({ ...this.#options.firstTaints, nodes });
+    return new FirstTaints({ ...this.#options.firstTaints, nodes: () => this.fleet.nodes() });
   }
 
   /** How many services are held back, as they come and go. */

@@ -92,7 +92,7 @@ async function lookAtAll(options: StrayTaintsOptions, seen: Set<string>): Promis
 
 async function lookAtNew(options: StrayTaintsOptions, seen: Set<string>): Promise<void> {
   const { client, fleet, logger, signal } = options;
-  const present = fleet.nodeNames().flatMap((name) => fleet.node(name) ?? []);
+  const present = fleet.nodes();
   const uids = new Set(present.map(({ uid }) => uid));
   for (const uid of seen) if (!uids.has(uid)) seen.delete(uid);
   for (const { name, uid } of present.filter((node) => !seen.has(node.uid))) {

@@ -177,6 +177,10 @@ export class Fleet {
     return this.#nodes.names();
   }
 
+  nodes(): ObservedNode[] {
+    return this.#nodes.all();
+  }
+
   /** The node of an agent's pod as watched, whether it is ending or not. */
   agentPodNode({ namespace, name, uid }: Pick<ObservedPod, 'namespace' | 'name' | 'uid'>): string | undefined {
     const pod = this.#agentPods.get({ namespace, name });

@@ -29,6 +29,10 @@ export class NodeStore {
     return [...this.#nodes.keys()];
   }
 
+  all(): ObservedNode[] {
+    return [...this.#nodes.values()];
+  }
+
   get size(): number {
     return this.#nodes.size;
   }
