@@ -1,16 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nodeRecord } from '../../fleet/node-record.test-fixtures.ts';
+import type { Service } from '../../setup/services.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
 import { ReadinessTracker } from './tracker.ts';
 
 const SECOND = 1000;
 
-function tracked(services = [WS_DAEMON_SERVICE]) {
+function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
+  const inForce = { services };
   const news: string[] = [];
   const observer = { seen: [] as string[], untilMs: undefined as number | undefined, sightings: [] as string[] };
   const tracker = new ReadinessTracker({
-    services: () => services,
+    services: () => inForce.services,
     onHeldBack: (_node, { name }) => news.push(name),
     observer: {
       sees: (_node, version) => observer.seen.push(version),
@@ -30,6 +32,7 @@ function tracked(services = [WS_DAEMON_SERVICE]) {
     return shown;
   };
   return {
+    inForce,
     tracker,
     record,
     news,
@@ -52,13 +55,12 @@ function tracked(services = [WS_DAEMON_SERVICE]) {
 }
 
 test('a service that is gone is not remembered: one of the same name begins anew', () => {
-  const services = [WS_DAEMON_SERVICE];
-  const { fall, judge, tracker, record } = tracked(services);
+  const { fall, judge, inForce, tracker, record } = tracked();
   fall(4);
   expect(judge({}).damping).toBeDefined();
-  services.length = 0;
+  inForce.services = [];
   tracker.judge(record, snapshot(), { monotonicMs: 0, wallMs: 0 });
-  services.push(WS_DAEMON_SERVICE);
+  inForce.services = [WS_DAEMON_SERVICE];
   expect(judge({}).damping).toBeUndefined();
 });
 

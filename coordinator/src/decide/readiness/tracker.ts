@@ -48,6 +48,9 @@ type Memory = {
   sinceMs: number;
 };
 
+/** What is remembered of a node, by service, for this list of services. */
+type NodeMemory = { services: readonly Service[]; byName: Map<string, Memory> };
+
 export type ReadinessOptions = {
   services: () => readonly Service[];
   /** A service begins to be held back. */
@@ -76,8 +79,7 @@ type Observing = {
  */
 export class ReadinessTracker {
   readonly #options: ReadinessOptions;
-  /** By service. */
-  readonly #memories = new WeakMap<NodeRecord, Map<string, Memory>>();
+  readonly #memories = new WeakMap<NodeRecord, NodeMemory>();
   /** What is held back, and on which node. */
   readonly #held = new Map<Memory, NodeRecord>();
 
@@ -89,12 +91,10 @@ export class ReadinessTracker {
   judge(record: NodeRecord, snapshot: NodeSnapshot, now: Moment): NodeReadiness {
     const { observer } = this.#options;
     if (snapshot.agentVersion !== undefined) observer.sees(snapshot.name, snapshot.agentVersion, now.monotonicMs);
-    const memories = this.#memories.get(record) ?? new Map<string, Memory>();
-    this.#memories.set(record, memories);
+    const services = this.#options.services();
+    const memories = this.#memoriesOf(record, services);
     const readiness = new Map<string, ServiceReadiness>();
     const started = startedServices(snapshot);
-    const services = this.#options.services();
-    for (const name of memories.keys()) if (!services.some((service) => service.name === name)) memories.delete(name);
     for (const service of services) {
       if (!selects(service.nodeSelector, snapshot.labels)) continue;
       const memory = memories.get(service.name) ?? firstMemory(now);
@@ -110,6 +110,16 @@ export class ReadinessTracker {
       this.#options.onHeldBack(snapshot, service);
     }
     return readiness;
+  }
+
+  /** Forgets the services that are gone, when the list of services is another one. */
+  #memoriesOf(record: NodeRecord, services: readonly Service[]): Map<string, Memory> {
+    const known = this.#memories.get(record);
+    if (known?.services === services) return known.byName;
+    const names = new Set(services.map(({ name }) => name));
+    const byName = new Map(known?.byName.entries().filter(([name]) => names.has(name)));
+    this.#memories.set(record, { services, byName });
+    return byName;
   }
 
   /** Nodes on which a service has just ceased to be held back. */
