@@ -12,8 +12,8 @@ export type ReportIdentity = {
 
 /**
  * What became of a report. `ignored`: its sequence is old, or jumps. `beside`: its agent is alive and does not count,
- * since the agent of a newer pod does. `superseded`: its session is over. `leaving`: no agent of the node is left. `unknown-digest`: a heartbeat for content that is not here; the
- * agent is alive, but must send it in full.
+ * since the agent of a newer pod does. `superseded`: its session is over. `leaving`: no agent of the node is left.
+ * `unknown-digest`: a heartbeat for content that is not here; the agent is alive, but must send it in full.
  */
 export type Admission = 'content' | 'heartbeat' | 'leaving' | 'beside' | 'superseded' | 'unknown-digest' | 'ignored';
 

@@ -62,8 +62,8 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
   #notBeforeMs = 0;
   #underWay: Promise<void> = Promise.resolve();
   #isBusy = false;
-  /** By uid. */
-  readonly #writing = new Map<string, Promise<void>>();
+  /** Writes under way, by uid. */
+  readonly #writing = new Map<string, Promise<unknown>>();
   /** When those that could not be written are due again, and how long that is from the last try, by uid. */
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
   /** Whether the log tells of those that fail. */
@@ -115,10 +115,7 @@ export class ObjectStatusKeeper<T extends KeptObject, S extends object> {
     const { promise: late, resolve } = Promise.withResolvers<true>();
     const cancel = this.#options.clock.after(SLOW_MS, () => resolve(true));
     const ended = write.finally(() => this.#writing.delete(uid)).then(() => false);
-    this.#writing.set(
-      uid,
-      ended.then(() => {}),
-    );
+    this.#writing.set(uid, ended);
     const isSlow = await Promise.race([ended, late]);
     cancel();
     return isSlow;
