@@ -26,6 +26,8 @@ const NOT_READY_TAINT = { key: 'gitpod.io/ws-daemon-not-ready', value: 'true', e
 const OLD_TAINT = { key: 'example.com/old-not-ready', value: 'true', effect: 'NoSchedule' };
 const RESERVED_TAINT = { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' };
 const KEYS = 'rollcall.dev/keys';
+const SERVICE_KEYS = 'rollcall.dev/service-keys';
+const IMPLIED = 'rollcall.dev/implied-labels';
 const listOf = (...ids: readonly string[]) => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 'service:u'])));
 const FOREIGN_TAINT = { key: 'dedicated', value: 'x', effect: 'NoSchedule' };
 
@@ -58,6 +60,19 @@ beforeAll(async () => {
         [KEYS]: listOf('label:example.com/old', `taint:${OLD_TAINT.key}`, `taint:${RESERVED_TAINT.key}`),
       },
       spec: { taints: [OLD_TAINT, RESERVED_TAINT, FOREIGN_TAINT] },
+    },
+  );
+  await register(
+    api,
+    'earlier',
+    { [POOL]: 'gold', 'x.kubernetes.io/old': '1', 'example.com/old': 'true', 'example.com/rule': '' },
+    {
+      annotations: {
+        [MANAGED]: '["x.kubernetes.io/old"]',
+        [SERVICE_KEYS]: `{"labels":["example.com/old"],"taints":["${OLD_TAINT.key}"]}`,
+        [IMPLIED]: '["example.com/rule"]',
+      },
+      spec: { taints: [OLD_TAINT] },
     },
   );
   await applyDeployed(cluster, 'policies');
@@ -145,6 +160,20 @@ describe('the coordinator may', () => {
     for (const list of [own, null]) {
       expect(await refusalOf(coordinator, 'served', annotation(KEYS, list))).toBeUndefined();
     }
+  });
+
+  test('take over what earlier versions listed, whatever its prefixes are now', async () => {
+    const ids = [
+      'label:x.kubernetes.io/old',
+      'label:example.com/old',
+      'label:example.com/rule',
+      `taint:${OLD_TAINT.key}`,
+    ];
+    const annotations = { [KEYS]: listOf(...ids), [SERVICE_KEYS]: null, [IMPLIED]: null };
+    expect(await refusalOf(coordinator, 'earlier', merge({ annotations }))).toBeUndefined();
+    const remove = await withoutTaint('earlier', OLD_TAINT.key);
+    expect(await refusalOf(coordinator, 'earlier', remove, JSON_PATCH)).toBeUndefined();
+    expect(await refusalOf(coordinator, 'earlier', label('example.com/rule', null))).toBeUndefined();
   });
 
   test('take the startup taint off', async () => {
@@ -246,6 +275,7 @@ describe('the coordinator may not', () => {
     ['remove a reserved label that is listed', label('x.kubernetes.io/old', null), 'may not change the labels x.kub'],
     ['set another label of NFD', label('feature.node.kubernetes.io/cpu-x', '1'), 'labels feature'],
     ['set a foreign annotation', annotation('foreign', '1'), 'may not change the annotations foreign'],
+    ['list anything as earlier versions did', annotation(SERVICE_KEYS, '{"taints":["dedicated"]}'), SERVICE_KEYS],
     ['remove a foreign annotation', annotation('mine', null), 'may not change the annotations mine'],
     ['close a node', merge({}, { spec: { unschedulable: true } }), 'may not change the spec'],
     ['name a machine', merge({}, { spec: { providerID: 'x://1' } }), 'may not change the spec'],

@@ -1,9 +1,11 @@
 import {
   FIELD_MANAGER,
+  IMPLIED_LABELS_ANNOTATION,
   KEYS_ANNOTATION,
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
   MANAGED_LABELS_ANNOTATION,
+  SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
 } from '@rollcall/common/well-known.ts';
 import { cel, celList, isInDomains } from './cel.ts';
@@ -17,6 +19,8 @@ const ADMISSION = 'admissionregistration.k8s.io/v1';
 const MERGED_MANAGERS = 'ancient-changes';
 /** Of the annotation that lists the labels of pools: what costs more to read than a policy may is not written. */
 const LIST_LENGTH_MAX = 131_072;
+/** What earlier versions listed is taken over, whatever the prefixes are now; nobody writes these lists any more. */
+const EARLIER_LISTS = [SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
 
 /** What may be in `spec` of a Node besides taints. */
 const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'configSource', 'externalID'];
@@ -91,6 +95,10 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'oldKeyList', expression: `variables.oldAnnotations[?'${KEYS_ANNOTATION}'].orValue('')` },
     { name: 'keyIds', expression: idsIn('variables.keyList') },
     { name: 'oldKeyIds', expression: idsIn('variables.oldKeyList') },
+    {
+      name: 'earlierKeys',
+      expression: EARLIER_LISTS.map((key) => `variables.oldAnnotations[?'${key}'].orValue('').split('"')`).join(' + '),
+    },
     { name: 'listed', expression: keysIn('variables.list') },
     { name: 'oldListed', expression: keysIn('variables.oldList') },
     {
@@ -112,7 +120,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
       name: 'foreignAnnotations',
       expression: cel(`
         variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
-          && !(k in variables.ownAnnotations))
+          && (!(k in variables.ownAnnotations) || k in ${celList(EARLIER_LISTS)}))
         + variables.oldAnnotations.filter(k, !(k in variables.annotations) && !(k in variables.ownAnnotations))`),
     },
     {
@@ -167,7 +175,7 @@ function idsIn(list: string): string {
 
 /** Whether the Node listed the key `k` of this kind as set by rollcall. */
 function wasListed(kind: 'label' | 'taint' | 'condition'): string {
-  return `('${kind}:' + k) in variables.oldKeyIds`;
+  return `(('${kind}:' + k) in variables.oldKeyIds || k in variables.earlierKeys)`;
 }
 
 /** What the apply of the coordinator names of labels, as managedFields have it: `f:` before each key. */
@@ -238,9 +246,9 @@ const VALIDATIONS = [
     expression: cel(`
       variables.keyList == variables.oldKeyList
       || variables.keyIds.filter(id, !(id in variables.oldKeyIds)).all(id, [id.substring(id.indexOf(':') + 1)].all(k,
-          id.startsWith('label:')
-            ? ${IS_OWN} || (${IS_OF_POOL} && k in variables.listed)
-            : k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE})))`),
+          k in variables.earlierKeys || (id.startsWith('label:')
+            ? k in variables.oldListed || ${IS_OWN} || (${IS_OF_POOL} && k in variables.listed)
+            : k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))))`),
     message: 'rollcall may not list the keys of others as its own',
   },
   {
