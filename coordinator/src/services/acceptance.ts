@@ -92,9 +92,9 @@ function byAge(a: ObservedNodeService, b: ObservedNodeService): number {
   return a.createdAtMs - b.createdAtMs || (a.name < b.name ? -1 : 1);
 }
 
-function unknownField({ unknownFields: [field] }: ObservedNodeService): Refusal | undefined {
+function unknownField({ unknownField: field }: ObservedNodeService): Refusal | undefined {
   if (field === undefined) return undefined;
-  return { reason: 'UnknownField', message: `spec.${field} is not known to this version of rollcall` };
+  return { reason: 'UnknownField', message: `${field} is not known to this version of rollcall` };
 }
 
 function wrongDevices({ devicesProblem: message }: ObservedNodeService): Refusal | undefined {

@@ -71,6 +71,17 @@ test('keys are written down only for services that are others than before', () =
   expect(keys.revision).toBe(before + 1);
 });
 
+test('an object is judged 50 ms after it was changed', async () => {
+  const { clock, catalog } = stage();
+  catalog.handlers.onReplace([]);
+  const object = nodeService('refused', { pubish: {} });
+  catalog.handlers.onUpsert(object);
+  expect(catalog.isJudged(object)).toBe(false);
+  await clock.advance(50);
+  expect(catalog.isJudged(object)).toBe(true);
+  expect(catalog.refusalOf(object)?.reason).toBe('UnknownField');
+});
+
 test('the uids are those of all objects that exist, in force or not', async () => {
   const { clock, catalog } = stage();
   expect([...catalog.uids]).toEqual([]);

@@ -74,6 +74,11 @@ export class ServiceCatalog {
     return [...this.#objects.values()];
   }
 
+  /** Whether it is known if the object is accepted: one that has just been changed is not judged yet. */
+  isJudged(object: ObservedNodeService): boolean {
+    return this.#refusals.has(object);
+  }
+
   refusalOf(object: ObservedNodeService): Refusal | undefined {
     return this.#refusals.get(object);
   }

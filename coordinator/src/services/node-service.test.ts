@@ -13,7 +13,7 @@ const origin = { kind: 'object', uid: 'u', generation: 3, createdAtMs: 1000 };
 test('a NodeService is read as a service', () => {
   const times = { periodMilliseconds: 1000, timeoutMilliseconds: 500, failureThreshold: 3, successThreshold: 1 };
   const pods = { namespace: 'kube-system', selector: { matchLabels: { app: 'mirror' } }, daemonSet: 'mirror' };
-  const { service, unknownFields } = observeNodeService({
+  const { service, unknownField } = observeNodeService({
     metadata,
     spec: {
       nodeSelector: { matchLabels: { 'kubernetes.io/os': 'linux' } },
@@ -32,7 +32,7 @@ test('a NodeService is read as a service', () => {
     publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', value: '', effect: 'NoSchedule' } },
     origin,
   });
-  expect(unknownFields).toEqual([]);
+  expect(unknownField).toBeUndefined();
 });
 
 test('one that says little has a label of its own name, and is judged all the time', () => {
@@ -62,4 +62,19 @@ test('what is wrong with a device is told with its place', () => {
   });
   expect(service.devices?.map(({ text }) => text)).toEqual(['edgetpu >= 1']);
   expect(devicesProblem).toMatch(/^spec\.devices\[1\], column 1: /);
+});
+
+test.each([
+  [{ podz: {} }, 'spec.podz'],
+  [{ probe: { udp: { port: 1 } } }, 'spec.probe.udp'],
+  [{ probe: { http: { port: 1, method: 'HEAD' } } }, 'spec.probe.http.method'],
+  [{ pods: { namespace: 'a', selector: {}, minReady: 2 } }, 'spec.pods.minReady'],
+  [
+    { nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1'] }] } },
+    'spec.nodeSelector.matchExpressions[0].operator',
+  ],
+  [{ publish: { taint: { key: 'a', effect: 'NoSchedule', timeAdded: 'x' } } }, 'spec.publish.taint.timeAdded'],
+  [{ mode: 'Once' }, 'spec.mode'],
+])('a field of %j that only a newer version knows is named', (spec, field) => {
+  expect(observeNodeService({ metadata, spec }).unknownField).toBe(field);
 });

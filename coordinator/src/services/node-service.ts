@@ -2,6 +2,7 @@ import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import { parseDeviceLine, TermProblem } from '../inventory/parse-term.ts';
 import type { NodeService } from '../kube/objects.ts';
+import { any, labelSelector, objectOf, oneOf, text } from '../setup/known-fields.ts';
 import type { LabelSelector } from '../setup/label-selector.ts';
 import type { DeviceRequirement, Publication, Service, ServicePods, ServiceProbe } from '../setup/services.ts';
 
@@ -14,8 +15,8 @@ export type ObservedNodeService = {
   createdAtMs: number;
   /** What it asks for. */
   service: Service;
-  /** Fields of its spec that nobody here knows. */
-  unknownFields: readonly string[];
+  /** The first field of its spec that this version does not know, or whose value it does not know. */
+  unknownField: string | undefined;
   /** What is wrong with the devices that it asks for; for people. */
   devicesProblem?: string;
   /** As last seen or written; its form is the business of whoever writes it. */
@@ -42,17 +43,48 @@ const PROBE_FIELDS: ReadonlySet<string> = new Set([
   'failureThreshold',
   'successThreshold',
 ]);
-const FIELDS: ReadonlySet<string> = new Set([
-  'nodeSelector',
-  'pods',
-  'probe',
-  'csiDriver',
-  'devices',
-  'mode',
-  'publish',
-]);
+const port = objectOf({ port: any });
+const request = { path: any, headers: any, statuses: any };
+const path = objectOf({ path: any });
+const unknownField = objectOf(
+  {},
+  {
+    nodeSelector: labelSelector,
+    pods: objectOf({ namespace: text, selector: labelSelector }, { daemonSet: text }),
+    probe: objectOf(
+      {},
+      {
+        tcp: port,
+        tls: port,
+        http2: port,
+        http: objectOf({ port: any }, request),
+        https: objectOf({ port: any }, { ...request, caBundle: any }),
+        grpc: objectOf({}, { port: any, socket: any, service: any }),
+        csi: objectOf({ socket: any }),
+        unix: path,
+        file: objectOf({ path: any }, { maxAgeSeconds: any }),
+        host: oneOf('Pod', 'Node', 'Loopback'),
+        periodMilliseconds: any,
+        timeoutMilliseconds: any,
+        failureThreshold: any,
+        successThreshold: any,
+      },
+    ),
+    csiDriver: text,
+    devices: any,
+    mode: oneOf('Continuous', 'Startup'),
+    publish: objectOf(
+      {},
+      {
+        label: text,
+        taint: objectOf({ key: text, effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute') }, { value: text }),
+        condition: text,
+      },
+    ),
+  },
+);
 
-/** Trims a NodeService. Its schema was checked by the API server. */
+/** Trims a NodeService. The API server checked its schema, which may be that of a newer version. */
 export function observeNodeService({ metadata, spec = {}, status }: NodeService): ObservedNodeService {
   const { uid, name, generation = 0 } = metadata;
   const createdAtMs = Date.parse(metadata.creationTimestamp ?? '') || 0;
@@ -69,14 +101,13 @@ export function observeNodeService({ metadata, spec = {}, status }: NodeService)
     publish: publish ? readPublication(publish) : { label: `${SERVICE_LABEL_PREFIX}${name}` },
     origin: { kind: 'object', uid, generation, createdAtMs },
   };
-  const unknownFields = Object.keys(spec).filter((field) => !FIELDS.has(field));
   return {
     uid,
     name,
     generation,
     createdAtMs,
     service,
-    unknownFields,
+    unknownField: unknownField(spec, 'spec'),
     ...(problem === undefined ? {} : { devicesProblem: problem }),
     status,
   };

@@ -13,12 +13,17 @@ function stage() {
   const servicePods = new PodsByNamespace<ObservedPod>({ onChange: () => {}, onKnown: () => {} });
   const service = { name: 'a', pods: { namespace: 'apps', selector: {} }, publish: {} };
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
-  const now: { refusal: Refusal | undefined; problem: string | undefined } = { refusal: undefined, problem: undefined };
+  const now = {
+    isJudged: true,
+    refusal: undefined as Refusal | undefined,
+    problem: undefined as string | undefined,
+  };
   const written: ServiceStatus[] = [];
   const facts = { isYoung: false, provenTaint: undefined as string | undefined, noted: 0 };
   const keeper = createServiceStatusKeeper({
     catalog: {
       objects: () => [object],
+      isJudged: () => now.isJudged,
       refusalOf: () => now.refusal,
       noteStatus: (_name: string, status: ServiceStatus) => {
         Object.assign(object, { status });
@@ -48,6 +53,15 @@ test('a service is not said to be accepted before its pods are known, which may 
   const handlers = servicePods.handlers('apps');
   expect(await tick()).toEqual([]);
   handlers.onReplace([]);
+  expect(await tick()).toEqual(['True']);
+});
+
+test('nothing is said of a service that has just been changed, before it is judged', async () => {
+  const { tick, now, servicePods } = stage();
+  servicePods.handlers('apps').onReplace([]);
+  now.isJudged = false;
+  expect(await tick()).toEqual([]);
+  now.isJudged = true;
   expect(await tick()).toEqual(['True']);
 });
 

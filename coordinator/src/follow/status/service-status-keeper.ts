@@ -26,11 +26,12 @@ const KIND = 'NodeService';
 export function createServiceStatusKeeper(options: ServiceStatusOptions) {
   const { catalog, decider, problemOf, clock } = options;
   // Its pods may not tolerate its taint.
-  const isJudged = ({ pods }: Service) => !pods || decider.fleet.servicePods.knows(pods.namespace);
+  const arePodsKnown = ({ pods }: Service) => !pods || decider.fleet.servicePods.knows(pods.namespace);
   const statusOf = (object: ObservedNodeService) => {
+    if (!catalog.isJudged(object)) return undefined;
     const refusal = catalog.refusalOf(object);
     const problem = problemOf(object.service);
-    if (!refusal && problem === undefined && !isJudged(object.service)) return undefined;
+    if (!refusal && problem === undefined && !arePodsKnown(object.service)) return undefined;
     return serviceStatus({
       object,
       refusal,
