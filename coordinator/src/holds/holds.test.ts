@@ -116,6 +116,16 @@ test('a list of NodeHolds takes the place of those before, and is told at once',
   expect(holds.objects()).toEqual([nodeHold('jobs')]);
 });
 
+test('a list of the same NodeHolds is not told, and one that reads differently since its CRD was changed is', () => {
+  const { holds, told } = toldHolds();
+  holds.handlers.onReplace([nodeHold('jobs')]);
+  told();
+  holds.handlers.onReplace([nodeHold('jobs', { status: 'new' })]);
+  expect(told()).toEqual([]);
+  holds.handlers.onReplace([nodeHold('jobs', { pods: undefined, problem: 'p' })]);
+  expect(told()).toEqual(['change']);
+});
+
 test.each([
   ['new', nodeHold('idle')],
   ['another of the same name', nodeHold('jobs', { uid: 'other' })],

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
 import { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
@@ -101,16 +102,18 @@ export class Holds {
   get handlers() {
     return {
       onReplace: (objects: ObservedNodeHold[]) => {
+        const before = this.#known && !this.#isChanging ? new Map(this.#objects) : undefined;
         this.#objects.clear();
         for (const object of objects) this.#objects.set(object.name, object);
         this.#known = true;
-        this.#told();
+        const isSame =
+          before?.size === objects.length && objects.every((each) => isSameButStatus(before.get(each.name), each));
+        if (!isSame) this.#told();
       },
       onUpsert: (object: ObservedNodeHold) => {
         const before = this.#objects.get(object.name);
         this.#objects.set(object.name, object);
-        // A new status alone changes nothing.
-        if (before?.uid !== object.uid || before.generation !== object.generation) this.#changes();
+        if (!isSameButStatus(before, object)) this.#changes();
       },
       onDelete: ({ name }: ObservedNodeHold) => {
         if (this.#objects.delete(name)) this.#changes();
@@ -120,6 +123,10 @@ export class Holds {
       },
     };
   }
+}
+
+function isSameButStatus(before: ObservedNodeHold | undefined, next: ObservedNodeHold): boolean {
+  return before !== undefined && isDeepStrictEqual({ ...before, status: next.status }, next);
 }
 
 function isHeldBy({ pods }: ObservedNodeHold, { namespace, labels }: HoldingPod): boolean {

@@ -100,6 +100,14 @@ test('a list with the same services changes nothing', () => {
   expect(changes()).toBe(1);
 });
 
+test('an object that reads differently since its CRD was changed is another, though its generation is the same', () => {
+  const { catalog, inForce } = stage();
+  catalog.handlers.onReplace([nodeService('b', { pubish: {} })]);
+  expect(inForce()).toEqual([]);
+  catalog.handlers.onReplace([nodeService('b')]);
+  expect(inForce()).toEqual(['b']);
+});
+
 describe('an event', () => {
   test.each([
     ['of a new object', nodeService('c'), ['b', 'c']],

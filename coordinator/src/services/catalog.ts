@@ -185,9 +185,9 @@ function inPlaceOf({ uid, createdAtMs }: ObservedNodeService, next: ObservedNode
   };
 }
 
-/** A new status alone makes no other object. */
+/** A new status alone makes no other object. What is read of one with the same generation changes with its CRD. */
 function asBefore(before: ObservedNodeService | undefined, next: ObservedNodeService): ObservedNodeService {
-  if (before?.uid !== next.uid || before.generation !== next.generation) return next;
+  if (!before || !isDeepStrictEqual({ ...before, status: next.status }, next)) return next;
   before.status = next.status;
   return before;
 }

@@ -2,7 +2,7 @@ import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../holds/holding-
 import type { Holds } from '../holds/holds.ts';
 import { type ObservedNodeHold, observeNodeHold } from '../holds/node-hold.ts';
 import type { NodeHold } from '../kube/objects.ts';
-import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { CRD_RELIST_MS, createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { PodWatches } from './pod-watches.ts';
 
 export type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { holds: Holds };
@@ -20,6 +20,7 @@ export class HoldWatches {
       ...shared,
       path: '/apis/rollcall.dev/v1alpha1/nodeholds',
       absentIsEmpty: true,
+      relistMs: CRD_RELIST_MS,
       handlers: holds.handlers,
       trim: (raw) => observeNodeHold(raw as NodeHold),
     });

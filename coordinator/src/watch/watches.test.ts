@@ -268,13 +268,16 @@ test('an outage of the watch of Nodes is told when it is over', async () => {
   expect(told).toEqual([expect.stringMatching(/^recovered after \d+ ms$/)]);
 });
 
-test('workspaces are listed anew every five minutes, as a check on what the watch told', async () => {
-  const { api } = await runningWatches();
-  await api.clock.advance(299_999);
-  expect(api.listed(WORKSPACES)).toBe(1);
-  await api.clock.advance(1);
-  expect([api.listed(WORKSPACES), api.listed(POOL_SETS)]).toEqual([2, 1]);
-});
+test.each([POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
+  'objects of CRDs are listed anew every five minutes: %s',
+  async (path) => {
+    const { api } = await runningWatches();
+    await api.clock.advance(299_999);
+    expect(api.listed(path)).toBe(1);
+    await api.clock.advance(1);
+    expect([api.listed(path), api.listed(AGENT_PODS)]).toEqual([2, 1]);
+  },
+);
 
 test('the services and NodeHolds that there are then are watched for when they have changed', async () => {
   const services = [serviceOf()];

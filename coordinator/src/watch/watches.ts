@@ -12,7 +12,7 @@ import type { ObservedNodeHold } from '../holds/node-hold.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import type { NodeFeature, NodePoolLabelSet, NodeService, Pod, ResourceSlice, Workspace } from '../kube/objects.ts';
-import { createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
+import { CRD_RELIST_MS, createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
 import { type ObservedNodeService, observeNodeService } from '../services/node-service.ts';
 import { formatSelector } from '../setup/label-selector.ts';
 import type { Placing } from '../setup/placing.ts';
@@ -82,7 +82,6 @@ export type Watches = {
   current: () => boolean;
 };
 
-const WORKSPACES_RELIST_MS = 300_000;
 /** Each has some hundred kilobytes, as NFD tells the whole configuration of the kernel. */
 const NODE_FEATURES_PAGE = 50;
 
@@ -126,6 +125,7 @@ export function createWatches(options: WatchOptions): Watches {
     ...shared,
     path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${poolNamespace}/nodepoollabelsets`,
     absentIsEmpty: true,
+    relistMs: CRD_RELIST_MS,
     handlers: fleet.poolLabelSetHandlers,
     trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
   });
@@ -135,7 +135,7 @@ export function createWatches(options: WatchOptions): Watches {
       ...shared,
       path: `/apis/workspace.gitpod.io/v1/namespaces/${namespace}/workspaces`,
       absentIsEmpty: true,
-      relistMs: WORKSPACES_RELIST_MS,
+      relistMs: CRD_RELIST_MS,
       handlers: fleet.workspaceHandlers,
       trim: (raw) => observeWorkspace(raw as Workspace),
     });
@@ -158,6 +158,7 @@ export function createWatches(options: WatchOptions): Watches {
     ...shared,
     path: '/apis/rollcall.dev/v1alpha1/nodeservices',
     absentIsEmpty: true,
+    relistMs: CRD_RELIST_MS,
     handlers: nodeServiceHandlers,
     trim: (raw) => observeNodeService(raw as NodeService),
   });
