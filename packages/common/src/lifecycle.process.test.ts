@@ -1,6 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Lifecycle } from './lifecycle.ts';
 import { silentLogger } from './logging.ts';
 
@@ -104,6 +106,31 @@ describe('a program', () => {
     expect(messages().at(-1)).toBe('Gave up waiting');
     expect(text()).toContain('STOP_TIMED_OUT');
   }, 15_000);
+
+  test.each([
+    ['is stopped', 'SIGTERM' as const, 0],
+    ['fails', 'SIGUSR2' as const, 1],
+  ])(
+    'that %s exits although a thread waits for a file for good',
+    async (_what, signal, code) => {
+      const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-lifecycle-'));
+      onTestFinished(() => rmSync(directory, { recursive: true }));
+      const fifo = path.join(directory, 'fifo');
+      execFileSync('mkfifo', [fifo]);
+      const { child, exit, messages, started } = run(`
+      process.getBuiltinModule('node:fs').open(${JSON.stringify(fifo)}, 'r', () => logger.info('Opened'));
+      process.on('SIGUSR2', () => { throw new Error('no') });
+      process.on('exit', (code) => logger.info('exit ' + code));
+    `);
+      await started();
+      const startMs = performance.now();
+      child.kill(signal);
+      expect(await exit).toBe(code);
+      expect(performance.now() - startMs).toBeLessThan(5000);
+      expect(messages().at(-1)).toBe(`exit ${code}`);
+    },
+    15_000,
+  );
 
   test.each([
     ['cannot start', `throw new Error('no')`],

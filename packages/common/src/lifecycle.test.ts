@@ -49,6 +49,7 @@ describe('the end of a program', () => {
   beforeEach(() => {
     vi.useFakeTimers();
     vi.spyOn(process, 'exit').mockImplementation((code) => void seen.push(`exit with ${code}`) as never);
+    vi.spyOn(process, 'getActiveResourcesInfo').mockReturnValue(['Timeout']);
     const say = (...args: unknown[]) => seen.push(String(args.at(-1)));
     logger = { info: say, warn: say, fatal: say } as unknown as Logger;
   });

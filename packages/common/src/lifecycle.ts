@@ -58,7 +58,7 @@ export async function runProgram(
   setInterval(() => {}, 2 ** 30);
   const fail = (err: unknown) => {
     logger.fatal({ err }, 'Failed');
-    process.exit(1);
+    exit(1);
   };
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);
@@ -83,9 +83,21 @@ export async function stopAndExit(life: Lifecycle, logger: Logger, cause: string
       { err: new CodedError('STOP_TIMED_OUT', `Not stopped after ${STOP_DEADLINE_MS} ms`) },
       'Gave up waiting',
     );
-    process.exit(exitCode);
+    exit(exitCode);
   }, STOP_DEADLINE_MS);
   await life.stop();
   logger.info('Stopped');
-  process.exit(exitCode);
+  exit(exitCode);
+}
+
+/**
+ * Ends the process. `process.exit` waits for threads that look at files, for good where a file system hangs. Another
+ * program that takes the place of this one ends them.
+ */
+function exit(code: number): void {
+  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))) {
+    process.emit('exit', code);
+    process.execve?.(process.execPath, [process.execPath, '--eval', `process.exit(${code})`], {});
+  }
+  process.exit(code);
 }
