@@ -6,6 +6,7 @@ import { Assignment } from './assignment.ts';
 import type { MachineCollectors } from './collectors.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentMetrics } from './metrics.ts';
+import { PathTurns } from './path-turns.ts';
 import { ProbePaths } from './probes/probe-paths.ts';
 import type { ProbeTools } from './probes/types.ts';
 import type { CoordinatorClient } from './report/coordinator-client.ts';
@@ -35,8 +36,8 @@ export type AgentOptions = {
   signal: AbortSignal;
   /** Carries reports. */
   client: Pick<CoordinatorClient, 'deliver'>;
-  /** Looks at the machine itself; `onChange` is called when there is something else to report. */
-  machine: (onChange: () => void) => Pick<MachineCollectors, 'observe' | 'ask' | 'start'>;
+  /** Looks at the machine itself, at paths by `turns`; `onChange` is called when there is something else to report. */
+  machine: (onChange: () => void, turns: PathTurns) => Pick<MachineCollectors, 'observe' | 'ask' | 'start'>;
   /** How services are connected to; that of `node:net` unless told. */
   connect?: ProbeTools['connect'];
 };
@@ -63,7 +64,8 @@ export function createAgent(options: AgentOptions): Agent {
     }),
   );
   readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has accepted a report yet'));
-  const machine = options.machine(onChange);
+  const turns = new PathTurns();
+  const machine = options.machine(onChange, turns);
   const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
   health.add('reporter', watchdog.check);
   const sender = new ReportSender({
@@ -99,7 +101,7 @@ export function createAgent(options: AgentOptions): Agent {
         ownPort,
         clock,
         caFrom: (path, service) => serviceCa(path, service, logger),
-        paths: new ProbePaths(config.probePaths),
+        paths: new ProbePaths(config.probePaths, turns),
         connect,
       });
       machine.start();

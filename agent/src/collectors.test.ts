@@ -3,10 +3,11 @@ import path from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MachineCollectors } from './collectors.ts';
 import { FakeSysfs } from './devices/testing/fake-sysfs.ts';
 import { registerAgentMetrics } from './metrics.ts';
+import { PathTurns } from './path-turns.ts';
 
 let sysfs: FakeSysfs;
 let changes: number;
@@ -32,6 +33,7 @@ function collectors(featuresDir?: string, deviceRemovalGraceSeconds = 0): Machin
     logger: silentLogger(),
     metrics: registerAgentMetrics(new Registry()),
     signal: AbortSignal.abort(),
+    turns: new PathTurns(),
     onChange: () => {
       changes += 1;
     },
@@ -82,11 +84,11 @@ test('what is asked about the kernel is answered, and is news', () => {
   expect(changes).toBe(1);
 });
 
-test('what is asked about feature files is answered from their directory', () => {
+test('what is asked about feature files is answered from their directory', async () => {
   const directory = path.join(sysfs.directory, 'features.d');
   mkdirSync(directory);
   writeFileSync(path.join(directory, 'rack'), 'rack=a7\n');
   const machine = collectors(directory);
   machine.ask(['nfd:local.label.rack']);
-  expect(machine.observe()).toMatchObject({ values: { 'nfd:local.label.rack': 'a7' } });
+  await vi.waitFor(() => expect(machine.observe()).toMatchObject({ values: { 'nfd:local.label.rack': 'a7' } }));
 });

@@ -12,6 +12,7 @@ import { FactsCollector } from './facts/facts-collector.ts';
 import { openFeatureFiles } from './facts/feature-files.ts';
 import { openKernelFiles } from './facts/kernel-files.ts';
 import type { AgentMetrics } from './metrics.ts';
+import type { PathTurns } from './path-turns.ts';
 import type { Observations } from './report/report-builder.ts';
 
 /** What is known of the machine itself, besides its services. */
@@ -23,6 +24,8 @@ export type MachineCollectorsOptions = {
   logger: Logger;
   metrics: Pick<AgentMetrics, 'collectors' | 'devices'>;
   signal: AbortSignal;
+  /** Shared with all others that look at paths on mounts that may hang. */
+  turns: PathTurns;
   /** Called when there is something else to report. */
   onChange: () => void;
 };
@@ -34,8 +37,8 @@ export class MachineCollectors {
   readonly #facts: FactsCollector;
   readonly #answers: Answers;
 
-  constructor({ config, metrics, ...options }: MachineCollectorsOptions) {
-    const { sysfsRoot, procfsRoot } = config;
+  constructor({ config, metrics, turns, ...options }: MachineCollectorsOptions) {
+    const { sysfsRoot, procfsRoot, featuresDir } = config;
     const files = openHostFiles();
     this.#scanner = new DeviceScanner({
       ...options,
@@ -60,7 +63,7 @@ export class MachineCollectors {
     this.#answers = new Answers({
       ...options,
       kernel: openKernelFiles(config),
-      features: config.featuresDir === undefined ? undefined : openFeatureFiles(config.featuresDir, options.clock),
+      features: featuresDir === undefined ? undefined : openFeatureFiles(featuresDir, options.clock, turns),
     });
   }
 

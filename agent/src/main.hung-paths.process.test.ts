@@ -1,48 +1,51 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { FullReport, ServiceReport } from '@rollcall/common/report.ts';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { startAgentProcess, until } from './main.test-fixtures.ts';
+import { httpGet, listenAddress, startAgentProcess, until } from './main.test-fixtures.ts';
 import { createGrpcServer } from './probes/testing/grpc-server.ts';
-import { mayMountHung, mountHung } from './probes/testing/hung-mount.ts';
+import { type HungMount, mayMountHung, mountHung } from './probes/testing/hung-mount.ts';
 import { listenOnLoopback } from './probes/testing/servers.ts';
 import { TestCoordinator } from './report/testing/coordinator.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** An agent that is told to probe these, and what it last said of each. */
-async function agentOf(directory: string, services: object[], probePaths: string[]) {
+/** Starts an agent with these flags beside those that every agent needs, and a coordinator that gives it this reply. */
+async function agentOf(directory: string, reply: object, flags: string[]) {
   const coordinator = await new TestCoordinator().start();
   onTestFinished(() => coordinator.stop());
-  coordinator.answer = () => ({ body: { nextReportSeconds: 2, services } });
+  coordinator.answer = () => ({ body: { nextReportSeconds: 1, ...reply } });
   writeFileSync(path.join(directory, 'token'), 'token');
-  const { child, exit } = startAgentProcess([
+  const agent = startAgentProcess([
     '--node-name=node-1',
     `--coordinator-url=${coordinator.origin}`,
     `--token-file=${path.join(directory, 'token')}`,
-    '--listen=off',
     `--sysfs-root=${directory}`,
     `--procfs-root=${directory}`,
-    `--probe-paths=${probePaths.join()}`,
+    ...flags,
   ]);
   onTestFinished(async () => {
-    child.kill('SIGKILL');
-    await exit;
+    agent.child.kill('SIGKILL');
+    await agent.exit;
   });
-  return (name: string): ServiceReport | undefined =>
-    coordinator.taken
-      .flatMap(({ report }) => (report as FullReport).services ?? [])
-      .findLast((service) => service.name === name);
+  return { agent, coordinator };
+}
+
+/** A directory of this test, and one on a mount that hangs. */
+function directories(): { directory: string; hung: HungMount } {
+  const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-agent-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const hung = mountHung();
+  if (!hung) throw new Error('no file system can be mounted');
+  onTestFinished(hung.end);
+  return { directory, hung };
 }
 
 describe.runIf(mayMountHung())('an agent with four probes on a mount that hangs', () => {
   test('goes on seeing a CSI socket on another, says which path hangs, and withdraws nothing that it did not ask', async () => {
-    const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-agent-'));
-    onTestFinished(() => rmSync(directory, { recursive: true }));
-    const hung = mountHung();
-    if (hung) onTestFinished(hung.end);
-    const at = hung?.directory ?? '';
+    const { directory, hung } = directories();
+    const at = hung.directory;
     const socket = path.join(directory, 'csi.sock');
     const driver = createGrpcServer({ '/csi.v1.Identity/Probe': () => new Uint8Array(0) });
     const running = await listenOnLoopback(driver, { file: socket });
@@ -52,7 +55,13 @@ describe.runIf(mayMountHung())('an agent with four probes on a mount that hangs'
       probe: { kind: 'file', path: path.join(at, name) },
       timeoutMilliseconds: 200,
     }));
-    const said = await agentOf(directory, [...files, { name: 'csi', probe: { kind: 'csi', socket } }], [directory, at]);
+    const services = [...files, { name: 'csi', probe: { kind: 'csi', socket } }];
+    const flags = ['--listen=off', `--probe-paths=${directory},${at}`];
+    const { coordinator } = await agentOf(directory, { services }, flags);
+    const said = (name: string): ServiceReport | undefined =>
+      coordinator.taken
+        .flatMap(({ report }) => (report as FullReport).services ?? [])
+        .findLast((service) => service.name === name);
     await until(() => expect(said('csi')).toMatchObject({ ready: true }));
     const evidence = () => files.map(({ name }) => said(name)?.evidence.replace(`file ${at}/${name} `, ''));
     await until(() => {
@@ -61,5 +70,26 @@ describe.runIf(mayMountHung())('an agent with four probes on a mount that hangs'
     });
     expect(files.filter(({ name }) => said(name)?.unknown)).toHaveLength(3);
     expect(said('csi')).toMatchObject({ ready: true });
+  });
+});
+
+describe.runIf(mayMountHung())('an agent whose features directory hangs', () => {
+  test('answers the other questions, leaves what waits for it unknown, goes on reporting, is healthy, and stops', async () => {
+    const { directory, hung } = directories();
+    mkdirSync(path.join(directory, 'module/apex'), { recursive: true });
+    const questions = ['module:apex', 'nfd:local.feature.slots'];
+    const flags = ['--listen=127.0.0.1:0', `--features-dir=${hung.directory}`, `--probe-paths=${hung.directory}`];
+    const services = [{ name: 'a', probe: { kind: 'file', path: path.join(hung.directory, 'a') } }];
+    const { agent, coordinator } = await agentOf(directory, { questions, services }, flags);
+    const reports = () => coordinator.taken.map(({ report }) => report as FullReport);
+    await until(() => expect(reports().findLast(({ answers }) => answers)?.answers).toEqual({ 'module:apex': true }));
+    const evidence = `file ${hung.directory}/a was not checked: ${hung.directory} did not answer`;
+    const service = () => reports().findLast(({ services }) => services?.length)?.services[0];
+    await until(() => expect(service()).toMatchObject({ unknown: true, evidence }));
+    const before = coordinator.taken.length;
+    await until(() => expect(coordinator.taken.length).toBeGreaterThan(before + 3));
+    expect(await httpGet(`http://${await listenAddress(agent)}/healthz`)).toMatchObject({ status: 200 });
+    agent.child.kill('SIGTERM');
+    expect(await agent.exit).toMatchObject({ code: 0 });
   });
 });

@@ -50,7 +50,7 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
     readiness,
     signal,
     client,
-    machine: (onChange) => new MachineCollectors({ config, clock, logger, metrics, signal, onChange }),
+    machine: (onChange, turns) => new MachineCollectors({ config, clock, logger, metrics, signal, turns, onChange }),
   });
   const bound = await openObservability(config.listen, { health, readiness, registry }, life);
   life.onStop('coordinator connection', () => client.close());

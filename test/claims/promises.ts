@@ -47,6 +47,7 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Input', promise: 'An odd reply ends no agent.', file: 'test/e2e/hostile/odd-replies.test.ts', test: 'an agent that is answered with %s goes on, and probes what it probed' },
   { area: 'Paths', promise: 'A swapped link leads no probe outside of the allowed directories.', file: 'agent/src/probes/probe-paths.race.test.ts', test: 'never leads a probe out of --probe-paths: %s' },
   { area: 'Paths', promise: 'Hung paths leave other probes working.', file: 'agent/src/main.hung-paths.process.test.ts', test: 'goes on seeing a CSI socket on another, says which path hangs, and withdraws nothing that it did not ask' },
+  { area: 'Paths', promise: 'A features directory that hangs stops no agent.', file: 'agent/src/main.hung-paths.process.test.ts', test: 'answers the other questions, leaves what waits for it unknown, goes on reporting, is healthy, and stops' },
   { area: 'Probes', promise: 'Metadata services are never probed.', file: 'agent/src/probes/target-rule.test.ts', test: 'never lets the metadata service of %s be probed at %s, and lets %s beside it' },
   { area: 'Logs', promise: 'Control characters are spelled out.', file: 'packages/common/src/logging.test.ts', test: 'for people spells out in every field, key and message: %s' },
   { area: 'Clear text', promise: 'Credentials go to no API server in clear text.', file: 'coordinator/src/main.process.test.ts', test: 'a coordinator that would send its token in clear text ends with 2 and one line, which names %s' },

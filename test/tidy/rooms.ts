@@ -10,7 +10,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'console-page': ['common'],
   'kubectl-rollcall': ['common'],
   agent: ['common', 'agent/probes', 'agent/devices', 'agent/facts', 'agent/report'],
-  'agent/probes': ['common'],
+  'agent/probes': ['common', 'agent'],
   'agent/devices': ['common', 'agent'],
   'agent/facts': ['common', 'agent'],
   'agent/report': ['common', 'agent/probes', 'agent'],
@@ -153,12 +153,13 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Files at the root of the agent that its rooms may import: they hold names and settings, and import no room. */
+/** Files at the root of the agent that its rooms may import: they import no room themselves. */
 export const SHARED_ROOT_FILES: readonly string[] = [
   'coordinator/src/setup/services.ts',
   'coordinator/src/setup/pools.ts',
   'agent/src/config.ts',
   'agent/src/collector-metrics.ts',
+  'agent/src/path-turns.ts',
 ];
 
 /** Rooms that are pure: values in, values out. */

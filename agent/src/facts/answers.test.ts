@@ -4,14 +4,18 @@ import path from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { PathTurns } from '../path-turns.ts';
 import { Answers } from './answers.ts';
-import { openFeatureFiles } from './feature-files.ts';
+import { type FeatureFiles, openFeatureFiles } from './feature-files.ts';
 import { openKernelFiles } from './kernel-files.ts';
+import type { FeatureSets } from './parse-features.ts';
 
 let root: string;
 let clock: FakeClock;
 let life: AbortController;
 let answers: Answers;
+/** Of the feature files; that which was begun last. */
+let reading: Promise<unknown>;
 const onChange = vi.fn();
 
 beforeEach(() => {
@@ -22,8 +26,14 @@ beforeEach(() => {
   life = new AbortController();
   onChange.mockClear();
   const kernel = openKernelFiles({ sysfsRoot: path.join(root, 'sys'), procfsRoot: path.join(root, 'proc') });
-  const features = openFeatureFiles(path.join(root, 'features.d'), clock);
-  answers = new Answers({ kernel, features, clock, logger: silentLogger(), signal: life.signal, onChange });
+  const features = openFeatureFiles(path.join(root, 'features.d'), clock, new PathTurns());
+  reading = Promise.resolve();
+  const read: FeatureFiles['read'] = (signal) => {
+    const sets = features.read(signal);
+    reading = sets;
+    return sets;
+  };
+  answers = new Answers({ kernel, features: { read }, clock, logger: silentLogger(), signal: life.signal, onChange });
   void answers.run();
 });
 
@@ -164,9 +174,23 @@ describe('answers about feature files', () => {
     writeFileSync(path.join(root, 'features.d/vendor'), text);
   }
 
-  test('are there or not, with their values', () => {
+  /** Asks, and waits until what has to be read for it was read. */
+  async function ask(questions: readonly string[]): Promise<void> {
+    answers.ask(questions);
+    await reading;
+  }
+
+  /** Lets time pass in steps, in each of which a read that was begun ends. */
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 500) {
+      await clock.advance(500);
+      await reading;
+    }
+  }
+
+  test('are there or not, with their values', async () => {
     features('# +no-label\nexample.com/slots=4\nslots=5\n');
-    answers.ask(ASKED);
+    await ask(ASKED);
     const [slots = '', gone = '', label = ''] = ASKED;
     expect(answers.answered()).toEqual({
       answers: { [slots]: true, [gone]: false, [label]: true },
@@ -175,42 +199,120 @@ describe('answers about feature files', () => {
     expect(onChange).toHaveBeenCalledTimes(1);
   });
 
-  test.each(['nfd:local.label.slots', 'nfd:local.feature.slots'])('are given to %s alone', (question) => {
+  test.each(['nfd:local.label.slots', 'nfd:local.feature.slots'])('are given to %s alone', async (question) => {
     features('slots=5\n');
-    answers.ask([question]);
+    await ask([question]);
     expect(answers.answered()).toEqual({ answers: { [question]: true }, values: { [question]: '5' } });
   });
 
   test('follow the files within a second, their expiry included', async () => {
     const at = (ms: number) => new Date(clock.now() + ms).toISOString();
     features(`# +expiry-time=${at(5000)}\ngone\n`);
-    answers.ask(['nfd:local.feature.gone']);
-    await clock.advance(4000);
+    await ask(['nfd:local.feature.gone']);
+    await pass(4000);
     expect(answers.answered().values).toEqual({ 'nfd:local.feature.gone': 'true' });
-    await clock.advance(2000);
+    await pass(2000);
     expect(answers.answered()).toEqual({ answers: { 'nfd:local.feature.gone': false }, values: {} });
     features('gone=back\n');
-    await clock.advance(1000);
+    await pass(1000);
     expect(answers.answered().values).toEqual({ 'nfd:local.feature.gone': 'back' });
   });
 
-  test('have no value that is longer than a report is to be', () => {
+  test('have no value that is longer than a report is to be', async () => {
     features(`gone=${'x'.repeat(50_000)}\n`);
-    answers.ask(['nfd:local.feature.gone']);
+    await ask(['nfd:local.feature.gone']);
     expect(answers.answered().values['nfd:local.feature.gone']).toBe('x'.repeat(128));
   });
 
   test.each(['nfd:local.other.gone', 'nfd:cpu.model.id', 'nfd:local.feature.', `nfd:local.feature.${'a'.repeat(121)}`])(
     'are none to %j',
-    (question) => {
+    async (question) => {
       features('gone\n');
-      answers.ask([question]);
+      await ask([question]);
       expect(answers.answered().answers).toEqual({});
     },
   );
 
-  test('are missing without the directory', () => {
-    answers.ask(ASKED);
+  test('are missing without the directory', async () => {
+    await ask(ASKED);
     expect(answers.answered()).toEqual({ answers: {}, values: {} });
+  });
+
+  describe('that are being read', () => {
+    const QUESTION = 'nfd:local.feature.slots';
+    const SETS = { label: new Map(), feature: new Map([['slots', '4']]) };
+    let reads: ((sets: FeatureSets | undefined) => void)[];
+    let slow: Answers;
+
+    /** Answers of files whose reads end when the test says so, or when their time is over. */
+    beforeEach(() => {
+      reads = [];
+      const read: FeatureFiles['read'] = (signal) =>
+        new Promise((resolve) => {
+          reads.push(resolve);
+          signal.addEventListener('abort', () => resolve(undefined));
+        });
+      const kernel = { hasModule: () => true, hasCpuFlag: () => undefined };
+      const logger = silentLogger();
+      slow = new Answers({ kernel, features: { read }, clock, logger, signal: life.signal, onChange });
+      void slow.run();
+    });
+
+    /** Ends the last of the reads. */
+    async function end(sets: FeatureSets | undefined): Promise<void> {
+      reads.at(-1)?.(sets);
+      await clock.advance(0);
+    }
+
+    test('come when the read has ended, the others at once', async () => {
+      slow.ask([QUESTION, 'module:apex']);
+      expect(slow.answered()).toEqual({ answers: { 'module:apex': true }, values: {} });
+      await clock.advance(900);
+      onChange.mockClear();
+      await end(SETS);
+      expect(slow.answered().values).toEqual({ [QUESTION]: '4' });
+      expect(onChange).toHaveBeenCalledTimes(1);
+    });
+
+    test('stay for a second, are then missing, and come back with the next read that ends', async () => {
+      slow.ask([QUESTION]);
+      await end(SETS);
+      await clock.advance(1000);
+      expect(reads).toHaveLength(2);
+      await clock.advance(999);
+      expect(slow.answered().values).toEqual({ [QUESTION]: '4' });
+      await clock.advance(1);
+      expect(slow.answered()).toEqual({ answers: {}, values: {} });
+      await clock.advance(1000);
+      await end(SETS);
+      expect(slow.answered().values).toEqual({ [QUESTION]: '4' });
+    });
+
+    test('are given to another question at once while files are read anyway', async () => {
+      slow.ask([QUESTION]);
+      await end(SETS);
+      slow.ask([QUESTION, 'nfd:local.feature.gone']);
+      expect(slow.answered().answers).toEqual({ [QUESTION]: true, 'nfd:local.feature.gone': false });
+    });
+
+    test('are read by one at a time', async () => {
+      slow.ask([QUESTION]);
+      slow.ask(['nfd:local.feature.gone']);
+      await clock.advance(500);
+      expect(reads).toHaveLength(1);
+      await end(SETS);
+      expect(slow.answered().answers).toEqual({ 'nfd:local.feature.gone': false });
+    });
+
+    test.each([
+      ['before the read has ended', () => slow.ask([])],
+      ['after it', () => end(SETS).then(() => slow.ask([]))],
+    ])('are forgotten when nothing asks for them any more: %s', async (_when, stop) => {
+      slow.ask([QUESTION]);
+      await stop();
+      await end(SETS);
+      slow.ask([QUESTION]);
+      expect(slow.answered()).toEqual({ answers: {}, values: {} });
+    });
   });
 });

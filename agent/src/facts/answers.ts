@@ -7,6 +7,8 @@ import type { FeatureSets } from './parse-features.ts';
 
 /** Modules and feature files come and go while the machine runs; the flags of its processors stay as they are. */
 const PERIOD_MS = 1000;
+/** A directory of feature files that takes longer, as one on a mount that hangs, tells nothing. */
+const READ_MS_MAX = 1000;
 /** So that no file makes a report too large; no value of a label is as long. */
 const VALUE_LENGTH_MAX = 128;
 
@@ -37,6 +39,9 @@ export class Answers {
   readonly #options: AnswersOptions;
   #questions: ReadonlyMap<string, Question> = new Map();
   #asked = '';
+  /** What the feature files said last; `undefined` where that cannot be told. */
+  #sets: FeatureSets | undefined;
+  #isReading = false;
   #answered: Answered = { answers: {}, values: {} };
 
   constructor(options: AnswersOptions) {
@@ -52,7 +57,10 @@ export class Answers {
     }
   }
 
-  /** Takes the place of what was asked before. What cannot be understood stays without an answer. */
+  /**
+   * Takes the place of what was asked before. What cannot be understood stays without an answer. What feature files say
+   * is answered when they have been read, if nothing asked for them before.
+   */
   ask(questions: readonly string[]): void {
     const asked = JSON.stringify(questions);
     if (asked === this.#asked) return;
@@ -66,12 +74,35 @@ export class Answers {
   }
 
   #look(): void {
+    if (this.#asksFeatures()) this.#readFeatures();
+    else this.#sets = undefined;
+    this.#answerAll();
+  }
+
+  #asksFeatures(): boolean {
+    return this.#questions.values().some(({ kind }) => kind === 'label' || kind === 'feature');
+  }
+
+  /** Reads the feature files, unless a read is under way. What they said before counts until it has ended. */
+  #readFeatures(): void {
+    const { features, clock, logger } = this.#options;
+    if (!features || this.#isReading) return;
+    this.#isReading = true;
+    const limit = new AbortController();
+    const cancel = clock.after(READ_MS_MAX, () => limit.abort());
+    void features.read(limit.signal).then((sets) => {
+      cancel();
+      this.#isReading = false;
+      this.#sets = this.#asksFeatures() ? sets : undefined;
+      guarded(logger, 'answers', () => this.#answerAll());
+    });
+  }
+
+  #answerAll(): void {
     const answers: Record<string, boolean> = {};
     const values: Record<string, string> = {};
-    const asksFiles = this.#questions.values().some(({ kind }) => kind === 'label' || kind === 'feature');
-    const sets = asksFiles ? this.#options.features?.read() : undefined;
     for (const [text, question] of this.#questions) {
-      const found = this.#answer(question, sets);
+      const found = this.#answer(question);
       if (found !== undefined) answers[text] = found !== false;
       if (typeof found === 'string') values[text] = found.slice(0, VALUE_LENGTH_MAX);
     }
@@ -81,11 +112,11 @@ export class Answers {
     this.#options.onChange();
   }
 
-  #answer({ kind, name }: Question, sets: FeatureSets | undefined): string | boolean | undefined {
+  #answer({ kind, name }: Question): string | boolean | undefined {
     const { kernel } = this.#options;
     if (kind === 'module') return kernel.hasModule(name);
     if (kind === 'cpu') return kernel.hasCpuFlag(name);
-    return sets && (sets[kind].get(name) ?? false);
+    return this.#sets && (this.#sets[kind].get(name) ?? false);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { type PathTurns, unlessAborted } from '../path-turns.ts';
 import { type FeatureSets, takeFeatures } from './parse-features.ts';
 
 /** As much of a file as NFD reads. */
@@ -10,8 +11,11 @@ const FILES_MAX = 256;
 class Unreadable extends Error {}
 
 export type FeatureFiles = {
-  /** All that the files of the directory say now; `undefined` where that cannot be told. */
-  read(): FeatureSets | undefined;
+  /**
+   * All that the files of the directory say now; `undefined` where that cannot be told, or not before `signal` aborts.
+   * Never rejects.
+   */
+  read(signal: AbortSignal): Promise<FeatureSets | undefined>;
 };
 
 /**
@@ -19,47 +23,42 @@ export type FeatureFiles = {
  * regular file, or a link that leads out of the directory, does not count. One that is too large or cannot be read may say
  * anything, and so may more files than are read.
  */
-export function openFeatureFiles(directory: string, clock: Pick<Clock, 'now'>): FeatureFiles {
-  const fs = process.getBuiltinModule('node:fs');
-  const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = fs.constants;
+export function openFeatureFiles(directory: string, clock: Pick<Clock, 'now'>, turns: PathTurns): FeatureFiles {
+  const { constants, promises: fs } = process.getBuiltinModule('node:fs');
+  const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
 
-  function names(): string[] {
+  async function names(): Promise<string[]> {
     const found: string[] = [];
-    const open = fs.opendirSync(directory);
-    try {
-      for (let entry = open.readSync(); entry; entry = open.readSync()) {
-        if (!entry.name.startsWith('.')) found.push(entry.name);
-        if (found.length > FILES_MAX) throw new Unreadable();
-      }
-    } finally {
-      open.closeSync();
+    for await (const { name } of await fs.opendir(directory)) {
+      if (!name.startsWith('.')) found.push(name);
+      if (found.length > FILES_MAX) throw new Unreadable();
     }
     return found.sort();
   }
 
   /** A FIFO in the place of a file neither blocks nor is read. */
-  function text(file: string, bytes: Buffer): string {
-    const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+  async function text(file: string, bytes: Buffer): Promise<string> {
+    const handle = await fs.open(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     try {
-      if (!fs.fstatSync(fd).isFile()) return '';
-      const length = fs.readSync(fd, bytes, 0, bytes.length, 0);
-      if (length > FILE_BYTES_MAX) throw new Unreadable();
-      return bytes.toString('utf8', 0, length);
+      if (!(await handle.stat()).isFile()) return '';
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
+      if (bytesRead > FILE_BYTES_MAX) throw new Unreadable();
+      return bytes.toString('utf8', 0, bytesRead);
     } finally {
-      fs.closeSync(fd);
+      await handle.close();
     }
   }
 
-  function readAll(): FeatureSets {
+  async function readAll(): Promise<FeatureSets> {
     const sets: FeatureSets = { label: new Map(), feature: new Map() };
     const bytes = Buffer.allocUnsafe(FILE_BYTES_MAX + 1);
-    const root = `${fs.realpathSync.native(directory)}/`;
+    const root = `${await fs.realpath(directory)}/`;
     const nowMs = clock.now();
     let left = BYTES_MAX;
-    for (const name of names()) {
+    for (const name of await names()) {
       try {
-        const file = fs.realpathSync.native(root + name);
-        const content = file.startsWith(root) ? text(file, bytes) : '';
+        const file = await fs.realpath(root + name);
+        const content = file.startsWith(root) ? await text(file, bytes) : '';
         left -= Buffer.byteLength(content);
         if (left < 0) throw new Unreadable();
         takeFeatures(content, nowMs, sets);
@@ -72,9 +71,11 @@ export function openFeatureFiles(directory: string, clock: Pick<Clock, 'now'>): 
   }
 
   return {
-    read() {
+    async read(signal) {
       try {
-        return readAll();
+        if (await turns.begin(directory, signal)) return undefined;
+        const sets = readAll().finally(() => turns.end(directory));
+        return await unlessAborted(sets, signal);
       } catch {
         return undefined;
       }

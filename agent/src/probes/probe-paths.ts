@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import { posix } from 'node:path';
+import { PathTurns, unlessAborted } from '../path-turns.ts';
 import { codedError } from './exchange.ts';
-import { PathTurns } from './path-turns.ts';
 import type { Answer } from './probe.ts';
 
 /** open(2): a handle on what is at a path, which neither reads it nor waits for it. Node.js has no name for it. */
@@ -25,10 +25,11 @@ export type FoundFile = {
  */
 export class ProbePaths {
   readonly #roots: readonly string[];
-  readonly #turns = new PathTurns();
+  readonly #turns: PathTurns;
 
-  constructor(roots: readonly string[]) {
+  constructor(roots: readonly string[], turns = new PathTurns()) {
     this.#roots = roots.map((root) => posix.resolve(root));
+    this.#turns = turns;
   }
 
   /** Why nothing is looked at under this name, whatever is there. */
@@ -141,16 +142,4 @@ function idOf({ dev, ino }: BigIntStats): string {
 
 function isBelow(path: string, directories: readonly string[]): boolean {
   return directories.some((directory) => path.startsWith(directory === '/' ? '/' : `${directory}/`));
-}
-
-/** `discard` gets what comes when nobody waits for it any more. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal, discard: (late: T) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise
-      .then((result) => (signal.aborted ? discard(result) : resolve(result)), reject)
-      .finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 /** A mounted file system whose server never answers: whoever looks at a path on it waits. */
 export type HungMount = {
   directory: string;
-  /** Ends the server, whereupon all who wait get an error, and the mount. */
+  /** Ends the server, whereupon all who wait get an error, and the mount. May be called again. */
   end(): void;
 };
 
@@ -21,7 +21,10 @@ export function mountHung(): HungMount | undefined {
     stdio: ['ignore', 'ignore', 'ignore', server],
     timeout: 5000,
   });
+  let hasEnded = false;
   const end = () => {
+    if (hasEnded) return;
+    hasEnded = true;
     closeSync(server);
     spawnSync('umount', ['-l', directory]);
     rmSync(path.dirname(directory), { recursive: true, force: true });

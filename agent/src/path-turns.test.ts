@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deviceOf, PathTurns } from './path-turns.ts';
-import { within } from './testing/limits.ts';
+import { within } from './probes/testing/limits.ts';
 
 const MOUNTINFO = `22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 23 22 0:20 / /proc rw - proc proc rw

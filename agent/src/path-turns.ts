@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The process has four threads for files; the fourth is left to everything that is no probe. */
+/** The process has four threads for files; the fourth is left to everything that takes no turns. */
 const RUNNING_MAX = 3;
 
 /** Why a path was not looked at: these others had not answered when its time was over. */
@@ -60,6 +60,22 @@ export class PathTurns {
     const device = deviceOf(path, mounts);
     return [...this.#running].some((other) => deviceOf(other, mounts) === device);
   }
+}
+
+/** Settles as `promise` does, or rejects with the reason of `signal`. `discard` gets a result that comes after that. */
+export function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  discard: (late: T) => void = () => {},
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise
+      .then((result) => (signal.aborted ? discard(result) : resolve(result)), reject)
+      .finally(() => signal.removeEventListener('abort', onAbort));
+  });
 }
 
 /** The text of mountinfo, which the kernel writes from memory; '' on systems other than Linux: one mount for all. */
