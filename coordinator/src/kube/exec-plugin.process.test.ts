@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ExecLimits, ExecPlugin } from '@rollcall/common/exec-plugin.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Connection } from './connection.ts';
 import { fileAccess } from './kube-config.ts';
 
@@ -33,17 +33,17 @@ function processesOf(marker: string): number[] {
 }
 
 /** A kubeconfig whose user has this script for a plugin; each of its runs writes a line to `runs`. */
-function kubeconfigWith(script: string): string {
+function kubeconfigWith(script: string, more: { exec?: object; cluster?: object } = {}): string {
   const command = join(dir, 'plugin.sh');
   writeFileSync(command, `#!/bin/sh\necho run >> ${join(dir, 'runs')}\n${script}\n`);
   chmodSync(command, 0o755);
   const env = [{ name: 'ROLLCALL_TEST_MARKER', value: dir }];
-  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command, env, interactiveMode: 'Never' };
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command, env, interactiveMode: 'Never', ...more.exec };
   const path = join(dir, 'kubeconfig');
   writeFileSync(
     path,
     JSON.stringify({
-      clusters: [{ name: 'k', cluster: { server: 'https://127.0.0.1:1' } }],
+      clusters: [{ name: 'k', cluster: { server: 'https://127.0.0.1:1', ...more.cluster } }],
       users: [{ name: 'k', user: { exec } }],
       contexts: [{ name: 'k', context: { cluster: 'k', user: 'k' } }],
       'current-context': 'k',
@@ -148,5 +148,61 @@ describe('a credential plugin', () => {
     lasting.renew();
     await lasting.options();
     expect(runs()).toBe(2);
+  });
+});
+
+describe('what a credential plugin is told in KUBERNETES_EXEC_INFO', () => {
+  const REFUSES = `test -n "$KUBERNETES_EXEC_INFO" || { echo 'run me by kubectl' >&2; exit 1; }
+printf %s "$KUBERNETES_EXEC_INFO" > "$(dirname "$0")/info"`;
+
+  /** What the plugin was told. */
+  async function told(more: { exec?: object; cluster?: object }, master = ''): Promise<unknown> {
+    const kubeconfig = kubeconfigWith(`${REFUSES}; ${credential({ token: 'secret' })}`, more);
+    const { headers } = await fileAccess({ kubeconfig, master }).options();
+    expect(headers).toEqual({ Authorization: 'Bearer secret' });
+    return JSON.parse(readFileSync(join(dir, 'info'), 'utf8'));
+  }
+
+  test.each(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'])(
+    'is the version that the kubeconfig names, and that nobody can be asked: %s',
+    async (apiVersion) => {
+      const info = { kind: 'ExecCredential', apiVersion, spec: { interactive: false } };
+      expect(await told({ exec: { apiVersion } })).toEqual(info);
+    },
+  );
+
+  test('is not what the kubeconfig sets in its place, nor what is in the environment', async () => {
+    vi.stubEnv('KUBERNETES_EXEC_INFO', '{}');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const env = [{ name: 'KUBERNETES_EXEC_INFO', value: '{}' }];
+    expect(await told({ exec: { env } })).toMatchObject({ kind: 'ExecCredential' });
+  });
+
+  test('is the cluster as well, if the kubeconfig says so', async () => {
+    const cluster = {
+      'tls-server-name': 'kubernetes',
+      'proxy-url': 'http://127.0.0.1:3128',
+      'certificate-authority-data': Buffer.from('the CA').toString('base64'),
+    };
+    const info = await told({ cluster, exec: { provideClusterInfo: true } });
+    expect(info).toMatchObject({
+      spec: { interactive: false, cluster: { server: 'https://127.0.0.1:1', ...cluster } },
+    });
+    expect(info).not.toHaveProperty('spec.cluster.insecure-skip-tls-verify');
+  });
+
+  test('is the address of --master, the content of a CA file, and whether certificates are not verified', async () => {
+    writeFileSync(join(dir, 'ca.crt'), 'the CA');
+    const cluster = { 'certificate-authority': 'ca.crt', 'insecure-skip-tls-verify': true };
+    const info = await told({ cluster, exec: { provideClusterInfo: true } }, 'https://127.0.0.1:2');
+    expect(info).toMatchObject({
+      spec: {
+        cluster: {
+          server: 'https://127.0.0.1:2',
+          'insecure-skip-tls-verify': true,
+          'certificate-authority-data': Buffer.from('the CA').toString('base64'),
+        },
+      },
+    });
   });
 });

@@ -128,9 +128,7 @@ describe('access to the API server', () => {
     const user = config.getCurrentUser();
     expect(user).toMatchObject({ certFile: '/etc/me.crt', authProvider: { config: { tokenFile: '/etc/kube/token' } } });
     expect(user?.token).toBeUndefined();
-    expect(user?.exec).toMatchObject({ command: '/etc/kube/bin/login', env: [{ name: 'KUBERNETES_EXEC_INFO' }] });
-    // Nobody is there to be asked.
-    expect(JSON.parse(user?.exec.env[0].value)).toMatchObject({ spec: { interactive: false } });
+    expect(user?.exec).toEqual({ command: '/etc/kube/bin/login', env: null });
   });
 
   it('keeps the CA of a context without a user', async () => {
@@ -139,6 +137,11 @@ describe('access to the API server', () => {
       contexts: [{ name: 'k', context: { cluster: 'k' } }],
     });
     expect((await options({ kubeconfig: '/k' }, { '/k': text })).ca).toEqual(Buffer.from('the CA'));
+  });
+
+  it('needs no credentials of a user', async () => {
+    const text = JSON.stringify({ ...JSON.parse(kubeconfig('k')), users: [{ name: 'k' }] });
+    expect((await options({ kubeconfig: '/k' }, { '/k': text })).headers).toEqual({});
   });
 
   it.each([

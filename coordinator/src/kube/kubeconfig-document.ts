@@ -86,7 +86,7 @@ function withUser(entry: Fields, directory: string): Fields {
   if (!isFields(entry['user'])) return entry;
   const paths = ['client-certificate', 'client-key', 'tokenFile'];
   const { tokenFile, ...user } = withAbsolutePaths(entry['user'], paths, directory);
-  if (isFields(user['exec'])) user['exec'] = withExecInfo(user['exec'], directory);
+  if (isFields(user['exec'])) user['exec'] = withCommandPath(user['exec'], directory);
   if (typeof tokenFile !== 'string' || tokenFile === '') return { ...entry, user };
   // The library reads a token file again and again only as an `auth-provider`; and a file goes before a token.
   const { token: _token, ...rest } = user;
@@ -94,13 +94,10 @@ function withUser(entry: Fields, directory: string): Fields {
 }
 
 /** A plugin named by a path is found from the file's directory; one named by a word, on the PATH. */
-function withExecInfo(exec: Fields, directory: string): Fields {
-  const info = { kind: 'ExecCredential', apiVersion: exec['apiVersion'], spec: { interactive: false } };
-  const given = Array.isArray(exec['env']) ? exec['env'] : [];
-  const env = [{ name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }, ...given];
+function withCommandPath(exec: Fields, directory: string): Fields {
   const command = exec['command'];
   const isPath = typeof command === 'string' && command.includes('/');
-  return { ...exec, env, ...(isPath ? { command: resolve(directory, command) } : {}) };
+  return isPath ? { ...exec, command: resolve(directory, command) } : exec;
 }
 
 function withAbsolutePaths(fields: Fields, names: readonly string[], directory: string): Fields {

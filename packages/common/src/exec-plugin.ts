@@ -1,18 +1,40 @@
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { env } from 'node:process';
 import { CodedError } from './coded-error.ts';
 
 /** `users[].user.exec` of a kubeconfig. */
-type ExecConfig = { command: string; args?: string[] | null; env?: { name: string; value: string }[] | null };
+type ExecConfig = {
+  apiVersion?: string;
+  command: string;
+  args?: string[] | null;
+  env?: { name: string; value: string }[] | null;
+  provideClusterInfo?: boolean;
+};
 
-/** A user and a configuration as the library for Kubernetes has them, which this package does not import. */
+/** A plugin, and the cluster that it gives credentials for. */
+type PluginConfig = ExecConfig & { cluster: KubeCluster | null };
+
+/** A cluster, a user and a configuration as the library for Kubernetes has them, which this package does not import. */
+type KubeCluster = {
+  readonly server: string;
+  readonly caData?: string;
+  readonly caFile?: string;
+  readonly tlsServerName?: string;
+  readonly skipTLSVerify?: boolean;
+  readonly proxyUrl?: string;
+};
 type KubeUser = {
   readonly name: string;
-  readonly exec?: ExecConfig;
-  readonly authProvider?: { name: string; config: ExecConfig };
+  readonly exec?: ExecConfig | null;
+  readonly authProvider?: { name: string; config: PluginConfig };
 };
-type KubeConfig = { users: KubeUser[]; addAuthenticator(authenticator: ExecPlugin): void };
+type KubeConfig = {
+  users: KubeUser[];
+  getCurrentCluster(): KubeCluster | null;
+  addAuthenticator(authenticator: ExecPlugin): void;
+};
 
 type ExecCredential = {
   status: { token?: string; clientCertificateData?: string; clientKeyData?: string; expirationTimestamp?: string };
@@ -61,7 +83,7 @@ export class ExecPlugin {
     this.#credential = undefined;
   }
 
-  async #current(exec: ExecConfig): Promise<ExecCredential> {
+  async #current(exec: PluginConfig): Promise<ExecCredential> {
     if (this.#credential && !hasExpired(this.#credential)) return this.#credential;
     if (!this.#running) {
       this.#running = runPlugin(exec, this.#limits.limitMs, this.#signal).finally(() => {
@@ -78,11 +100,15 @@ export class ExecPlugin {
   }
 }
 
-/** Lets `plugin` run the plugins of a kubeconfig. The library would run one for each caller, without a time limit. */
+/**
+ * Lets `plugin` run the plugins of a kubeconfig, for its current cluster. The library would run one for each caller,
+ * without a time limit.
+ */
 export function usePlugin(kubeConfig: KubeConfig, plugin: ExecPlugin): void {
   kubeConfig.addAuthenticator(plugin);
+  const cluster = kubeConfig.getCurrentCluster();
   kubeConfig.users = kubeConfig.users.map(({ exec, ...user }) =>
-    exec === undefined ? user : { ...user, authProvider: { name: EXEC_PROVIDER, config: exec } },
+    exec ? { ...user, authProvider: { name: EXEC_PROVIDER, config: { ...exec, cluster } } } : user,
   );
 }
 
@@ -106,11 +132,35 @@ async function withPatience<T>(running: Promise<T>, patienceMs: number, exec: Ex
   }
 }
 
+/**
+ * The text of KUBERNETES_EXEC_INFO, as kubectl sets it. Not in it is `spec.cluster.config`: the library leaves out
+ * extensions of a cluster. Format: client-authentication.v1.
+ */
+async function execInfo({ apiVersion, provideClusterInfo, cluster }: PluginConfig): Promise<string> {
+  const spec = {
+    // A plugin has no standard input.
+    interactive: false,
+    cluster: provideClusterInfo && cluster ? await clusterInfo(cluster) : undefined,
+  };
+  return JSON.stringify({ kind: 'ExecCredential', apiVersion, spec });
+}
+
+async function clusterInfo({ server, caData, caFile, tlsServerName, skipTLSVerify, proxyUrl }: KubeCluster) {
+  return {
+    server,
+    'tls-server-name': tlsServerName,
+    'insecure-skip-tls-verify': skipTLSVerify || undefined,
+    'certificate-authority-data': caData ?? (caFile && (await readFile(caFile, 'base64'))),
+    'proxy-url': proxyUrl,
+  };
+}
+
 /** Runs the plugin in a process group of its own, so that its children are killed with it. */
-async function runPlugin(exec: ExecConfig, limitMs: number, signal?: AbortSignal): Promise<ExecCredential> {
+async function runPlugin(exec: PluginConfig, limitMs: number, signal?: AbortSignal): Promise<ExecCredential> {
   const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
+  const info = await execInfo(exec);
   const plugin = spawn(exec.command, exec.args ?? [], {
-    env: { ...env, ...own },
+    env: { ...env, ...own, KUBERNETES_EXEC_INFO: info },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

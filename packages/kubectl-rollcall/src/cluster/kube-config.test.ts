@@ -66,10 +66,10 @@ describe('a credential plugin', () => {
   const LONG = 'sleep 600';
 
   /** Whose kubeconfig runs this script, and the lines that it wrote: one for each run, with the id of its process. */
-  function withPlugin(script: string) {
+  function withPlugin(script: string, more = {}) {
     const runs = fileWith({});
     writeFileSync(runs, '');
-    const exec = { command: '/bin/sh', args: ['-c', `echo $$ >> ${runs}; ${script}`] };
+    const exec = { command: '/bin/sh', args: ['-c', `echo $$ >> ${runs}; ${script}`], ...more };
     const kubeconfig = fileWith({ ...document, users: [{ name: 'u', user: { exec } }] });
     return { kubeconfig, pids: () => readFileSync(runs, 'utf8').split('\n').filter(Boolean).map(Number) };
   }
@@ -93,6 +93,20 @@ describe('a credential plugin', () => {
     });
     expect(await Promise.all(asked)).toEqual(asked.map(() => ({ Authorization: 'Bearer secret' })));
     expect(pids()).toHaveLength(1);
+  });
+
+  test('is told that nobody can be asked, and about the cluster if the kubeconfig says so', async () => {
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const info = fileWith({});
+    const script = `test -n "$KUBERNETES_EXEC_INFO" || exit 1; printf %s "$KUBERNETES_EXEC_INFO" > ${info}`;
+    const { kubeconfig } = withPlugin(`${script}; echo '{"status":{"token":"secret"}}'`, {
+      apiVersion,
+      provideClusterInfo: true,
+    });
+    await loadKubeConfig({ kubeconfig }).applyToHTTPSOptions({});
+    const cluster = { server: 'http://127.0.0.1:1', 'insecure-skip-tls-verify': true };
+    const spec = { interactive: false, cluster };
+    expect(JSON.parse(readFileSync(info, 'utf8'))).toEqual({ kind: 'ExecCredential', apiVersion, spec });
   });
 
   test('that hangs is named and killed with its children', async () => {
