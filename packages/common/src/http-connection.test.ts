@@ -174,3 +174,41 @@ test('a client that sends its request in countless small pieces loses its connec
   expect(handled()).toBe(1);
   expect(sent).toBeLessThan(5000);
 });
+
+describe('a client that sends empty lines in the place of a request', () => {
+  const LINES = '\r\n'.repeat(16_384);
+
+  /** Sends lines until the connection ends, at most 64 MiB. */
+  async function flood(socket: Socket, closed: Promise<unknown>): Promise<void> {
+    for (let sent = 0; sent < 2048 && !socket.destroyed; sent += 1) {
+      if (!socket.write(LINES)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed]);
+    }
+  }
+
+  test('loses its connection after some KiB', async () => {
+    const { socket, closed, handled } = await setUp();
+    await flood(socket, closed);
+    expect(socket.destroyed).toBe(true);
+    expect(handled()).toBe(0);
+  });
+
+  test('loses it also after an answer', async () => {
+    const { socket, closed, answers } = await setUp();
+    socket.write(GET);
+    await expect.poll(() => answers().length).toBe(1);
+    await flood(socket, closed);
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+test('a client whose request has the largest head and a large body keeps its connection', async () => {
+  const { socket, answers } = await setUp((request, response) => {
+    request.resume().on('end', () => response.end());
+  });
+  const head = `POST / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(16_000)}\r\ncontent-length: 1000000\r\n\r\n`;
+  for (let asked = 1; asked <= 10; asked += 1) {
+    socket.write(head + 'x'.repeat(1_000_000));
+    await expect.poll(() => answers().length).toBe(asked);
+  }
+  expect(socket.destroyed).toBe(false);
+});

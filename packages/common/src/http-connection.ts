@@ -9,6 +9,8 @@ const LINGER_MS = 1000;
 const READ_BYTES = 1024;
 /** Reads that one request may take beyond one for every 64 bytes. */
 const READS_MAX = 1000;
+/** Bytes before the head of a request is complete: the largest head (16 KiB), what the same read brings, and empty lines. */
+const HEAD_BYTES_MAX = 128 * 1024;
 
 /** Thrown into the parser to stop it: Node.js would go on with all that it has read, also when the socket is destroyed. */
 const ASKED_AGAIN = new Error('A client sent a request before the previous one was answered');
@@ -22,6 +24,8 @@ class Connection {
   /** Of the current request. */
   #reads = 0;
   #bytes = 0;
+  /** Received since the previous request was complete. */
+  #headBytes = 0;
   /** What is still read, and not parsed; `undefined` while the parser gets everything. */
   #lingerBytes: number | undefined;
 
@@ -44,8 +48,10 @@ class Connection {
     if (this.#hasBegun || hasUnread) throw ASKED_AGAIN;
     this.#response = response;
     this.#hasBegun = true;
+    // Each request has these bounds anew: a client that sends whole requests costs more than one that sends small pieces.
     this.#reads = 0;
     this.#bytes = 0;
+    this.#headBytes = 0;
   }
 
   /** Parses nothing more, as the answer is given already, and closes the connection soon. */
@@ -64,7 +70,10 @@ class Connection {
     }
     this.#reads += 1;
     this.#bytes += bytes.length;
-    if (this.#reads > READS_MAX + this.#bytes / 64) return void this.#socket.destroy();
+    if (this.#response?.req.complete ?? true) this.#headBytes += bytes.length;
+    if (this.#reads > READS_MAX + this.#bytes / 64 || this.#headBytes > HEAD_BYTES_MAX) {
+      return void this.#socket.destroy();
+    }
     this.#hasBegun = false;
     try {
       for (const parse of parsers) parse.call(this.#socket, bytes);
