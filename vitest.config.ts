@@ -13,6 +13,9 @@ const e2e = {
   expect: { poll: { timeout: 10_000 } },
 };
 
+/** Settings of fast-check. */
+const setupFiles = ['packages/common/src/fuzz-fixtures.ts'];
+
 /** Tests in rooms that start programs. */
 const PROCESSES = '{agent,coordinator,packages/*}/src/**/*.process.test.ts';
 
@@ -25,6 +28,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          setupFiles,
           include: [
             '{agent,coordinator,packages/*}/src/**/*.test.ts',
             'deploy/**/*.test.ts',
@@ -45,6 +49,7 @@ export default defineConfig({
         test: {
           // Random histories of a whole system, in one process, random or large inputs of its parts, and whole machines.
           name: 'long',
+          setupFiles,
           include: ['test/{fixtures,model,simulate}/**/*.test.ts', ...Object.keys(LONG)],
           maxWorkers: 2,
           // In `npm test` they have what the others leave of the cores.

@@ -1,3 +1,8 @@
+import fc from 'fast-check';
+
+// By default, fast-check generates at most ten items or so, whatever `maxLength` says. vitest loads this file before each test.
+fc.configureGlobal({ defaultSizeToMaxWhenMaxSpecified: true });
+
 /** Makes the properties of hostile inputs run so many times as often as in `npm test`. */
 // biome-ignore lint/style/noProcessEnv: a setting of the tests
 const FACTOR = Number(process.env['ROLLCALL_FUZZ_FACTOR'] ?? 1);

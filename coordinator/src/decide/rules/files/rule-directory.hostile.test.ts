@@ -1,4 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises';
+import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -38,7 +39,7 @@ describe('opening a label directory', () => {
         await fixture.open();
         expect(fixture.implied('a', 'b').filter((label) => !isLabelKey(label))).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: fuzzRuns(300) },
     );
   });
 });
