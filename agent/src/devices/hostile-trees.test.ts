@@ -88,7 +88,11 @@ const RUNS = fuzzRuns(40);
 
 const hex = (digits: number) =>
   fc.integer({ min: 0, max: 16 ** digits - 1 }).map((value) => value.toString(16).padStart(digits, '0'));
-const word = fc.oneof(fc.string({ maxLength: 40 }), fc.string({ unit: 'binary', maxLength: 1500 }));
+const word = fc.oneof(
+  fc.string({ maxLength: 40 }),
+  fc.string({ maxLength: 1500 }),
+  fc.string({ unit: 'binary', maxLength: 40 }),
+);
 const id = attribute(hex(4).map((digits) => `0x${digits}\n`));
 
 const pciDevice = fc.record({
