@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest';
 import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { IngestMetrics } from './metrics.ts';
-import { type Acceptance, ReportHandler, type ReportSender } from './report-handler.ts';
+import { type Acceptance, ReportHandler, type ReportHandlerOptions, type ReportSender } from './report-handler.ts';
 import { ReportRefusal, unauthenticated } from './report-refusal.ts';
 import { createReportsServer, type ReportsServerOptions } from './reports-server.ts';
 
@@ -30,7 +30,10 @@ type Surroundings = {
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
 
 /** The reports' server on a free loopback port, which takes the token `good` for node `n1`. For tests. */
-export async function startReportsServer(options: Partial<ReportsServerOptions> = {}) {
+export async function startReportsServer({
+  rateLimit,
+  ...options
+}: Partial<ReportsServerOptions> & Pick<ReportHandlerOptions, 'rateLimit'> = {}) {
   const reviewed: string[] = [];
   const accepted: { report: FullReport | Heartbeat; sender: ReportSender }[] = [];
   const surroundings: Surroundings = {
@@ -66,6 +69,7 @@ export async function startReportsServer(options: Partial<ReportsServerOptions> 
     clock: systemClock,
     logger,
     metrics,
+    ...(rateLimit && { rateLimit }),
   });
   const reports = createReportsServer({ handler, metrics, ...options });
   const { port } = await listen(reports.server, { host: '127.0.0.1', port: 0 });

@@ -1,6 +1,12 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
-import { hostileRequests, problemOfResponse, sendBytes, statusOf } from '@rollcall/common/hostile-http-fixtures.ts';
+import {
+  FOUND_REQUESTS,
+  hostileRequests,
+  problemOfResponse,
+  sendBytes,
+  statusOf,
+} from '@rollcall/common/hostile-http-fixtures.ts';
 import { closeServer, createPlainServer, listen } from '@rollcall/common/http-server.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -80,7 +86,7 @@ test.each([
         expect(problemOfResponse(await sendBytes(port, request))).toBeUndefined();
         expect(await statusOf(port, '/v1/services')).toBe(200);
       }),
-      { numRuns: fuzzRuns(RUNS) },
+      { numRuns: fuzzRuns(RUNS), examples: FOUND_REQUESTS },
     );
     expect(strayed).toBe(0);
     // Each request that the leader receives bears the mark.

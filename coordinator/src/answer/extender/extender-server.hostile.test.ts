@@ -1,5 +1,11 @@
 import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
-import { hostileRequests, problemOfResponse, sendBytes, statusOf } from '@rollcall/common/hostile-http-fixtures.ts';
+import {
+  FOUND_REQUESTS,
+  hostileRequests,
+  problemOfResponse,
+  sendBytes,
+  statusOf,
+} from '@rollcall/common/hostile-http-fixtures.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FILTER, PREDICATES, startExtender } from './extender.test-fixtures.ts';
@@ -19,6 +25,6 @@ test('the scheduler extender answers any bytes or closes the connection, and ser
       expect(problemOfResponse(await sendBytes(extender.port, request))).toBeUndefined();
       expect(await statusOf(extender.port, '/status')).toBe(200);
     }),
-    { numRuns: fuzzRuns(RUNS) },
+    { numRuns: fuzzRuns(RUNS), examples: FOUND_REQUESTS },
   );
 });
