@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import { afterEach, expect, test } from 'vitest';
 import { BLANK, describeInBrowser } from './in-browser.ts';
 import { VIEWS } from './on-page.ts';
@@ -10,6 +12,8 @@ const LONG = `${'a'.repeat(60)}.`.repeat(4) + 'z'.repeat(9);
 const EMOJI = '👩‍🚀🔥 tcp 10.0.0.7 said “no” \u0000\u001b[31m\n\t';
 const TRICKS = ['__proto__', 'constructor', '../../etc', 'a%2fb', '%E0%A4%A', '"\'>{{7*7}}`', 'x'.repeat(253)];
 const NAMES = [SCRIPT, RIGHT_TO_LEFT, LONG, EMOJI, ...TRICKS];
+
+const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 
 let console: PretendConsole;
 afterEach(() => console?.close());
@@ -64,25 +68,36 @@ describeInBrowser('names and evidence that mean harm', (open) => {
 
   test('reach no other address from the page, even where they run in it', async () => {
     console = await PretendConsole.start([nodeSummary('plain')]);
-    const elsewhere = await PretendConsole.start();
+    let requests = 0;
+    // What is loaded from here is an image, and may be read by any page.
+    const elsewhere = createServer((_request, response) => {
+      requests += 1;
+      response.writeHead(200, { 'content-type': 'image/gif', 'access-control-allow-origin': '*' }).end(PIXEL);
+    });
+    const { port } = await listen(elsewhere, { host: '127.0.0.1', port: 0 });
+    const url = `http://127.0.0.1:${port}/`;
     const context = await (await open(BLANK)).context().browser()?.newContext();
     const page = await context?.newPage();
     await page?.goto(console.url);
-    const asked: string[] = [];
-    page?.on('requestfinished', (request) => asked.push(request.url()));
     const answers = await page?.evaluate(`Promise.all([
-      fetch('${elsewhere.url}', { mode: 'no-cors' }).then(() => 'loaded', () => 'refused'),
+      fetch('${url}').then(() => 'loaded', () => 'refused'),
       new Promise((resolve) => {
         const image = new Image();
         image.onload = () => resolve('loaded');
         image.onerror = () => resolve('refused');
-        image.src = '${elsewhere.url}';
+        image.src = '${url}';
+      }),
+      new Promise((resolve) => {
+        const frame = document.createElement('iframe');
+        frame.onload = () => resolve('done');
+        frame.src = '${url}';
+        document.body.append(frame);
       }),
     ])`);
-    expect(answers).toEqual(['refused', 'refused']);
-    expect(asked.filter((url) => url.startsWith(elsewhere.url))).toEqual([]);
+    expect(answers).toEqual(['refused', 'refused', 'done']);
+    expect(requests).toBe(0);
     await context?.close();
-    await elsewhere.close();
+    await closeServer(elsewhere, 0);
   });
 
   test('are shown as they are, with what cannot be seen made visible', async () => {
