@@ -17,7 +17,7 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/decide/rules/files/rule-directory.hostile.test.ts': 'random directories, and a thousand files',
   'coordinator/src/decide/rules/parse-rule-file.hostile.test.ts': 'random text',
   'coordinator/src/decide/rules/rule-set.model.test.ts': 'random rules and nodes',
-  'coordinator/src/heart.growth.test.ts': 'a thousand edits with ten thousand pods',
+  'coordinator/src/app/replica.growth.test.ts': 'a thousand edits with ten thousand pods',
   'coordinator/src/ingest/hostile-bytes.test.ts': 'random bytes instead of reports',
   'coordinator/src/ingest/report-schema.hostile.test.ts': 'random reports',
   'coordinator/src/kube/kubeconfig.hostile.test.ts': 'random kubeconfigs',

@@ -1,23 +1,18 @@
 import type { Base } from './base.ts';
-import type { FirstTaintsOptions } from './decide/first-taints.ts';
-import type { Fleet } from './fleet/fleet.ts';
+import type { RuleDirectory } from './decide/rules/files/rule-directory.ts';
+import type { ObservedPod } from './fleet/observed-pod.ts';
+import type { PodsByNamespace } from './fleet/pods-by-namespace.ts';
 import { podsOf } from './fleet/service-pods.ts';
-import type { EventNews } from './follow/events/event-news.ts';
 import { provenTaintIn } from './follow/status/service-status.ts';
-import { serviceSubject } from './follow/status/service-status-keeper.ts';
-import type { AcceptanceOptions } from './services/acceptance.ts';
-import { type CatalogOptions, ServiceCatalog } from './services/catalog.ts';
+import { ServiceCatalog } from './services/catalog.ts';
 import { tolerates } from './services/tolerations.ts';
 import { KeyRegistry } from './setup/keys/key-registry.ts';
 import type { Service } from './setup/services.ts';
 
-type Given = Pick<AcceptanceOptions, 'impliedBy'> & { fleet: () => Fleet; onChange: CatalogOptions['onChange'] };
+type Given = { servicePods: PodsByNamespace<ObservedPod>; rules: RuleDirectory | undefined };
 
 /** The services that are in force, as the configuration and what is watched want it. */
-export function createCatalog(
-  { config, keys, clock, logger }: Base,
-  { impliedBy, fleet, onChange }: Given,
-): ServiceCatalog {
+export function createCatalog({ config, keys, clock, logger }: Base, { servicePods, rules }: Given): ServiceCatalog {
   return new ServiceCatalog({
     builtIn: config.watchedServices,
     keys,
@@ -26,16 +21,15 @@ export function createCatalog(
     allowNoExecute: config.allowNoExecute,
     conditions: config.servicesConditions,
     allowedConditions: config.allowCondition,
-    impliedBy,
-    intolerantPod: (service) => intolerantPod(service, fleet()),
-    podsRevision: () => fleet().servicePods.revision,
+    impliedBy: (labels) => rules?.ruleSet.dependents(labels) ?? new Set(),
+    intolerantPod: (service) => intolerantPod(service, servicePods),
+    podsRevision: () => servicePods.revision,
     clock,
     logger,
-    onChange,
   });
 }
 
-function intolerantPod(service: Service, { servicePods }: Fleet): string | undefined {
+function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPod>): string | undefined {
   const { pods, publish } = service;
   const { taint } = publish;
   if (!pods || !taint) return undefined;
@@ -44,20 +38,7 @@ function intolerantPod(service: Service, { servicePods }: Fleet): string | undef
   return found && `${found.namespace}/${found.name}`;
 }
 
-/** What the first nodes of a taint are told by, and tell. */
-export function firstTaintsOf(
-  catalog: ServiceCatalog,
-  { record, onProven }: { record: (news: EventNews) => void; onProven: () => void },
-): Omit<FirstTaintsOptions, 'nodes'> {
-  const objectOf = ({ name }: Service) => catalog.objects().find((object) => object.name === name);
-  return {
-    wasProven: (service, taint) => provenTaintIn(objectOf(service)?.status) === taint,
-    onProven,
-    onWaiting: (service) => {
-      const object = objectOf(service);
-      const message =
-        'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
-      if (object) record({ subject: serviceSubject(object), type: 'Normal', reason: 'TaintWaits', message });
-    },
-  };
+/** Whether the status of the NodeService records that its taint was seen to go. */
+export function wasProven(catalog: ServiceCatalog, service: Service, taint: string): boolean {
+  return provenTaintIn(catalog.objects().find(({ name }) => name === service.name)?.status) === taint;
 }

@@ -3,9 +3,9 @@ import { guarded } from '@rollcall/common/guarded.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
+import { createReplica, type Replica } from './app/replica.ts';
 import { type Base, createBase, type Setup, until } from './base.ts';
 import { findStrayTaints } from './decide/stray-taints.ts';
-import { createHeart, type Heart } from './heart.ts';
 import { type Means, realMeans } from './kube/means.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { advertisedUrl, consoleUrl, urlOf } from './setup/urls.ts';
@@ -24,24 +24,24 @@ export async function startCoordinator(
   { means, open }: Grounds = { means: realMeans(setup.access), open: openListeners },
 ): Promise<void> {
   const base = createBase(setup, logger, life, means);
-  const heart = await createHeart(base);
-  const listeners = await open(base, heart, life);
-  const election = join(base, heart, listeners);
-  life.onStop('election', () => election.release(heart.settled()));
-  life.onStop('writes', () => heart.reconciler.stop());
+  const replica = await createReplica(base);
+  const listeners = await open(base, replica, life);
+  const election = join(base, replica, listeners);
+  life.onStop('election', () => election.release(replica.settled()));
+  life.onStop('writes', () => replica.writer.stop());
 
-  run(base, heart, listeners);
+  run(base, replica, listeners);
   const { config, clock, signal } = base;
   const { readinessGate: gate, dryRun } = config;
   logger.info({ version: VERSION, ...listeners.addresses, gate, dryRun }, 'Started');
-  await until(() => heart.watches.unsynced().length === 0, clock, signal);
+  await until(() => replica.watches.unsynced().length === 0, clock, signal);
   if (signal.aborted) return;
-  logger.info({ nodes: heart.fleet.nodeNames().length }, 'Listed everything');
+  logger.info({ nodes: replica.fleet.nodeNames().length }, 'Listed everything');
   void election.run();
 }
 
 /** Prepares the part of this replica in the election. */
-function join(base: Base, heart: Heart, listeners: Listeners) {
+function join(base: Base, replica: Replica, listeners: Listeners) {
   const { config, environment, standing } = base;
   const { reports, scheduler, console } = listeners;
   const election = joinElection({
@@ -50,10 +50,10 @@ function join(base: Base, heart: Heart, listeners: Listeners) {
     leaderUrl: advertisedUrl(config, environment, reports?.address),
     consoleUrl: consoleUrl(environment, console),
     schedulerUrl: scheduler ? urlOf(config.schedulerTls, environment.podIp, scheduler) : '',
-    onStartedLeading: () => void lead(base, heart, listeners),
+    onStartedLeading: () => void lead(base, replica, listeners),
     onStandby: (leader) => {
       standing.standBy(leader);
-      heart.followers.followUps.restart();
+      replica.followers.subscribers.restart();
     },
   });
   standing.joined(election);
@@ -61,12 +61,12 @@ function join(base: Base, heart: Heart, listeners: Listeners) {
 }
 
 /** A term begins: everything that belongs to one is made anew. It decides once nothing that is watched may be old. */
-async function lead(base: Base, heart: Heart, { tls }: Listeners): Promise<void> {
+async function lead(base: Base, replica: Replica, { tls }: Listeners): Promise<void> {
   const { config, keys, standing, clock } = base;
-  const { decider, scheduling, fleet, watches } = heart;
+  const { controller, scheduling, fleet, watches } = replica;
   const term = standing.begin();
   const { signal } = term;
-  decider.beginTerm();
+  controller.beginTerm();
   scheduling.beginTerm();
   tls?.lead();
   watches.relistAsked();
@@ -74,18 +74,18 @@ async function lead(base: Base, heart: Heart, { tls }: Listeners): Promise<void>
   if (signal.aborted || !standing.leads()) return;
   term.decide();
   fleet.markAll();
-  if (!keys.needsWholeNodes) await findStrayTaints({ ...config, ...base, ...heart, signal });
+  if (!keys.needsWholeNodes) await findStrayTaints({ ...config, ...base, ...replica, signal });
 }
 
 /** What goes on until the program stops. */
-function run({ standing, clock, logger, signal }: Base, heart: Heart, { tls, beat }: Listeners): void {
-  void heart.watches.run();
-  void heart.rules?.run(signal, heart.rulesChanged);
+function run({ standing, clock, logger, signal }: Base, replica: Replica, { tls, beat }: Listeners): void {
+  void replica.watches.run();
+  void replica.rules?.run(signal, replica.rulesChanged);
   void tls?.run();
   every(clock, TICK_MS, signal, () => {
     const isDone = guarded(logger, 'tick', () => {
-      if (standing.mayDecide()) heart.tick();
-      heart.news.tick();
+      if (standing.mayDecide()) replica.tick();
+      replica.news.tick();
     });
     // Where each tick fails, /healthz asks for a restart.
     if (isDone) beat();

@@ -6,8 +6,8 @@ import { allWatches, NODE_SERVICES, NODES } from './watch/watches.test-fixtures.
 test('a replica is ready when all is listed that may be, and stays so while the API server is away', async () => {
   const { api, watches, settle } = allWatches();
   const { clock, signal } = api.shared;
-  const reconciler = { busyMs: () => 0 } as never;
-  const { readiness } = createHealth({ reconciler, watches, clock, signal, registry: new Registry() });
+  const writer = { busyMs: () => 0 };
+  const { readiness } = createHealth({ writer, watches, clock, signal, registry: new Registry() });
   const names = 'nodes,agent pods,workspace pods,NodePoolLabelSets,NodeServices,Workspaces,NodeHolds';
   expect(readiness.evaluate()).toEqual({ healthy: false, report: `[-]caches failed: not listed yet: ${names}` });
   api.refused.set(NODE_SERVICES, 403);

@@ -9,7 +9,7 @@ const STALLED_MS = 30_000;
 const WRITE_STALLED_MS = 300_000;
 
 export type HealthSources = {
-  reconciler: Reconciler;
+  writer: Pick<Reconciler, 'busyMs'>;
   watches: Watches;
   clock: Clock;
   signal: AbortSignal;
@@ -17,13 +17,13 @@ export type HealthSources = {
 };
 
 /** What /healthz and /readyz go by. `beat` says that the main loop goes on. */
-export function createHealth({ reconciler, watches, clock, signal, registry }: HealthSources) {
+export function createHealth({ writer, watches, clock, signal, registry }: HealthSources) {
   const health = new HealthChecks();
   const readiness = new HealthChecks();
   const watchdog = new Watchdog({ clock, limitMs: STALLED_MS, signal });
   health.add('main-loop', watchdog.check);
   health.add('writes', () => {
-    const busyMs = reconciler.busyMs();
+    const busyMs = writer.busyMs();
     return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
   });
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));

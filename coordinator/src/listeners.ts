@@ -3,9 +3,9 @@ import { isLoopback } from '@rollcall/common/loopback.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
 import { openConsole } from './answer/open-console.ts';
 import { openExtender } from './answer/scheduling.ts';
+import type { Replica } from './app/replica.ts';
 import type { Base } from './base.ts';
 import { createHealth } from './health.ts';
-import type { Heart } from './heart.ts';
 import { IngestMetrics } from './ingest/metrics.ts';
 import { openReports, type ReportHandling, type ReportsListener } from './ingest/reports.ts';
 import { listenAddress } from './setup/config.ts';
@@ -22,13 +22,13 @@ const API_STALE_MS = 60_000;
 export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** What is opened before the election may be asked before there is one. */
-export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
+export async function openListeners(base: Base, replica: Replica, life: Lifecycle) {
   const { config, environment, standing, registry } = base;
-  const { scheduling } = heart;
-  const { beat, ...health } = createHealth({ ...base, ...heart });
+  const { scheduling } = replica;
+  const { beat, ...health } = createHealth({ ...base, ...replica });
   const listen = await openObservability(config.listen, { ...health, registry }, life);
   warnOfOpenConsole(base);
-  const console = await openConsole(config.consoleListen, { ...base, ...heart }, life);
+  const console = await openConsole(config.consoleListen, { ...base, ...replica }, life);
 
   const tls = await prepareReportsTls({ ...base, metrics: new CertificateMetrics(registry) });
   const certificates = tls?.certificates;
@@ -38,7 +38,7 @@ export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
   const address = listenAddress(config.reportsListen);
   let reports: ReportsListener | undefined;
   if (address) {
-    reports = await openReports({ ...handlingOf(base, heart), address, certificates });
+    reports = await openReports({ ...handlingOf(base, replica), address, certificates });
     life.onStop('reports listener', reports.stop);
   }
   const extender = {
@@ -61,12 +61,12 @@ export async function openListeners(base: Base, heart: Heart, life: Lifecycle) {
 }
 
 /** How reports are answered. */
-export function handlingOf(base: Base, heart: Heart): ReportHandling {
+export function handlingOf(base: Base, replica: Replica): ReportHandling {
   const { config, standing, contact, registry } = base;
-  const { watches } = heart;
+  const { watches } = replica;
   const leadership = { role: () => standing.role(), synced: () => watches.unsynced().length === 0 };
   const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
-  return { ...base, ...config, ...heart, isStale, leadership, metrics: new IngestMetrics(registry) };
+  return { ...base, ...config, ...replica, isStale, leadership, metrics: new IngestMetrics(registry) };
 }
 
 function textOf({ host, port }: BoundAddress): string {

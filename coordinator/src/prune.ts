@@ -2,10 +2,9 @@ import { sleep } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import { ContestedKeys } from './apply/contested-keys.ts';
 import { NodeWriter } from './apply/node-writer.ts';
 import { Reconciler } from './apply/reconciler.ts';
-import { SetAside } from './apply/set-aside.ts';
+import { SkippedKeys } from './apply/skipped-keys.ts';
 import { kubeClient, type Setup } from './base.ts';
 import { prunePlan } from './decide/intent/prune.ts';
 import { NodeStore } from './fleet/node-store.ts';
@@ -54,20 +53,21 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     onStandby: () => {},
   });
   const reconciler: Reconciler = new Reconciler({
-    plan,
     observed: (name) => nodes.get(name),
-    onWritten: (node) => nodes.written(observeNode(node, intern, annotations)),
     writer: new NodeWriter(client),
-    onContested: () => {},
-    onSetAside: () => {},
-    setAside: new SetAside(clock),
-    contested: new ContestedKeys(clock),
+    skipped: new SkippedKeys(clock),
     dryRun: config.dryRun,
     fence: election,
     registry,
     logger,
     clock,
     random,
+  });
+  reconciler.serve({
+    prepare: plan,
+    written: (node) => nodes.written(observeNode(node, intern, annotations)),
+    contested: () => {},
+    skipped: () => {},
   });
   const watch = createReflector({
     client,

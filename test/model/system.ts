@@ -2,12 +2,20 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
-import { Decider } from '@rollcall/coordinator/decide/decider.ts';
+import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
+import { Reconciler } from '@rollcall/coordinator/apply/reconciler.ts';
+import { SkippedKeys } from '@rollcall/coordinator/apply/skipped-keys.ts';
+import { NodeController, type PreparedPlan } from '@rollcall/coordinator/controller/node-controller.ts';
+import type { Subscribers } from '@rollcall/coordinator/controller/subscribers.ts';
+import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
+import { ChangeLog } from '@rollcall/coordinator/decide/intent/changes.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/fleet/csi-nodes.ts';
+import { Fleet } from '@rollcall/coordinator/fleet/fleet.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
+import { PodsByNamespace } from '@rollcall/coordinator/fleet/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
 import { Ledger } from '@rollcall/coordinator/follow/ledger/ledger.ts';
 import { provenTaintIn } from '@rollcall/coordinator/follow/status/service-status.ts';
@@ -19,7 +27,7 @@ import { KeyRegistry } from '@rollcall/coordinator/setup/keys/key-registry.ts';
 import { gitpodServices, type Service } from '@rollcall/coordinator/setup/services.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
 
-/** The one place that knows how the decider is built and driven. Everything else of the model goes by `Replica`. */
+/** The one place that knows how the controller is built and driven. Everything else of the model goes by `Replica`. */
 
 export const SERVICES: readonly Service[] = gitpodServices({
   gitpod: true,
@@ -65,27 +73,33 @@ export type AgentIdentity = {
 type Handlers<T> = { onUpsert(one: T): void; onDelete(one: T): void };
 
 const LOGGER = silentLogger();
-const NOBODY = {
-  announcer: {
-    sees: () => {},
-    shows: () => {},
-    heldBack: () => {},
-    gateOpened: () => {},
-    contested: () => {},
-    leftAlone: () => {},
-  },
+const NOBODY: Subscribers = {
+  changed: () => {},
+  forget: () => {},
+  restart: () => {},
+  sees: () => {},
+  shows: () => {},
+  heldBack: () => {},
+  gateOpened: () => {},
+  contested: () => {},
+  leftAlone: () => {},
+  podsListed: () => {},
+  taintWaits: () => {},
+  taintProven: () => {},
 };
-const NO_FOLLOW_UPS = { look: () => {}, forget: () => {}, restart: () => {} };
 const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class', 'vendor', 'device'] };
 
 /** One coordinator: warm from the beginning, leading at times. */
 export class Replica {
-  readonly #decider: Decider;
+  readonly #controller: NodeController;
+  readonly #fleet: Fleet;
+  readonly #writer: Reconciler<PreparedPlan>;
   readonly #catalog: ServiceCatalog;
   readonly #wholeNodes: boolean;
-  readonly #servicePods: ReturnType<Decider['fleet']['servicePods']['handlers']>;
+  readonly #servicePods: ReturnType<Fleet['servicePods']['handlers']>;
   /** Kept while it leads, where it is asked for. */
   readonly #ledger: Ledger;
+  #ruleLabels: ReadonlyMap<string, string>;
   #leading = false;
   #deciding = false;
   #terms = 0;
@@ -93,6 +107,7 @@ export class Replica {
   constructor(options: ReplicaOptions) {
     const { client, gate, rules, clock, random, watched, dryRun, keepsLedger } = options;
     this.#wholeNodes = options.wholeNodes;
+    this.#ruleLabels = rules().labels;
     const config = {
       watchedServices: SERVICES,
       poolLabels: [POOL_LABEL],
@@ -100,6 +115,7 @@ export class Replica {
       startupGateRequires: [],
     };
     const keys = new KeyRegistry(config);
+    const servicePods = new PodsByNamespace<ObservedPod>();
     const catalog: ServiceCatalog = new ServiceCatalog({
       builtIn: SERVICES,
       keys,
@@ -110,66 +126,76 @@ export class Replica {
       allowedConditions: [],
       impliedBy: (labels) => rules().dependents(labels),
       intolerantPod: () => undefined,
-      podsRevision: () => this.#decider.fleet.servicePods.revision,
+      podsRevision: () => servicePods.revision,
       clock,
       logger: LOGGER,
-      onChange: (uids) => {
-        this.#decider.servicesChanged(uids);
-        this.#decider.fleet.markAll();
-      },
     });
+    catalog.onChange((uids) => this.#controller.servicesChanged(uids));
     this.#catalog = catalog;
     const services = () => catalog.services();
-    this.#ledger = new Ledger({
-      decider: () => this.#decider,
-      rules: () => ({ services: services(), gate, dryRun }),
-      mayJudge: () => this.#deciding,
-      clock,
-    });
-    const look = (node: string) => this.#ledger.look(node);
-    const restart = () => this.#ledger.restart();
-    this.#decider = new Decider({
-      client,
-      fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
+    const mayDecide = () => this.#deciding;
+    const startupGate = { requires: [], maxWaitMs: 600_000 };
+    const fleet = new Fleet({
+      servicePods,
       services,
       servicesKnown: () => catalog.known,
-      serviceUids: () => catalog.uids,
-      onPodsKnown: () => catalog.judge(),
-      holdsOn: () => ({ pods: [], unknown: undefined }),
-      firstTaints: {
-        wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
-        onProven: (service) => {
-          this.#decider.fleet.markAll();
-          const { origin } = service;
-          const taint = this.#decider.firstTaints.provenTaint(service);
-          if (this.#leading && origin.kind === 'object' && taint !== undefined) options.onProven(origin.uid, taint);
-        },
-        onWaiting: () => {},
-      },
-      gate,
+      questions: () => rules().questions,
       poolLabels: [POOL_LABEL],
-      keys,
+      windowMs: 30_000,
+      guardPercent: 55,
+      annotationsOfInterest: keys.names('annotation'),
+      allAnnotations: false,
+      clock,
+    });
+    const skipped = new SkippedKeys(clock);
+    const evaluator = new Evaluator({
+      ...{ fleet, skipped, services, keys, gate, rules, startupGate, clock },
+      serviceUids: () => catalog.uids,
+      holdsOn: () => ({ pods: [], unknown: undefined }),
+      wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
       massWithdrawalDelayMs: 60_000,
-      startupGate: { requires: [], maxWaitMs: 600_000 },
       deviceGrammar: { usb: BUS, pci: BUS },
       factLabels: [],
-      rules,
       eviction: undefined,
-      allAnnotations: false,
-      windowMs: 30_000,
-      guardPercent: 55,
-      dryRun,
-      mayDecide: () => this.#deciding,
-      clock,
-      random,
-      logger: LOGGER,
-      registry: new Registry(),
-      ...NOBODY,
-      followUps: keepsLedger ? { look, forget: look, restart } : NO_FOLLOW_UPS,
     });
-    const { fleet } = this.#decider;
+    const writer = new Reconciler<PreparedPlan>({
+      writer: new NodeWriter(client),
+      observed: (node) => fleet.node(node),
+      fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
+      ...{ skipped, dryRun, clock, random, logger: LOGGER, registry: new Registry() },
+    });
+    this.#ledger = new Ledger({
+      record: (node) => fleet.record(node),
+      facts: (node) => {
+        const evaluation = evaluator.evaluate(node);
+        if (!evaluation) return undefined;
+        const { judged, intent } = evaluation;
+        return { node: evaluation.node, judged, intent, ...skipped.keysFor(node) };
+      },
+      rules: () => ({ services: services(), gate, dryRun }),
+      mayJudge: mayDecide,
+      clock,
+    });
+    const look = (node: string) => this.#ledger.look(node);
+    const ledger = { changed: look, forget: look, restart: () => this.#ledger.restart() };
+    const subscribers: Subscribers = {
+      ...NOBODY,
+      ...(keepsLedger ? ledger : {}),
+      podsListed: () => catalog.judge(),
+      taintProven: (service) => {
+        const { origin } = service;
+        const taint = evaluator.provenTaint(service);
+        if (this.#leading && origin.kind === 'object' && taint !== undefined) options.onProven(origin.uid, taint);
+      },
+    };
+    this.#fleet = fleet;
+    this.#writer = writer;
+    this.#controller = new NodeController({
+      ...{ fleet, evaluator, writer, skipped, subscribers, services, startupGate, mayDecide, clock, logger: LOGGER },
+      changes: new ChangeLog(),
+    });
     fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));
     this.#servicePods = fleet.servicePods.handlers('default');
     this.#servicePods.onReplace([...watched.componentPods]);
@@ -206,11 +232,11 @@ export class Replica {
     this.#leading = true;
     this.#terms += 1;
     const term = this.#terms;
-    this.#decider.beginTerm();
+    this.#controller.beginTerm();
     void synced.then(() => {
       if (!this.#leading || this.#terms !== term) return;
       this.#deciding = true;
-      this.#decider.fleet.markAll();
+      this.#fleet.markAll();
     });
   }
 
@@ -222,26 +248,26 @@ export class Replica {
 
   /** Once a second. */
   tick(): void {
-    if (this.#deciding) this.#decider.tick();
+    if (this.#deciding) this.#controller.tick();
   }
 
   /** Whether this is the Node of that name, as far as it is known here. */
   knows(node: string, uid: string): boolean {
-    return this.#decider.fleet.node(node)?.uid === uid;
+    return this.#fleet.node(node)?.uid === uid;
   }
 
   accept(report: FullReport | Heartbeat, identity: AgentIdentity): ReportReply {
-    return this.#decider.fleet.accept(report, identity).reply;
+    return this.#fleet.accept(report, identity).reply;
   }
 
   rulesChanged(rules: RuleSet): void {
-    this.#decider.rulesChanged(rules.labels);
     this.#catalog.judge();
-    this.#decider.fleet.markAll();
+    this.#controller.rulesChanged(this.#ruleLabels, rules.labels);
+    this.#ruleLabels = rules.labels;
   }
 
   node(event: 'ADDED' | 'MODIFIED' | 'DELETED', node: Node): void {
-    tell(this.#decider.fleet.nodeHandlers, event === 'DELETED', this.#observe(node));
+    tell(this.#fleet.nodeHandlers, event === 'DELETED', this.#observe(node));
   }
 
   componentPod(pod: ObservedPod, gone: boolean): void {
@@ -249,35 +275,35 @@ export class Replica {
   }
 
   agentPod(pod: ObservedPod, gone: boolean): void {
-    tell(this.#decider.fleet.agentPodHandlers, gone, pod);
+    tell(this.#fleet.agentPodHandlers, gone, pod);
   }
 
   poolLabelSet(set: ObservedPoolLabelSet, gone: boolean): void {
-    tell(this.#decider.fleet.poolLabelSetHandlers, gone, set);
+    tell(this.#fleet.poolLabelSetHandlers, gone, set);
   }
 
   workspace(workspace: ObservedWorkspace, gone: boolean): void {
-    tell(this.#decider.fleet.workspaceHandlers, gone, workspace);
+    tell(this.#fleet.workspaceHandlers, gone, workspace);
   }
 
   nodeService(service: ObservedNodeService, gone: boolean): void {
     tell(this.#catalog.handlers, gone, service);
-    this.#decider.statusNoted();
+    this.#controller.statusWritten();
   }
 
   csiNode(csiNode: ObservedCsiNode, gone: boolean): void {
-    tell(this.#decider.fleet.csiNodeHandlers, gone, csiNode);
+    tell(this.#fleet.csiNodeHandlers, gone, csiNode);
   }
 
   /** Ends the process: nothing is written any more. */
   stop(): void {
     this.standBy();
-    void this.#decider.reconciler.stop();
+    void this.#writer.stop();
   }
 
   #observe({ spec, status, ...metadata }: Node) {
     const whole = { ...metadata, spec: spec ?? {}, status: { conditions: [], ...status } };
-    return this.#decider.fleet.observe(this.#wholeNodes ? whole : metadata);
+    return this.#fleet.observe(this.#wholeNodes ? whole : metadata);
   }
 }
 

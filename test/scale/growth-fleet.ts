@@ -3,9 +3,9 @@ import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
 import { FIELD_MANAGER, REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import { createReplica } from '@rollcall/coordinator/app/replica.ts';
 import { createBase } from '@rollcall/coordinator/base.ts';
 import { observePod } from '@rollcall/coordinator/fleet/observed-pod.ts';
-import { createHeart } from '@rollcall/coordinator/heart.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { Election } from '@rollcall/coordinator/kube/election.ts';
 import { realMeans } from '@rollcall/coordinator/kube/means.ts';
@@ -24,7 +24,7 @@ const POOL_LABEL = 'cloud.google.com/gke-nodepool';
 export type GrowthFleet = Awaited<ReturnType<typeof createGrowthFleet>>;
 
 /**
- * A leader's heart with so many nodes, in pools of so many. What it writes is taken as an API server would, without a
+ * A leader with so many nodes, in pools of so many. What it writes is taken as an API server would, without a
  * request: what is left is what the coordinator itself computes.
  */
 export async function createGrowthFleet(nodes: number, poolSize: number) {
@@ -40,10 +40,10 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
     client: store,
   };
   base.standing.joined(SOLE);
-  const heart = await createHeart(base);
-  const { decider, fleet, reconciler } = heart;
+  const replica = await createReplica(base);
+  const { controller, fleet, writer } = replica;
   base.standing.begin().decide();
-  decider.beginTerm();
+  controller.beginTerm();
 
   const pods = fleet.servicePods.handlers(SERVICES_NAMESPACE);
   const names = Array.from({ length: nodes }, (_, index) => `fleet-${index + 1}`);
@@ -53,7 +53,7 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   fleet.nodeHandlers.onReplace(names.map(observe));
   const podOn = (service: string, name: string, ready: boolean) => observePod(podObject(service, name, ready));
   pods.onReplace(names.flatMap((name) => SERVICES.map((service) => podOn(service, name, true))));
-  heart.catalog.handlers.onReplace([]);
+  replica.catalog.handlers.onReplace([]);
   fleet.poolLabelSetHandlers.onReplace([]);
   fleet.workspaceHandlers.onReplace([]);
 
@@ -91,9 +91,9 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
         ...{ uid: `uid-${pool}`, name: pool, namespace: 'rollcall', generation: store.writes + 1 },
         ...{ createdAt: '2026-01-01T00:00:00Z', pool, labels, status: undefined },
       }),
-    serviceEvent: (object: Parameters<typeof heart.catalog.handlers.onUpsert>[0]) =>
-      heart.catalog.handlers.onUpsert(object),
-    tick: () => heart.tick(),
+    serviceEvent: (object: Parameters<typeof replica.catalog.handlers.onUpsert>[0]) =>
+      replica.catalog.handlers.onUpsert(object),
+    tick: () => replica.tick(),
     get writes() {
       return store.writes;
     },
@@ -101,7 +101,7 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
     async settled(): Promise<void> {
       for (let quiet = 0; quiet < 3; quiet += 1) {
         await new Promise((resolve) => setImmediate(resolve));
-        if (reconciler.waiting > 0 || reconciler.busyMs() > 0) quiet = 0;
+        if (writer.waiting > 0 || writer.busyMs() > 0) quiet = 0;
       }
     },
     /** Resolves when what follows was done as well: this process has next to nothing to compute. */

@@ -1,9 +1,9 @@
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import type { Replica } from '@rollcall/coordinator/app/replica.ts';
 import type { Base } from '@rollcall/coordinator/base.ts';
 import { startCoordinator } from '@rollcall/coordinator/coordinator.ts';
-import type { Heart } from '@rollcall/coordinator/heart.ts';
 import type { ReportHandler } from '@rollcall/coordinator/ingest/report-handler.ts';
 import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
@@ -50,7 +50,7 @@ export class SimCoordinator {
   readonly identity: string;
   readonly machine: Machine;
   readonly #life = new Lifecycle(LOGGER);
-  #parts: { base: Base; heart: Heart; handler: ReportHandler } | undefined;
+  #parts: { base: Base; replica: Replica; handler: ReportHandler } | undefined;
 
   constructor(options: SimCoordinatorOptions) {
     const { name, host, serial, config, random } = options;
@@ -71,8 +71,8 @@ export class SimCoordinator {
       environment: { ...ENVIRONMENT, podName: name },
       access,
     };
-    const open = async (base: Base, heart: Heart) => {
-      this.#parts = { base, heart, handler: createReportHandler(handlingOf(base, heart)) };
+    const open = async (base: Base, replica: Replica) => {
+      this.#parts = { base, replica, handler: createReportHandler(handlingOf(base, replica)) };
       const address = { host, port: 8443 };
       const reports = { address, stop: async () => {} };
       const addresses = { listen: 'off', console: 'off', reports: address, scheduler: undefined };
@@ -86,8 +86,8 @@ export class SimCoordinator {
     return this.#parts?.handler;
   }
 
-  get heart(): Heart | undefined {
-    return this.#parts?.heart;
+  get replica(): Replica | undefined {
+    return this.#parts?.replica;
   }
 
   /** Milliseconds for which it may go on writing; a machine that is suspended sends nothing, whatever its clock says. */

@@ -15,11 +15,11 @@ export function growthOf(world: World): string | undefined {
   for (const node of nodes.values()) {
     limits.push([`connections on ${node.name}`, node.sockets.size, (2 + 2 * node.agents.length) * (1 + services.size)]);
   }
-  for (const { name, heart, machine } of coordinators) {
-    if (!heart || machine.isDead || machine.isPaused) continue;
-    const known = heart.fleet.nodeNames().length;
-    limits.push([`nodes that ${name} expects to report`, heart.fleet.freshness.population.expected, known]);
-    limits.push([`writes that wait at ${name}`, heart.reconciler.waiting, known]);
+  for (const { name, replica, machine } of coordinators) {
+    if (!replica || machine.isDead || machine.isPaused) continue;
+    const known = replica.fleet.nodeNames().length;
+    limits.push([`nodes that ${name} expects to report`, replica.fleet.freshness.population.expected, known]);
+    limits.push([`writes that wait at ${name}`, replica.writer.waiting, known]);
   }
   const broken = limits.find(([, is, max]) => is > max);
   return broken && `${broken[0]} are ${broken[1]}, and may be ${broken[2]}`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { stage } from '../decide/decider.test-fixtures.ts';
+import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
@@ -10,7 +10,6 @@ import { Slices } from './console/slices.ts';
 import { type DiffOptions, diff } from './diff.ts';
 
 const POOL = 'example.com/pool';
-const NOW_MS = Date.UTC(2026, 0, 1);
 
 const set = (name: string, labels: Record<string, string>, metadata: object = {}) => ({
   kind: 'NodePoolLabelSet',
@@ -26,7 +25,7 @@ const SET: ObservedPoolLabelSet = {
 function fleetOf(pods: object[] = []) {
   const builtIn = serviceOf();
   const { catalog } = catalogStage([builtIn]);
-  const { decider, fleet } = stage({ services: () => catalog.services() });
+  const { queries, options: labelerOptions, clock, fleet } = stage({ services: () => catalog.services() });
   fleet.poolLabelSetHandlers.onReplace([{ ...SET }]);
   const requests: KubeRequest[] = [];
   const client = {
@@ -39,7 +38,7 @@ function fleetOf(pods: object[] = []) {
     ...{ poolNamespace: 'pools', evict: true, watchedServices: [builtIn], poolLabels: [POOL] },
     ...{ readinessGate: 'label', startupGateRequires: [], forbiddenLabelDomains: [], poolsAllowedPrefixes: [] },
   } as unknown as CoordinatorConfig;
-  const options: DiffOptions = { config, decider, catalog, rules: undefined, client, nowMs: NOW_MS };
+  const options: DiffOptions = { config, nodes: queries, labelerOptions, clock, catalog, rules: undefined, client };
   /** A node of the pool that has the labels of its set, written by rollcall. */
   const addNode = (name: string, pool = 'gold', more: Record<string, string> = {}) => {
     const owned = { tier: '1', zone: 'a', ...more };

@@ -1,8 +1,8 @@
+import type { Clock } from '@rollcall/common/clock.ts';
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
-import type { Decider } from '../decide/decider.ts';
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
-import type { WhatIf } from '../decide/what-if.ts';
+import { WhatIf, type WhatIfOptions } from '../decide/what-if.ts';
 import { type ObservedPoolLabelSet, observePoolLabelSet } from '../fleet/pool-label-sets.ts';
 import { labelsMissedBy } from '../follow/eviction/misplaced-pods.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -13,6 +13,7 @@ import type { CoordinatorConfig } from '../setup/config.ts';
 import type { ServiceKeys } from '../setup/keys/key-entry.ts';
 import { KeyRegistry } from '../setup/keys/key-registry.ts';
 import type { Slices } from './console/slices.ts';
+import type { NodeQueries } from './node-queries.ts';
 
 const READ_TIMEOUT_MS = 5000;
 /** Each takes a request. */
@@ -20,11 +21,12 @@ const NODES_ASKED_MAX = 200;
 
 export type DiffOptions = {
   config: CoordinatorConfig;
-  decider: Decider;
+  nodes: NodeQueries;
+  labelerOptions: WhatIfOptions;
+  clock: Clock;
   catalog: ServiceCatalog;
   rules: RuleDirectory | undefined;
   client: KubeClient;
-  nowMs: number;
 };
 
 type Sorted = {
@@ -39,8 +41,8 @@ export async function diff(
   options: DiffOptions,
   slices: Slices,
 ): Promise<Omit<DiffDocument, 'replica'>> {
-  const { config, decider, catalog, rules, nowMs } = options;
-  const { services, sets, problems } = sort(objects, config, nowMs);
+  const { config, nodes: queries, labelerOptions, catalog, rules, clock } = options;
+  const { services, sets, problems } = sort(objects, config, clock.now());
   const proposed = catalog.propose(services);
   for (const [name, { reason, message }] of proposed.refusals) {
     problems.push(`NodeService ${name} would not be accepted (${reason}): ${message}`);
@@ -50,17 +52,18 @@ export async function diff(
   problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
   const keys = keysOf(config, proposed.services);
   problems.push(...sets.flatMap((set) => refusedKeys(set, config, keys)));
-  const poolLabelSets = decider.fleet.poolLabelSets.with(sets);
-  const whatIf = decider.whatIf({
+  const poolLabelSets = queries.fleet.poolLabelSets.with(sets);
+  const proposal = {
     services: proposed.services,
     keys,
     rules: ruled?.ruleSet ?? rules?.ruleSet,
-    poolLabelSet: (pool) => poolLabelSets.of(pool),
-  });
-  const names = decider.fleet.nodeNames().toSorted();
+    poolLabelSet: (pool: string | undefined) => poolLabelSets.of(pool),
+  };
+  const whatIf = new WhatIf(labelerOptions, proposal, clock.monotonic());
+  const names = queries.names();
   const nodes: DiffedNode[] = [];
   for (const name of names) {
-    const node = diffed(name, decider, whatIf);
+    const node = diffed(name, queries, whatIf);
     if (node) nodes.push(node);
     await slices.pause();
   }
@@ -82,11 +85,11 @@ function keysOf(config: CoordinatorConfig, services: readonly ServiceKeys[]): Ke
   return keys;
 }
 
-function diffed(name: string, decider: Decider, whatIf: WhatIf): DiffedNode | undefined {
-  const witness = decider.witness(name);
-  const changes = witness ? whatIf.changesOn(witness) : [];
-  if (!witness || changes.length === 0) return undefined;
-  const { pool } = witness.judged;
+function diffed(name: string, queries: NodeQueries, whatIf: WhatIf): DiffedNode | undefined {
+  const evaluation = queries.evaluate(name);
+  const changes = evaluation ? whatIf.changesOn(evaluation) : [];
+  if (!evaluation || changes.length === 0) return undefined;
+  const { pool } = evaluation.judged;
   return { name, ...(pool === undefined ? {} : { pool }), changes, evicted: [] };
 }
 
@@ -136,7 +139,7 @@ function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap
 async function addEvictions(
   nodes: DiffedNode[],
   isIgnored: (label: string) => boolean,
-  { decider, client }: DiffOptions,
+  { nodes: queries, client }: DiffOptions,
   notes: string[],
 ): Promise<void> {
   const losing = nodes
@@ -148,7 +151,7 @@ async function addEvictions(
     );
   }
   for (const { node, index, withdrawn } of losing.slice(0, NODES_ASKED_MAX)) {
-    const labels: Record<string, string> = { ...decider.fleet.node(node.name)?.labels };
+    const labels: Record<string, string> = { ...queries.fleet.node(node.name)?.labels };
     for (const { kind, key, to } of node.changes) {
       if (kind !== 'label') continue;
       if (to === undefined) delete labels[key];

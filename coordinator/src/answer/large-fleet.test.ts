@@ -4,7 +4,7 @@ import type { NodesDocument } from '@rollcall/common/console.ts';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { stage } from '../decide/decider.test-fixtures.ts';
+import { stage } from '../controller/node-controller.test-fixtures.ts';
 import { nodeSummary } from './console/fleet-documents.ts';
 import { FleetNews } from './console/fleet-news.ts';
 import { type ConsoleOptions, openConsole } from './open-console.ts';
@@ -35,13 +35,14 @@ async function longestTurn(work: Promise<unknown>): Promise<number> {
 }
 
 test('no document about 5,000 nodes holds the loop for 20 ms', async () => {
-  const { decider, addNode } = stage();
+  const { queries, evaluator, addNode } = stage();
   for (let n = 0; n < NODES; n += 1) addNode(`node-${n}`);
   const replica = () => ({ leading: true });
-  const summary = (name: string) => nodeSummary(decider, name);
+  const summary = (name: string) => nodeSummary(queries, name);
   const news = new FleetNews({ clock: systemClock, summary, replica: replica as never });
   const options = {
-    decider,
+    nodes: queries,
+    evaluator,
     services: () => [],
     replica,
     clock: systemClock,

@@ -3,7 +3,7 @@ import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { stage } from '../decide/decider.test-fixtures.ts';
+import { stage } from '../controller/node-controller.test-fixtures.ts';
 import { stage as catalogStage } from '../services/catalog.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
 import { FleetNews } from './console/fleet-news.ts';
@@ -25,7 +25,7 @@ test('a pod that is named like none is not there, and nobody is asked for it', a
   };
   const options = {
     client,
-    decider: { fleet: { nodeNames: () => [] } },
+    nodes: { names: () => [] },
     standing: { leads: () => true },
     replica: () => ({}),
   } as unknown as ConsoleOptions;
@@ -68,7 +68,7 @@ function ask(port: number | undefined, path: string, body?: object): Promise<Ask
 
 /** A console over two nodes, `b` and `a`. */
 async function opened(change: object = {}) {
-  const { decider, addNode, clock } = stage();
+  const { queries, evaluator, options: labelerOptions, addNode, clock } = stage();
   for (const name of ['b', 'a']) addNode(name);
   const replica = () => ({ name: 'r' });
   const news = new FleetNews({ clock, summary: (name) => ({ name }) as never, replica: replica as never });
@@ -83,7 +83,8 @@ async function opened(change: object = {}) {
   const ledger = { summary: () => ({ since: 'then' }), entries: () => [{ node: 'a' }] };
   const client = { request: async () => ({ items: [{ metadata: { name: 'p' } }] }) };
   const options = {
-    ...{ config, decider, services: () => [serviceOf()], catalog, rules: undefined, scheduling, ledger, news },
+    ...{ nodes: queries, evaluator, labelerOptions },
+    ...{ config, services: () => [serviceOf()], catalog, rules: undefined, scheduling, ledger, news },
     ...{ replica, client, standing: { leads: () => true, leaderConsoleUrl: () => undefined }, clock, ...change },
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);

@@ -2,8 +2,9 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { ReplicaDocument } from '@rollcall/common/console.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
-import type { Decider } from '../decide/decider.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
+import type { ServiceTally } from '../decide/service-tally.ts';
+import type { WhatIfOptions } from '../decide/what-if.ts';
 import type { Ledger } from '../follow/ledger/ledger.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../kube/objects.ts';
@@ -21,6 +22,7 @@ import { pageHtml } from './console/page-html.ts';
 import { rulesDocument } from './console/rules-document.ts';
 import { Slices } from './console/slices.ts';
 import { diff } from './diff.ts';
+import type { NodeQueries } from './node-queries.ts';
 import type { Scheduling } from './scheduling.ts';
 
 const CLOSE_GRACE_MS = 200;
@@ -28,7 +30,9 @@ const READ_TIMEOUT_MS = 5000;
 
 export type ConsoleOptions = {
   config: CoordinatorConfig;
-  decider: Decider;
+  nodes: NodeQueries;
+  evaluator: { tally: ServiceTally };
+  labelerOptions: WhatIfOptions;
   services: () => readonly Service[];
   catalog: ServiceCatalog;
   rules: RuleDirectory | undefined;
@@ -56,45 +60,42 @@ export async function openConsole(
 }
 
 function consoleSource(options: ConsoleOptions): ConsoleSource {
-  const { decider, services, catalog, rules, scheduling, ledger, news, replica, client, standing } = options;
-  const names = () => decider.fleet.nodeNames().toSorted();
+  const { nodes, evaluator, services, catalog, rules, scheduling, ledger, news, replica, client, standing } = options;
   const html = pageHtml();
   const page = html === undefined ? undefined : pageOf(html);
   return {
     node: (name) => {
-      const facts = decider.explain(name);
+      const facts = nodes.explain(name);
       return facts && { replica: replica(), ...nodeDocument(facts, services()) };
     },
     nodes: () => ({
       head: { replica: replica(), ...(standing.leads() ? { eventId: news.follow() } : {}) },
       list: 'nodes',
-      items: names()
+      items: nodes
+        .names()
         .values()
         .map((name) => news.summary(name)),
     }),
-    plan: () => ({ head: { replica: replica() }, list: 'nodes', items: plannedNodes(decider, names()) }),
-    services: () => ({ replica: replica(), services: serviceDocuments(catalog, decider) }),
+    plan: () => ({ head: { replica: replica() }, list: 'nodes', items: plannedNodes(nodes) }),
+    services: () => ({ replica: replica(), services: serviceDocuments(catalog, evaluator.tally) }),
     audit: () => ({ head: { replica: replica(), ...ledger.summary() }, list: 'entries', items: ledger.entries() }),
     rules: (label) =>
       rulesDocument({
         rules: rules?.ruleSet.rules ?? [],
         problems: rules?.problems() ?? [],
-        nodes: names(),
-        intent: (name) => {
-          const judged = decider.judged(name);
-          return judged && decider.intent(judged);
-        },
+        nodes: nodes.names(),
+        intent: (name) => nodes.evaluate(name)?.intent,
         label,
       }),
     schedule: async ({ namespace, name }) => {
       const pod = await readPod(client, namespace, name);
       if (!pod) return undefined;
-      const explained = scheduling.explain(pod, names());
-      const { nodes, ...head } = await new Slices().run(explained);
-      return { head: { replica: replica(), ...head }, list: 'nodes', items: nodes };
+      const explained = scheduling.explain(pod, nodes.names());
+      const { nodes: items, ...head } = await new Slices().run(explained);
+      return { head: { replica: replica(), ...head }, list: 'nodes', items };
     },
     diff: async (request) => {
-      const found = await diff(request, { ...options, nowMs: options.clock.now() }, new Slices());
+      const found = await diff(request, options, new Slices());
       const { nodes, ...head } = found;
       return { head: { replica: replica(), ...head }, list: 'nodes', items: nodes };
     },

@@ -9,8 +9,9 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Decider } from '../decide/decider.ts';
+import type { Evaluator } from '../decide/evaluator.ts';
 import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 import { observeWorkspacePod } from '../fleet/observed-workspace-pod.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
@@ -63,7 +64,9 @@ describe('the pods of workspaces', () => {
     config = settings as unknown as CoordinatorConfig;
     scheduling = new Scheduling({
       config,
-      decider: () => ({}) as Decider,
+      fleet: {} as Fleet,
+      evaluator: {} as Evaluator,
+      hint: () => {},
       services: () => [],
       clock,
     });
@@ -136,16 +139,14 @@ describe('the desk', () => {
     const clock = new FakeClock();
     const known: { node: ObservedNode | undefined; isJudged: boolean } = { node: NODE, isJudged: true };
     const hints: string[] = [];
-    const decider = {
-      fleet: { node: (name: string) => (name === 'n' ? known.node : undefined) },
-      judged: () => (known.isJudged ? judged : undefined),
-      hint: (name: string) => hints.push(name),
-    } as unknown as Decider;
+    const fleet = { node: (name: string) => (name === 'n' ? known.node : undefined) } as unknown as Fleet;
+    const evaluator = { evaluate: () => (known.isJudged ? { judged } : undefined) } as unknown as Evaluator;
+    const hint = (name: string) => hints.push(name);
     const config = {
       ...{ readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: WORKSPACES },
       ...{ maxWorkspacesPerNode: 4, maxStartingPerNode: 4, ...change },
     } as unknown as CoordinatorConfig;
-    const scheduling = new Scheduling({ config, decider: () => decider, services: () => [serviceOf()], clock });
+    const scheduling = new Scheduling({ config, fleet, evaluator, hint, services: () => [serviceOf()], clock });
     const filter = (id = 'ws-1') => scheduling.desk.filter(workspacePod({ id, name: id }), ['n'])[0]?.rule ?? 'passed';
     return { scheduling, filter, known, hints, clock };
   }

@@ -6,7 +6,8 @@ import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
-import type { Decider } from '../decide/decider.ts';
+import type { Evaluator } from '../decide/evaluator.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import { NodeIndex } from '../fleet/node-index.ts';
 import type { ObservedWorkspacePod } from '../fleet/observed-workspace-pod.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
@@ -32,7 +33,10 @@ const ARRIVAL_MS = 200;
 
 export type SchedulingOptions = {
   config: CoordinatorConfig;
-  decider: () => Decider;
+  fleet: Fleet;
+  evaluator: Evaluator;
+  /** Changes the node so that kube-scheduler tries again there. */
+  hint: (node: string) => void;
   services: () => readonly Service[];
   clock: Clock;
 };
@@ -69,7 +73,7 @@ export class Scheduling {
   }
 
   #newDesk(): SchedulingDesk {
-    const { config, decider, clock } = this.#options;
+    const { config, fleet, evaluator, clock } = this.#options;
     const { readinessGate: gate } = config;
     return new SchedulingDesk({
       clock,
@@ -82,8 +86,8 @@ export class Scheduling {
       weights: parseScoreWeights(config.scoreWeights).weights,
       namespace: config.namespace,
       node: (name) => {
-        const node = decider().fleet.node(name);
-        const judged = decider().judged(name);
+        const node = fleet.node(name);
+        const judged = evaluator.evaluate(name)?.judged;
         const workspaces = this.#podsKnown ? countWorkspaces(this.#pods.on(name)) : undefined;
         const known = { services: this.#options.services(), required: config.placing.services, gate };
         return node && judged && schedulableNode(node, judged, workspaces, known);
@@ -145,7 +149,7 @@ export class Scheduling {
   /** A node may be other than it was, or gone. */
   changed(node: string): void {
     this.desk.changed(node);
-    if (this.desk.hintDue(node)) this.#options.decider().hint(node);
+    if (this.desk.hintDue(node)) this.#options.hint(node);
   }
 
   #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {

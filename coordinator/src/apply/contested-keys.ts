@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { AskSetAside } from '../decide/intent/plan.ts';
+import type { AskedKey, AskSetAside } from '../decide/intent/plan.ts';
 import {
   ADMISSION,
   afterWrite,
@@ -85,25 +85,37 @@ export class ContestedKeys {
     if (memory && !memory.entries.get(idOf(ref))?.lost) this.#drop(memory, idOf(ref));
   }
 
-  /** Whether a key that is not as it is wanted must wait. */
+  /** Whether a key that is not as it is wanted must wait. Changes nothing. */
   mustWait({ name, uid }: { name: string; uid: string }, ref: ContestRef, wanted: string | undefined): boolean {
     const memory = this.#nodes.get(name);
     const entry = memory?.uid === uid ? memory.entries.get(idOf(ref)) : undefined;
+    return entry !== undefined && entry.wanted === wanted && this.#clock.monotonic() < entry.dueMs;
+  }
+
+  /** Takes note of a key that is not as it is wanted, and returns whether it must wait. */
+  found(node: { name: string; uid: string }, ref: ContestRef, wanted: string | undefined): boolean {
+    const memory = this.#nodes.get(node.name);
+    const entry = memory?.uid === node.uid ? memory.entries.get(idOf(ref)) : undefined;
     if (!memory || !entry) return false;
-    // Something else is wanted, to which nobody has objected yet.
+    // Something else is wanted, to which no writer has objected yet.
     if (entry.wanted !== wanted) this.#drop(memory, idOf(ref));
-    if (entry.wanted !== wanted || this.#clock.monotonic() >= entry.dueMs) return false;
+    if (!this.mustWait(node, ref, wanted)) return false;
     entry.lost = true;
     entry.contested = true;
     return true;
   }
 
-  /** `ask`, and besides whether a key of the Node must wait. */
-  asking(node: SeenNode, ask: AskSetAside): AskSetAside {
-    return (ref, wanted) => {
-      const observed = seenValue(node, ref);
-      return ask(ref, wanted) ?? (observed !== wanted && this.mustWait(node, ref, wanted) ? 'contested' : undefined);
-    };
+  /** Whether a key of the Node must wait; `undefined` if none of them does. The question changes nothing. */
+  asking(node: SeenNode): AskSetAside | undefined {
+    if (this.#nodes.get(node.name)?.uid !== node.uid) return undefined;
+    return (ref, wanted) =>
+      seenValue(node, ref) !== wanted && this.mustWait(node, ref, wanted) ? 'contested' : undefined;
+  }
+
+  /** Takes note of all keys that a plan for the Node asked about. */
+  settle(node: SeenNode, asked: Iterable<AskedKey>): void {
+    if (this.#nodes.get(node.name)?.uid !== node.uid) return;
+    for (const { ref, wanted } of asked) if (seenValue(node, ref) !== wanted) this.found(node, ref, wanted);
   }
 
   /** For explain. */

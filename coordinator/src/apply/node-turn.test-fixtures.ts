@@ -6,7 +6,7 @@ import type { ObjectMeta } from '../kube/objects.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type ContestedKey, ContestedKeys } from './contested-keys.ts';
 import { createApplyMetrics } from './metrics.ts';
-import { NodeTurn, type TurnDependencies } from './node-turn.ts';
+import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
 import { type SeenNode, SetAside } from './set-aside.ts';
@@ -103,14 +103,7 @@ export function started(
     contestedKeys: () => 0,
   });
   const dependencies: TurnDependencies = {
-    plan: () => {
-      planned += 1;
-      return plan;
-    },
     observed: () => seen,
-    onWritten: () => {},
-    onContested: (_name, keys) => contests.push(keys),
-    onSetAside: (_name, keys) => told.push(keys),
     writer,
     gate: new WriteGate({
       fence: { remainingMs: () => fencedInMs },
@@ -127,7 +120,16 @@ export function started(
     logger: silentLogger(),
     dryRun,
   };
-  const newTurn = () => new NodeTurn({ key: 'n', priority, lane: priority }, dependencies);
+  const handler: WriteHandler = {
+    prepare: () => {
+      planned += 1;
+      return plan;
+    },
+    written: () => {},
+    contested: (_name, keys) => contests.push(keys),
+    skipped: (_name, keys) => told.push(keys),
+  };
+  const newTurn = () => new NodeTurn({ key: 'n', priority, lane: priority }, dependencies, handler);
   /** Something else is planned from now on. */
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };

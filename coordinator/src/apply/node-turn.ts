@@ -34,13 +34,21 @@ import type { Lane, Priority, WorkItem } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
 import { triedKeys, uncontestedTaints, wantedIn, writersOf, writtenKeys } from './written-keys.ts';
 
+/** Prepares what is written, and hears of what came of it. `P` is a plan with what it was made from. */
+export type WriteHandler<P extends NodePlan = NodePlan> = {
+  /** What has to be written to a Node now, without the keys that are skipped; `undefined` when nothing has. */
+  prepare: (nodeName: string) => P | undefined;
+  /** The API server answered a write that was made for this plan. Comes before the next `prepare`. */
+  written: (node: Node, plan: P) => void;
+  /** Keys do not stay as they are written; each is told once. */
+  contested: (nodeName: string, keys: readonly ContestedKey[]) => void;
+  /** Keys are left out for now; each is told once. */
+  skipped: (nodeName: string, keys: readonly SetAsideKey[]) => void;
+};
+
 export type TurnDependencies = {
-  plan: (nodeName: string) => NodePlan | undefined;
+  /** The Node as it is known from memory. */
   observed: (nodeName: string) => SeenNode | undefined;
-  onWritten: (node: Node, plan: NodePlan) => void;
-  onContested: (nodeName: string, keys: readonly ContestedKey[]) => void;
-  /** Keys are left out for now, each once. */
-  onSetAside: (nodeName: string, keys: readonly SetAsideKey[]) => void;
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
@@ -66,14 +74,15 @@ type SetStep = { write: 'set'; urgent: false; set: NodeSet };
 type ConditionStep = { write: 'conditions'; urgent: boolean; conditions: ConditionChange };
 /** One request. What is urgent keeps pods away, and waits for nothing that is not. */
 type Step = Withdraw | { write: 'taints'; urgent: boolean; taints: TaintChange } | SetStep | ConditionStep;
-type Attempt<S = Step> = S & { plan: NodePlan; seen: SeenNode | undefined; outcome: GateOutcome };
+type Attempt<P extends NodePlan, S = Step> = S & { plan: P; seen: SeenNode | undefined; outcome: GateOutcome };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
-export class NodeTurn {
+export class NodeTurn<P extends NodePlan = NodePlan> {
   readonly #name: string;
   readonly #priority: Priority;
   readonly #lane: Lane;
   readonly #deps: TurnDependencies;
+  readonly #handler: WriteHandler<P>;
   /** Not again in this turn, even if the plan does not know of it yet. */
   readonly #withdrawn = new Set<string>();
   /** What the API server said when it refused a change of taints, or of conditions; the rest of the plan does not wait for it. */
@@ -81,11 +90,12 @@ export class NodeTurn {
   #conditionsRefused: string | undefined;
   #wrote = false;
 
-  constructor({ key, priority, lane }: WorkItem, deps: TurnDependencies) {
+  constructor({ key, priority, lane }: WorkItem, deps: TurnDependencies, handler: WriteHandler<P>) {
     this.#name = key;
     this.#priority = priority;
     this.#lane = lane;
     this.#deps = deps;
+    this.#handler = handler;
   }
 
   /** Whether anything was written. */
@@ -111,11 +121,11 @@ export class NodeTurn {
     return { kind: 'retry', error: undefined };
   }
 
-  async #writeNext(slot: Slot): Promise<Attempt | 'nothing' | 'fenced'> {
-    const { plan: planOf, gate, dryRun } = this.#deps;
+  async #writeNext(slot: Slot): Promise<Attempt<P> | 'nothing' | 'fenced'> {
+    const { gate, dryRun } = this.#deps;
     // Asked before the plan is made too: a standby is told of every change as well.
     if (!gate.open) return 'fenced';
-    const plan = this.#withoutForeign(planOf(this.#name));
+    const plan = this.#withoutForeign(this.#handler.prepare(this.#name));
     if (!plan) return 'nothing';
     if (dryRun) return this.#pretend(plan);
     const step = this.#stepOf(plan);
@@ -142,7 +152,7 @@ export class NodeTurn {
     const { refusedWithdrawals, contested } = this.#deps;
     const left = refusedWithdrawals.without(node, withdrawal);
     const open = (left ? keysOfWithdrawal(left) : []).filter((ref) => !this.#withdrawn.has(entryKey(ref)));
-    const waiting = open.filter((ref) => contested.mustWait(node, ref, undefined));
+    const waiting = open.filter((ref) => contested.found(node, ref, undefined));
     // A label that waits stays listed.
     const isLabelWaiting = waiting.some(({ kind }) => kind === 'label');
     const keys = open.filter((ref) => !waiting.includes(ref) && !(isLabelWaiting && isList(ref)));
@@ -180,7 +190,7 @@ export class NodeTurn {
       return change.due ? { write: 'conditions', urgent: change.keepsAway, conditions: change } : undefined;
     }
     if (change.write === 'disown') return { write: 'conditions', urgent: false, conditions: change };
-    const mustWait = (key: string) => this.#deps.contested.mustWait(node, { kind: 'condition', key }, undefined);
+    const mustWait = (key: string) => this.#deps.contested.found(node, { kind: 'condition', key }, undefined);
     const conditions = change.conditions.filter(({ type }) => !mustWait(type));
     if (conditions.length === 0) return undefined;
     return { write: 'conditions', urgent: false, conditions: { write: 'remove', conditions } };
@@ -197,7 +207,7 @@ export class NodeTurn {
   }
 
   /** What follows from an attempt; `undefined` when the turn goes on. */
-  async #conclude(attempt: Attempt): Promise<TurnEnd | undefined> {
+  async #conclude(attempt: Attempt<P>): Promise<TurnEnd | undefined> {
     const { outcome } = attempt;
     switch (outcome.kind) {
       case 'applied':
@@ -239,12 +249,12 @@ export class NodeTurn {
     this.#taintsRefused = message;
   }
 
-  #applied(step: Step, plan: NodePlan, node: Node, seen: SeenNode | undefined): TurnEnd | undefined {
+  #applied(step: Step, plan: P, node: Node, seen: SeenNode | undefined): TurnEnd | undefined {
     this.#deps.contested.wrote(plan.node, writtenKeys(step, seen, node));
     for (const ref of step.write === 'set' && seen ? releasedKeys(step.set, seen) : []) {
       this.#deps.contested.released(this.#name, ref);
     }
-    this.#deps.onWritten(node, plan);
+    this.#handler.written(node, plan);
     this.#wrote = true;
     if (step.write === 'set') return plan.taints || plan.conditions ? undefined : this.#done();
     if (step.write === 'withdraw') for (const ref of keysOfWithdrawal(step.keys)) this.#withdrawn.add(entryKey(ref));
@@ -258,7 +268,7 @@ export class NodeTurn {
   }
 
   #leaveOut(
-    attempt: Attempt<SetStep | ConditionStep>,
+    attempt: Attempt<P, SetStep | ConditionStep>,
     keys: readonly ((KeyRef | ConditionRef) & Pick<SetAsideKey, 'cause' | 'message'>)[],
   ): TurnEnd | undefined {
     const wanted = keys.flatMap((key) => {
@@ -271,23 +281,23 @@ export class NodeTurn {
 
   /** Returns whether any of them is set aside only now. */
   #setAside(node: NodeRef, keys: readonly SetAsideKey[]): boolean {
-    const { setAside, onSetAside, logger } = this.#deps;
+    const { setAside, logger } = this.#deps;
     const added = setAside.add(node, keys);
     if (added.length === 0) return false;
     logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
-    onSetAside(this.#name, added);
+    this.#handler.skipped(this.#name, added);
     return true;
   }
 
   /** What is seen to be somebody else's costs no request. The plan is made again, which looks at what it is foreign by. */
-  #withoutForeign(plan: NodePlan | undefined): NodePlan | undefined {
+  #withoutForeign(plan: P | undefined): P | undefined {
     if (!plan?.foreign) return plan;
     this.#setAside(plan.node, plan.foreign);
-    return this.#deps.plan(this.#name);
+    return this.#handler.prepare(this.#name);
   }
 
   /** Where no single condition is to blame, the rest of the plan goes on without them. */
-  async #findRefusedConditions(attempt: Attempt<ConditionStep>): Promise<TurnEnd | undefined> {
+  async #findRefusedConditions(attempt: Attempt<P, ConditionStep>): Promise<TurnEnd | undefined> {
     const { plan, conditions } = attempt;
     const search = this.#search(attempt, this.#patientLane);
     const found = conditions.write === 'apply' ? await refusedInConditions(plan.node, conditions, search) : undefined;
@@ -301,7 +311,10 @@ export class NodeTurn {
     this.#conditionsRefused = attempt.outcome.kind === 'denied' ? attempt.outcome.message : 'Conditions were refused';
   }
 
-  async #findRefused(attempt: Attempt<Withdraw | SetStep>, cause: 'invalid' | 'denied'): Promise<TurnEnd | undefined> {
+  async #findRefused(
+    attempt: Attempt<P, Withdraw | SetStep>,
+    cause: 'invalid' | 'denied',
+  ): Promise<TurnEnd | undefined> {
     const { plan } = attempt;
     if (attempt.write === 'set') {
       const search = this.#search(attempt, this.#patientLane);
@@ -343,7 +356,7 @@ export class NodeTurn {
 
   /** Names the rival of each key that is newly contested, by the Node as the rival left it. */
   async #tellOfContests(): Promise<void> {
-    const { contested, writer, limiter, onContested, logger } = this.#deps;
+    const { contested, writer, limiter, logger } = this.#deps;
     const news = contested.news(this.#name);
     if (news.length === 0) return;
     const isToAsk = news.some(({ isAdmission }) => !isAdmission);
@@ -353,12 +366,12 @@ export class NodeTurn {
       .keysFor(this.#name)
       .filter((key) => news.some(({ ref }) => ref.kind === key.kind && ref.key === key.key));
     logger.warn({ node: this.#name, keys }, 'Found keys that are changed back');
-    onContested(this.#name, keys);
+    this.#handler.contested(this.#name, keys);
   }
 
   /** Whether something is to be written that waits for nothing else. */
   #isUrgent(): boolean {
-    const plan = this.#deps.plan(this.#name);
+    const plan = this.#handler.prepare(this.#name);
     return plan !== undefined && this.#stepOf(plan)?.urgent === true;
   }
 
@@ -370,7 +383,7 @@ export class NodeTurn {
    * The map that labels or annotations are in is somebody else's, empty as it is. It is taken by force, for which the
    * Node must be what the plan was made from, and without keys that have another value there.
    */
-  #takeMap({ plan, set }: { plan: NodePlan; set: NodeSet }): Promise<TurnEnd> {
+  #takeMap({ plan, set }: { plan: P; set: NodeSet }): Promise<TurnEnd> {
     const seen = this.#deps.observed(this.#name);
     const safe = keysOfSet(set).filter((ref) => {
       const value = seen && valueIn(seen, ref);
@@ -381,7 +394,7 @@ export class NodeTurn {
   }
 
   /** Writes something else than was planned, and has the Node looked at again. */
-  async #writeNow(plan: NodePlan, step: Withdraw | SetStep): Promise<TurnEnd> {
+  async #writeNow(plan: P, step: Withdraw | SetStep): Promise<TurnEnd> {
     const { limiter, observed } = this.#deps;
     const seen = observed(this.#name);
     const outcome = await limiter.run(this.#patientLane, (slot) => this.#write(plan.node, step, slot));
@@ -392,7 +405,7 @@ export class NodeTurn {
   }
 
   /** What follows from a search; `good` is what goes through, and does not wait for a search that goes on another time. */
-  async #afterSearch(plan: NodePlan, found: RefusedKeys, good: Withdraw | SetStep): Promise<TurnEnd | undefined> {
+  async #afterSearch(plan: P, found: RefusedKeys, good: Withdraw | SetStep): Promise<TurnEnd | undefined> {
     const { ended } = found;
     switch (ended?.kind) {
       case 'probes-spent':

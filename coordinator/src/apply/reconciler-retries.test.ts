@@ -106,14 +106,14 @@ describe('a node that is gone', () => {
   });
 
   test('leaves nothing behind of what was refused, or changed back', async () => {
-    const { clock, plans, contested, reconciler } = started(refusesToWithdraw);
+    const { clock, plans, contested, refusedWithdrawals, reconciler } = started(refusesToWithdraw);
     contested.wrote({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', wanted: 'v', held: false, keepsAway: false }]);
     plans.set('n', planFor('n', { withdrawal }));
     reconciler.add('n');
     await clock.advance(100);
-    expect([reconciler.refusedWithdrawals('n').length, contested.keysFor('n').length]).toEqual([1, 1]);
+    expect([refusedWithdrawals.keysFor('n').length, contested.keysFor('n').length]).toEqual([1, 1]);
     reconciler.forget('n');
-    expect([reconciler.refusedWithdrawals('n').length, contested.keysFor('n').length]).toEqual([0, 0]);
+    expect([refusedWithdrawals.keysFor('n').length, contested.keysFor('n').length]).toEqual([0, 0]);
     expect(contested.remembered).toBe(0);
   });
 
@@ -129,12 +129,12 @@ describe('a node that is gone', () => {
 });
 
 test('a node with several keys to wait for is looked at again when the first of them has had its time', async () => {
-  const { clock, sent, plans, setAside, reconciler } = started(refusesToWithdraw);
+  const { clock, sent, plans, setAside, refusedWithdrawals, reconciler } = started(refusesToWithdraw);
   setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
   plans.set('n', planFor('n', { withdrawal }));
   reconciler.add('n');
   await clock.advance(1000);
-  expect(reconciler.refusedWithdrawals('n')).toHaveLength(1);
+  expect(refusedWithdrawals.keysFor('n')).toHaveLength(1);
   plans.set('n', planFor('n', { set }));
   const before = sent.length;
   await clock.advance(DENIED_FIRST_MS - 1000 + 10);

@@ -5,10 +5,10 @@ import { pino } from 'pino';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
-import { ContestedKeys } from './contested-keys.ts';
 import { NodeWriter } from './node-writer.ts';
 import { Reconciler } from './reconciler.ts';
-import { type SeenNode, SetAside } from './set-aside.ts';
+import type { SeenNode } from './set-aside.ts';
+import { SkippedKeys } from './skipped-keys.ts';
 
 /** What becomes of a request: it is answered, or fails, after `afterMs`; where that is longer than its time-out, by that. */
 export type Reply = { afterMs?: number; error?: Error };
@@ -81,17 +81,12 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     close: () => {},
   };
   const registry = new Registry();
-  const setAside = new SetAside(clock);
-  const contested = new ContestedKeys(clock);
+  const skipped = new SkippedKeys(clock);
+  const { setAside, contested, refusedWithdrawals } = skipped;
   const reconciler = new Reconciler({
-    plan: (name) => plans.get(name),
     observed: (name) => seen.get(name),
-    onWritten: ({ metadata }) => written.push(metadata.name),
     writer: new NodeWriter(client),
-    onContested: () => {},
-    onSetAside: () => {},
-    setAside,
-    contested,
+    skipped,
     dryRun: false,
     fence: { remainingMs: () => state.remainingMs },
     registry,
@@ -99,7 +94,14 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     clock,
     random: () => 0.5,
   });
-  return { clock, sent, plans, written, logged, seen, state, reconciler, registry, setAside, contested };
+  reconciler.serve({
+    prepare: (name) => plans.get(name),
+    written: ({ metadata }) => written.push(metadata.name),
+    contested: () => {},
+    skipped: () => {},
+  });
+  const queue = { clock, sent, plans, written, logged, seen, state, reconciler, registry };
+  return { ...queue, setAside, contested, refusedWithdrawals };
 }
 
 export function planFor(name: string, parts: Partial<NodePlan> = {}): NodePlan {

@@ -1,28 +1,27 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import type { NodePlan } from '../decide/intent/plan.ts';
 import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { FailedTogether } from './failed-together.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
-import { NodeTurn, type TurnDependencies } from './node-turn.ts';
-import { type RefusedWithdrawal, RefusedWithdrawals } from './refused-withdrawals.ts';
+import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
+import type { NodeWriter } from './node-writer.ts';
+import type { SeenNode } from './set-aside.ts';
+import type { SkippedKeys } from './skipped-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { TurnEnd } from './turn-end.ts';
 import { type Lane, RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 
-/**
- * - `plan`: what has to be written to a Node, from memory, without what is set aside; `undefined` when nothing has.
- * - `observed`: the Node as that memory has it.
- * - `onContested`: hears once of each key that does not stay as it is written.
- * - `onSetAside`: hears once of each key that is left out for now.
- * - `onWritten`: takes the Node as the API server answered a write, and the plan that it was made for, before the next `plan`.
- */
-export type ReconcilerOptions = Pick<
-  TurnDependencies,
-  'plan' | 'observed' | 'onWritten' | 'onContested' | 'onSetAside' | 'writer' | 'setAside' | 'contested' | 'dryRun'
-> & {
+export type ReconcilerOptions = {
+  /** The Node as it is known from memory. */
+  observed: (nodeName: string) => SeenNode | undefined;
+  writer: NodeWriter;
+  skipped: SkippedKeys;
+  /** Logs what would be written instead of writing it. */
+  dryRun: boolean;
   fence: WriteFence;
   registry: Registry;
   logger: Logger;
@@ -45,16 +44,16 @@ const STALE_RETRY_MAX_MS = 8000;
  * Takes the names of Nodes and makes their plans true, each Node by one worker at a time. One reconciler serves a
  * process: whether it may write is the fence's matter, and what is added while it may not is dropped.
  */
-export class Reconciler {
+export class Reconciler<P extends NodePlan = NodePlan> {
   readonly #queue: WorkQueue;
   readonly #limiter: ConcurrencyLimiter;
   readonly #gate: WriteGate;
-  readonly #refusedWithdrawals: RefusedWithdrawals;
   readonly #failedTogether: FailedTogether;
   readonly #slowNodes: SlowNodes;
   readonly #metrics: ApplyMetrics;
   readonly #turnDependencies: TurnDependencies;
   readonly #options: ReconcilerOptions;
+  #handler: WriteHandler<P> | undefined;
   /** Nodes whose last write failed since they had changed meanwhile. */
   readonly #outdated = new Set<string>();
   /** With when each began. */
@@ -64,12 +63,13 @@ export class Reconciler {
   #wasUnreachable = false;
 
   constructor(options: ReconcilerOptions) {
-    const { clock, random, fence, registry, setAside, contested } = options;
+    const { clock, random, fence, registry, skipped } = options;
+    const { setAside, contested, refusedWithdrawals } = skipped;
     this.#options = options;
     this.#metrics = createApplyMetrics(registry, {
       queueDepth: () => this.#queue.depth,
       writeConcurrency: () => this.#limiter.limit,
-      setAsideKeys: () => ({ ...setAside.counts, denied: setAside.counts.denied + this.#refusedWithdrawals.size }),
+      setAsideKeys: () => ({ ...setAside.counts, denied: setAside.counts.denied + refusedWithdrawals.size }),
       contestedKeys: () => contested.size,
     });
     this.#slowNodes = new SlowNodes({
@@ -91,15 +91,19 @@ export class Reconciler {
       slowNodes: this.#slowNodes,
       isAwaited: (lane) => this.#queue.waitingIn(lane) + this.#limiter.waiting > 0,
     });
-    this.#refusedWithdrawals = new RefusedWithdrawals(clock);
     this.#failedTogether = new FailedTogether({ clock, hasten: (node) => this.#queue.hasten(node) });
     this.#turnDependencies = {
       ...options,
+      ...skipped,
       gate: this.#gate,
       limiter: this.#limiter,
-      refusedWithdrawals: this.#refusedWithdrawals,
       metrics: this.#metrics,
     };
+  }
+
+  /** Nothing is written before there is a handler. */
+  serve(handler: WriteHandler<P>): void {
+    this.#handler = handler;
   }
 
   /** Looks at a Node soon. Urgent is what may lead to a withdrawal. */
@@ -117,14 +121,7 @@ export class Reconciler {
     this.#queue.forget(nodeName);
     this.#failedTogether.forget(nodeName);
     this.#slowNodes.forget(nodeName);
-    this.#options.setAside.forget(nodeName);
-    this.#options.contested.forget(nodeName);
-    this.#refusedWithdrawals.forget(nodeName);
-  }
-
-  /** Keys that the API server refuses to remove from a Node. */
-  refusedWithdrawals(nodeName: string): RefusedWithdrawal[] {
-    return this.#refusedWithdrawals.keysFor(nodeName);
+    this.#options.skipped.forget(nodeName);
   }
 
   /** Resolves when no write is under way: after that the Lease may go to another, if the fence is closed. */
@@ -177,7 +174,8 @@ export class Reconciler {
   async #work(item: WorkItem): Promise<void> {
     const { key, priority, dirtySinceMs } = item;
     this.#outdated.delete(key);
-    const turn = new NodeTurn(item, this.#turnDependencies);
+    if (!this.#handler) return;
+    const turn = new NodeTurn(item, this.#turnDependencies, this.#handler);
     const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
     if (turn.wrote) {
       this.#queue.forget(key);
@@ -229,10 +227,8 @@ export class Reconciler {
 
   /** What time alone makes worth another try is tried again, even if nothing else happens to the Node. */
   #lookAgainInTime(key: string): void {
-    const { setAside, contested } = this.#options;
-    const dueMs = [setAside.dueInMs(key), contested.dueInMs(key), this.#refusedWithdrawals.dueInMs(key)];
-    const soonestMs = Math.min(...dueMs.filter((ms) => ms !== undefined));
-    if (Number.isFinite(soonestMs)) this.#queue.addAfter(key, soonestMs);
+    const soonestMs = this.#options.skipped.dueInMs(key);
+    if (soonestMs !== undefined) this.#queue.addAfter(key, soonestMs);
   }
 
   #logReachability(): void {

@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import type { SetAsideKey } from '../decide/intent/plan.ts';
+import type { AskedKey, SetAsideKey } from '../decide/intent/plan.ts';
 import {
   DENIED_FIRST_MS,
   DENIED_MAX_MS,
@@ -17,12 +17,20 @@ function key(cause: SetAsideKey['cause'], more: Partial<SetAsideKey> = {}): SetA
   return { kind: 'label', key: 'k', cause, wanted: 'v', message: 'why', ...more };
 }
 
+/** Whether a key is out, as a plan for the Node asks and then takes note of it. */
+function consult(setAside: SetAside, seen: SeenNode, ref: AskedKey['ref'], wanted: string): boolean {
+  const isOut = setAside.asking(seen)?.(ref, wanted) !== undefined;
+  expect(setAside.asking(seen)?.(ref, wanted) !== undefined).toBe(isOut);
+  setAside.settle(seen, [{ ref, wanted }]);
+  return isOut;
+}
+
 function started(...keys: SetAsideKey[]) {
   const clock = new FakeClock();
   const setAside = new SetAside(clock);
   setAside.add(node, keys);
   const isOut = (seen: Partial<SeenNode> = {}, wanted = 'v', of = 'k') =>
-    setAside.consult({ ...node, ...seen }, (ask) => ask({ kind: 'label', key: of }, wanted) !== undefined);
+    consult(setAside, { ...node, ...seen }, { kind: 'label', key: of }, wanted);
   return { clock, setAside, isOut };
 }
 
@@ -77,7 +85,7 @@ describe('a foreign condition', () => {
 
   test('is out while it is the same of the same owner', () => {
     const { setAside } = started({ ...ref, cause: 'foreign', wanted: 'True', message: 'why' });
-    const isOut = (seen: SeenNode) => setAside.consult(seen, (ask) => ask(ref, 'True') !== undefined);
+    const isOut = (seen: SeenNode) => consult(setAside, seen, ref, 'True');
     expect(isOut(seenWith('False', 'npd'))).toBe(true);
     expect(isOut(seenWith('False', 'npd'))).toBe(true);
     expect(isOut(seenWith('False', 'other'))).toBe(false);
@@ -85,7 +93,7 @@ describe('a foreign condition', () => {
 
   test('is back when its owner says something else', () => {
     const { setAside } = started({ ...ref, cause: 'foreign', wanted: 'True', message: 'why' });
-    const isOut = (seen: SeenNode) => setAside.consult(seen, (ask) => ask(ref, 'True') !== undefined);
+    const isOut = (seen: SeenNode) => consult(setAside, seen, ref, 'True');
     expect(isOut(seenWith('False', 'npd'))).toBe(true);
     expect(isOut(seenWith('Unknown', 'npd'))).toBe(false);
   });
@@ -129,7 +137,7 @@ describe('a denied key', () => {
   test('that was not wanted meanwhile is out for a moment only when it is denied again', async () => {
     const { clock, setAside } = started(key('denied'));
     await clock.advance(DENIED_FIRST_MS);
-    setAside.consult(node, () => {});
+    setAside.settle(node, []);
     setAside.add(node, [key('denied')]);
     expect(setAside.dueInMs('n')).toBe(DENIED_FIRST_MS);
   });
@@ -152,7 +160,7 @@ describe('every key', () => {
 
   test('is forgotten when it is no longer asked for', () => {
     const { setAside, isOut } = started(key('invalid'), key('invalid', { key: 'l' }));
-    setAside.consult(node, (ask) => ask({ kind: 'label', key: 'k' }, 'v') !== undefined);
+    consult(setAside, node, { kind: 'label', key: 'k' }, 'v');
     expect(setAside.keysFor('n')).toEqual([key('invalid')]);
     expect(isOut({}, 'v', 'l')).toBe(false);
   });
@@ -172,8 +180,7 @@ describe('every key', () => {
     expect(isOut()).toBe(false);
     setAside.add(node, [key('foreign', { kind: 'annotation' })]);
     const seen = { ...node, labels: { k: 'x' }, annotations: { k: 'theirs' } };
-    const ask = (of: SeenNode) =>
-      setAside.consult(of, (ask) => ask({ kind: 'annotation', key: 'k' }, 'v') !== undefined);
+    const ask = (of: SeenNode) => consult(setAside, of, { kind: 'annotation', key: 'k' }, 'v');
     expect(ask(seen)).toBe(true);
     expect(ask({ ...seen, labels: {} })).toBe(true);
     expect(ask({ ...seen, annotations: {} })).toBe(false);

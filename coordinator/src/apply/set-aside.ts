@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { AskSetAside, ConditionRef, KeyRef, SetAsideCause, SetAsideKey } from '../decide/intent/plan.ts';
+import type { AskedKey, AskSetAside, ConditionRef, KeyRef, SetAsideCause, SetAsideKey } from '../decide/intent/plan.ts';
 
 /** A Node as the planner sees it. */
 export type SeenNode = {
@@ -75,24 +75,40 @@ export class SetAside {
     return keys.filter((key) => this.#remember(memory, key));
   }
 
-  /**
-   * Runs `decide`, which asks for every key that is wanted on the Node whether it is out. A key that it does not ask
-   * for is no longer wanted, and forgotten.
-   */
-  consult<T>(node: SeenNode, decide: (setAside: AskSetAside) => T): T {
+  /** Why a wanted key of the Node is left out for now; `undefined` if no key of the Node is. The question changes nothing. */
+  asking(node: SeenNode): AskSetAside | undefined {
     const memory = this.#nodes.get(node.name);
-    if (memory && memory.uid !== node.uid) this.forget(node.name);
-    if (!memory || memory.uid !== node.uid) return decide(() => undefined);
-    const asked = new Set<string>();
-    const result = decide((ref, wanted) => {
+    if (memory?.uid !== node.uid) return undefined;
+    return (ref, wanted) => {
+      const entry = memory.entries.get(idOf(ref));
+      return entry && this.#isOut(entry, wanted, grounds(node, ref)) ? entry.key.cause : undefined;
+    };
+  }
+
+  /**
+   * Takes note of all keys that a plan for the Node asked about: a key that is no longer wanted is forgotten, and so is one
+   * that is worth another try.
+   */
+  settle(node: SeenNode, asked: Iterable<AskedKey>): void {
+    const memory = this.#nodes.get(node.name);
+    if (!memory) return;
+    if (memory.uid !== node.uid) {
+      this.forget(node.name);
+      return;
+    }
+    const ids = new Set<string>();
+    for (const { ref, wanted } of asked) {
       const id = idOf(ref);
-      asked.add(id);
-      return this.#cause(memory, id, wanted, grounds(node, ref));
-    });
-    for (const id of memory.entries.keys()) if (!asked.has(id)) this.#drop(memory, id);
-    for (const id of memory.denials.keys()) if (!asked.has(id)) memory.denials.delete(id);
+      ids.add(id);
+      const entry = memory.entries.get(id);
+      if (!entry) continue;
+      const observed = grounds(node, ref);
+      if (this.#isOut(entry, wanted, observed)) noteSeen(entry, observed);
+      else this.#drop(memory, id);
+    }
+    for (const id of memory.entries.keys()) if (!ids.has(id)) this.#drop(memory, id);
+    for (const id of memory.denials.keys()) if (!ids.has(id)) memory.denials.delete(id);
     this.#forgetIfEmpty(node.name, memory);
-    return result;
   }
 
   /** For explain. */
@@ -144,14 +160,9 @@ export class SetAside {
     return known?.key.wanted !== key.wanted;
   }
 
-  #cause(memory: Memory, id: string, wanted: string, observed: string | undefined): SetAsideCause | undefined {
-    const entry = memory.entries.get(id);
-    if (!entry) return undefined;
-    if (entry.key.wanted !== wanted || this.#clock.monotonic() >= entry.expiresMs || hasChanged(entry, observed)) {
-      this.#drop(memory, id);
-      return undefined;
-    }
-    return entry.key.cause;
+  #isOut({ key, expiresMs, seen }: Entry, wanted: string, observed: string | undefined): boolean {
+    if (key.wanted !== wanted || this.#clock.monotonic() >= expiresMs) return false;
+    return key.cause !== 'foreign' || seen === undefined || seen.value === observed;
   }
 
   #forgetIfEmpty(nodeName: string, { entries, denials }: Memory): void {
@@ -177,17 +188,14 @@ function lifetimeMs(memory: Memory, key: SetAsideKey): number {
 }
 
 /**
- * Whether the value on the Node is another than when the key was set aside. The API server does not say what the foreign
- * value is, and the watch may not have shown it by then: when it does, that is a change as well, and costs one more try,
- * which the planner makes with better knowledge.
+ * Notes the value that a foreign key has on the Node: once it is another, the key is worth a try. The API server does not
+ * tell the foreign value, and the watch may not have shown it by then: when it does, that is a change as well, and costs one
+ * more try, which the planner makes with better knowledge.
  */
-function hasChanged(entry: Entry, observed: string | undefined): boolean {
-  if (entry.key.cause !== 'foreign') return false;
-  if (entry.seen) return entry.seen.value !== observed;
+function noteSeen(entry: Entry, observed: string | undefined): void {
+  if (entry.key.cause !== 'foreign' || entry.seen) return;
   entry.seen = { value: observed };
-  const inView = observed !== undefined && observed !== entry.key.wanted;
-  if (inView) entry.expiresMs = Number.POSITIVE_INFINITY;
-  return false;
+  if (observed !== undefined && observed !== entry.key.wanted) entry.expiresMs = Number.POSITIVE_INFINITY;
 }
 
 /** What a foreign key is foreign by: of a condition also who owns it. */

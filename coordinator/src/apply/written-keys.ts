@@ -89,8 +89,7 @@ export function uncontestedTaints(
   contested: ContestedKeys,
 ): TaintChange | undefined {
   if (!change) return undefined;
-  const mustWait = (key: string, wanted: string | undefined) =>
-    contested.mustWait(node, { kind: 'taint', key }, wanted);
+  const mustWait = (key: string, wanted: string | undefined) => contested.found(node, { kind: 'taint', key }, wanted);
   const waiting = new Set(change.add.filter((taint) => mustWait(taint.key, taintValue(taint))).map(({ key }) => key));
   const add = change.add.filter(({ key }) => !waiting.has(key));
   const isReplaced = (key: string) => add.some((taint) => taint.key === key);

@@ -23,12 +23,18 @@ function begun(tainted: readonly string[] = [], wasProven = false) {
   const first = new FirstTaints({
     nodes: () => tainted.map((name) => ({ name, taints: [TAINT] }) as unknown as ObservedNode),
     wasProven: () => noted.inStatus,
-    onProven: () => news.push('proven'),
-    onWaiting: () => news.push('waiting'),
   });
   const asked = (count: number, from = 0) =>
-    Array.from({ length: count }, (_, index) => first.mayTaint(SERVICE, judged(`n${from + index}`, 'not-ready')));
-  return { first, news, asked, noted };
+    Array.from({ length: count }, (_, index) => {
+      const node = judged(`n${from + index}`, 'not-ready');
+      const may = first.mayTaint(SERVICE, node);
+      news.push(...first.commit([SERVICE], node, may ? [TAINT] : []).map(() => 'waiting'));
+      return may;
+    });
+  const observe = (services: readonly Service[], node: JudgedNode) => {
+    news.push(...first.observe(services, node).map(() => 'proven'));
+  };
+  return { first, observe, news, asked, noted };
 }
 
 describe('a new taint', () => {
@@ -40,11 +46,11 @@ describe('a new taint', () => {
   });
 
   test('goes to every node once its service was ready where it is', () => {
-    const { first, asked, news } = begun();
+    const { observe, first, asked, news } = begun();
     asked(11);
-    first.seen([SERVICE], judged('other', 'ready'));
+    observe([SERVICE], judged('other', 'ready'));
     expect(asked(1, 20)).toEqual([false]);
-    first.seen([SERVICE], judged('n3', 'ready', [TAINT]));
+    observe([SERVICE], judged('n3', 'ready', [TAINT]));
     expect(asked(1, 20)).toEqual([true]);
     expect(news).toEqual(['waiting', 'proven']);
     expect(first.provenTaint(SERVICE)).toBe('example.com/no-a=:NoSchedule');
@@ -57,7 +63,7 @@ describe('a new taint', () => {
 
   test('is as new as before once it is another', () => {
     const { first } = begun();
-    first.seen([SERVICE], judged('n', 'ready', [TAINT]));
+    first.observe([SERVICE], judged('n', 'ready', [TAINT]));
     const edited = { ...SERVICE, publish: { taint: { ...TAINT, value: 'x' } } };
     expect([first.provenTaint(SERVICE), first.provenTaint(edited)]).toEqual([
       'example.com/no-a=:NoSchedule',
@@ -69,7 +75,7 @@ describe('a new taint', () => {
     const { first, asked } = begun();
     asked(10);
     first.forget('n0');
-    first.seen([SERVICE], judged('n1'));
+    first.observe([SERVICE], judged('n1'));
     expect(asked(3, 30)).toEqual([true, true, false]);
   });
 
@@ -81,7 +87,7 @@ describe('a new taint', () => {
     expect([...first.takeWaiting()].toSorted()).toEqual(['n10', 'n11', 'n12']);
     expect(asked(3, 10)).toEqual([true, false, false]);
     expect([...first.takeWaiting()]).toEqual([]);
-    first.seen([SERVICE], judged('n1'));
+    first.observe([SERVICE], judged('n1'));
     expect([...first.takeWaiting()].toSorted()).toEqual(['n11', 'n12']);
   });
 
@@ -89,7 +95,7 @@ describe('a new taint', () => {
     const { first, asked } = begun();
     asked(13);
     first.forget('n10');
-    first.seen([SERVICE], judged('n11'));
+    first.observe([SERVICE], judged('n11'));
     expect([...first.takeWaiting()]).toEqual([]);
     first.forget('n0');
     expect([...first.takeWaiting()]).toEqual(['n12']);
@@ -100,7 +106,7 @@ describe('a new taint', () => {
   test('that is not asked for any more is begun anew when it is asked for again', () => {
     const { first, asked } = begun();
     asked(11);
-    first.seen([], judged('n0'));
+    first.observe([], judged('n0'));
     expect(asked(11, 20).filter(Boolean)).toHaveLength(10);
   });
 
@@ -115,49 +121,51 @@ test('a taint that was seen to go before is put on any node at once', () => {
 });
 
 describe('a taint that can go', () => {
+  const clears = (first: FirstTaints, node: JudgedNode) => {
+    first.observe([SERVICE], node);
+    return first.mayClear(SERVICE, node);
+  };
   const at = (ageMs: number): JudgedNode => ({ ...judged('n', 'ready', [TAINT]), ageMs });
 
   test('waits until the status notes that it can, so that whoever leads next knows as well', () => {
     const { first, noted } = begun(['n']);
-    first.seen([SERVICE], at(0));
-    expect(first.mayClear(SERVICE, at(0))).toBe(false);
+    expect(clears(first, at(0))).toBe(false);
     expect([...first.takeWaiting()]).toEqual(['n']);
     expect([...first.takeWaiting()]).toEqual([]);
     noted.inStatus = true;
-    expect(first.mayClear(SERVICE, at(1))).toBe(true);
+    expect(clears(first, at(1))).toBe(true);
     expect([...first.takeWaiting()]).toEqual([]);
   });
 
   test('waits once, and 5 s at most, where the status cannot be written', () => {
     const { first } = begun(['n']);
-    expect(first.mayClear(SERVICE, at(0))).toBe(false);
-    expect(first.mayClear(SERVICE, at(4999))).toBe(false);
-    expect(first.mayClear(SERVICE, at(5000))).toBe(true);
-    expect(first.mayClear(SERVICE, at(60_000))).toBe(true);
+    expect(clears(first, at(0))).toBe(false);
+    expect(clears(first, at(4999))).toBe(false);
+    expect(clears(first, at(5000))).toBe(true);
+    expect(clears(first, at(60_000))).toBe(true);
   });
 
   test('goes together with the others of its node that have waited, once that was noted', () => {
     const { first, noted } = begun(['n']);
-    expect(first.mayClear(SERVICE, at(0))).toBe(false);
+    expect(clears(first, at(0))).toBe(false);
     noted.inStatus = true;
     // It is looked at again with the others.
-    expect(first.mayClear(SERVICE, at(10))).toBe(false);
-    expect(first.mayClear(SERVICE, { ...at(10), name: 'other' })).toBe(true);
+    expect(clears(first, at(10))).toBe(false);
+    expect(clears(first, { ...at(10), name: 'other' })).toBe(true);
     first.takeWaiting();
-    expect(first.mayClear(SERVICE, at(10))).toBe(true);
+    expect(clears(first, at(10))).toBe(true);
   });
 
   test('is not waited for on a node that is gone', () => {
     const { first } = begun(['n']);
-    first.mayClear(SERVICE, at(0));
+    clears(first, at(0));
     first.forget('n');
     expect([...first.takeWaiting()]).toEqual([]);
   });
 
   test('is waited for from the first time on that it could go, wherever that was, by the clock of people', () => {
     const { first } = begun(['n']);
-    const on = (name: string, createdAtMs: number, ageMs: number) =>
-      first.mayClear(SERVICE, { ...at(ageMs), name, createdAtMs });
+    const on = (name: string, createdAtMs: number, ageMs: number) => clears(first, { ...at(ageMs), name, createdAtMs });
     expect(on('n', 1000, 0)).toBe(false);
     expect(on('m', 2000, 3999)).toBe(false);
     expect(on('m', 2000, 4000)).toBe(true);
@@ -176,44 +184,44 @@ describe('a taint that can go', () => {
 
 describe('what is seen of a service', () => {
   test('proves nothing where it has no taint, or is built in', () => {
-    const { first, news } = begun();
+    const { observe, first, news } = begun();
     const builtIn: Service = { ...SERVICE, origin: { kind: 'built-in' } };
-    first.seen([{ ...SERVICE, publish: { label: 'a' } }, builtIn], judged('n', 'ready', [TAINT]));
+    observe([{ ...SERVICE, publish: { label: 'a' } }, builtIn], judged('n', 'ready', [TAINT]));
     expect(news).toEqual([]);
     expect(first.provenTaint({ ...SERVICE, publish: { label: 'a' } })).toBeUndefined();
     expect(first.mayTaint(builtIn, judged('n', 'not-ready'))).toBe(true);
   });
 
   test('proves nothing while it is not ready, and is told once when it does', () => {
-    const { first, news } = begun();
-    first.seen([SERVICE], judged('n', 'not-ready', [TAINT]));
+    const { observe, first, news } = begun();
+    observe([SERVICE], judged('n', 'not-ready', [TAINT]));
     expect([news, first.provenTaint(SERVICE)]).toEqual([[], undefined]);
-    for (const name of ['n', 'm']) first.seen([SERVICE], judged(name, 'ready', [TAINT]));
+    for (const name of ['n', 'm']) observe([SERVICE], judged(name, 'ready', [TAINT]));
     expect(news).toEqual(['proven']);
   });
 
   test('proves nothing by a taint of another key, or where nobody knows the taints', () => {
-    const { first, news } = begun();
-    first.seen([SERVICE], judged('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
-    first.seen([SERVICE], { ...judged('n', 'ready'), taints: undefined });
+    const { observe, news } = begun();
+    observe([SERVICE], judged('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
+    observe([SERVICE], { ...judged('n', 'ready'), taints: undefined });
     expect(news).toEqual([]);
   });
 
   test('is of each of several services', () => {
-    const { first, news } = begun();
+    const { observe, news } = begun();
     const other: Service = { ...SERVICE, name: 'b', publish: {} };
-    first.seen([other, SERVICE], judged('n', 'ready', [TAINT]));
+    observe([other, SERVICE], judged('n', 'ready', [TAINT]));
     expect(news).toEqual(['proven']);
   });
 });
 
 test('a node that has the taint as it was before it was edited is none of the first, and proves nothing', () => {
-  const { first, asked, news } = begun(['x']);
+  const { observe, first, asked, news } = begun(['x']);
   const taint = { ...TAINT, effect: 'PreferNoSchedule' } as const;
   const before: Service = { ...SERVICE, publish: { taint } };
   expect(first.mayTaint(before, judged('n', 'not-ready', [TAINT]))).toBe(true);
-  first.seen([SERVICE], judged('x', 'ready', [taint]));
-  first.seen([SERVICE], judged('y', 'ready', [{ ...TAINT, value: 'other' }]));
+  observe([SERVICE], judged('x', 'ready', [taint]));
+  observe([SERVICE], judged('y', 'ready', [{ ...TAINT, value: 'other' }]));
   expect(news).toEqual([]);
   expect(asked(13).filter(Boolean)).toHaveLength(9);
 });

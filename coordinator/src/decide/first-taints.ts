@@ -1,4 +1,4 @@
-import { hasTaint, type ObservedNode } from '../fleet/observed-node.ts';
+import { hasTaint, type ObservedNode, type Taint } from '../fleet/observed-node.ts';
 import type { Service } from '../setup/services.ts';
 import type { JudgedNode } from './labelers/labeler.ts';
 
@@ -12,10 +12,6 @@ export type FirstTaintsOptions = {
   nodes: () => Iterable<ObservedNode>;
   /** Whether this taint of the service was seen to go before, as its status says. */
   wasProven: (service: Service, taint: string) => boolean;
-  /** It may go to every node from now on. */
-  onProven: (service: Service) => void;
-  /** It is on the first nodes, and waits. */
-  onWaiting: (service: Service) => void;
 };
 
 type Beginning = {
@@ -45,40 +41,51 @@ export class FirstTaints {
     this.#options = options;
   }
 
-  /** To be asked about a node that does not have the taint. */
-  mayTaint(service: Service, node: JudgedNode): boolean {
-    if (!node.taints) return false;
-    const beginning = this.#of(service);
-    if (beginning.isProven || beginning.nodes.has(node.name)) return true;
-    if (beginning.nodes.size < FIRST_NODES) {
-      beginning.nodes.add(node.name);
-      return true;
-    }
-    beginning.refused.add(node.name);
-    if (!beginning.isTold) this.#options.onWaiting(service);
-    beginning.isTold = true;
-    return false;
+  /** Whether a node that does not have the taint may get it. Changes nothing. */
+  mayTaint(service: Service, { name, taints }: Pick<JudgedNode, 'name' | 'taints'>): boolean {
+    if (!taints) return false;
+    const { isProven, nodes } = this.#of(service);
+    return isProven || nodes.has(name) || nodes.size < FIRST_NODES;
   }
 
   /**
-   * To be asked about a node that has the taint although the service is ready there. The first to go is noted in the status
-   * beforehand: a coordinator that ends in between would leave nobody who knows of it.
+   * The writer adds these taints to a node, which takes a place for each; where no place is left, the node waits. Returns
+   * the services that begin to wait.
+   */
+  commit(services: readonly Service[], { name, taints, readiness }: JudgedNode, added: readonly Taint[]): Service[] {
+    const waiting: Service[] = [];
+    for (const service of services) {
+      const { taint } = service.publish;
+      if (!taint || service.origin.kind !== 'object') continue;
+      if (!taints || readiness.get(service.name)?.state !== 'not-ready' || hasTaint(taints, taint)) continue;
+      const beginning = this.#begin(service);
+      if (beginning.isProven || beginning.nodes.has(name)) continue;
+      if (beginning.nodes.size < FIRST_NODES) {
+        if (added.some(({ key }) => key === taint.key)) beginning.nodes.add(name);
+        continue;
+      }
+      beginning.refused.add(name);
+      if (!beginning.isTold) waiting.push(service);
+      beginning.isTold = true;
+    }
+    return waiting;
+  }
+
+  /**
+   * Whether the taint may go from a node where the service is ready. The first to go is recorded in the status beforehand:
+   * if a coordinator ended in between, no other would know of it. Changes nothing.
    */
   mayClear(service: Service, { name, createdAtMs, ageMs }: JudgedNode): boolean {
     const taint = textOf(service);
     if (taint === undefined || service.origin.kind !== 'object') return true;
-    const beginning = this.#of(service);
-    // Those of a node that have waited go together, in one request.
-    const hasWaited = beginning.notedBeforeMs !== undefined && this.#waiting.has(name);
+    const { notedBeforeMs = Number.POSITIVE_INFINITY } = this.#of(service);
+    // Taints of several nodes that have waited go together, in one request.
+    const hasWaited = notedBeforeMs !== Number.POSITIVE_INFINITY && this.#waiting.has(name);
     if (this.#options.wasProven(service, taint)) return !hasWaited;
-    const nowMs = createdAtMs + ageMs;
-    beginning.notedBeforeMs ??= nowMs + NOTED_WITHIN_MS;
-    if (nowMs >= beginning.notedBeforeMs) return true;
-    this.#waiting.add(name);
-    return false;
+    return createdAtMs + ageMs >= notedBeforeMs;
   }
 
-  /** Returns the nodes to look at again: those that `mayClear` refused since the last call, and those that may find a place. */
+  /** Returns the nodes to look at again: those that wait for the status, and those that may find a place. */
   takeWaiting(): ReadonlySet<string> {
     const waiting = this.#waiting.union(this.#woken);
     this.#waiting = new Set();
@@ -86,23 +93,35 @@ export class FirstTaints {
     return waiting;
   }
 
-  /** What is seen of a node: a service that is ready where its taint is proves it. */
-  seen(services: readonly Service[], { name, taints, readiness }: JudgedNode): void {
+  /** Records what a node shows. Returns the services whose taint it proves: they are ready where it is. */
+  observe(services: readonly Service[], node: JudgedNode): Service[] {
+    const proven: Service[] = [];
+    const { name, taints, readiness } = node;
     if (services !== this.#services) this.#forgetOthers(services);
     for (const service of services) {
       const { taint } = service.publish;
       if (!taint || service.origin.kind !== 'object') continue;
-      const isThere = hasTaint(taints, taint);
       const shown = readiness.get(service.name);
-      if (!isThere && shown) continue;
-      const beginning = this.#of(service);
-      // It is not for this node any more.
+      if (shown && !hasTaint(taints, taint)) continue;
+      const beginning = this.#begin(service);
+      // The service does not select the node any more.
       if (!shown) this.#leave(beginning, name);
-      if (beginning.isProven || shown?.state !== 'ready') continue;
-      beginning.isProven = true;
-      beginning.refused.clear();
-      this.#options.onProven(service);
+      if (shown?.state !== 'ready') continue;
+      if (!beginning.isProven) {
+        beginning.isProven = true;
+        beginning.refused.clear();
+        proven.push(service);
+      }
+      this.#awaitStatus(beginning, service, node);
     }
+    return proven;
+  }
+
+  #awaitStatus(beginning: Beginning, service: Service, { name, createdAtMs, ageMs }: JudgedNode): void {
+    if (this.#options.wasProven(service, beginning.taint)) return;
+    const nowMs = createdAtMs + ageMs;
+    beginning.notedBeforeMs ??= nowMs + NOTED_WITHIN_MS;
+    if (nowMs < beginning.notedBeforeMs) this.#waiting.add(name);
   }
 
   forget(node: string): void {
@@ -131,10 +150,10 @@ export class FirstTaints {
     for (const id of this.#beginnings.keys()) if (!ids.has(id)) this.#beginnings.delete(id);
   }
 
+  /** What is remembered of the taint of a service, or would be if it began now. */
   #of(service: Service): Beginning {
     const taint = textOf(service) ?? '';
-    const id = idOf(service);
-    const known = this.#beginnings.get(id);
+    const known = this.#beginnings.get(idOf(service));
     if (known?.taint === taint) return known;
     const isProven = service.origin.kind !== 'object' || this.#options.wasProven(service, taint);
     const wanted = service.publish.taint;
@@ -142,8 +161,12 @@ export class FirstTaints {
     if (!isProven && wanted) {
       for (const node of this.#options.nodes()) if (hasTaint(node.taints, wanted)) nodes.add(node.name);
     }
-    const beginning: Beginning = { taint, nodes, refused: new Set(), isProven, isTold: false };
-    this.#beginnings.set(id, beginning);
+    return { taint, nodes, refused: new Set(), isProven, isTold: false };
+  }
+
+  #begin(service: Service): Beginning {
+    const beginning = this.#of(service);
+    this.#beginnings.set(idOf(service), beginning);
     return beginning;
   }
 }

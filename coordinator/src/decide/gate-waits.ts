@@ -2,6 +2,9 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { NodeRecord } from '../fleet/node-record.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
 
+/** The age of a Node by the wall clock, and the moment by the monotonic clock. */
+type Observed = { ageMs: number; nowMs: number };
+
 /** Nodes behind the startup gate in one term, and how long they have waited. */
 export class GateWaits {
   readonly #maxWaitMs: number;
@@ -19,12 +22,12 @@ export class GateWaits {
    * later Node, and no gate opens later than the maximum after the Node was first seen.
    */
   waitedMs(record: NodeRecord, ageMs: number, nowMs: number): number {
-    const sinceMs = this.#sinceMs.get(record) ?? nowMs - (record.wasThere ? Math.max(0, ageMs) : 0);
-    this.#sinceMs.set(record, sinceMs);
-    return nowMs - sinceMs;
+    return nowMs - (this.#sinceMs.get(record) ?? beganMs(record, ageMs, nowMs));
   }
 
-  seen(record: NodeRecord, { taints }: Pick<ObservedNode, 'taints'>): void {
+  /** Records that the Node was seen. Other than by this, nothing is remembered. */
+  observe(record: NodeRecord, { taints }: Pick<ObservedNode, 'taints'>, { ageMs, nowMs }: Observed): void {
+    if (!this.#sinceMs.has(record)) this.#sinceMs.set(record, beganMs(record, ageMs, nowMs));
     if (taints?.some(({ key }) => key === STARTUP_TAINT)) this.#gated.add(record);
     else this.#gated.delete(record);
   }
@@ -37,4 +40,8 @@ export class GateWaits {
     for (const record of due) this.#gated.delete(record);
     return due.filter(({ ended }) => !ended).map(({ name }) => name);
   }
+}
+
+function beganMs({ wasThere }: NodeRecord, ageMs: number, nowMs: number): number {
+  return nowMs - (wasThere ? Math.max(0, ageMs) : 0);
 }

@@ -1,10 +1,10 @@
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
+import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { Node } from '../kube/objects.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
-import { stage } from './decider.test-fixtures.ts';
 import { findStrayTaints } from './stray-taints.ts';
 
 const LIST = '/api/v1/nodes';
@@ -13,8 +13,7 @@ const STARTUP = { key: STARTUP_TAINT, effect: 'NoSchedule' as const };
 
 /** Nodes as the API server has them, a watch for metadata alone, and the search beside it. */
 function searched({ dryRun = false } = {}) {
-  const { clock, decider } = stage();
-  const { fleet } = decider;
+  const { clock, fleet } = stage();
   const nodes = new Map<string, Node>();
   const paths: string[] = [];
   const stop = new AbortController();

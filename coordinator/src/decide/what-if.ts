@@ -5,12 +5,12 @@ import { hasStarted, startedServices } from '../fleet/started-services.ts';
 import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { selects } from '../setup/label-selector.ts';
 import type { Service } from '../setup/services.ts';
+import type { Evaluation } from './evaluator.ts';
 import { valueOn } from './intent/changes.ts';
 import { type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { Rules } from './labelers/implied-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { JudgedNode, Labelers } from './labelers/labeler.ts';
-import type { Witness } from './node-facts.ts';
 import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
 import { judgeService } from './readiness/verdict.ts';
 
@@ -33,6 +33,8 @@ export type ProposedChange = {
   reason: string;
 };
 
+export type WhatIfOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'>;
+
 /** What would become of nodes if something else were configured. Guards that delay are left out of it. */
 export class WhatIf {
   readonly #proposal: Proposal;
@@ -41,7 +43,7 @@ export class WhatIf {
   readonly #nowMs: number;
 
   /** `nowMs` is monotonic. */
-  constructor(options: Omit<LabelerOptions, 'mayTaint' | 'mayClear'>, proposal: Proposal, nowMs: number) {
+  constructor(options: WhatIfOptions, proposal: Proposal, nowMs: number) {
     const { services, keys, rules } = proposal;
     this.#proposal = proposal;
     this.#current = options.services();
@@ -56,7 +58,7 @@ export class WhatIf {
     });
   }
 
-  changesOn({ node, judged, intent }: Pick<Witness, 'node' | 'judged' | 'intent'>): ProposedChange[] {
+  changesOn({ node, judged, intent }: Pick<Evaluation, 'node' | 'judged' | 'intent'>): ProposedChange[] {
     const { poolLabelSet } = this.#proposal;
     const then: JudgedNode = {
       ...judged,

@@ -7,8 +7,8 @@ const POOL = 'example.com/pool';
 function watched() {
   const clock = new FakeClock();
   const pools: string[][] = [];
-  const onPoolsChanged = (changed: ReadonlySet<string>) => pools.push([...changed]);
-  return { ...watchedFleet(['n', 'm'], { clock, poolLabels: [POOL], onPoolsChanged }), pools };
+  const poolsChanged = (changed: ReadonlySet<string>) => pools.push([...changed]);
+  return { ...watchedFleet(['n', 'm'], { clock, poolLabels: [POOL] }, { poolsChanged }), pools };
 }
 
 const ALL = ['n normal', 'm normal'];

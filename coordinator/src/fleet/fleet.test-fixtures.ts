@@ -1,10 +1,15 @@
-import { Fleet, type FleetOptions } from './fleet.ts';
+import { Fleet, type FleetListener, type FleetOptions } from './fleet.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
+import { PodsByNamespace } from './pods-by-namespace.ts';
 
-/** Without pools and services, unless told. */
-export function fleetWith(change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>): Fleet {
-  return new Fleet({
+/** Without pools and services, if nothing else is given. */
+export function fleetWith(
+  change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>,
+  listener: Partial<FleetListener> = {},
+): Fleet {
+  const fleet = new Fleet({
+    servicePods: new PodsByNamespace(),
     services: () => [],
     servicesKnown: () => true,
     poolLabels: [],
@@ -12,10 +17,17 @@ export function fleetWith(change: Pick<FleetOptions, 'clock'> & Partial<FleetOpt
     guardPercent: 55,
     annotationsOfInterest: new Set(),
     allAnnotations: false,
-    onDirty: () => {},
-    onNodeGone: () => {},
     ...change,
   });
+  fleet.onChange({
+    changed: () => {},
+    versionChanged: () => {},
+    gone: () => {},
+    podsListed: () => {},
+    poolsChanged: () => {},
+    ...listener,
+  });
+  return fleet;
 }
 
 const TOLERATIONS: readonly never[] = [];
@@ -42,10 +54,14 @@ export function agentPod(name: string, node: string, change: Partial<ObservedPod
 }
 
 /** A fleet of these nodes that tells, once, which of them were to be looked at since it was asked before. */
-export function watchedFleet(names: readonly string[], change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>) {
+export function watchedFleet(
+  names: readonly string[],
+  change: Pick<FleetOptions, 'clock'> & Partial<FleetOptions>,
+  listener: Partial<FleetListener> = {},
+) {
   const news: string[] = [];
-  const onDirty = (node: string, urgent: boolean) => news.push(`${node} ${urgent ? 'urgent' : 'normal'}`);
-  const fleet = fleetWith({ onDirty, ...change });
+  const changed = (node: string, urgent: boolean) => news.push(`${node} ${urgent ? 'urgent' : 'normal'}`);
+  const fleet = fleetWith(change, { changed, ...listener });
   const node = (name: string, labels: Record<string, string> = {}, resourceVersion = '1', uid = `uid-${name}`) =>
     fleet.observe({ metadata: { name, uid, resourceVersion, labels } }) satisfies ObservedNode;
   const told = () => news.splice(0);

@@ -11,7 +11,7 @@ const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', 
 function heardFleet() {
   const clock = new FakeClock();
   const news: string[] = [];
-  const fleet = fleetWith({ clock, onDirty: (_node, urgent) => news.push(urgent ? 'urgent' : 'normal') });
+  const fleet = fleetWith({ clock }, { changed: (_node, urgent) => news.push(urgent ? 'urgent' : 'normal') });
   fleet.nodeHandlers.onReplace([fleet.observe(NODE)]);
   news.length = 0;
   let sequence = 0;
@@ -108,7 +108,7 @@ test('the reply says what to probe, and asks for the next report soon while that
 function tenNodes(poolLabels: readonly string[] = []) {
   const clock = new FakeClock();
   const gone: string[] = [];
-  const fleet = fleetWith({ clock, services: () => [serviceOf()], poolLabels, onNodeGone: (node) => gone.push(node) });
+  const fleet = fleetWith({ clock, services: () => [serviceOf()], poolLabels }, { gone: (node) => gone.push(node) });
   const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
   const node = (name: string, uid = `uid-${name}`, resourceVersion = '1') =>
     fleet.observe({ metadata: { name, uid, resourceVersion } });

@@ -20,13 +20,15 @@ import { createIntern, type ObservedNode, observeNode } from './observed-node.ts
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
 import { Orders } from './orders.ts';
-import { PodsByNamespace } from './pods-by-namespace.ts';
+import type { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
 export type FleetOptions = {
+  /** The pods of services, by node. */
+  servicePods: PodsByNamespace<ObservedPod>;
   clock: Clock;
   /** As they are at the moment. */
   services: () => readonly Service[];
@@ -42,16 +44,28 @@ export type FleetOptions = {
   annotationsOfInterest: ReadonlySet<string>;
   /** Keeps the others as well. */
   allAnnotations: boolean;
-  /** The snapshot of this node may differ from now on. `urgent`: a label may have to go. */
-  onDirty: (node: string, urgent: boolean) => void;
-  /** A newer version of the Node is known, which says nothing else. */
-  onNodeVersion?: (node: string) => void;
-  /** The Node is gone; one of the same name that comes later is another. */
-  onNodeGone: (node: string) => void;
-  /** Pods of services are known that were not before, and every node is to be looked at; that happens unless told. */
-  onPodsKnown?: () => void;
+};
+
+/** Who hears of changes. There is one. */
+export type FleetListener = {
+  /** What is known of a node may have changed. `urgent`: a label may have to go. */
+  changed: (node: string, urgent: boolean) => void;
+  /** Only the resource version of the Node changed. */
+  versionChanged: (node: string) => void;
+  /** The Node is gone. A Node that comes later under the same name is another one. */
+  gone: (node: string) => void;
+  /** The pods of a namespace were listed for the first time. Every node changes as well. */
+  podsListed: () => void;
   /** Other labels may be wanted for nodes of these pools. */
-  onPoolsChanged?: (pools: ReadonlySet<string>) => void;
+  poolsChanged: (pools: ReadonlySet<string>) => void;
+};
+
+const NO_LISTENER: FleetListener = {
+  changed: () => {},
+  versionChanged: () => {},
+  gone: () => {},
+  podsListed: () => {},
+  poolsChanged: () => {},
 };
 
 const NO_KEYS: ReadonlySet<string> = new Set();
@@ -75,33 +89,50 @@ export class Fleet {
   /** Of those that things go on without, what was listed. */
   readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
   #term: Term;
+  #listener: FleetListener = NO_LISTENER;
 
   constructor(options: FleetOptions) {
     this.#options = options;
     this.#term = this.#newTerm();
-    this.#nodes = new NodeStore((change) => this.#nodeChanged(change), options.onNodeVersion);
-    this.servicePods = new PodsByNamespace<ObservedPod>({
-      onChange: (previous, next) => {
-        for (const pod of [previous, next]) if (pod) options.onDirty(pod.node, true);
-        // One that is Ready when it is first heard of was so before.
+    this.#nodes = new NodeStore(
+      (change) => this.#nodeChanged(change),
+      (node) => this.#listener.versionChanged(node),
+    );
+    this.servicePods = options.servicePods;
+    this.servicePods.onChange({
+      changed: (previous, next) => {
+        for (const pod of [previous, next]) if (pod) this.#changed(pod.node, true);
+        // A pod that is Ready when it is first heard of was Ready before.
         const changed = previous ?? (next?.ready ? undefined : next);
         if (changed) this.#attention.changed(changed.node, options.clock.monotonic());
       },
-      onKnown: options.onPodsKnown ?? (() => this.markAll()),
+      listed: () => {
+        this.#listener.podsListed();
+        this.markAll();
+      },
     });
-    this.csiNodes = new CsiNodes((node) => options.onDirty(node, true));
+    this.csiNodes = new CsiNodes((node) => this.#changed(node, true));
     this.asked = new Asked(
-      (node) => options.onDirty(node, false),
+      (node) => this.#changed(node, false),
       () => this.markAll(),
     );
     this.#workspaces = new NodeIndex<ObservedWorkspace>((previous, next) => {
-      for (const workspace of [previous, next]) if (workspace) options.onDirty(workspace.node, true);
+      for (const workspace of [previous, next]) if (workspace) this.#changed(workspace.node, true);
     });
     this.poolLabelSets = new PoolLabelSets((pools) => this.#markPools(pools));
     this.#agentPods = new NodeIndex<ObservedPod>((previous, next) => {
       if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
       if (next) this.#expectAgent(next.node);
     });
+  }
+
+  /** From now on this listener hears of every change. */
+  onChange(listener: FleetListener): void {
+    this.#listener = listener;
+  }
+
+  #changed(node: string, urgent: boolean): void {
+    this.#listener.changed(node, urgent);
   }
 
   /** The term that goes on; before the first, one in which nothing is heard. */
@@ -243,7 +274,7 @@ export class Fleet {
     if (admission === 'leaving') freshness.goodbye(record, now, true);
     const isOtherMachine = boots.content !== undefined && machines.take(record, boots.content, now);
     const isUrgent = boots.content?.services !== before || state !== 'fresh' || admission === 'leaving';
-    if (isUrgent || isOtherMachine) this.#options.onDirty(name, isUrgent);
+    if (isUrgent || isOtherMachine) this.#changed(name, isUrgent);
     return admission;
   }
 
@@ -313,12 +344,12 @@ export class Fleet {
   tick(): void {
     const now = this.#options.clock.monotonic();
     this.freshness.tick(now);
-    for (const node of this.#term.machines.tick(now)) this.#options.onDirty(node, false);
+    for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
   }
 
   /** Every node is to be looked at. */
   markAll(): void {
-    for (const name of this.#nodes.names()) this.#options.onDirty(name, false);
+    for (const name of this.#nodes.names()) this.#changed(name, false);
   }
 
   /** Every node is looked at when a collection becomes known. */
@@ -335,10 +366,10 @@ export class Fleet {
   }
 
   #markPools(pools: ReadonlySet<string>): void {
-    this.#options.onPoolsChanged?.(pools);
+    this.#listener.poolsChanged(pools);
     // By the pool that is noted already: to find it in the labels of all nodes is most of the work for a small pool.
     for (const { name, presence } of this.#term.records())
-      if (presence.pool !== undefined && pools.has(presence.pool)) this.#options.onDirty(name, false);
+      if (presence.pool !== undefined && pools.has(presence.pool)) this.#changed(name, false);
   }
 
   #poolOf(name: string): string | undefined {
@@ -350,18 +381,18 @@ export class Fleet {
     if (previous && isOther) {
       this.#term.end(name);
       this.#attention.forget(name);
-      this.#options.onNodeGone(name);
+      this.#listener.gone(name);
     }
     if (!next) return;
     const record = this.#term.record(name);
     if (isOther || !record) this.#beginRecord(name, false);
     else record.presence.pool = this.#poolOf(name);
-    this.#options.onDirty(name, false);
+    this.#changed(name, false);
   }
 
   #newTerm(): Term {
-    const { windowMs, guardPercent, onDirty, clock } = this.#options;
-    return new Term({ windowMs, guardPercent, onChange: (node) => onDirty(node, true) }, clock.monotonic());
+    const { windowMs, guardPercent, clock } = this.#options;
+    return new Term({ windowMs, guardPercent, onChange: (node) => this.#changed(node, true) }, clock.monotonic());
   }
 
   #beginRecord(name: string, wasThere: boolean): void {
@@ -382,7 +413,7 @@ export class Fleet {
     const record = this.#term.record(node);
     if (!record) return;
     this.freshness.expect(record, this.#options.clock.monotonic());
-    this.#options.onDirty(node, false);
+    this.#changed(node, false);
   }
 
   #agentPodGone(podUid: string, node: string): void {
@@ -396,6 +427,6 @@ export class Fleet {
     if (boots.podGone(podUid, now)) this.freshness.goodbye(record, now, isExpected);
     // Another may count now, and have seen another machine.
     if (boots.content) this.#term.machines.take(record, boots.content, now);
-    this.#options.onDirty(node, boots.content !== before);
+    this.#changed(node, boots.content !== before);
   }
 }

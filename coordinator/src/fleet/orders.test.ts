@@ -13,7 +13,7 @@ const CREATED = '2026-01-01T00:00:00Z';
 
 /** The orders of one node, over what is watched as it is kept. */
 function orders(first: readonly Service[] = [serviceOf()]) {
-  const index = new PodsByNamespace<ReturnType<typeof observePod>>({ onChange: () => {}, onKnown: () => {} });
+  const index = new PodsByNamespace<ReturnType<typeof observePod>>();
   const record = nodeRecord();
   const made = new Orders();
   let services = first;

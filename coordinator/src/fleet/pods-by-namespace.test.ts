@@ -9,10 +9,10 @@ function pod(namespace: string, name: string, node = 'n'): Pod {
 
 function started(lostIsUnknown = false) {
   const told: string[] = [];
-  const pods = new PodsByNamespace<Pod>({
-    onChange: (previous, next) => told.push(`${previous?.name ?? ''} → ${next?.name ?? ''}`),
-    onKnown: () => told.push('known'),
-    ...(lostIsUnknown ? { lostIsUnknown } : {}),
+  const pods = new PodsByNamespace<Pod>(lostIsUnknown ? { lostIsUnknown } : {});
+  pods.onChange({
+    changed: (previous, next) => told.push(`${previous?.name ?? ''} → ${next?.name ?? ''}`),
+    listed: () => told.push('known'),
   });
   const names = (all: Iterable<Pod>) => [...all].map(({ name }) => name);
   return { pods, told, names };

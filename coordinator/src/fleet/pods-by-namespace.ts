@@ -1,12 +1,14 @@
 import { NodeIndex, type Placed } from './node-index.ts';
 
-export type PodsByNamespaceOptions<T> = {
-  onChange: (previous: T | undefined, next: T | undefined) => void;
+/** Hears of changes of pods. */
+export type PodsListener<T> = {
+  changed: (previous: T | undefined, next: T | undefined) => void;
   /** The pods of a namespace are known for the first time, or again. */
-  onKnown: () => void;
-  /** An old picture is worse than none: what is known of a namespace ends with its watch. */
-  lostIsUnknown?: true;
+  listed: () => void;
 };
+
+/** `lostIsUnknown`: an old picture is worse than none, so what is known of a namespace ends with its watch. */
+export type PodsByNamespaceOptions = { lostIsUnknown?: true };
 
 const NONE: readonly never[] = [];
 
@@ -15,11 +17,17 @@ export class PodsByNamespace<T extends Placed> {
   readonly #namespaces = new Map<string, { pods: NodeIndex<T>; isKnown: boolean }>();
   /** Of the nodes that were asked about, as long as nothing changes there. */
   readonly #onNode = new Map<string, readonly T[]>();
-  readonly #options: PodsByNamespaceOptions<T>;
+  readonly #options: PodsByNamespaceOptions;
+  #listener: PodsListener<T> = { changed: () => {}, listed: () => {} };
   #revision = 0;
 
-  constructor(options: PodsByNamespaceOptions<T>) {
+  constructor(options: PodsByNamespaceOptions = {}) {
     this.#options = options;
+  }
+
+  /** From now on this listener hears of every change. */
+  onChange(listener: PodsListener<T>): void {
+    this.#listener = listener;
   }
 
   /** The very same list as before where nothing changed on the node. */
@@ -50,11 +58,11 @@ export class PodsByNamespace<T extends Placed> {
 
   /** What a watch of the pods of a namespace is to be handed to. One that takes the place of another goes on with its pods. */
   handlers(namespace: string) {
-    const { onChange, onKnown, lostIsUnknown } = this.#options;
-    const changed: typeof onChange = (...change) => {
+    const { lostIsUnknown } = this.#options;
+    const changed: PodsListener<T>['changed'] = (...change) => {
       this.#revision += 1;
       for (const pod of change) if (pod) this.#onNode.delete(pod.node);
-      onChange(...change);
+      this.#listener.changed(...change);
     };
     const entry = this.#namespaces.get(namespace) ?? { pods: new NodeIndex<T>(changed), isKnown: false };
     this.#namespaces.set(namespace, entry);
@@ -68,7 +76,7 @@ export class PodsByNamespace<T extends Placed> {
         entry.pods.replace(all);
         if (entry.isKnown) return;
         entry.isKnown = true;
-        onKnown();
+        this.#listener.listed();
       },
       onUpsert: (pod: T) => entry.pods.upsert(pod),
       onDelete: (pod: T) => entry.pods.remove(pod),

@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { Announcing, ContestedNews } from '../decide/followers.ts';
+import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
 import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
 import type { JudgedNode } from '../decide/labelers/labeler.ts';
 import type { ReadinessGate } from '../decide/labelers/readiness.ts';
@@ -86,7 +86,7 @@ export class Announcer {
   }
 
   /** Keys that are not written, as somebody else has them. */
-  leftAlone(node: ObservedNode, keys: Parameters<Announcing['leftAlone']>[1]): void {
+  leftAlone(node: ObservedNode, keys: Parameters<Subscribers['leftAlone']>[1]): void {
     for (const { kind, key, message: why } of keys) {
       const message = `rollcall does not write the ${kind} ${key}: it is ${why}`;
       this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
@@ -100,6 +100,13 @@ export class Announcer {
     if (missing.length === 0) return;
     const message = `Removed the startup taint after the maximum wait time, without ${missing.join(', ')}`;
     record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
+  }
+
+  /** A new taint is on the first nodes. */
+  taintWaits(subject: EventSubject): void {
+    const message =
+      'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
+    this.#options.record({ subject, type: 'Normal', reason: 'TaintWaits', message });
   }
 
   /** Which guards hold now. To be called often: only what changed in this term is told. */

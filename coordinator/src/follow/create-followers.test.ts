@@ -19,6 +19,7 @@ function followers(config: Partial<CoordinatorConfig> = {}) {
     config: { ...around.options.config, readinessGate: 'label', ...config } as CoordinatorConfig,
     environment: { ownNamespace: 'rollcall', podName: 'coordinator-0', podIp: undefined },
     services: () => [],
+    catalog: { objects: () => [] },
     mustYield: () => false,
   });
   return { ...around, ...all };
@@ -39,9 +40,9 @@ test('in a dry run nothing becomes an Event', async () => {
 });
 
 test('pods that lost their place are evicted, with an Event, and then nothing is under way', async () => {
-  const { followUps, clock, requests, setNode, settled } = followers({ evictionDelaySeconds: 0 });
+  const { subscribers, clock, requests, setNode, settled } = followers({ evictionDelaySeconds: 0 });
   setNode({});
-  followUps.look('n');
+  subscribers.changed('n');
   await clock.advance(1000);
   expect(requests).toEqual(['POST /api/v1/namespaces/default/pods/p1/eviction', EVENTS]);
   await expect(settled()).resolves.toBeDefined();

@@ -1,25 +1,32 @@
 import { hostname } from 'node:os';
+import type { Subscribers } from '../controller/subscribers.ts';
 import { registerGateMetric } from '../fleet/metrics.ts';
+import type { ServiceCatalog } from '../services/catalog.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
 import type { Service } from '../setup/services.ts';
 import { Announcer } from './announcer.ts';
 import type { EventNews } from './events/event-news.ts';
 import { EventRecorder } from './events/event-recorder.ts';
-import { createFollowUps, type FollowUpOptions, type FollowUps } from './follow-ups.ts';
+import { createFollowUps, type FollowUpOptions } from './follow-ups.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
+import { serviceSubject } from './status/service-status-keeper.ts';
 
 export type FollowerOptions = Omit<FollowUpOptions, 'config' | 'record'> & {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
   services: () => readonly Service[];
+  catalog: Pick<ServiceCatalog, 'objects'>;
   /** Writes to Nodes wait: Events make way. */
   mustYield: () => boolean;
 };
 
+/** What the controller tells followers; the composition adds the rest. */
+type Followed = Omit<Subscribers, 'podsListed' | 'taintProven'>;
+
 export type Followers = {
   record: (news: EventNews) => void;
+  subscribers: Followed;
   announcer: Announcer;
-  followUps: FollowUps;
   /** Resolves when nothing is under way that only a leader may do. */
   settled: () => Promise<unknown>;
 };
@@ -42,5 +49,20 @@ export function createFollowers(options: FollowerOptions): Followers {
     clock,
   });
   const followUps = createFollowUps({ ...options, record });
-  return { record, announcer, followUps, settled: () => Promise.all([events.settled(), followUps.settled()]) };
+  const subscribers: Followed = {
+    changed: followUps.look,
+    forget: followUps.forget,
+    restart: followUps.restart,
+    sees: (...seen) => announcer.sees(...seen),
+    shows: (...shown) => announcer.shows(...shown),
+    heldBack: (...held) => announcer.heldBack(...held),
+    gateOpened: (...opened) => announcer.gateOpened(...opened),
+    contested: (...contested) => announcer.contested(...contested),
+    leftAlone: (...left) => announcer.leftAlone(...left),
+    taintWaits: (service) => {
+      const object = options.catalog.objects().find(({ name }) => name === service.name);
+      if (object) announcer.taintWaits(serviceSubject(object));
+    },
+  };
+  return { record, subscribers, announcer, settled: () => Promise.all([events.settled(), followUps.settled()]) };
 }

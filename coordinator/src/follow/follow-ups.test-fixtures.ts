@@ -53,7 +53,7 @@ export function surroundings(config: Partial<FollowUpOptions['config']> = {}, po
       close: () => {},
     },
     fence: { remainingMs: () => 10_000 },
-    fleet: () => fleet,
+    fleet,
     record: (news) => events.push(news),
     onLook: (node) => calls.push(`look ${node}`),
     onRestart: () => calls.push('restart'),

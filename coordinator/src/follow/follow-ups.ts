@@ -25,7 +25,7 @@ export type FollowUpOptions = {
   >;
   client: KubeClient;
   fence: WriteFence;
-  fleet: () => Fleet;
+  fleet: Fleet;
   record: (news: EventNews) => void;
   /** Whoever else has to know that a node may be other than it was. */
   onLook: (node: string) => void;
@@ -70,7 +70,7 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
         delayMs: config.evictionDelaySeconds * 1000,
         perSecond: config.evictionsPerMinute / 60,
         stateOf: (name) => {
-          const node = fleet().node(name);
+          const node = fleet.node(name);
           if (!node) return undefined;
           const withdrawn = parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
           return { labels: node.labels, withdrawn };
@@ -81,7 +81,7 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
     look: (name) => {
       options.onLook(name);
       evictor?.consider(name);
-      const node = fleet().node(name);
+      const node = fleet.node(name);
       if (node) for (const notifier of notifiers) notifier.offer(node);
     },
     forget: (name) => {

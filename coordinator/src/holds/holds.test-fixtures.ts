@@ -25,7 +25,8 @@ export function heldPod(name: string, node: string, hold: string, change: Partia
 export function toldHolds() {
   const clock = new FakeClock();
   const news: string[] = [];
-  const holds = new Holds({ clock, onNode: (node) => news.push(node), onChange: () => news.push('change') });
+  const holds = new Holds(clock);
+  holds.onChange({ nodeChanged: (node) => news.push(node), changed: () => news.push('change') });
   const told = () => news.splice(0);
   return { clock, holds, told };
 }

@@ -13,12 +13,12 @@ export type NodeHolds = {
   unknown: string | undefined;
 };
 
-export type HoldsOptions = {
-  clock: Clock;
+/** Hears of changes. */
+export type HoldsListener = {
   /** A node may be kept, or no longer. */
-  onNode: (node: string) => void;
+  nodeChanged: (node: string) => void;
   /** Other NodeHolds are in force, or what is known of all nodes is. */
-  onChange: () => void;
+  changed: () => void;
 };
 
 /** Changes within so long are taken in together: each of them concerns every node. */
@@ -27,25 +27,28 @@ const GATHER_MS = 50;
 /** The NodeHolds, and the pods that they name. */
 export class Holds {
   readonly pods: PodsByNamespace<HoldingPod>;
-  readonly #options: HoldsOptions;
+  #listener: HoldsListener = { nodeChanged: () => {}, changed: () => {} };
   readonly #objects = new Map<string, ObservedNodeHold>();
   readonly #soon: () => void;
   #known = false;
   /** A change was not told yet, so that other pods may be watched than those that are asked for. */
   #isChanging = false;
 
-  constructor(options: HoldsOptions) {
-    this.#options = options;
-    const { clock, onNode } = options;
+  constructor(clock: Clock) {
     this.#soon = gathered(clock, GATHER_MS, () => this.#told());
-    this.pods = new PodsByNamespace<HoldingPod>({
-      onChange: (previous, next) => {
-        for (const pod of [previous, next]) if (pod) onNode(pod.node);
+    // Nodes would be let go of by what was so before.
+    this.pods = new PodsByNamespace<HoldingPod>({ lostIsUnknown: true });
+    this.pods.onChange({
+      changed: (previous, next) => {
+        for (const pod of [previous, next]) if (pod) this.#listener.nodeChanged(pod.node);
       },
-      onKnown: () => options.onChange(),
-      // Nodes would be let go of by what was so before.
-      lostIsUnknown: true,
+      listed: () => this.#listener.changed(),
     });
+  }
+
+  /** From now on this listener hears of every change. */
+  onChange(listener: HoldsListener): void {
+    this.#listener = listener;
   }
 
   objects(): readonly ObservedNodeHold[] {
@@ -84,7 +87,7 @@ export class Holds {
 
   #told(): void {
     this.#isChanging = false;
-    this.#options.onChange();
+    this.#listener.changed();
   }
 
   /** The nodes that pods of a NodeHold are on. */

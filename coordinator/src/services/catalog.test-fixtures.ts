@@ -47,9 +47,9 @@ export function stage(builtIn: readonly Service[] = []) {
     podsRevision: () => pods.revision,
     clock,
     logger: silentLogger(),
-    onChange: () => {
-      changes += 1;
-    },
+  });
+  catalog.onChange(() => {
+    changes += 1;
   });
   const namesOf = (services: readonly { name: string }[]) => services.map(({ name }) => name);
   return {

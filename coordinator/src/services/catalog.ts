@@ -17,12 +17,13 @@ export type CatalogOptions = Omit<AcceptanceOptions, 'keys'> & {
   podsRevision: () => number;
   clock: Clock;
   logger: Logger;
-  /**
-   * Other services are in force or watched, or the first list of them has come; with the uids of NodeServices that were in
-   * force and were changed, or no longer are.
-   */
-  onChange: (uids: readonly string[]) => void;
 };
+
+/**
+ * Other services are in force or watched, or the first list of them has come; with the uids of NodeServices that were in
+ * force and were changed, or no longer are.
+ */
+export type CatalogListener = (uids: readonly string[]) => void;
 
 /** Changes within so long are taken in together: each of them concerns every node. */
 const GATHER_MS = 50;
@@ -41,11 +42,17 @@ export class ServiceCatalog {
   #known = false;
   #uids: ReadonlySet<string> = new Set();
   #pods = { revision: 0, notBeforeMs: 0 };
+  #onChange: CatalogListener = () => {};
 
   constructor(options: CatalogOptions) {
     this.#options = options;
     this.#services = options.builtIn;
     this.#soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
+  }
+
+  /** From now on this listener hears of every change. */
+  onChange(listener: CatalogListener): void {
+    this.#onChange = listener;
   }
 
   /** Whether the NodeServices were listed, and are watched since. Until then nobody knows what a node has because of one. */
@@ -116,7 +123,7 @@ export class ServiceCatalog {
 
   /** What acceptance depends on may be other than it was. Tells of it where `always`, or where it makes a difference. */
   judge(always = false): void {
-    const { builtIn, otherKeys, onChange, logger } = this.#options;
+    const { builtIn, otherKeys, logger } = this.#options;
     this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
     this.#uids = new Set(this.objects().map(({ uid }) => uid));
     const accepted = this.objects().filter((object) => !this.#refusals.get(object));
@@ -139,7 +146,7 @@ export class ServiceCatalog {
         'Took over the NodeServices',
       );
     }
-    onChange([...before.values()].filter((object) => inForce.get(object.name) !== object).map(({ uid }) => uid));
+    this.#onChange([...before.values()].filter((object) => inForce.get(object.name) !== object).map(({ uid }) => uid));
   }
 
   /** What would be in force with these objects beside the others, or in their place. Nothing comes of it. */

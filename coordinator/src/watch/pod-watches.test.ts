@@ -9,7 +9,7 @@ const CI = podsPath('ci');
 
 function podWatches(isNeeded?: (namespace: string) => boolean) {
   const api = new MemoryApi();
-  const index = new PodsByNamespace<HoldingPod>({ onChange: () => {}, onKnown: () => {}, lostIsUnknown: true });
+  const index = new PodsByNamespace<HoldingPod>({ lostIsUnknown: true });
   const watches = new PodWatches<HoldingPod>({
     ...api.shared,
     index,

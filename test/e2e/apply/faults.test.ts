@@ -116,7 +116,7 @@ describe('an API server that is killed while 300 writes are pending', () => {
     await waitFor('all nodes', async () => countOf(await valuesOf('outage'), '1') === names.length, {
       timeoutMs: 30_000,
     });
-    expect(rig.setAside.counts).toEqual({ foreign: 0, invalid: 0, denied: 0 });
+    expect(rig.skipped.setAside.counts).toEqual({ foreign: 0, invalid: 0, denied: 0 });
   });
 });
 

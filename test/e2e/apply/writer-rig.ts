@@ -2,10 +2,10 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { type ContestedKey, ContestedKeys } from '@rollcall/coordinator/apply/contested-keys.ts';
+import type { ContestedKey } from '@rollcall/coordinator/apply/contested-keys.ts';
 import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
 import { Reconciler } from '@rollcall/coordinator/apply/reconciler.ts';
-import { SetAside } from '@rollcall/coordinator/apply/set-aside.ts';
+import { SkippedKeys } from '@rollcall/coordinator/apply/skipped-keys.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from '@rollcall/coordinator/decide/intent/intent.ts';
 import { planNode } from '@rollcall/coordinator/decide/intent/plan-node.ts';
 import { NodeStore } from '@rollcall/coordinator/fleet/node-store.ts';
@@ -56,7 +56,7 @@ export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => nu
 /** The writer with the real planner and store before it, told of changes by a watch. */
 export type WriterRig = {
   reconciler: Reconciler;
-  setAside: SetAside;
+  skipped: SkippedKeys;
   /** What was told of keys that do not stay. */
   toldContested: readonly ContestedKey[];
   registry: Registry;
@@ -86,25 +86,23 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const intern = createIntern();
   const ofInterest = new Set<string>([KEYS_ANNOTATION]);
   const observe = (node: KubeObject) => observeNode(node, intern, ofInterest);
-  const setAside = new SetAside(systemClock);
-  const contested = new ContestedKeys(systemClock);
+  const skipped = new SkippedKeys(systemClock);
   const toldContested: ContestedKey[] = [];
   const registry = new Registry();
   const store: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
-  const plan = (name: string) => {
+  const prepare = (name: string) => {
     const node = store.get(name);
     const intent = intents.get(name);
-    return node && intent && setAside.consult(node, (ask) => planNode(node, intent, contested.asking(node, ask)));
+    if (!node || !intent) return undefined;
+    const { ask, asked } = skipped.asking(node);
+    const plan = planNode(node, intent, ask);
+    skipped.settle(node, asked);
+    return plan;
   };
   const reconciler = new Reconciler({
-    plan,
     observed: (name) => store.get(name),
-    onWritten: (node) => store.written(observe(node)),
-    onContested: (_node, keys) => toldContested.push(...keys),
-    onSetAside: () => {},
     writer: new NodeWriter(client),
-    setAside,
-    contested,
+    skipped,
     registry,
     dryRun,
     fence: { remainingMs },
@@ -112,14 +110,20 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     random: Math.random,
     logger: silentLogger(),
   });
+  reconciler.serve({
+    prepare,
+    written: (node) => store.written(observe(node)),
+    contested: (_node, keys) => toldContested.push(...keys),
+    skipped: () => {},
+  });
   const stopWatch = watchNodes(cluster.controlPlane.api, ({ type, object }) => {
     if (type === 'DELETED') store.remove(object.metadata.name);
     else if (type !== 'BOOKMARK') store.upsert(observe(object as KubeObject));
   });
-  const holds = (name: string) => store.get(name) !== undefined && plan(name) === undefined;
+  const holds = (name: string) => store.get(name) !== undefined && prepare(name) === undefined;
   return {
     reconciler,
-    setAside,
+    skipped,
     toldContested,
     registry,
     holds,

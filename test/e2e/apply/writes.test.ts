@@ -266,6 +266,6 @@ describe('the reconciler', () => {
     ]);
     await rig.until('takeover');
     expect(await labelsOf('takeover')).toMatchObject({ ready: 'true', tier: 'silver', mine: '1' });
-    expect(rig.setAside.keysFor('takeover')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
+    expect(rig.skipped.setAside.keysFor('takeover')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
   });
 });

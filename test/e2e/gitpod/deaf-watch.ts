@@ -2,6 +2,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { Fleet } from '@rollcall/coordinator/fleet/fleet.ts';
+import { PodsByNamespace } from '@rollcall/coordinator/fleet/pods-by-namespace.ts';
 import { Holds } from '@rollcall/coordinator/holds/holds.ts';
 import { createKubeMetrics } from '@rollcall/coordinator/kube/kube-metrics.ts';
 import { createWatches } from '@rollcall/coordinator/watch/watches.ts';
@@ -22,10 +23,9 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     poolLabels: [],
     windowMs: 30_000,
     guardPercent: 55,
-    onDirty: () => {},
+    servicePods: new PodsByNamespace(),
     allAnnotations: false,
     annotationsOfInterest: new Set(),
-    onNodeGone: () => {},
   });
   const watches = createWatches({
     client: {
@@ -42,7 +42,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
       },
     },
     fleet,
-    holds: new Holds({ clock, onNode: () => {}, onChange: () => {} }),
+    holds: new Holds(clock),
     placing: { podSelector: undefined, services: undefined, nodeSelector: undefined },
     schedulerNamespace: 'default',
     gitpod: true,

@@ -1,21 +1,24 @@
 import { describe, expect, test } from 'vitest';
-import type { Decider } from '../../decide/decider.ts';
 import { snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
+import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { ServiceCatalog } from '../../services/catalog.ts';
 import { serviceOf } from '../../setup/services.test-fixtures.ts';
 import type { Service } from '../../setup/services.ts';
+import type { NodeQueries } from '../node-queries.ts';
 import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
 
 describe('a node in a line', () => {
   function summaryOf(judged: object, isPending = false) {
-    const keys = (key: string) => ({ keysFor: (name: string) => [{ key: `${key} of ${name}` }] });
     return nodeSummary(
       {
-        outlook: (name: string) =>
-          name === 'n' ? { judged: { ...snapshot(), readiness: new Map(), ...judged }, isPending } : undefined,
-        contested: keys('contested'),
-        setAside: keys('set aside'),
-      } as unknown as Decider,
+        evaluate: (name: string) =>
+          name === 'n' ? { judged: { ...snapshot(), readiness: new Map(), ...judged } } : undefined,
+        planOf: () => (isPending ? {} : undefined),
+        skippedOn: (name: string) => ({
+          contested: [{ key: `contested of ${name}` }],
+          setAside: [{ key: `set aside of ${name}` }],
+        }),
+      } as unknown as NodeQueries,
       'n',
     );
   }
@@ -38,7 +41,7 @@ describe('a node in a line', () => {
   });
 
   test('is none for a node that is not there', () => {
-    expect(nodeSummary({ outlook: () => undefined } as unknown as Decider, 'gone')).toBeUndefined();
+    expect(nodeSummary({ evaluate: () => undefined } as unknown as NodeQueries, 'gone')).toBeUndefined();
   });
 });
 
@@ -51,12 +54,14 @@ describe('the plan', () => {
   };
 
   test('has the nodes to which something is to be written, and a pause for each other', () => {
-    const decider = {
-      plan: (name: string) => (name === 'idle' ? undefined : plan),
-      explain: (name: string) => (name === 'gone' ? undefined : facts),
-    } as unknown as Decider;
+    const nodes = {
+      names: () => ['idle', 'n', 'gone'],
+      evaluate: (name: string) =>
+        name === 'gone' ? undefined : { ...facts, plan: name === 'idle' ? undefined : plan },
+      planOf: (evaluation: { plan: unknown }) => evaluation.plan,
+    } as unknown as NodeQueries;
     const reason = 'it is not ready';
-    expect([...plannedNodes(decider, ['idle', 'n', 'gone'])]).toEqual([
+    expect([...plannedNodes(nodes)]).toEqual([
       undefined,
       {
         name: 'n',
@@ -73,9 +78,9 @@ describe('the plan', () => {
 });
 
 describe('services', () => {
-  const decider = {
-    tally: { count: (name: string) => ({ ready: name.length, 'not-ready': 2, unknown: 3 }) },
-  } as unknown as Decider;
+  const tally = {
+    count: (name: string) => ({ ready: name.length, 'not-ready': 2, unknown: 3 }),
+  } as unknown as ServiceTally;
 
   function documentsOf(services: Service[], refused: { service: Service; problem: object | undefined }[] = []) {
     const catalog = {
@@ -83,7 +88,7 @@ describe('services', () => {
       objects: () => refused,
       refusalOf: (object: never) => object['problem'],
     };
-    return serviceDocuments(catalog as unknown as ServiceCatalog, decider);
+    return serviceDocuments(catalog as unknown as ServiceCatalog, tally);
   }
 
   test('are shown with what they publish, what tells whether they are ready, and on how many nodes they are', () => {

@@ -1,15 +1,17 @@
 import type { NodeSummary, PlannedNode, ServiceDocument } from '@rollcall/common/console.ts';
-import type { Decider } from '../../decide/decider.ts';
 import { plannedChanges } from '../../decide/intent/planned-changes.ts';
+import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { ServiceCatalog } from '../../services/catalog.ts';
 import type { Service } from '../../setup/services.ts';
+import type { NodeQueries } from '../node-queries.ts';
 import { planDocument } from './node-document.ts';
 
 /** A node in a line. */
-export function nodeSummary(decider: Decider, name: string): NodeSummary | undefined {
-  const outlook = decider.outlook(name);
-  if (!outlook) return undefined;
-  const { judged, isPending } = outlook;
+export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | undefined {
+  const evaluation = nodes.evaluate(name);
+  if (!evaluation) return undefined;
+  const { judged } = evaluation;
+  const { setAside, contested } = nodes.skippedOn(name);
   const { pool, freshness, agentVersion } = judged;
   const readiness = [...judged.readiness];
   return {
@@ -20,37 +22,38 @@ export function nodeSummary(decider: Decider, name: string): NodeSummary | undef
     ...(agentVersion ? { agentVersion } : {}),
     services: Object.fromEntries(readiness.map(([service, { state }]) => [service, state])),
     heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
-    contested: decider.contested.keysFor(name).map(({ key }) => key),
-    setAside: decider.setAside.keysFor(name).map(({ key }) => key),
-    pending: isPending,
+    contested: contested.map(({ key }) => key),
+    setAside: setAside.map(({ key }) => key),
+    pending: nodes.planOf(evaluation) !== undefined,
   };
 }
 
 /** What is about to be written, node by node; `undefined` where that is nothing. */
-export function* plannedNodes(decider: Decider, names: Iterable<string>): Iterable<PlannedNode | undefined> {
-  for (const name of names) {
-    const facts = decider.plan(name) && decider.explain(name);
-    if (!facts?.plan) {
+export function* plannedNodes(nodes: NodeQueries): Iterable<PlannedNode | undefined> {
+  for (const name of nodes.names()) {
+    const evaluation = nodes.evaluate(name);
+    const plan = evaluation && nodes.planOf(evaluation);
+    if (!plan) {
       yield undefined;
       continue;
     }
-    const reasons = Object.fromEntries([...facts.intent].map(([key, { reason }]) => [key, reason]));
-    const changes = plannedChanges(facts.plan, facts.node, facts.intent);
-    yield { name, changes, ...planDocument(facts.plan), reasons };
+    const { node, intent } = evaluation;
+    const reasons = Object.fromEntries([...intent].map(([key, { reason }]) => [key, reason]));
+    yield { name, changes: plannedChanges(plan, node, intent), ...planDocument(plan), reasons };
   }
 }
 
 /** The services that are in force, and the NodeServices that are not. */
-export function serviceDocuments(catalog: ServiceCatalog, decider: Decider): ServiceDocument[] {
-  const inForce = catalog.services().map((service) => serviceDocument(service, decider));
+export function serviceDocuments(catalog: ServiceCatalog, tally: ServiceTally): ServiceDocument[] {
+  const inForce = catalog.services().map((service) => serviceDocument(service, tally));
   const refused = catalog.objects().flatMap((object) => {
     const problem = catalog.refusalOf(object);
-    return problem ? [{ ...serviceDocument(object.service, decider), accepted: false, problem }] : [];
+    return problem ? [{ ...serviceDocument(object.service, tally), accepted: false, problem }] : [];
   });
   return [...inForce, ...refused];
 }
 
-function serviceDocument(service: Service, { tally }: Decider): ServiceDocument {
+function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument {
   const { name, mode, publish, origin } = service;
   const { label, taint, condition } = publish;
   const { ready, 'not-ready': notReady, unknown } = tally.count(name);

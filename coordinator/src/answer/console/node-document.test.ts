@@ -2,10 +2,10 @@ import type { DeviceReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange } from '../../decide/intent/plan.ts';
-import type { NodeFacts } from '../../decide/node-facts.ts';
 import { pod, snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import type { NodeFacts } from '../node-queries.ts';
 import { nodeDocument, planDocument } from './node-document.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

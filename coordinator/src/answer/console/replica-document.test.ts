@@ -10,10 +10,8 @@ function documentOf(role: Role, environment: ReplicaSource['environment'] = { po
     config: { dryRun: true, readinessGate: 'both', staleAfterSeconds: 30 },
     environment,
     standing: { role: () => role },
-    decider: {
-      fleet: { freshness: { activeGuards: () => ['fleet'] } },
-      heldWithdrawals: () => [{ guard: 'services', of: 'a', nodes: 2 }],
-    },
+    fleet: { freshness: { activeGuards: () => ['fleet'] } },
+    evaluator: { heldWithdrawals: () => [{ guard: 'services', of: 'a', nodes: 2 }] },
     clock: new FakeClock(),
   } as unknown as ReplicaSource);
 }

@@ -3,7 +3,8 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { ReplicaDocument } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import type { Decider } from '../../decide/decider.ts';
+import type { Evaluator } from '../../decide/evaluator.ts';
+import type { Fleet } from '../../fleet/fleet.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../setup/config.ts';
 import type { Standing } from '../../term/standing.ts';
 
@@ -11,12 +12,20 @@ export type ReplicaSource = {
   config: Pick<CoordinatorConfig, 'dryRun' | 'readinessGate' | 'staleAfterSeconds'>;
   environment: Pick<CoordinatorEnvironment, 'podName'>;
   standing: Pick<Standing, 'role'>;
-  decider: Pick<Decider, 'fleet' | 'heldWithdrawals'>;
+  fleet: Pick<Fleet, 'freshness'>;
+  evaluator: Pick<Evaluator, 'heldWithdrawals'>;
   clock: Clock;
 };
 
 /** Who answers, and what one has to know to read the answer. */
-export function replicaDocument({ config, environment, standing, decider, clock }: ReplicaSource): ReplicaDocument {
+export function replicaDocument({
+  config,
+  environment,
+  standing,
+  fleet,
+  evaluator,
+  clock,
+}: ReplicaSource): ReplicaDocument {
   const role = standing.role();
   return {
     name: environment.podName ?? hostname(),
@@ -24,8 +33,8 @@ export function replicaDocument({ config, environment, standing, decider, clock 
     ...role,
     // Agents report to the leader alone: what a standby knows of services is nothing to go by.
     ...(role.leading ? {} : { note: 'This replica does not lead, and gets no reports: ask the leader' }),
-    guards: decider.fleet.freshness.activeGuards(),
-    heldWithdrawals: decider.heldWithdrawals(),
+    guards: fleet.freshness.activeGuards(),
+    heldWithdrawals: evaluator.heldWithdrawals(),
     dryRun: config.dryRun,
     readinessGate: config.readinessGate,
     staleAfterSeconds: config.staleAfterSeconds,

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { CHANGED_FOR_MS, ObserverGuard, type Sighting } from './observer.ts';
+import { CHANGED_FOR_MS, ObserverGuard, type Sighted, type Sighting } from './observer.ts';
+
+/** The answer of the guard, which is the same before and after the sighting is recorded. */
+function answerOf(guard: ObserverGuard, sighted: Sighted, nowMs: number): number | undefined {
+  const before = guard.heldUntilMs(sighted, nowMs);
+  guard.record(sighted, nowMs);
+  expect(guard.heldUntilMs(sighted, nowMs)).toBe(before);
+  return before;
+}
 
 /** A guard that has heard version 1 of so many nodes, and then version 2. */
 function replaced(count: number, { of = count } = {}) {
@@ -8,7 +16,7 @@ function replaced(count: number, { of = count } = {}) {
   for (const name of names) guard.sees(name, '1', 0);
   for (const name of names.slice(0, count)) guard.sees(name, '2', 1000);
   const look = (sighting: Sighting, name: string, nowMs = 2000, service = 's') =>
-    guard.holdsUntilMs(name, service, sighting, nowMs);
+    answerOf(guard, { node: name, version: undefined, service, sighting }, nowMs);
   const lose = (...asked: [name: string, nowMs?: number, service?: string]) => look('lost', ...asked);
   /** Every node is selected by the service, and still sees it. */
   for (const name of names) look('settled', name);
@@ -100,7 +108,7 @@ test('what is heard first is no change, and nor is the same again', () => {
   for (const name of ['a', 'b', 'c', 'd']) {
     guard.sees(name, '2', 0);
     guard.sees(name, '2', 1000);
-    expect(guard.holdsUntilMs(name, 's', 'lost', 2000)).toBeUndefined();
+    expect(answerOf(guard, { node: name, version: undefined, service: 's', sighting: 'lost' }, 2000)).toBeUndefined();
   }
 });
 
@@ -116,7 +124,8 @@ test('an agent whose version changes all the time is doubted for 10 minutes from
 test('a service is protected that runs on a few of the nodes whose agents were replaced', () => {
   const { guard, lose } = replaced(20);
   const few = ['n0', 'n1', 'n2', 'n3', 'n4'];
-  for (const name of few) guard.holdsUntilMs(name, 'rare', 'settled', 2000);
+  for (const name of few)
+    answerOf(guard, { node: name, version: undefined, service: 'rare', sighting: 'settled' }, 2000);
   const answers = few.map((name) => lose(name, 2000, 'rare'));
   expect(answers).toEqual([undefined, undefined, undefined, UNTIL_MS, UNTIL_MS]);
 });
@@ -134,8 +143,10 @@ test('an agent that does not know yet is among those that the service selects', 
   const guard = new ObserverGuard();
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
   for (const version of ['1', '2']) for (const name of names) guard.sees(name, version, 0);
-  for (const name of names) guard.holdsUntilMs(name, 's', 'unchanged', 0);
-  const answers = names.slice(0, 5).map((name) => guard.holdsUntilMs(name, 's', 'lost', 0));
+  for (const name of names) answerOf(guard, { node: name, version: undefined, service: 's', sighting: 'unchanged' }, 0);
+  const answers = names
+    .slice(0, 5)
+    .map((name) => answerOf(guard, { node: name, version: undefined, service: 's', sighting: 'lost' }, 0));
   expect(answers).toEqual([undefined, undefined, undefined, undefined, CHANGED_FOR_MS]);
 });
 

@@ -15,6 +15,9 @@ type Sight = 'seen' | 'lost' | 'held';
  */
 export type Sighting = 'lost' | 'unchanged' | 'settled';
 
+/** What was made of a service on a node, by the word of an agent of this version. */
+export type Sighted = { node: string; version: string | undefined; service: string; sighting: Sighting };
+
 /**
  * Doubts agents that were replaced by another version of themselves, when most of them no longer see a service whose
  * pods are Ready: then it is more likely that they cannot look than that the service is gone. The first nodes lose the
@@ -30,27 +33,33 @@ export class ObserverGuard {
 
   /** Records the version of the agent that reports for a node; the empty string for one without a version. */
   sees(node: string, version: string, nowMs: number): void {
-    const before = this.#versions.get(node);
-    if (before === version) return;
+    // A version that changes all the time is doubted no longer than any other.
+    if (this.#isOther(node, version) && !this.#changedMs.has(node)) this.#changedMs.set(node, nowMs);
     this.#versions.set(node, version);
-    // What is heard first is no change, and a version that changes all the time is doubted no longer than any other.
-    if (before !== undefined && !this.#changedMs.has(node)) this.#changedMs.set(node, nowMs);
   }
 
-  /**
-   * Records what was made of a service that selects the node. Returns until when a loss is held, if so. A loss that was
-   * answered once has the same answer until the service is back, or the time is over.
-   */
-  holdsUntilMs(node: string, service: string, sighting: Sighting, nowMs: number): number | undefined {
-    const untilMs = (this.#changedMs.get(node) ?? Number.NEGATIVE_INFINITY) + CHANGED_FOR_MS;
+  /** Until when a loss of the service on the node is held, if so, by the monotonic clock. Changes nothing. */
+  heldUntilMs({ node, version, service, sighting }: Sighted, nowMs: number): number | undefined {
+    if (sighting !== 'lost') return undefined;
+    const changedMs = this.#changedMs.get(node) ?? (this.#isOther(node, version) ? nowMs : Number.NEGATIVE_INFINITY);
+    const untilMs = changedMs + CHANGED_FOR_MS;
     if (untilMs <= nowMs) return undefined;
+    return sightAfter(this.#sights.get(service), node, sighting) === 'held' ? untilMs : undefined;
+  }
+
+  /** Records what was made of a service that selects the node: a loss that is held once is held until it ends. */
+  record({ node, service, sighting }: Sighted, nowMs: number): void {
+    const changedMs = this.#changedMs.get(node);
+    if (changedMs === undefined || changedMs + CHANGED_FOR_MS <= nowMs) return;
     const sights = this.#sights.get(service) ?? new Sights();
     this.#sights.set(service, sights);
-    const before = sights.of(node);
-    if (sighting === 'settled' || before === undefined) sights.put(node, 'seen');
-    if (sighting !== 'lost') return undefined;
-    if (before !== 'lost' && before !== 'held') sights.put(node, sights.isLostByMost ? 'held' : 'lost');
-    return sights.of(node) === 'held' ? untilMs : undefined;
+    sights.put(node, sightAfter(sights, node, sighting));
+  }
+
+  /** What is heard first is no change. */
+  #isOther(node: string, version: string | undefined): boolean {
+    const before = this.#versions.get(node);
+    return version !== undefined && before !== undefined && before !== version;
   }
 
   /** Returns the nodes on which a service is no longer held, because their time is over. */
@@ -83,6 +92,14 @@ export class ObserverGuard {
   }
 }
 
+/** What a replaced agent says of a service after a sighting. The answer to a loss stays until the service is back. */
+function sightAfter(sights: Sights | undefined, node: string, sighting: Sighting): Sight {
+  const before = sights?.of(node);
+  if (sighting === 'settled') return 'seen';
+  if (sighting === 'unchanged' || before === 'lost' || before === 'held') return before ?? 'seen';
+  return sights?.isLostByMost(node) ? 'held' : 'lost';
+}
+
 /** What the replaced agents say of one service, counted. */
 class Sights {
   readonly counts: Record<Sight, number> = { seen: 0, lost: 0, held: 0 };
@@ -105,7 +122,9 @@ class Sights {
     return this.counts.lost + this.counts.held;
   }
 
-  get isLostByMost(): boolean {
-    return this.losses >= LOST_MIN && 100 * this.losses >= LOST_PERCENT * this.#nodes.size;
+  /** Whether most of the nodes lost it, `node` counted among them. */
+  isLostByMost(node: string): boolean {
+    const size = this.#nodes.size + (this.#nodes.has(node) ? 0 : 1);
+    return this.losses >= LOST_MIN && 100 * this.losses >= LOST_PERCENT * size;
   }
 }

@@ -95,6 +95,9 @@ export type SetAsideCause = 'foreign' | 'invalid' | 'denied';
 /** Why a key with this value is left out for now; `undefined` when it is not. Contested: somebody changes it back. */
 export type AskSetAside = (ref: KeyRef | ConditionRef, wanted: string) => SetAsideCause | 'contested' | undefined;
 
+/** A key that a plan asked about, with the value that is wanted. */
+export type AskedKey = { ref: KeyRef | ConditionRef; wanted: string };
+
 /** A wanted key that was not written, and why. It is left out until what is wanted, or what is on the Node, changes. */
 export type SetAsideKey = (KeyRef | ConditionRef) & {
   cause: SetAsideCause;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { nodeRecord } from '../../fleet/node-record.test-fixtures.ts';
 import type { Service } from '../../setup/services.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
-import { ReadinessTracker } from './tracker.ts';
+import { ReadinessTracker, readinessOf } from './tracker.ts';
 
 const SECOND = 1000;
 
@@ -13,22 +13,23 @@ function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
   const observer = { seen: [] as string[], untilMs: undefined as number | undefined, sightings: [] as string[] };
   const tracker = new ReadinessTracker({
     services: () => inForce.services,
-    onHeldBack: (_node, { name }) => news.push(name),
     observer: {
       sees: (_node, version) => observer.seen.push(version),
-      holdsUntilMs: (_node, _service, sighting) => {
-        observer.sightings.push(sighting);
-        return sighting === 'lost' ? observer.untilMs : undefined;
-      },
+      heldUntilMs: ({ sighting }) => (sighting === 'lost' ? observer.untilMs : undefined),
+      record: ({ sighting }) => observer.sightings.push(sighting),
     },
   });
   const record = nodeRecord();
   let nowMs = 0;
   const judge = (change: Parameters<typeof snapshot>[0], ready = true) => {
-    const shown = tracker
-      .judge(record, snapshot(change, ready), { monotonicMs: nowMs, wallMs: nowMs })
-      .get('ws-daemon');
+    const node = snapshot(change, ready);
+    const now = { monotonicMs: nowMs, wallMs: nowMs };
+    const judgements = tracker.judge(record, node, now);
+    expect(tracker.judge(record, node, now)).toEqual(judgements);
+    news.push(...tracker.record(record, node, judgements, nowMs).map(({ name }) => name));
+    const shown = readinessOf(judgements).get('ws-daemon');
     if (!shown) throw new Error('ws-daemon was not judged');
+    expect(readinessOf(tracker.judge(record, node, now)).get('ws-daemon')).toEqual(shown);
     return shown;
   };
   return {

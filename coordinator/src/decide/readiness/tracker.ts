@@ -5,6 +5,7 @@ import { hasStarted, startedServices } from '../../fleet/started-services.ts';
 import { afterFall, type Damping, UNDAMPED } from '../../inventory/damping.ts';
 import { selects } from '../../setup/label-selector.ts';
 import type { Service } from '../../setup/services.ts';
+import type { ObserverGuard, Sighting } from '../guards/observer.ts';
 import { hasReadyPod, judgeService, type Verdict } from './verdict.ts';
 
 /** Both clocks at one moment, in milliseconds: the first for durations, the second for people. */
@@ -34,6 +35,11 @@ export const UNJUDGED: ServiceReadiness = {
 
 export type NodeReadiness = ReadonlyMap<string, ServiceReadiness>;
 
+/** What is to be shown of each service, by its name. */
+export function readinessOf(judgements: readonly Judgement[]): NodeReadiness {
+  return new Map(judgements.map(({ service, shown }) => [service.name, shown]));
+}
+
 const STARTED: Verdict = {
   state: 'ready',
   reason: 'it was ready on the node once, which is enough for the mode Startup',
@@ -51,31 +57,17 @@ type Memory = {
 /** What is remembered of a node, by service, for this list of services. */
 type NodeMemory = { services: readonly Service[]; byName: Map<string, Memory> };
 
+/** What a snapshot says of a service, and what is to be remembered of it. */
+export type Judgement = { service: Service; sighting: Sighting; next: Memory; shown: ServiceReadiness };
+
 export type ReadinessOptions = {
   services: () => readonly Service[];
-  /** A service begins to be held back. */
-  onHeldBack: (node: NodeSnapshot, service: Service) => void;
-  observer: Observing;
-};
-
-/** May doubt what an agent says that was replaced a moment ago. Times are by the monotonic clock. */
-type Observing = {
-  sees: (node: string, version: string, nowMs: number) => void;
-  /**
-   * Is asked about every verdict on a service: the agent has just lost one whose pod is Ready (`lost`), did not see it
-   * before or does not know (`unchanged`), or is not the cause (`settled`). Returns until when a loss is held, if so.
-   */
-  holdsUntilMs: (
-    node: string,
-    service: string,
-    sighting: 'lost' | 'unchanged' | 'settled',
-    nowMs: number,
-  ) => number | undefined;
+  observer: Pick<ObserverGuard, 'sees' | 'heldUntilMs' | 'record'>;
 };
 
 /**
- * Judges services by snapshots of their nodes, one after the other, and remembers what it takes to hold back one that
- * comes and goes, for one term. Withdrawal is never delayed, only the way back.
+ * Judges services by snapshots of their nodes, and remembers for one term what it takes to hold back a service that comes
+ * and goes. Withdrawal is never delayed, only the way back.
  */
 export class ReadinessTracker {
   readonly #options: ReadinessOptions;
@@ -87,29 +79,38 @@ export class ReadinessTracker {
     this.#options = options;
   }
 
-  /** The readiness of every service that the node is for, by its name. Judging the same snapshot again changes nothing. */
-  judge(record: NodeRecord, snapshot: NodeSnapshot, now: Moment): NodeReadiness {
-    const { observer } = this.#options;
-    if (snapshot.agentVersion !== undefined) observer.sees(snapshot.name, snapshot.agentVersion, now.monotonicMs);
-    const services = this.#options.services();
-    const memories = this.#memoriesOf(record, services);
-    const readiness = new Map<string, ServiceReadiness>();
+  /** Judges every service that selects the node. Changes nothing. */
+  judge(record: NodeRecord, snapshot: NodeSnapshot, now: Moment): Judgement[] {
+    const memories = this.#memories.get(record)?.byName;
     const started = startedServices(snapshot);
-    for (const service of services) {
+    const judgements: Judgement[] = [];
+    for (const service of this.#options.services()) {
       if (!selects(service.nodeSelector, snapshot.labels)) continue;
-      const memory = memories.get(service.name) ?? firstMemory(now);
-      memories.set(service.name, memory);
       const evidence = hasStarted(service, started) ? STARTED : judgeService(service, snapshot, now.monotonicMs);
-      const verdict = this.#doubted(service, snapshot, { evidence, wasReady: memory.ready === true, now });
-      noteFall(memory, verdict, now);
-      const shown = show(memory, verdict, now);
-      if (shown.state !== evidence.state) shown.evidence = evidence;
-      readiness.set(service.name, shown);
+      judgements.push(this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now }));
+    }
+    return judgements;
+  }
+
+  /**
+   * Remembers what was judged, for the next time. Returns the services that begin to be held back. To record the same
+   * again changes nothing.
+   */
+  record(record: NodeRecord, snapshot: NodeSnapshot, judgements: readonly Judgement[], nowMs: number): Service[] {
+    const { observer } = this.#options;
+    const { name: node, agentVersion: version } = snapshot;
+    if (version !== undefined) observer.sees(node, version, nowMs);
+    const memories = this.#memoriesOf(record, this.#options.services());
+    const heldBack: Service[] = [];
+    for (const { service, sighting, next, shown } of judgements) {
+      observer.record({ node, version, service: service.name, sighting }, nowMs);
+      const memory = Object.assign(memories.get(service.name) ?? next, next);
+      memories.set(service.name, memory);
       if (!shown.damping || this.#held.has(memory)) continue;
       this.#held.set(memory, record);
-      this.#options.onHeldBack(snapshot, service);
+      heldBack.push(service);
     }
-    return readiness;
+    return heldBack;
   }
 
   /** Forgets the services that are gone, when the list of services is another one. */
@@ -141,33 +142,52 @@ export class ReadinessTracker {
       .toArray().length;
   }
 
-  #doubted(
-    service: Service,
-    snapshot: NodeSnapshot,
-    { evidence, wasReady, now }: { evidence: Verdict; wasReady: boolean; now: Moment },
-  ): Verdict {
-    const { observer } = this.#options;
-    const isUnseen = evidence.cause === 'agent' && evidence.state === 'not-ready' && hasReadyPod(service, snapshot);
-    const isSettled = evidence.state !== 'unknown' && !isUnseen;
-    const sighting = isSettled ? 'settled' : isUnseen && wasReady ? 'lost' : 'unchanged';
-    const untilMs = observer.holdsUntilMs(snapshot.name, service.name, sighting, now.monotonicMs);
-    if (untilMs === undefined) return evidence;
-    const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
-    const why = 'since most agents that were replaced report the same, although the pods are Ready';
-    return { state: 'unknown', reason: `${evidence.reason}; held until ${until}, ${why}`, cause: 'unknown' };
+  #judgeBy(
+    memory: Memory | undefined,
+    evidence: Verdict,
+    { service, snapshot, now }: { service: Service; snapshot: NodeSnapshot; now: Moment },
+  ): Judgement {
+    const { ready, damping, shown: shownBefore, sinceMs } = memory ?? firstMemory(now);
+    const sighting = sightingOf(service, snapshot, { evidence, wasReady: ready === true });
+    const heldUntilMs = this.#options.observer.heldUntilMs(
+      { node: snapshot.name, version: snapshot.agentVersion, service: service.name, sighting },
+      now.monotonicMs,
+    );
+    const verdict = heldUntilMs === undefined ? evidence : doubted(evidence, heldUntilMs, now);
+    const hasFallen = ready === true && verdict.state === 'not-ready';
+    const next: Memory = {
+      ready: verdict.state === 'unknown' ? ready : verdict.state === 'ready',
+      damping: hasFallen ? afterFall(damping, now.monotonicMs) : damping,
+      shown: shownBefore,
+      sinceMs,
+    };
+    const shown = show(next, verdict, now);
+    if (shown.state !== evidence.state) shown.evidence = evidence;
+    return { service, sighting, next, shown };
   }
+}
+
+function sightingOf(
+  service: Service,
+  snapshot: NodeSnapshot,
+  { evidence, wasReady }: { evidence: Verdict; wasReady: boolean },
+): Sighting {
+  const isUnseen = evidence.cause === 'agent' && evidence.state === 'not-ready' && hasReadyPod(service, snapshot);
+  if (evidence.state !== 'unknown' && !isUnseen) return 'settled';
+  return isUnseen && wasReady ? 'lost' : 'unchanged';
+}
+
+function doubted({ reason }: Verdict, heldUntilMs: number, now: Moment): Verdict {
+  const until = rfc3339(now.wallMs + heldUntilMs - now.monotonicMs);
+  const why = 'since most agents that were replaced report the same, although the pods are Ready';
+  return { state: 'unknown', reason: `${reason}; held until ${until}, ${why}`, cause: 'unknown' };
 }
 
 function firstMemory(now: Moment): Memory {
   return { ready: undefined, damping: UNDAMPED, shown: 'unknown', sinceMs: now.wallMs };
 }
 
-function noteFall(memory: Memory, { state }: Verdict, now: Moment): void {
-  if (state === 'unknown') return;
-  if (memory.ready && state === 'not-ready') memory.damping = afterFall(memory.damping, now.monotonicMs);
-  memory.ready = state === 'ready';
-}
-
+/** What is shown of a service; notes in `memory` since when. */
 function show(memory: Memory, verdict: Verdict, now: Moment): ServiceReadiness {
   const { fallsMs, heldUntilMs } = memory.damping;
   const leftMs = heldUntilMs - now.monotonicMs;

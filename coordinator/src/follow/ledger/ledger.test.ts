@@ -1,14 +1,14 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Decider } from '../../decide/decider.ts';
-import type { Witness } from '../../decide/node-facts.ts';
+import type { NodeRecord } from '../../fleet/node-record.ts';
 import { Ledger } from './ledger.ts';
+import type { LedgerFacts } from './lies.ts';
 
 const HOUR_MS = 3_600_000;
 const SAID_NOT_READY = { key: 'tier', direction: 'said-not-ready' };
 
 /** A node that is to have the label `tier`, and has these. */
-function witnessOf(name: string, labels: Record<string, string>): Witness {
+function witnessOf(name: string, labels: Record<string, string>): LedgerFacts {
   const entry = {
     ...{ kind: 'label', key: 'tier', value: 'gold', stance: 'want', ownership: 'forced' },
     ...{ reason: 'asked for', labeler: 'other' },
@@ -18,21 +18,18 @@ function witnessOf(name: string, labels: Record<string, string>): Witness {
     judged: { readiness: new Map(), sharedLabels: new Set() },
     intent: new Map([['label:tier', entry]]),
     ...{ setAside: [], contested: [], refusedWithdrawals: [] },
-  } as unknown as Witness;
+  } as unknown as LedgerFacts;
 }
 
 /** A ledger of nodes that are told of by `say`. */
 function stage() {
   const clock = new FakeClock();
   const records = new Map<string, object>();
-  const witnesses = new Map<string, Witness>();
+  const witnesses = new Map<string, LedgerFacts>();
   const rig = { mayJudge: true };
-  const decider = {
-    fleet: { record: (name: string) => records.get(name) },
-    witness: (name: string) => witnesses.get(name),
-  } as unknown as Decider;
   const ledger = new Ledger({
-    decider: () => decider,
+    record: (name) => records.get(name) as NodeRecord | undefined,
+    facts: (name) => witnesses.get(name),
     rules: () => ({ services: [], gate: 'label', dryRun: false }),
     mayJudge: () => rig.mayJudge,
     clock,

@@ -1,13 +1,13 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { AuditDocument, AuditEntry, LieDirection } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import type { Decider } from '../../decide/decider.ts';
 import type { NodeRecord } from '../../fleet/node-record.ts';
 import { LieBook } from './lie-book.ts';
-import { type LieRules, liesOn } from './lies.ts';
+import { type LedgerFacts, type LieRules, liesOn } from './lies.ts';
 
 export type LedgerOptions = {
-  decider: () => Pick<Decider, 'fleet' | 'witness'>;
+  record: (node: string) => NodeRecord | undefined;
+  facts: (node: string) => LedgerFacts | undefined;
   rules: () => LieRules;
   /** Whether what is known is fit to judge by. */
   mayJudge: () => boolean;
@@ -34,14 +34,13 @@ export class Ledger {
   look(name: string): void {
     if (!this.#options.mayJudge()) return;
     const nowMs = this.#options.clock.monotonic();
-    const { fleet, witness } = this.#decider();
-    const record = fleet.record(name);
+    const record = this.#options.record(name);
     const before = this.#records.get(name);
     if (before && before !== record) {
       this.#book.forget(before, nowMs);
       this.#records.delete(name);
     }
-    const facts = record && witness(name);
+    const facts = record && this.#options.facts(name);
     if (!facts) return;
     this.#records.set(name, record);
     this.#book.saw(record, liesOn(facts, this.#options.rules()), nowMs);
@@ -86,11 +85,6 @@ export class Ledger {
       yield* this.#book.entriesOf(record, this.#now());
       yield undefined;
     }
-  }
-
-  #decider() {
-    const decider = this.#options.decider();
-    return { fleet: decider.fleet, witness: (name: string) => decider.witness(name) };
   }
 
   #now(): { monotonicMs: number; wallMs: number } {

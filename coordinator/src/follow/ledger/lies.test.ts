@@ -3,7 +3,6 @@ import { intentOf } from '../../decide/intent/intent.ts';
 import type { Claim } from '../../decide/labelers/labeler.ts';
 import { publishedKeysLabeler } from '../../decide/labelers/published-keys.ts';
 import { type ReadinessGate, readinessLabeler } from '../../decide/labelers/readiness.ts';
-import type { Witness } from '../../decide/node-facts.ts';
 import {
   WS_DAEMON_SERVICE as BUILT_IN,
   WS_DAEMON_LABEL as LABEL,
@@ -12,7 +11,7 @@ import {
 } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import type { Service } from '../../setup/services.ts';
-import { type LieRules, liesOn } from './lies.ts';
+import { type LedgerFacts, type LieRules, liesOn } from './lies.ts';
 
 const WORKSPACES = { 'gitpod.io/workload_workspace_regular': 'true' };
 const OBJECT: Service = {
@@ -27,7 +26,7 @@ type Case = {
   label?: string;
   taints?: { key: string; value: string; effect: string }[] | undefined;
   claims?: Claim[];
-  witness?: Partial<Witness>;
+  witness?: Partial<LedgerFacts>;
   rules?: Partial<LieRules>;
   sharedLabels?: ReadonlySet<string>;
   labels?: Record<string, string>;
@@ -46,8 +45,8 @@ function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'sta
     publishedKeysLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
     { name: 'other', claims: () => claims },
   ];
-  const node = { name: 'n', labels, taints, annotations: {} } as unknown as Witness['node'];
-  const witness: Witness = {
+  const node = { name: 'n', labels, taints, annotations: {} } as unknown as LedgerFacts['node'];
+  const witness: LedgerFacts = {
     node,
     judged,
     intent: intentOf({ labelers, consequences: [] }, judged),
@@ -134,7 +133,9 @@ describe('a condition of a service', () => {
   const service: Service = { ...OBJECT, publish: { condition: 'example.com/Ready' } };
   const says = (status: string | undefined) => {
     const conditions = status === undefined ? [] : [{ type: 'example.com/Ready', status }];
-    return { node: { name: 'n', labels: {}, taints: [], annotations: {}, conditions } as unknown as Witness['node'] };
+    return {
+      node: { name: 'n', labels: {}, taints: [], annotations: {}, conditions } as unknown as LedgerFacts['node'],
+    };
   };
 
   test.each([

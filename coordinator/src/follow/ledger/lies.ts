@@ -1,8 +1,9 @@
 import type { KeyKind, LieCause, LieDirection } from '@rollcall/common/console.ts';
+import type { SkippedOnNode } from '../../apply/skipped-keys.ts';
+import type { Evaluation } from '../../decide/evaluator.ts';
 import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ReadinessGate } from '../../decide/labelers/readiness.ts';
-import type { Witness } from '../../decide/node-facts.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import { isOfService } from '../../fleet/node-keys.ts';
 import type { Service } from '../../setup/services.ts';
@@ -18,6 +19,9 @@ export type Lie = {
   evidence: string;
 };
 
+/** A node, what is wanted of it, and what stands in the way. */
+export type LedgerFacts = Pick<Evaluation, 'node' | 'judged' | 'intent'> & SkippedOnNode;
+
 export type LieRules = {
   services: readonly Service[];
   gate: ReadinessGate;
@@ -29,7 +33,7 @@ export type LieRules = {
 type Truth = { isThere: boolean; evidence: string; readiness?: ServiceReadiness };
 
 /** Every lie on a Node. A key that is missing, or has another value than it should, counts as absent. */
-export function liesOn(facts: Witness, rules: LieRules): Lie[] {
+export function liesOn(facts: LedgerFacts, rules: LieRules): Lie[] {
   const lies: Lie[] = [];
   for (const entry of facts.intent.values()) {
     const service = rules.services.find((each) => publishes(each, entry));
@@ -64,7 +68,7 @@ export function liesOn(facts: Witness, rules: LieRules): Lie[] {
 function conditionLie(
   entry: IntentEntry,
   service: Service | undefined,
-  facts: Witness,
+  facts: LedgerFacts,
   rules: LieRules,
 ): Lie | undefined {
   const readiness = service && facts.judged.readiness.get(service.name);
@@ -82,7 +86,7 @@ function conditionLie(
 function truthOf(
   entry: IntentEntry,
   service: Service | undefined,
-  { judged }: Witness,
+  { judged }: LedgerFacts,
   { gate }: LieRules,
 ): Truth | undefined {
   const readiness = service && isOfService(entry.origin) ? judged.readiness.get(service.name) : undefined;
@@ -110,7 +114,7 @@ function truthOfStance(entry: IntentEntry, shared: ReadonlySet<string>): Truth |
   return stance === 'withhold' && isOurs && kind !== 'annotation' ? { isThere: false, evidence: reason } : undefined;
 }
 
-function isOn({ kind, key, value }: IntentEntry, { node }: Witness): boolean | undefined {
+function isOn({ kind, key, value }: IntentEntry, { node }: LedgerFacts): boolean | undefined {
   if (kind === 'taint') return node.taints?.some((taint) => taint.key === key);
   const there = valueOn(node, kind, key);
   return there === value;
@@ -120,7 +124,7 @@ function isOn({ kind, key, value }: IntentEntry, { node }: Witness): boolean | u
 function causeOf(
   entry: IntentEntry,
   { isWanted, readiness }: { isWanted: boolean; readiness?: ServiceReadiness | undefined },
-  facts: Witness,
+  facts: LedgerFacts,
   { dryRun }: LieRules,
 ): LieCause {
   const { setAside, contested, refusedWithdrawals } = facts;

@@ -10,7 +10,7 @@ const SUBJECT = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeHold', name: '
 /** The keeper of a NodeHold for the pods with `hold: jobs`; `tick` lets a second pass and returns what was written. */
 function stage(change: Partial<ObservedNodeHold> = {}) {
   const { clock, requests, news, options } = keeperWorld();
-  const holds = new Holds({ clock, onNode: () => {}, onChange: () => {} });
+  const holds = new Holds(clock);
   const hold: ObservedNodeHold = {
     ...{ uid: 'u', name: 'jobs', generation: 3, problem: undefined, status: undefined },
     pods: { namespace: 'ci', selector: { matchLabels: { hold: 'jobs' } } },

@@ -2,6 +2,7 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import { Fleet } from '../../fleet/fleet.ts';
+import { PodsByNamespace } from '../../fleet/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
@@ -51,7 +52,7 @@ function started(code?: number) {
       guardPercent: 50,
     },
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
-    ...{ onDirty: () => {}, onNodeGone: () => {} },
+    servicePods: new PodsByNamespace(),
   });
   const { keeper, refusedKeys } = createPoolStatusKeeper({
     ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },

@@ -10,7 +10,7 @@ import { keeperWorld } from './status-keeper.test-fixtures.ts';
 /** The keeper of one NodeService whose pods are in a namespace. */
 function stage() {
   const { clock, requests, news, options } = keeperWorld();
-  const servicePods = new PodsByNamespace<ObservedPod>({ onChange: () => {}, onKnown: () => {} });
+  const servicePods = new PodsByNamespace<ObservedPod>();
   const service = { name: 'a', pods: { namespace: 'apps', selector: {} }, publish: {} };
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
   const now = {
@@ -30,12 +30,12 @@ function stage() {
         written.push(status);
       },
     } as never,
-    decider: {
+    evaluator: {
       tally: { count: (name: string) => ({ ready: name === 'a' ? 1 : 0, 'not-ready': 0, unknown: 1 }) },
-      firstTaints: { provenTaint: () => facts.provenTaint },
-      statusNoted: () => facts.noted++,
-      fleet: { servicePods, term: { isYoung: () => facts.isYoung } },
+      provenTaint: () => facts.provenTaint,
     } as never,
+    fleet: { servicePods, term: { isYoung: () => facts.isYoung } } as never,
+    onStatusWritten: () => facts.noted++,
     problemOf: () => now.problem,
     ...options,
   });

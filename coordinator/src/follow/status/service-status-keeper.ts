@@ -1,5 +1,6 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import type { Decider } from '../../decide/decider.ts';
+import type { Evaluator } from '../../decide/evaluator.ts';
+import type { Fleet } from '../../fleet/fleet.ts';
 import type { ServiceCatalog } from '../../services/catalog.ts';
 import type { ObservedNodeService } from '../../services/node-service.ts';
 import type { Service } from '../../setup/services.ts';
@@ -15,7 +16,10 @@ import { serviceStatus } from './service-status.ts';
 
 export type ServiceStatusOptions = StatusWriteOptions & {
   catalog: ServiceCatalog;
-  decider: Pick<Decider, 'tally' | 'firstTaints' | 'statusNoted' | 'fleet'>;
+  fleet: Pick<Fleet, 'servicePods' | 'term'>;
+  evaluator: Pick<Evaluator, 'tally' | 'provenTaint'>;
+  /** Statuses were written: nodes whose taints wait for one go on. */
+  onStatusWritten: () => void;
   /** Why what a service depends on cannot be watched. */
   problemOf: (service: Service) => string | undefined;
 };
@@ -24,9 +28,9 @@ const KIND = 'NodeService';
 
 /** Keeps the status of every NodeService up to date. */
 export function createServiceStatusKeeper(options: ServiceStatusOptions) {
-  const { catalog, decider, problemOf, clock } = options;
+  const { catalog, fleet, evaluator, problemOf, clock } = options;
   // Its pods may not tolerate its taint.
-  const arePodsKnown = ({ pods }: Service) => !pods || decider.fleet.servicePods.knows(pods.namespace);
+  const arePodsKnown = ({ pods }: Service) => !pods || fleet.servicePods.knows(pods.namespace);
   const statusOf = (object: ObservedNodeService) => {
     if (!catalog.isJudged(object)) return undefined;
     const refusal = catalog.refusalOf(object);
@@ -36,9 +40,9 @@ export function createServiceStatusKeeper(options: ServiceStatusOptions) {
       object,
       refusal,
       problem,
-      count: decider.tally.count(object.name),
-      isTakingOver: decider.fleet.term.isYoung(clock.monotonic()),
-      provenTaint: decider.firstTaints.provenTaint(object.service),
+      count: evaluator.tally.count(object.name),
+      isTakingOver: fleet.term.isYoung(clock.monotonic()),
+      provenTaint: evaluator.provenTaint(object.service),
       now: rfc3339(clock.now()),
     });
   };
@@ -52,7 +56,7 @@ export function createServiceStatusKeeper(options: ServiceStatusOptions) {
     tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
     noteStatus: (name, status) => catalog.noteStatus(name, status),
     // Not after each: a node whose taints wait for several statuses is written to once.
-    onWritten: () => decider.statusNoted(),
+    onWritten: options.onStatusWritten,
     optional: ['provenTaint'],
   });
 }

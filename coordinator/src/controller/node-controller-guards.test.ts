@@ -2,13 +2,13 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import { CONCURRENCY_INITIAL } from '../apply/concurrency-window.ts';
+import { AT_ONCE, SETTLE_MS } from '../decide/guards/blast-radius.ts';
+import type { Rules } from '../decide/labelers/implied-labels.ts';
+import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import { serviceList } from '../fleet/service-list.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
-import { stage } from './decider.test-fixtures.ts';
-import { AT_ONCE, SETTLE_MS } from './guards/blast-radius.ts';
-import type { Rules } from './labelers/implied-labels.ts';
-import { rulesOf } from './labelers/rules.test-fixtures.ts';
+import { stage } from './node-controller.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
 const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
@@ -34,12 +34,13 @@ describe('a label that a rule gave', () => {
   /** The rules were for these labels, and are for others; how many nodes keep the label for now. */
   function heldAfter(before: readonly string[], now: readonly string[]): number {
     let rules = rulesOf(before);
-    const { decider, fleet } = stage({ rules: () => rules });
+    const { evaluator, controller, fleet } = stage({ rules: () => rules });
+    const { labels } = rules;
     rules = rulesOf(now);
-    decider.rulesChanged(rules.labels);
+    controller.rulesChanged(labels, rules.labels);
     listed(fleet, IMPLIED_LABELS_ANNOTATION);
-    for (const name of NAMES) decider.plan(name);
-    return decider.heldWithdrawals().reduce((sum, { nodes }) => sum + nodes, 0);
+    for (const name of NAMES) controller.prepare(name);
+    return evaluator.heldWithdrawals().reduce((sum, { nodes }) => sum + nodes, 0);
   }
 
   test('goes at once where its rule alone is gone', () => {
@@ -64,15 +65,15 @@ test('a label that a rule builds on a label of an emptied rule stays as long as 
       return { implied: new Map(implied.map((key) => [key, { value: 'gold', reason: 'r' }])), unknown: new Map() };
     },
   };
-  const { decider, fleet } = stage({ rules: () => rules });
+  const { controller, evaluator, fleet } = stage({ rules: () => rules });
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
-  for (const name of NAMES) expect(decider.witness(name)?.intent.get('label:derived')?.stance).toBe('want');
+  for (const name of NAMES) expect(evaluator.evaluate(name)?.intent.get('label:derived')?.stance).toBe('want');
   isEmptied = true;
-  decider.rulesChanged(rulesOf(['tier', 'other', 'derived']).labels);
   // Both files were emptied.
-  decider.rulesChanged(new Map([...rules.labels].map(([key]) => [key, key === 'derived' ? 'lines of derived' : ''])));
+  const emptied = new Map([...rules.labels].map(([key]) => [key, key === 'derived' ? 'lines of derived' : '']));
+  controller.rulesChanged(rules.labels, emptied);
   const stances = NAMES.map((name) => {
-    const intent = decider.witness(name)?.intent;
+    const intent = evaluator.evaluate(name)?.intent;
     return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
   });
   const leaves = NAMES.slice(0, AT_ONCE).map(() => ['withhold', undefined]);
@@ -81,15 +82,16 @@ test('a label that a rule builds on a label of an emptied rule stays as long as 
 
 test('a rule that has gone long ago is not taken for one that goes now', async () => {
   let rules = rulesOf(['first', 'tier', 'other']);
-  const { decider, fleet, clock } = stage({ rules: () => rules });
+  const { evaluator, controller, fleet, clock } = stage({ rules: () => rules });
   for (const gone of ['first', 'tier']) {
     await clock.advance(60_001);
-    rules = rulesOf([...rules.labels.keys()].filter((label) => label !== gone));
-    decider.rulesChanged(rules.labels);
+    const { labels } = rules;
+    rules = rulesOf([...labels.keys()].filter((label) => label !== gone));
+    controller.rulesChanged(labels, rules.labels);
   }
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
-  for (const name of NAMES) decider.plan(name);
-  expect(decider.heldWithdrawals()).toEqual([]);
+  for (const name of NAMES) controller.prepare(name);
+  expect(evaluator.heldWithdrawals()).toEqual([]);
 });
 
 describe('a label that a pool asked for', () => {
@@ -99,16 +101,16 @@ describe('a label that a pool asked for', () => {
 
   function pooled(change: object = {}) {
     const looked: string[] = [];
-    const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
-    const staged = stage({ followUps, ...change } as never);
-    const { fleet, decider } = staged;
+    const subscribers = { changed: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const staged = stage({ subscribers, ...change } as never);
+    const { fleet, evaluator, controller } = staged;
     fleet.poolLabelSetHandlers.onReplace([set('gold', { tier: 'gold' }), set('silver', {})]);
     listed(fleet, MANAGED_LABELS_ANNOTATION);
     const held = () => {
-      for (const name of NAMES) decider.plan(name);
-      return decider.heldWithdrawals();
+      for (const name of NAMES) controller.prepare(name);
+      return evaluator.heldWithdrawals();
     };
-    const leaving = () => NAMES.filter((name) => decider.plan(name)?.withdrawal?.labels.includes('tier'));
+    const leaving = () => NAMES.filter((name) => controller.prepare(name)?.withdrawal?.labels.includes('tier'));
     return { ...staged, held, leaving, looked };
   }
 
@@ -150,19 +152,19 @@ describe('a label that a pool asked for', () => {
   });
 
   test('leaves the others in their turn, and not before what is urgent', async () => {
-    const { fleet, clock, decider } = pooled();
+    const { fleet, clock, writer, controller } = pooled();
     const names = [...NAMES.slice(0, AT_ONCE), ...MANY];
     listed(fleet, MANAGED_LABELS_ANNOTATION, MANY);
     await clock.advance(60_001);
     // That no agent was heard is known by now.
-    decider.tick();
+    controller.tick();
     fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
-    for (const name of names) decider.plan(name);
+    for (const name of names) controller.prepare(name);
     await clock.advance(SETTLE_MS - 1);
     // Not the timer, after which some would be worked on already.
     clock.standStill(1);
-    decider.tick();
-    expect(decider.reconciler.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
+    controller.tick();
+    expect(writer.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
   });
 
   test('stays on the others where another set follows within half a second', async () => {
@@ -180,13 +182,13 @@ describe('a label that a pool asked for', () => {
   });
 
   test('leaves ten nodes at first where another was changed as well, and the others a minute later', async () => {
-    const { fleet, held, clock, decider } = pooled();
+    const { fleet, held, clock, controller } = pooled();
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onUpsert(set('silver', { a: 'b' }, 2));
     fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
     expect(held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 2 }]);
     await clock.advance(60_000);
-    decider.tick();
+    controller.tick();
     expect(held()).toEqual([]);
   });
 
@@ -200,14 +202,14 @@ describe('a label that a pool asked for', () => {
   }
 
   test('leaves up to 20 % of its nodes within a second or so, by whatever it goes', async () => {
-    const { fleet, leaving, held, decider, clock, looked } = widespread();
+    const { fleet, leaving, held, controller, clock, looked } = widespread();
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onReplace([]);
     expect(leaving()).toEqual(NAMES.slice(0, AT_ONCE));
     expect(held()).toEqual([]);
     await clock.advance(SETTLE_MS);
     looked.length = 0;
-    decider.tick();
+    controller.tick();
     expect(looked).toEqual(expect.arrayContaining(NAMES.slice(AT_ONCE)));
     expect(leaving()).toEqual(NAMES);
   });
@@ -219,11 +221,11 @@ describe('a label that a pool asked for', () => {
       ...rulesOf(['derived']),
       evaluate: (labels) => ({ implied: derived(labels), unknown: new Map() }),
     };
-    const { fleet, clock, decider } = pooled({ rules: () => rules });
+    const { fleet, clock, evaluator } = pooled({ rules: () => rules });
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onReplace([]);
     const stances = NAMES.map((name) => {
-      const intent = decider.witness(name)?.intent;
+      const intent = evaluator.evaluate(name)?.intent;
       return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
     });
     expect(stances.slice(AT_ONCE)).toEqual(NAMES.slice(AT_ONCE).map(() => ['hold', 'want']));
@@ -231,15 +233,15 @@ describe('a label that a pool asked for', () => {
   });
 
   test('is held for nobody any more on a node that is gone, nor in the next term', async () => {
-    const { fleet, held, clock, decider } = pooled();
+    const { fleet, held, clock, evaluator, controller } = pooled();
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onReplace([]);
     expect(held()).toHaveLength(1);
-    decider.beginTerm();
-    expect(decider.heldWithdrawals()).toEqual([]);
+    controller.beginTerm();
+    expect(evaluator.heldWithdrawals()).toEqual([]);
     expect(held()).toHaveLength(1);
     fleet.nodeHandlers.onReplace([]);
-    expect(decider.heldWithdrawals()).toEqual([]);
+    expect(evaluator.heldWithdrawals()).toEqual([]);
   });
 });
 
@@ -248,9 +250,9 @@ describe('agents that were replaced, and no longer see a service whose pods are 
 
   function replaced() {
     const looked: string[] = [];
-    const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
-    const staged = stage({ followUps } as never);
-    const { fleet, decider, addNode, servicePod, agentPod } = staged;
+    const subscribers = { changed: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const staged = stage({ subscribers } as never);
+    const { fleet, judged, addNode, servicePod, agentPod } = staged;
     let sequence = 0;
     const report = (node: string, version: string, ready: boolean) => {
       sequence += 1;
@@ -272,24 +274,24 @@ describe('agents that were replaced, and no longer see a service whose pods are 
       agentPod({ uid: name, node: name });
     }
     replace();
-    const states = () => nodes.map((name) => decider.judged(name)?.readiness.get('ws-daemon')?.state);
+    const states = () => nodes.map((name) => judged(name)?.readiness.get('ws-daemon')?.state);
     return { ...staged, replace, report, states, looked };
   }
 
   test('cost three nodes the service, and no fourth one', () => {
-    const { decider, states } = replaced();
+    const { evaluator, states } = replaced();
     expect(states()).toEqual(['not-ready', 'not-ready', 'not-ready', 'unknown']);
-    expect(decider.heldWithdrawals()).toEqual([{ guard: 'observer', of: 'ws-daemon', nodes: 1 }]);
+    expect(evaluator.heldWithdrawals()).toEqual([{ guard: 'observer', of: 'ws-daemon', nodes: 1 }]);
   });
 
   test('are believed after ten minutes, and their nodes are looked at then', async () => {
-    const { states, clock, report, decider, looked } = replaced();
+    const { states, clock, report, controller, looked } = replaced();
     for (let minute = 0; minute < 10; minute += 0.5) {
       await clock.advance(30_000);
       for (const name of nodes) report(name, '2', false);
     }
     looked.length = 0;
-    decider.tick();
+    controller.tick();
     expect(looked).toEqual(['n3']);
     expect(states()).toEqual(Array(4).fill('not-ready'));
   });
@@ -297,31 +299,31 @@ describe('agents that were replaced, and no longer see a service whose pods are 
   test('are forgotten with their nodes, and with the term', () => {
     const first = replaced();
     first.fleet.nodeHandlers.onReplace([]);
-    expect(first.decider.heldWithdrawals()).toEqual([]);
+    expect(first.evaluator.heldWithdrawals()).toEqual([]);
     const second = replaced();
-    second.decider.beginTerm();
-    expect(second.decider.heldWithdrawals()).toEqual([]);
+    second.controller.beginTerm();
+    expect(second.evaluator.heldWithdrawals()).toEqual([]);
   });
 
   test('are doubted in the next term as in the first', () => {
-    const { decider, replace } = replaced();
-    const before = decider.heldWithdrawals();
-    decider.beginTerm();
+    const { evaluator, controller, replace } = replaced();
+    const before = evaluator.heldWithdrawals();
+    controller.beginTerm();
     replace();
-    expect(decider.heldWithdrawals()).toEqual(before);
+    expect(evaluator.heldWithdrawals()).toEqual(before);
   });
 });
 
 describe('a service that comes and goes', () => {
   function falling() {
     const told: string[] = [];
-    const announcer = {
-      ...{ sees: () => {}, shows: () => {}, gateOpened: () => {}, contested: () => {}, leftAlone: () => {} },
-      heldBack: ({ name }: { name: string }, service: { name: string }) => told.push(`${name} ${service.name}`),
-    };
     const looked: string[] = [];
-    const followUps = { look: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
-    const staged = stage({ announcer, followUps } as never);
+    const staged = stage({
+      subscribers: {
+        changed: (name) => looked.push(name),
+        heldBack: ({ name }, service) => told.push(`${name} ${service.name}`),
+      },
+    });
     const { addNode, servicePod, agentPod, report } = staged;
     addNode('n');
     servicePod();
@@ -335,19 +337,19 @@ describe('a service that comes and goes', () => {
   }
 
   test('is told when it is held back, counted, and looked at when that is over', async () => {
-    const { decider, told, looked, pass, report } = falling();
-    expect([told, decider.heldBackCount]).toEqual([['n ws-daemon'], 1]);
+    const { evaluator, judged, told, looked, pass, report } = falling();
+    expect([told, evaluator.heldBackCount]).toEqual([['n ws-daemon'], 1]);
     await pass(9);
-    expect(decider.judged('n')?.readiness.get('ws-daemon')?.state).toBe('not-ready');
+    expect(judged('n')?.readiness.get('ws-daemon')?.state).toBe('not-ready');
     report('a', { ready: true });
     looked.length = 0;
     await pass(1);
     expect(looked).toEqual(['n']);
-    expect([decider.heldBackCount, decider.judged('n')?.readiness.get('ws-daemon')?.state]).toEqual([0, 'ready']);
+    expect([evaluator.heldBackCount, judged('n')?.readiness.get('ws-daemon')?.state]).toEqual([0, 'ready']);
   });
 
   test('is looked at in its turn when that is over, and not before what is urgent', async () => {
-    const { decider, addNode, servicePod, agentPod, report, clock, pass } = stage();
+    const { writer, controller, addNode, servicePod, agentPod, report, clock, pass } = stage();
     const say = (ready: boolean) => {
       for (const node of MANY) report(node, { node, ready });
     };
@@ -364,27 +366,27 @@ describe('a service that comes and goes', () => {
     await pass(9);
     say(true);
     await clock.advance(1000);
-    decider.tick();
-    expect(decider.reconciler.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
+    controller.tick();
+    expect(writer.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
   });
 
   test('is not held back any more in the next term', () => {
-    const { decider } = falling();
-    decider.beginTerm();
-    expect(decider.heldBackCount).toBe(0);
+    const { evaluator, controller } = falling();
+    controller.beginTerm();
+    expect(evaluator.heldBackCount).toBe(0);
   });
 });
 
 test('each service is counted by what it is on the nodes that are there', () => {
   const service = serviceOf();
-  const { decider, addNode, servicePod, agentPod, report, fleet } = stage({ services: () => [service] });
+  const { evaluator, addNode, servicePod, agentPod, report, fleet } = stage({ services: () => [service] });
   for (const name of ['n1', 'n2']) {
     addNode(name);
     servicePod(name);
     agentPod({ uid: name, node: name });
     report(name, { node: name, ready: name === 'n1' });
   }
-  expect(decider.tally.count('ws-daemon')).toEqual({ ready: 1, 'not-ready': 1, unknown: 0 });
+  expect(evaluator.tally.count('ws-daemon')).toEqual({ ready: 1, 'not-ready': 1, unknown: 0 });
   fleet.nodeHandlers.onReplace([]);
-  expect(decider.tally.count('ws-daemon')).toEqual({ ready: 0, 'not-ready': 0, unknown: 0 });
+  expect(evaluator.tally.count('ws-daemon')).toEqual({ ready: 0, 'not-ready': 0, unknown: 0 });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { stage } from './decider.test-fixtures.ts';
+import { stage } from './node-controller.test-fixtures.ts';
 
 /** A node with an agent, heard, among nine others that are well. */
 function heard() {
   const staged = stage();
-  const { addNode, servicePod, agentPod, report, decider } = staged;
+  const { addNode, servicePod, agentPod, report, controller } = staged;
   const others = Array.from({ length: 9 }, (_, index) => `other-${index}`);
   for (const name of ['n', ...others]) {
     addNode(name);
@@ -12,7 +12,7 @@ function heard() {
   }
   for (const name of others) agentPod({ uid: `agent-${name}`, node: name });
   const old = agentPod({ uid: 'old' });
-  decider.beginTerm();
+  controller.beginTerm();
   const othersReport = () => {
     for (const node of others) report(`agent-${node}`, { node });
   };
@@ -66,9 +66,9 @@ describe('an agent that goes on reporting', () => {
   });
 
   test('does not count beside the newer pod, whichever is heard first', () => {
-    const { agentPod, report, fate, decider } = heard();
+    const { agentPod, report, fate, controller } = heard();
     agentPod({ uid: 'new', ageSeconds: 0 });
-    decider.beginTerm();
+    controller.beginTerm();
     report('new');
     report('old', { ready: false });
     expect(fate()).toBe('kept');
@@ -77,10 +77,10 @@ describe('an agent that goes on reporting', () => {
 
 describe('a goodbye', () => {
   test('is nothing to a replica that leads again', async () => {
-    const { report, pass, fate, decider, othersReport } = heard();
+    const { report, pass, fate, controller, othersReport } = heard();
     report('old', { leaving: true });
     await pass(5, othersReport);
-    decider.beginTerm();
+    controller.beginTerm();
     expect(fate()).toBe('kept');
   });
 
@@ -102,9 +102,9 @@ describe('a goodbye', () => {
   });
 
   test('is read from the pods by a new leader: from one that is gone', async () => {
-    const { old, pass, fate, decider, othersReport } = heard();
+    const { old, pass, fate, controller, othersReport } = heard();
     old.gone();
-    decider.beginTerm();
+    controller.beginTerm();
     await pass(119, othersReport);
     expect(fate()).toBe('kept');
     await pass(2, othersReport);
@@ -112,10 +112,10 @@ describe('a goodbye', () => {
   });
 
   test('is read from the pods by a new leader: from a successor that pulls its image', async () => {
-    const { old, agentPod, pass, fate, decider, othersReport } = heard();
+    const { old, agentPod, pass, fate, controller, othersReport } = heard();
     old.gone();
     agentPod({ uid: 'new', ready: false, ageSeconds: 5 });
-    decider.beginTerm();
+    controller.beginTerm();
     await pass(119, othersReport);
     expect(fate()).toBe('kept');
     await pass(2, othersReport);
@@ -123,10 +123,10 @@ describe('a goodbye', () => {
   });
 
   test('was not said where nobody vouched for the label', async () => {
-    const { old, addNode, pass, fate, decider, othersReport } = heard();
+    const { old, addNode, pass, fate, controller, othersReport } = heard();
     old.gone();
     addNode('n', { stranger: true });
-    decider.beginTerm();
+    controller.beginTerm();
     await pass(29, othersReport);
     expect(fate()).toBe('kept');
     await pass(2, othersReport);
@@ -135,10 +135,10 @@ describe('a goodbye', () => {
 
   test('is not read from a pod that has not been Ready for long, nor from one that is', async () => {
     for (const ready of [true, false]) {
-      const { old, agentPod, pass, fate, decider, othersReport } = heard();
+      const { old, agentPod, pass, fate, controller, othersReport } = heard();
       old.gone();
       agentPod({ uid: 'new', ready, ageSeconds: 121 });
-      decider.beginTerm();
+      controller.beginTerm();
       await pass(31, othersReport);
       expect(fate()).toBe('withdrawn');
     }
@@ -158,11 +158,11 @@ describe('silence in a group of one', () => {
   });
 
   test('costs a single node no label when its pool label changes', async () => {
-    const { addNode, servicePod, agentPod, report, pass, fate, decider } = stage();
+    const { addNode, servicePod, agentPod, report, pass, fate, controller } = stage();
     addNode('n', { pool: 'gold' });
     servicePod();
     agentPod({ uid: 'a' });
-    decider.beginTerm();
+    controller.beginTerm();
     report('a');
     await pass(40);
     for (const pool of ['silver', '', 'bronze']) {

@@ -1,10 +1,11 @@
 import { MANAGED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
+import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { ManagedFieldsEntry, Node } from '../kube/objects.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
-import { stage } from './decider.test-fixtures.ts';
-import { rulesOf } from './labelers/rules.test-fixtures.ts';
+import { stage } from './node-controller.test-fixtures.ts';
+import type { Subscribers } from './subscribers.ts';
 
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 
@@ -52,8 +53,8 @@ function answer(node: Node, { contentType, body }: KubeRequest): Node {
   };
 }
 
-/** A decider that leads and writes to the Node `n`, and what it tells. */
-function writing(change: Parameters<typeof stage>[0] = {}) {
+/** A controller that leads and writes to the Node `n`, and what it tells. */
+function writing(change: Parameters<typeof stage>[0] = {}, more: Partial<Subscribers> = {}) {
   const state = { onRequest: (_request: KubeRequest): void => {} };
   const told: string[] = [];
   const lines: unknown[] = [];
@@ -71,8 +72,7 @@ function writing(change: Parameters<typeof stage>[0] = {}) {
     (what: string) =>
     (...[, observed]: unknown[]) =>
       void told.push(`${what} ${Object.keys((observed as Node['metadata']).labels ?? {})}`);
-  const announcer = {
-    sees: () => {},
+  const subscribers = {
     shows: tell('shows'),
     heldBack: ({ name }: Named, service: Named) => told.push(`held back ${name} ${service.name}`),
     gateOpened: ({ name }: Named, missing: readonly string[]) => told.push(`opened ${name} without ${missing}`),
@@ -80,9 +80,10 @@ function writing(change: Parameters<typeof stage>[0] = {}) {
       told.push(`contested ${name} ${keys.map(({ key }) => key)}`),
     leftAlone: ({ name }: Named, keys: readonly { key: string }[]) =>
       told.push(`left alone ${name} ${keys.map(({ key }) => key)}`),
+    ...more,
   };
   const logger = { info: (fields: unknown) => lines.push(fields), warn: () => {}, debug: () => {}, error: () => {} };
-  const staged = stage({ client, fence: { remainingMs: () => 60_000 }, announcer, logger, ...change } as never);
+  const staged = stage({ client, fence: { remainingMs: () => 60_000 }, subscribers, logger, ...change } as never);
   const { fleet, clock } = staged;
   /** The watch tells of the Node as it is on the API server, or as somebody made it. */
   const watched = (change: Partial<Node> = {}) => {
@@ -118,24 +119,24 @@ async function withdrawn(change: Parameters<typeof stage>[0] = {}, onRequest = (
 
 describe('a write', () => {
   test('is told to those who announce it with what the Node shows then, and is remembered and logged with its reason', async () => {
-    const { decider, clock, told, lines } = await withdrawn();
+    const { fleet, queries, controller, clock, told, lines } = await withdrawn();
     const change = { kind: 'label', key: LABEL, from: 'true', to: undefined, reason: 'tcp' };
     const atMs = clock.now() - 1000;
-    expect(decider.explain('n')?.changes).toEqual([{ ...change, atMs: expect.any(Number) }]);
-    expect(decider.explain('n')?.changes[0]?.atMs).toBeGreaterThanOrEqual(atMs);
+    expect(queries.explain('n')?.changes).toEqual([{ ...change, atMs: expect.any(Number) }]);
+    expect(queries.explain('n')?.changes[0]?.atMs).toBeGreaterThanOrEqual(atMs);
     expect(lines).toEqual([{ node: 'n', changes: [change] }]);
     expect(new Set(told)).toEqual(new Set(['shows ']));
-    expect(decider.plan('n')).toBeUndefined();
-    expect(decider.fleet.node('n')?.labels).toEqual({});
+    expect(controller.prepare('n')).toBeUndefined();
+    expect(fleet.node('n')?.labels).toEqual({});
   });
 
   test('is judged by what was known when it was planned, and not by what the watch told meanwhile', async () => {
-    const { decider, report, watched, written, lines } = await withdrawn();
+    const { queries, report, watched, written, lines } = await withdrawn();
     report('a');
     watched({ metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'new' } } });
     await written();
     expect(lines.at(-1)).toMatchObject({ changes: [{ key: LABEL, from: undefined, to: 'true' }] });
-    expect(decider.explain('n')?.changes).toHaveLength(2);
+    expect(queries.explain('n')?.changes).toHaveLength(2);
   });
 });
 
@@ -153,9 +154,9 @@ test('a node of which others have news is written before those that were seen ea
     stream: () => Promise.resolve(),
     close: () => {},
   };
-  const { clock, decider, addNode } = stage({ client, rules, fence: { remainingMs: () => 60_000 } });
+  const { clock, controller, addNode } = stage({ client, rules, fence: { remainingMs: () => 60_000 } });
   for (let index = 0; index < 40; index += 1) addNode(`n${index}`);
-  decider.changed('n39');
+  controller.changed('n39', true);
   await clock.advance(1000);
   expect(order.slice(15, 18)).toEqual(['n15', 'n39', 'n16']);
 });
@@ -164,16 +165,16 @@ describe('a label that was removed where pods are evicted for it', () => {
   test('is remembered with its value until a write has noted it on the Node', async () => {
     const eviction = { isIgnored: () => false };
     const staged = await withdrawn({ eviction });
-    const noted = staged.decider.fleet.node('n')?.annotations;
+    const noted = staged.fleet.node('n')?.annotations;
     expect(Object.values(noted ?? {})).toContain(`{"${LABEL}":"true"}`);
-    expect(staged.decider.judged('n')?.takenLabels).toBeUndefined();
+    expect(staged.judged('n')?.takenLabels).toBeUndefined();
   });
 
   test('is remembered as long as the note cannot be written, or until it is back', async () => {
     const staged = await withdrawn({ eviction: { isIgnored: () => false } }, (request) => {
       if (request.contentType?.startsWith('application/apply-patch')) throw new Error('on purpose');
     });
-    const taken = () => staged.decider.judged('n')?.takenLabels;
+    const taken = () => staged.judged('n')?.takenLabels;
     expect(taken()).toEqual({ [LABEL]: 'true' });
     await staged.written();
     expect(taken()).toEqual({ [LABEL]: 'true' });
@@ -191,13 +192,13 @@ describe('a label that was removed where pods are evicted for it', () => {
       metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'gold' }, annotations },
     });
     await staged.written();
-    expect(staged.decider.judged('n')?.takenLabels).toEqual({ [LABEL]: 'true', tier: 'gold' });
+    expect(staged.judged('n')?.takenLabels).toEqual({ [LABEL]: 'true', tier: 'gold' });
   });
 
   test('is not remembered where nobody is evicted for it', async () => {
-    const { decider } = await withdrawn({ eviction: { isIgnored: (label) => label === LABEL } });
-    expect(decider.judged('n')?.takenLabels).toBeUndefined();
-    expect(decider.fleet.node('n')?.annotations).not.toHaveProperty(['rollcall.dev/withdrawn-labels']);
+    const { fleet, judged } = await withdrawn({ eviction: { isIgnored: (label) => label === LABEL } });
+    expect(judged('n')?.takenLabels).toBeUndefined();
+    expect(fleet.node('n')?.annotations).not.toHaveProperty(['rollcall.dev/withdrawn-labels']);
   });
 });
 
@@ -206,13 +207,13 @@ describe('the startup gate', () => {
   const startupGate = { requires: ['example.com/a'], maxWaitMs: 60_000 };
 
   test('that opens is told with what is missing, once the node has waited long enough', async () => {
-    const { watched, told, pass, decider } = writing({ startupGate, services: () => [] });
+    const { watched, told, pass, fleet, controller } = writing({ startupGate, services: () => [] });
     watched({ spec: gated, status: {} });
     // The clock of the test begins far from the epoch: the node is as old as that when the term begins.
-    decider.beginTerm();
+    controller.beginTerm();
     await pass(2);
     expect(told).toEqual(['shows ', 'opened n without example.com/a']);
-    expect(decider.fleet.node('n')?.taints).toEqual([]);
+    expect(fleet.node('n')?.taints).toEqual([]);
   });
 });
 
@@ -234,7 +235,7 @@ test('a condition of somebody else is left alone, and told', async () => {
     publish: { condition: 'example.com/MirrorReady' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
   });
-  const { watched, told, written, decider } = writing({ services: () => [service] });
+  const { watched, told, written, queries } = writing({ services: () => [service] });
   const type = 'example.com/MirrorReady';
   const theirs = {
     manager: 'kubectl',
@@ -249,7 +250,7 @@ test('a condition of somebody else is left alone, and told', async () => {
   watched({ metadata, spec: {}, status: { conditions: [condition] } as never });
   await written();
   expect(told).toEqual([`left alone n ${type}`]);
-  expect(decider.witness('n')?.setAside).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
+  expect(queries.explain('n')?.setAside).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
 });
 
 test('a label that somebody puts back each time is told', async () => {
@@ -265,13 +266,14 @@ test('a label that somebody puts back each time is told', async () => {
 });
 
 test('a hint to kube-scheduler is written to the Node', async () => {
-  const { watched, written, decider, clock } = writing({ services: () => [] });
+  const { watched, written, fleet, evaluator, writer, clock } = writing({ services: () => [] });
   watched();
   await written();
-  decider.hint('n');
+  evaluator.hint('n');
+  writer.add('n');
   const at = new Date(clock.now()).toISOString();
   await written();
-  expect(Object.values(decider.fleet.node('n')?.annotations ?? {})).toContain(at);
+  expect(Object.values(fleet.node('n')?.annotations ?? {})).toContain(at);
 });
 
 describe('a taint that its NodeService was not seen to take away before', () => {
@@ -283,12 +285,8 @@ describe('a taint that its NodeService was not seen to take away before', () => 
     const { probe: _, ...service } = serviceOf('ws-daemon', { publish: { taint }, origin });
     const status = { isNoted: false };
     const proven: string[] = [];
-    const firstTaints = {
-      wasProven: () => status.isNoted,
-      onProven: ({ name }: Named) => void proven.push(name),
-      onWaiting: () => {},
-    };
-    const staged = writing({ services: () => [service], firstTaints });
+    const taintProven = () => void proven.push(service.name);
+    const staged = writing({ services: () => [service], wasProven: () => status.isNoted }, { taintProven });
     const creationTimestamp = new Date(staged.clock.now()).toISOString();
     staged.servicePod();
     staged.watched({
@@ -297,7 +295,7 @@ describe('a taint that its NodeService was not seen to take away before', () => 
       status: {},
     });
     await staged.written();
-    const taints = () => staged.decider.fleet.node('n')?.taints;
+    const taints = () => staged.fleet.node('n')?.taints;
     return { ...staged, status, proven, taints };
   }
 
@@ -308,9 +306,9 @@ describe('a taint that its NodeService was not seen to take away before', () => 
   });
 
   test('goes as soon as that is noted', async () => {
-    const { decider, status, written, taints } = await waiting();
+    const { controller, status, written, taints } = await waiting();
     status.isNoted = true;
-    decider.statusNoted();
+    controller.statusWritten();
     await written();
     expect(taints()).toEqual([]);
   });

@@ -1,9 +1,10 @@
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { beforeAll, expect, test } from 'vitest';
+import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
+import { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { configured } from '../setup/load.test-fixtures.ts';
-import { createDecider } from './create-decider.ts';
-import { stage } from './decider.test-fixtures.ts';
+import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 let base: CoordinatorConfig;
 
@@ -11,8 +12,14 @@ beforeAll(async () => {
   base = await configured();
 });
 
-const staged = (change: Partial<CoordinatorConfig>) =>
-  stage({}, (given) => createDecider({ ...base, dryRun: false, ...change }, given));
+const staged = (change: Partial<CoordinatorConfig>) => {
+  const config = { ...base, ...change };
+  return stage({
+    ...labelerSettings(config, new KeyRegistry(config)),
+    ...fleetSettings(config),
+    ...guardSettings(config),
+  });
+};
 
 /** What becomes of the label of `n`, one of ten nodes of which four fall silent for so many seconds. */
 async function silentFor(seconds: number, change: Partial<CoordinatorConfig>): Promise<string> {
@@ -42,7 +49,10 @@ test('silence is not held against so many nodes as are configured', async () => 
 });
 
 test('the startup gate waits for what is configured, and for that time', async () => {
-  const { fleet, decider, clock } = staged({ startupGateRequires: ['example.com/a'], startupGateMaxWaitSeconds: 60 });
+  const { fleet, controller, clock } = staged({
+    startupGateRequires: ['example.com/a'],
+    startupGateMaxWaitSeconds: 60,
+  });
   const metadata = {
     name: 'n',
     uid: 'u',
@@ -52,13 +62,13 @@ test('the startup gate waits for what is configured, and for that time', async (
   const taints = [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }];
   fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: { taints }, status: {} }));
   await clock.advance(59_999);
-  expect(decider.plan('n')?.taints).toBeUndefined();
+  expect(controller.prepare('n')?.taints).toBeUndefined();
   await clock.advance(1);
-  expect(decider.plan('n')?.taints).toMatchObject({ remove: [STARTUP_TAINT] });
+  expect(controller.prepare('n')?.taints).toMatchObject({ remove: [STARTUP_TAINT] });
 });
 
 test('many nodes keep the label of a pool for the time that is configured', async () => {
-  const { decider, fleet, clock } = staged({ massWithdrawalDelaySeconds: 90 });
+  const { evaluator, controller, fleet, clock } = staged({ massWithdrawalDelaySeconds: 90 });
   const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
   for (const name of names) {
     const annotations = { [MANAGED_LABELS_ANNOTATION]: '["tier"]' };
@@ -66,26 +76,26 @@ test('many nodes keep the label of a pool for the time that is configured', asyn
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   }
   fleet.poolLabelSetHandlers.onReplace([]);
-  for (const name of names) decider.plan(name);
-  const held = () => decider.heldWithdrawals().map(({ nodes }) => nodes);
+  for (const name of names) controller.prepare(name);
+  const held = () => evaluator.heldWithdrawals().map(({ nodes }) => nodes);
   expect(held()).toEqual([2]);
   await clock.advance(89_999);
-  decider.tick();
+  controller.tick();
   expect(held()).toEqual([2]);
   await clock.advance(1);
-  decider.tick();
+  controller.tick();
   expect(held()).toEqual([]);
 });
 
 /** The labels that are noted as withdrawn once an agent says that ws-daemon is gone. */
 function noted(change: Partial<CoordinatorConfig>): string | undefined {
-  const { addNode, servicePod, agentPod, report, decider } = staged(change);
+  const { addNode, servicePod, agentPod, report, queries } = staged(change);
   addNode('n');
   servicePod();
   agentPod({ uid: 'a' });
   report('a');
   report('a', { ready: false });
-  return decider.witness('n')?.intent.get(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`)?.value;
+  return queries.explain('n')?.intent.get(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`)?.value;
 }
 
 test('a withdrawn label of a service is noted where pods are evicted for it, and only there', () => {
@@ -96,7 +106,7 @@ test('a withdrawn label of a service is noted where pods are evicted for it, and
 
 test('a withdrawn label of no service is noted wherever pods are evicted', () => {
   for (const evictReadiness of [true, false]) {
-    const { fleet, decider } = staged({ evict: true, evictReadiness });
+    const { fleet, queries } = staged({ evict: true, evictReadiness });
     const managedFields = [
       {
         manager: 'rollcall',
@@ -107,7 +117,7 @@ test('a withdrawn label of no service is noted wherever pods are evicted', () =>
     const metadata = { name: 'n', uid: 'u', resourceVersion: '1', labels: { tier: 'gold' }, managedFields };
     fleet.poolLabelSetHandlers.onReplace([]);
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
-    const intent = decider.witness('n')?.intent;
+    const intent = queries.explain('n')?.intent;
     expect(intent?.get(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`)?.value).toBe('{"tier":"gold"}');
   }
 });

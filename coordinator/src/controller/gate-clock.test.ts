@@ -1,15 +1,15 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
-import { stage } from './decider.test-fixtures.ts';
+import { stage } from './node-controller.test-fixtures.ts';
 
 const MAX_WAIT_MS = 600_000;
 const HALF_AN_HOUR_MS = 1_800_000;
 
-/** A decider whose nodes wait behind the startup gate for a label that never comes. */
+/** A controller whose nodes wait behind the startup gate for a label that never comes. */
 function gated() {
   const startupGate = { requires: ['example.com/a'], maxWaitMs: MAX_WAIT_MS };
   const staged = stage({ startupGate, services: () => [] });
-  const { fleet, decider, clock } = staged;
+  const { fleet, controller, clock } = staged;
   const taints = [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }];
   /** `createdMs`: by the clock of the API server. */
   const addGated = (name: string, createdMs: number) => {
@@ -17,7 +17,7 @@ function gated() {
     const metadata = { name, uid: name, resourceVersion: '1', creationTimestamp };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: { taints }, status: {} }));
   };
-  const isOpen = (name = 'n') => decider.plan(name)?.taints?.remove?.includes(STARTUP_TAINT) === true;
+  const isOpen = (name = 'n') => controller.prepare(name)?.taints?.remove?.includes(STARTUP_TAINT) === true;
   /** When the gate opens, in milliseconds from now. */
   const opensAfterMs = async (name = 'n') => {
     const startMs = clock.monotonic();
@@ -32,10 +32,10 @@ test.each([
   ['half an hour slow', -HALF_AN_HOUR_MS],
   ['half an hour fast', HALF_AN_HOUR_MS],
 ])('the gate of a new Node opens after the maximum wait time while the wall clock is %s', async (_how, offMs) => {
-  const { decider, clock, addGated, opensAfterMs } = gated();
+  const { controller, clock, addGated, opensAfterMs } = gated();
   const serverMs = clock.now();
   clock.jumpWallClock(offMs);
-  decider.beginTerm();
+  controller.beginTerm();
   addGated('n', serverMs);
   expect(await opensAfterMs()).toBe(MAX_WAIT_MS);
 });
@@ -44,24 +44,24 @@ test.each([
   ['slow', -HALF_AN_HOUR_MS, MAX_WAIT_MS],
   ['right', 0, MAX_WAIT_MS - 60_000],
 ])('a new leader whose wall clock is %s opens the gate of a Node of a minute in time', async (_how, offMs, afterMs) => {
-  const { decider, clock, addGated, opensAfterMs } = gated();
+  const { controller, clock, addGated, opensAfterMs } = gated();
   addGated('n', clock.now() - 60_000);
   clock.jumpWallClock(offMs);
-  decider.beginTerm();
+  controller.beginTerm();
   expect(await opensAfterMs()).toBe(afterMs);
 });
 
 test('a new leader opens the gate of an old Node at once', () => {
-  const { decider, clock, addGated, isOpen } = gated();
+  const { controller, clock, addGated, isOpen } = gated();
   addGated('n', clock.now() - MAX_WAIT_MS);
-  decider.beginTerm();
+  controller.beginTerm();
   expect(isOpen()).toBe(true);
 });
 
 test('a step of the wall clock opens no gate, and keeps none closed', async () => {
-  const { decider, clock, addGated, isOpen, opensAfterMs } = gated();
+  const { controller, clock, addGated, isOpen, opensAfterMs } = gated();
   addGated('there', clock.now());
-  decider.beginTerm();
+  controller.beginTerm();
   addGated('n', clock.now());
   await clock.advance(60_000);
   clock.jumpWallClock(HALF_AN_HOUR_MS);

@@ -3,11 +3,11 @@ import { runInNewContext } from 'node:vm';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
-import { createBase } from './base.ts';
-import { createHeart } from './heart.ts';
-import type { KubeObject, Pod } from './kube/objects.ts';
-import { configured } from './setup/load.test-fixtures.ts';
-import { MemoryApi, podObject, podsPath } from './watch/memory-api.test-fixtures.ts';
+import { createBase } from '../base.ts';
+import type { KubeObject, Pod } from '../kube/objects.ts';
+import { configured } from '../setup/load.test-fixtures.ts';
+import { MemoryApi, podObject, podsPath } from '../watch/memory-api.test-fixtures.ts';
+import { createReplica } from './replica.ts';
 
 const CI = podsPath('ci');
 const NODES = '/api/v1/nodes';
@@ -78,17 +78,17 @@ async function leader() {
   const { clock, random, client } = api.shared;
   const means = { clock, random, uniqueName: () => 'name', connect: () => client };
   const base = createBase({ config, environment, access }, silentLogger(), life, means);
-  const heart = await createHeart(base);
-  void heart.watches.run();
+  const replica = await createReplica(base);
+  void replica.watches.run();
   await clock.advance(1000);
   base.standing.begin().decide();
-  heart.decider.beginTerm();
+  replica.controller.beginTerm();
   await clock.advance(1000);
-  return { api, heart, life };
+  return { api, replica, life };
 }
 
 test('a thousand edits of NodeServices and NodeHolds with ten thousand pods leave the heap as large as it was', async () => {
-  const { api, heart, life } = await leader();
+  const { api, replica, life } = await leader();
   let generation = 1;
   const edit = async () => {
     generation += 1;
@@ -96,12 +96,12 @@ test('a thousand edits of NodeServices and NodeHolds with ten thousand pods leav
     const [kind, object] = isService ? ['nodeservices', nodeService(generation)] : ['nodeholds', nodeHold(generation)];
     api.tell(`${GROUP}/${kind}`, 'MODIFIED', object as KubeObject);
     await api.clock.advance(100);
-    heart.tick();
+    replica.tick();
     api.lists.length = 0;
   };
   const heldNodes = () => {
-    const [hold] = heart.holds.objects();
-    return hold ? heart.holds.nodesHeldBy(hold).size : 0;
+    const [hold] = replica.holds.objects();
+    return hold ? replica.holds.nodesHeldBy(hold).size : 0;
   };
   for (let count = 0; count < 50; count += 1) await edit();
   const before = heapUsed();
@@ -111,8 +111,8 @@ test('a thousand edits of NodeServices and NodeHolds with ten thousand pods leav
     if (count % 50 === 0) expect(heapUsed() - before).toBeLessThan(GROWTH_MAX_BYTES);
   }
   // All of them were taken in.
-  expect(heart.services().map(({ publish }) => publish.taint?.value)).toEqual([`${generation - (generation % 2)}`]);
+  expect(replica.services().map(({ publish }) => publish.taint?.value)).toEqual([`${generation - (generation % 2)}`]);
   expect(heldNodes()).toBe(NODE_COUNT / 10);
-  expect([...heart.fleet.servicePods.in('ci')]).toHaveLength(POD_COUNT / 10);
+  expect([...replica.fleet.servicePods.in('ci')]).toHaveLength(POD_COUNT / 10);
   await life.stop();
 });

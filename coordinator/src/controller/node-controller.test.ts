@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
+import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
+import { WhatIf } from '../decide/what-if.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
-import { stage } from './decider.test-fixtures.ts';
-import { rulesOf } from './labelers/rules.test-fixtures.ts';
+import { stage } from './node-controller.test-fixtures.ts';
 
 test('of two hints in one second, each changes the node', async () => {
-  const { decider, addNode, clock } = stage();
+  const { evaluator, judged, addNode, clock } = stage();
   addNode('n');
   const hint = () => {
-    decider.hint('n');
-    return decider.judged('n')?.schedulingHint;
+    evaluator.hint('n');
+    return judged('n')?.schedulingHint;
   };
   const first = hint();
   expect(first).toMatch(/^\d{4}-.*Z$/);
@@ -18,49 +19,50 @@ test('of two hints in one second, each changes the node', async () => {
 });
 
 test('what is remembered of a node goes with its uid, and with the term', () => {
-  const { decider, addNode } = stage();
+  const { evaluator, controller, judged, addNode } = stage();
   addNode('n');
-  decider.hint('n');
+  evaluator.hint('n');
   addNode('n');
-  expect(decider.judged('n')?.schedulingHint).toBeDefined();
+  expect(judged('n')?.schedulingHint).toBeDefined();
   addNode('n', { uid: 'other' });
-  expect(decider.judged('n')?.schedulingHint).toBeUndefined();
-  decider.hint('n');
-  decider.beginTerm();
-  expect(decider.judged('n')?.schedulingHint).toBeUndefined();
+  expect(judged('n')?.schedulingHint).toBeUndefined();
+  evaluator.hint('n');
+  controller.beginTerm();
+  expect(judged('n')?.schedulingHint).toBeUndefined();
 });
 
 test('nothing is judged or planned before it may be decided', () => {
   let may = false;
   const seen: string[] = [];
   const announcer = { sees: (_: unknown, { name }: { name: string }) => seen.push(name) };
-  const { decider, addNode, report, agentPod } = stage({ mayDecide: () => may, announcer } as never);
+  const { controller, addNode, report, agentPod } = stage({ mayDecide: () => may, subscribers: announcer } as never);
   addNode('n');
   agentPod({ uid: 'a' });
   report('a', { ready: false });
-  expect([decider.plan('n'), seen]).toEqual([undefined, []]);
+  expect([controller.prepare('n'), seen]).toEqual([undefined, []]);
   may = true;
-  expect(decider.plan('n')?.withdrawal?.labels).toHaveLength(1);
+  expect(controller.prepare('n')?.withdrawal?.labels).toHaveLength(1);
   report('a', { ready: true });
   expect(seen).not.toEqual([]);
 });
 
 test('of a node that is not known nothing is said', () => {
-  const { decider } = stage();
-  expect([decider.plan('n'), decider.judged('n'), decider.witness('n'), decider.explain('n')]).toEqual(
+  const { queries, controller, judged } = stage();
+  expect([controller.prepare('n'), judged('n'), queries.explain('n'), queries.explain('n')]).toEqual(
     Array.from({ length: 4 }),
   );
 });
 
 test('what would become of a node without a service can be asked: its label, which stays now, would go', () => {
-  const { decider, addNode, agentPod, servicePod, report, fate } = stage();
+  const { queries, options, addNode, agentPod, servicePod, report, fate } = stage();
   addNode('n');
   agentPod({ uid: 'a' });
   servicePod();
   report('a');
   const keys = registryOf({ watchedServices: [], poolLabels: [] });
-  const without = decider.whatIf({ services: [], keys, rules: undefined, poolLabelSet: () => undefined });
-  const witness = decider.witness('n');
+  const proposal = { services: [], keys, rules: undefined, poolLabelSet: () => undefined };
+  const without = new WhatIf(options, proposal, 0);
+  const witness = queries.explain('n');
   const label = { kind: 'label', key: 'gitpod.io/ws-daemon_ready_ns_default' };
   expect(witness && without.changesOn(witness)).toMatchObject([{ ...label, from: 'true', to: undefined }]);
   expect(fate()).toBe('kept');
@@ -68,54 +70,54 @@ test('what would become of a node without a service can be asked: its label, whi
 
 test('a node is looked at as soon as what others know of it has changed', () => {
   const told: string[] = [];
-  const followUps = { look: (name: string) => told.push(name), forget: () => {}, restart: () => {} };
-  const { decider, addNode } = stage({ followUps });
+  const subscribers = { changed: (name: string) => told.push(name), forget: () => {}, restart: () => {} };
+  const { controller, addNode } = stage({ subscribers });
   addNode('n');
   addNode('other');
   told.length = 0;
-  decider.changed('n');
+  controller.changed('n', true);
   expect(told).toEqual(['n']);
 });
 
 test('a node that is gone is forgotten by those who follow, and a term that begins is told to them', () => {
   const told: string[] = [];
-  const followUps = {
-    look: (name: string) => told.push(`look ${name}`),
+  const subscribers = {
+    changed: (name: string) => told.push(`look ${name}`),
     forget: (name: string) => told.push(`forget ${name}`),
     restart: () => told.push('restart'),
   };
-  const { decider, fleet, addNode } = stage({ followUps });
+  const { controller, fleet, addNode } = stage({ subscribers });
   addNode('n');
   expect(told).toEqual(['look n']);
-  decider.beginTerm();
+  controller.beginTerm();
   expect(told.splice(0)).toEqual(['look n', 'restart', 'look n']);
   fleet.nodeHandlers.onReplace([]);
   expect(told).toEqual(['forget n']);
 });
 
 test('a withdrawal says why, beside what the node has', async () => {
-  const { decider, addNode, servicePod, agentPod, report, clock } = stage();
+  const { queries, judged, addNode, servicePod, agentPod, report, clock } = stage();
   addNode('n');
   servicePod();
   agentPod({ uid: 'a' });
   report('a');
   await clock.advance(4000);
-  expect(decider.explain('n')).toMatchObject({ plan: undefined, changes: [], quietMs: 4000 });
+  expect(queries.explain('n')).toMatchObject({ plan: undefined, changes: [], quietMs: 4000 });
   report('a', { ready: false });
-  expect(decider.judged('n')?.readiness.get('ws-daemon')).toMatchObject({ state: 'not-ready', reason: 'tcp' });
-  const facts = decider.explain('n');
+  expect(judged('n')?.readiness.get('ws-daemon')).toMatchObject({ state: 'not-ready', reason: 'tcp' });
+  const facts = queries.explain('n');
   expect(facts).toMatchObject({ quietMs: 0, plan: { node: { name: 'n', uid: 'uid-n' } } });
   expect(facts?.plan?.withdrawal?.labels).toEqual(Object.keys(facts?.node.labels ?? {}));
 });
 
 test('keys that were written and stay are forgotten as time passes, without another write', async () => {
-  const { decider, pass } = stage();
+  const { skipped, pass } = stage();
   const key = { kind: 'label', key: 'k', wanted: 'v', held: true, keepsAway: false } as const;
-  decider.contested.wrote({ name: 'n', uid: 'uid-n' }, [key]);
+  skipped.contested.wrote({ name: 'n', uid: 'uid-n' }, [key]);
   await pass(59);
-  expect(decider.contested.remembered).toBe(1);
+  expect(skipped.contested.remembered).toBe(1);
   await pass(1);
-  expect(decider.contested.remembered).toBe(0);
+  expect(skipped.contested.remembered).toBe(0);
 });
 
 test('an agent that has just started takes nothing from its node before it was told what to probe', async () => {
@@ -123,8 +125,8 @@ test('an agent that has just started takes nothing from its node before it was t
     probe: { port: 8080, host: 'Loopback' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
   });
-  const { fleet, decider, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });
-  const state = () => decider.judged('n')?.readiness.get('ws-daemon')?.state;
+  const { fleet, judged, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });
+  const state = () => judged('n')?.readiness.get('ws-daemon')?.state;
   addNode('n');
   servicePod();
   agentPod({ uid: 'before' });
@@ -147,14 +149,18 @@ test('a label that is left to somebody else is set aside without a write, and th
   const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
   const rules = () => rulesOf(['tier'], { implied: Object.fromEntries(implied) });
   const pending: (boolean | undefined)[] = [];
-  const followUps = {
-    look: (name: string) => pending.push(decider.outlook(name)?.isPending),
+  const subscribers = {
+    changed: (name: string) => pending.push(isPending(name)),
     forget: () => {},
     restart: () => {},
   };
   let remainingMs = 0;
-  const { decider, addNode, agentPod, servicePod, report, clock } = stage({
-    ...{ followUps, rules, fence: { remainingMs: () => remainingMs } },
+  const isPending = (name: string) => {
+    const evaluation = evaluator.evaluate(name);
+    return evaluation && queries.planOf(evaluation) !== undefined;
+  };
+  const { skipped, evaluator, queries, addNode, agentPod, servicePod, report, clock } = stage({
+    ...{ subscribers, rules, fence: { remainingMs: () => remainingMs } },
   });
   agentPod({ uid: 'a' });
   servicePod();
@@ -164,17 +170,18 @@ test('a label that is left to somebody else is set aside without a write, and th
   addNode('n', { more: { tier: 'mine' } });
   expect(pending.at(-1)).toBe(true);
   await clock.advance(0);
-  expect(decider.setAside.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
+  expect(skipped.setAside.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
   expect(pending.at(-1)).toBe(false);
   addNode('n');
-  expect(decider.outlook('n')?.isPending).toBe(true);
-  expect(decider.setAside.counts.foreign).toBe(0);
+  expect(isPending('n')).toBe(true);
+  await clock.advance(0);
+  expect(skipped.setAside.counts.foreign).toBe(0);
 });
 
 test('once the pods of a namespace are listed, whoever waits for them is told, and every node is looked at', () => {
   const told: string[] = [];
-  const followUps = { look: (name: string) => told.push(`look ${name}`), forget: () => {}, restart: () => {} };
-  const { fleet, addNode } = stage({ followUps, onPodsKnown: () => told.push('known') });
+  const subscribers = { changed: (name: string) => told.push(`look ${name}`), forget: () => {}, restart: () => {} };
+  const { fleet, addNode } = stage({ subscribers: { ...subscribers, podsListed: () => told.push('known') } });
   addNode('n');
   told.length = 0;
   fleet.servicePods.handlers('other').onReplace([]);

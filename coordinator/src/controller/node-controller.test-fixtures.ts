@@ -3,12 +3,22 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { NodeQueries } from '../answer/node-queries.ts';
+import { NodeWriter } from '../apply/node-writer.ts';
+import { Reconciler } from '../apply/reconciler.ts';
+import { SkippedKeys } from '../apply/skipped-keys.ts';
+import { Evaluator, type EvaluatorOptions } from '../decide/evaluator.ts';
+import { ChangeLog } from '../decide/intent/changes.ts';
+import { NOTHING_CONFIGURED } from '../decide/labelers/labelers.test-fixtures.ts';
+import { Fleet, type FleetOptions } from '../fleet/fleet.ts';
 import { observePod } from '../fleet/observed-pod.ts';
+import { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
+import type { KubeClient, WriteFence } from '../kube/client.ts';
 import type { Pod } from '../kube/objects.ts';
 import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../setup/services.test-fixtures.ts';
-import { Decider, type DeciderOptions } from './decider.ts';
-import { NOTHING_CONFIGURED } from './labelers/labelers.test-fixtures.ts';
+import { NodeController, type NodeControllerOptions, type PreparedPlan } from './node-controller.ts';
+import type { Subscribers } from './subscribers.ts';
 
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 const POOL = 'example.com/pool';
@@ -17,38 +27,75 @@ const SERVICE = serviceOf();
 
 type AgentPod = { uid: string; node?: string; ready?: boolean; ageSeconds?: number };
 
-/** A decider that leads, over nodes that have the label of ws-daemon, with a clock of its own. It writes nothing. */
-export function stage(
-  change: Partial<DeciderOptions> = {},
-  make: (given: DeciderOptions) => Decider = (given) => new Decider(given),
-) {
+const NOBODY: Subscribers = {
+  changed: () => {},
+  forget: () => {},
+  restart: () => {},
+  sees: () => {},
+  shows: () => {},
+  heldBack: () => {},
+  gateOpened: () => {},
+  contested: () => {},
+  leftAlone: () => {},
+  podsListed: () => {},
+  taintWaits: () => {},
+  taintProven: () => {},
+};
+
+type Change = Partial<
+  Omit<FleetOptions & EvaluatorOptions, 'skipped' | 'fleet'> & Pick<NodeControllerOptions, 'mayDecide' | 'logger'>
+> & {
+  subscribers?: Partial<Subscribers>;
+  client?: KubeClient;
+  fence?: WriteFence;
+};
+
+/** A controller that leads, over nodes that have the label of ws-daemon, with a clock of its own. It writes nothing. */
+export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0 }, ...change }: Change = {}) {
   const clock = new FakeClock();
-  const options = {
-    services: () => [SERVICE],
+  const keys = change.keys ?? registryOf({ watchedServices: [SERVICE], poolLabels: [POOL] });
+  const shared = { clock, logger: silentLogger(), services: () => [SERVICE], mayDecide: () => true, ...change };
+  const fleet = new Fleet({
+    servicePods: new PodsByNamespace(),
     servicesKnown: () => true,
-    holdsOn: () => ({ pods: [], unknown: undefined }),
-    firstTaints: { wasProven: () => true, onProven: () => {}, onWaiting: () => {} },
-    keys: registryOf({ watchedServices: [SERVICE], poolLabels: [POOL] }),
-    gate: 'label',
     poolLabels: [POOL],
-    ...NOTHING_CONFIGURED,
-    allAnnotations: false,
-    dryRun: false,
-    fence: { remainingMs: () => 0 },
-    mayDecide: () => true,
     windowMs: 30_000,
     guardPercent: 55,
+    annotationsOfInterest: keys.names('annotation'),
+    allAnnotations: false,
+    ...(change.rules ? { questions: () => change.rules?.().questions ?? [] } : {}),
+    ...shared,
+  });
+  const skipped = new SkippedKeys(clock);
+  const options = {
+    fleet,
+    skipped,
+    keys,
+    gate: 'label',
+    ...NOTHING_CONFIGURED,
+    holdsOn: () => ({ pods: [], unknown: undefined }),
+    wasProven: () => true,
     massWithdrawalDelayMs: 60_000,
-    clock,
+    ...shared,
+  } as EvaluatorOptions;
+  const evaluator = new Evaluator(options);
+  const writer = new Reconciler<PreparedPlan>({
+    writer: new NodeWriter(client as KubeClient),
+    observed: (node) => fleet.node(node),
+    skipped,
+    fence,
+    dryRun: false,
     random: () => 0,
-    logger: silentLogger(),
     registry: new Registry(),
-    announcer: { sees: () => {}, shows: () => {}, heldBack: () => {}, gateOpened: () => {}, contested: () => {} },
-    followUps: { look: () => {}, forget: () => {}, restart: () => {} },
-    ...change,
-  };
-  const decider = make(options as unknown as DeciderOptions);
-  const { fleet } = decider;
+    ...shared,
+  });
+  const changes = new ChangeLog();
+  const queries = new NodeQueries({ fleet, evaluator, skipped, changes, ...shared });
+  const { startupGate } = options;
+  const all = { ...NOBODY, ...subscribers };
+  const controller = new NodeController({
+    ...{ fleet, evaluator, writer, changes, skipped, startupGate, subscribers: all, ...shared },
+  });
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);
   let version = 0;
@@ -114,10 +161,12 @@ export function stage(
     for (let second = 1; second <= seconds; second += 1) {
       await clock.advance(1000);
       if (second % 10 === 0) meanwhile();
-      decider.tick();
+      controller.tick();
     }
   };
   /** What is to become of the label. */
-  const fate = (node = 'n') => (decider.plan(node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
-  return { clock, decider, fleet, addNode, servicePod, agentPod, report, pass, fate };
+  const fate = (node = 'n') => (controller.prepare(node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
+  const judged = (node = 'n') => evaluator.evaluate(node)?.judged;
+  const parts = { clock, fleet, skipped, options, evaluator, writer, queries, controller };
+  return { ...parts, judged, addNode, servicePod, agentPod, report, pass, fate };
 }

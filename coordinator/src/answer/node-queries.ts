@@ -1,0 +1,68 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { SkippedKeys, SkippedOnNode } from '../apply/skipped-keys.ts';
+import type { Evaluation, Evaluator } from '../decide/evaluator.ts';
+import type { ChangeLog, DatedChange } from '../decide/intent/changes.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+
+export type NodeQueriesOptions = {
+  fleet: Fleet;
+  evaluator: Evaluator;
+  skipped: SkippedKeys;
+  changes: ChangeLog;
+  /** Whether what is known is fit to decide by; until then nothing is planned. */
+  mayDecide: () => boolean;
+  clock: Clock;
+};
+
+/** Everything about one node, for people. */
+export type NodeFacts = Pick<Evaluation, 'node' | 'judged' | 'intent' | 'plan'> &
+  SkippedOnNode & {
+    changes: readonly DatedChange[];
+    /** Since the last report, in milliseconds. */
+    quietMs: number | undefined;
+  };
+
+/** Answers what people ask about nodes. Changes nothing. */
+export class NodeQueries {
+  readonly fleet: Fleet;
+  readonly #options: NodeQueriesOptions;
+
+  constructor(options: NodeQueriesOptions) {
+    this.fleet = options.fleet;
+    this.#options = options;
+  }
+
+  /** Sorted. */
+  names(): string[] {
+    return this.fleet.nodeNames().toSorted();
+  }
+
+  evaluate(name: string): Evaluation | undefined {
+    return this.#options.evaluator.evaluate(name);
+  }
+
+  /** What has to be written to a node now; `undefined` when it is as it should be, or nothing is decided here. */
+  planOf(evaluation: Evaluation): Evaluation['plan'] {
+    return this.#options.mayDecide() ? evaluation.plan : undefined;
+  }
+
+  skippedOn(name: string): SkippedOnNode {
+    return this.#options.skipped.keysFor(name);
+  }
+
+  explain(name: string): NodeFacts | undefined {
+    const { changes, clock } = this.#options;
+    const evaluation = this.evaluate(name);
+    if (!evaluation) return undefined;
+    const { record, node, judged, intent } = evaluation;
+    return {
+      node,
+      judged,
+      intent,
+      ...this.skippedOn(name),
+      plan: this.planOf(evaluation),
+      changes: changes.of(record),
+      quietMs: this.fleet.freshness.quietMs(record, clock.monotonic()),
+    };
+  }
+}

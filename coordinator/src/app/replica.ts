@@ -1,0 +1,263 @@
+import { nodeSummary } from '../answer/console/fleet-documents.ts';
+import { FleetNews } from '../answer/console/fleet-news.ts';
+import { replicaDocument } from '../answer/console/replica-document.ts';
+import { NodeQueries } from '../answer/node-queries.ts';
+import { Scheduling } from '../answer/scheduling.ts';
+import { NodeWriter } from '../apply/node-writer.ts';
+import { Reconciler } from '../apply/reconciler.ts';
+import { SkippedKeys } from '../apply/skipped-keys.ts';
+import type { Base } from '../base.ts';
+import { createCatalog, wasProven } from '../catalog.ts';
+import { NodeController, type PreparedPlan } from '../controller/node-controller.ts';
+import { Evaluator } from '../decide/evaluator.ts';
+import { ChangeLog } from '../decide/intent/changes.ts';
+import type { LabelerOptions } from '../decide/labelers/index.ts';
+import { reservedKeys } from '../decide/labelers/pool-keys.ts';
+import { openRules } from '../decide/rules/files/open-rules.ts';
+import type { RuleSet } from '../decide/rules/rule-set.ts';
+import { Fleet } from '../fleet/fleet.ts';
+import { registerFleetMetrics } from '../fleet/metrics.ts';
+import type { ObservedPod } from '../fleet/observed-pod.ts';
+import { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
+import { createFollowers } from '../follow/create-followers.ts';
+import { Ledger } from '../follow/ledger/ledger.ts';
+import { registerLedgerMetric } from '../follow/ledger/metrics.ts';
+import { Looks } from '../follow/looks.ts';
+import { createHoldStatusKeeper } from '../follow/status/hold-status-keeper.ts';
+import { createPoolStatusKeeper } from '../follow/status/pool-status-keeper.ts';
+import { createServiceStatusKeeper } from '../follow/status/service-status-keeper.ts';
+import { Holds } from '../holds/holds.ts';
+import { createWatches } from '../watch/watches.ts';
+import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
+
+/** After so long without the API server, what agents said meanwhile may not have reached this replica either. */
+const OUTAGE_MS = 10_000;
+
+/** All parts of a replica between the watches and the listeners. */
+export type Replica = Awaited<ReturnType<typeof createReplica>>;
+
+/** Builds a replica from the bottom up: state, decisions, the writer, subscribers, watches, and at last the controller. */
+export async function createReplica(base: Base) {
+  const { config, keys, client, fence, standing, registry, kubeMetrics, clock, random, logger } = base;
+  const mayDecide = () => standing.mayDecide();
+
+  // State.
+  const rules = await openRules(config, { keys, clock, logger });
+  const servicePods = new PodsByNamespace<ObservedPod>();
+  const catalog = createCatalog(base, { servicePods, rules });
+  const services = () => catalog.services();
+  const holds = new Holds(clock);
+  const fleet = new Fleet({
+    servicePods,
+    services,
+    servicesKnown: () => catalog.known,
+    questions: () => rules?.ruleSet.questions ?? [],
+    ...fleetSettings(config),
+    annotationsOfInterest: keys.names('annotation'),
+    clock,
+  });
+
+  // Decisions, and their way to the API server.
+  const labelerOptions: Omit<LabelerOptions, 'mayTaint' | 'mayClear'> = {
+    ...labelerSettings(config, keys),
+    services,
+    serviceUids: () => catalog.uids,
+    rules: rules && (() => rules.ruleSet),
+  };
+  const skipped = new SkippedKeys(clock);
+  const evaluator = new Evaluator({
+    ...labelerOptions,
+    fleet,
+    holdsOn: (node) => holds.on(node),
+    wasProven: (service, taint) => wasProven(catalog, service, taint),
+    skipped,
+    ...guardSettings(config),
+    clock,
+  });
+  const writer = new Reconciler<PreparedPlan>({
+    writer: new NodeWriter(client),
+    observed: (node) => fleet.node(node),
+    skipped,
+    dryRun: config.dryRun,
+    fence,
+    registry,
+    logger,
+    clock,
+    random,
+  });
+  const changes = new ChangeLog();
+  const nodes = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
+
+  // Subscribers.
+  const hint = (node: string) => {
+    evaluator.hint(node);
+    writer.add(node);
+  };
+  const scheduling = new Scheduling({ config, fleet, evaluator, services, hint, clock });
+  const ledger = new Ledger({
+    record: (node) => fleet.record(node),
+    facts: (node) => {
+      const evaluation = nodes.evaluate(node);
+      if (!evaluation) return undefined;
+      const { judged, intent } = evaluation;
+      return { node: evaluation.node, judged, intent, ...nodes.skippedOn(node) };
+    },
+    rules: () => ({ services: services(), gate: config.readinessGate, dryRun: config.dryRun }),
+    mayJudge: mayDecide,
+    clock,
+  });
+  registerLedgerMetric(registry, () => ledger.seconds());
+  const replica = () => replicaDocument({ ...base, fleet, evaluator });
+  const news = new FleetNews({ clock, replica, summary: (name) => nodeSummary(nodes, name) });
+  const looks = new Looks(clock, (node) => {
+    ledger.look(node);
+    news.look(node);
+  });
+  const followers = createFollowers({
+    ...base,
+    services,
+    catalog,
+    fleet,
+    mustYield: () => writer.waiting > 0,
+    onLook: (node) => {
+      scheduling.changed(node);
+      looks.add(node);
+    },
+    onRestart: () => {
+      ledger.restart();
+      news.restart();
+    },
+  });
+  const { record } = followers;
+
+  // What is watched.
+  // Packing needs to know what nodes can allocate.
+  const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
+  let wholeNodes = packs || keys.needsWholeNodes || rules?.ruleSet.usesResources === true;
+  const watches = createWatches({
+    ...base,
+    ...config,
+    fleet,
+    services: () => catalog.watched(),
+    nodeServiceHandlers: catalog.handlers,
+    holds,
+    wholeNodes: () => wholeNodes,
+    workspacePodHandlers: config.schedulerListen === 'off' ? undefined : scheduling.podHandlers,
+    metrics: kubeMetrics,
+    onRecovered: (outageMs) => {
+      if (outageMs >= OUTAGE_MS) fleet.recovered();
+    },
+  });
+  if (rules) watches.want(rules.ruleSet);
+  /** Once whole, they stay whole: with metadata alone, what is known of their taints would grow old. */
+  const watchWhole = () => {
+    if (wholeNodes) return;
+    wholeNodes = true;
+    watches.relistNodes();
+  };
+
+  // Statuses of objects.
+  const goOn = () => {
+    for (const node of evaluator.takeWaiting()) writer.add(node);
+  };
+  const reserved = reservedKeys(keys, config);
+  const pools = createPoolStatusKeeper({ ...base, record, fleet, reserved });
+  const serviceStatus = createServiceStatusKeeper({
+    ...base,
+    record,
+    catalog,
+    fleet,
+    evaluator,
+    problemOf: (service) => watches.problemOf(service),
+    onStatusWritten: goOn,
+  });
+  const holdStatus = createHoldStatusKeeper({
+    ...base,
+    record,
+    holds,
+    isNode: (name) => fleet.node(name) !== undefined,
+    problemOf: (hold) => watches.problemOfHold(hold),
+  });
+  const statuses = config.dryRun ? [] : [pools.keeper, serviceStatus, holdStatus];
+
+  // The controller, and the ways up to it.
+  const controller = new NodeController({
+    fleet,
+    evaluator,
+    writer,
+    changes,
+    skipped,
+    services,
+    startupGate: labelerOptions.startupGate,
+    subscribers: {
+      ...followers.subscribers,
+      podsListed: () => catalog.judge(),
+      taintProven: () => {
+        if (!config.dryRun) void serviceStatus.tickNow();
+      },
+    },
+    mayDecide,
+    clock,
+    logger,
+  });
+  catalog.onChange((uids) => {
+    if (keys.needsWholeNodes) watchWhole();
+    watches.servicesChanged();
+    controller.servicesChanged(uids);
+  });
+  holds.onChange({
+    nodeChanged: (node) => controller.changed(node, true),
+    changed: () => {
+      watches.holdsChanged();
+      fleet.markAll();
+    },
+  });
+  let ruleLabels = rules?.ruleSet.labels ?? new Map<string, string>();
+  const rulesChanged = (next: RuleSet) => {
+    if (next.usesResources) watchWhole();
+    watches.want(next);
+    catalog.judge();
+    controller.rulesChanged(ruleLabels, next.labels);
+    ruleLabels = next.labels;
+  };
+
+  registerFleetMetrics(registry, {
+    refusedPoolKeys: () => (standing.leads() ? pools.refusedKeys() : 0),
+    countByFreshness: () => (standing.leads() ? fleet.countByFreshness() : {}),
+    activeGuards: () => (standing.leads() ? fleet.freshness.activeGuards() : []),
+    heldBack: () => (standing.leads() ? evaluator.heldBackCount : 0),
+    heldWithdrawals: () => (standing.leads() ? evaluator.heldWithdrawals() : []),
+    ruleProblems: () => rules?.problems().length ?? 0,
+  });
+
+  return {
+    services,
+    catalog,
+    holds,
+    rules,
+    rulesChanged,
+    scheduling,
+    ledger,
+    news,
+    replica,
+    followers,
+    fleet,
+    evaluator,
+    labelerOptions,
+    nodes,
+    writer,
+    controller,
+    watches,
+    /** What time alone changes, while this replica decides. To be called once a second. */
+    tick: () => {
+      controller.tick();
+      for (const node of scheduling.desk.hintsDue()) hint(node);
+      catalog.podsMayHaveChanged();
+      for (const status of statuses) void status.tick();
+      followers.announcer.guards(fleet.term, fleet.freshness.activeGuards());
+      followers.announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
+    },
+    /** Resolves when nothing is under way that only a leader may do. */
+    settled: () => Promise.all([writer, followers, ...statuses].map((each) => each.settled())),
+  };
+}

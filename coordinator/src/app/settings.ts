@@ -1,0 +1,46 @@
+import type { EvaluatorOptions } from '../decide/evaluator.ts';
+import type { LabelerOptions } from '../decide/labelers/index.ts';
+import type { FleetOptions } from '../fleet/fleet.ts';
+import { isOfService } from '../fleet/node-keys.ts';
+import type { CoordinatorConfig } from '../setup/config.ts';
+import type { KeyRegistry } from '../setup/keys/key-registry.ts';
+
+/** What the configuration says to the labelers. */
+export function labelerSettings(
+  config: CoordinatorConfig,
+  keys: KeyRegistry,
+): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | 'mayTaint' | 'mayClear'> {
+  const { evict, evictReadiness } = config;
+  return {
+    keys,
+    gate: config.readinessGate,
+    poolsAllowedPrefixes: config.poolsAllowedPrefixes,
+    forbiddenLabelDomains: config.forbiddenLabelDomains,
+    startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
+    deviceGrammar: {
+      pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
+      usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
+    },
+    factLabels: config.factLabels,
+    eviction: evict
+      ? { isIgnored: (label, origin) => !evictReadiness && (isOfService(origin) || keys.isOfService(label)) }
+      : undefined,
+  };
+}
+
+/** What the configuration says to the fleet. */
+export function fleetSettings(
+  config: CoordinatorConfig,
+): Pick<FleetOptions, 'poolLabels' | 'windowMs' | 'guardPercent' | 'allAnnotations'> {
+  return {
+    poolLabels: config.poolLabels,
+    windowMs: config.staleAfterSeconds * 1000,
+    guardPercent: config.fleetGuardPercent,
+    allAnnotations: config.notifyUrl.length > 0,
+  };
+}
+
+/** What the configuration says of labels that would leave many nodes. */
+export function guardSettings(config: CoordinatorConfig): Pick<EvaluatorOptions, 'massWithdrawalDelayMs'> {
+  return { massWithdrawalDelayMs: config.massWithdrawalDelaySeconds * 1000 };
+}

@@ -1,0 +1,189 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { ContestedKey } from '../apply/contested-keys.ts';
+import type { WriteHandler } from '../apply/node-turn.ts';
+import type { Reconciler } from '../apply/reconciler.ts';
+import type { SkippedKeys } from '../apply/skipped-keys.ts';
+import type { Evaluation, Evaluator } from '../decide/evaluator.ts';
+import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
+import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
+import type { NodePlan, SetAsideKey } from '../decide/intent/plan.ts';
+import { ruleOf } from '../decide/labelers/implied-labels.ts';
+import { setOfPool } from '../decide/labelers/pool-labels.ts';
+import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
+import type { Fleet, FleetListener } from '../fleet/fleet.ts';
+import type { Node } from '../kube/objects.ts';
+import type { Service } from '../setup/services.ts';
+import type { Subscribers } from './subscribers.ts';
+
+export type NodeControllerOptions = {
+  fleet: Fleet;
+  evaluator: Evaluator;
+  skipped: SkippedKeys;
+  subscribers: Subscribers;
+  writer: Reconciler<PreparedPlan>;
+  /** Gets what each write changed. */
+  changes: ChangeLog;
+  services: () => readonly Service[];
+  startupGate: StartupGateOptions;
+  /** Whether what is known is fit to decide by; until then nothing is planned. */
+  mayDecide: () => boolean;
+  clock: Clock;
+  logger: Logger;
+};
+
+/** A plan with the evaluation that it comes from. */
+export type PreparedPlan = NodePlan & { evaluation: Evaluation };
+
+/**
+ * Takes each change of what is known of a node: observes the node, enqueues it for the writer, and tells the subscribers.
+ * When the writer takes the node, prepares its plan; when a write was answered, records what it changed.
+ */
+export class NodeController implements FleetListener, WriteHandler<PreparedPlan> {
+  readonly #options: NodeControllerOptions;
+  #cancelSettling = () => {};
+
+  constructor(options: NodeControllerOptions) {
+    this.#options = options;
+    options.fleet.onChange(this);
+    options.writer.serve(this);
+  }
+
+  /** A term of leadership begins: what was heard and judged before is of another time. */
+  beginTerm(): void {
+    const { evaluator, subscribers, fleet } = this.#options;
+    evaluator.beginTerm();
+    subscribers.restart();
+    fleet.beginTerm();
+  }
+
+  // What the state tells.
+
+  /** What is known of a node has changed. `urgent`: a label may have to go. */
+  changed(name: string, urgent: boolean): void {
+    const { mayDecide, clock } = this.#options;
+    if (mayDecide()) this.#observe(name);
+    this.#options.writer.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: clock.monotonic() });
+  }
+
+  /** Only the resource version of the Node changed. */
+  versionChanged(name: string): void {
+    this.#options.writer.caughtUp(name);
+  }
+
+  /** The Node is gone. A Node that comes later under the same name is another one. */
+  gone(name: string): void {
+    this.#options.subscribers.forget(name);
+    this.#options.evaluator.forget(name);
+    this.#options.writer.forget(name);
+  }
+
+  podsListed(): void {
+    this.#options.subscribers.podsListed();
+  }
+
+  poolsChanged(pools: ReadonlySet<string>): void {
+    this.#configured([...pools].map(setOfPool));
+  }
+
+  /** NodeServices with these uids were changed or deleted. */
+  servicesChanged(uids: readonly string[]): void {
+    if (uids.length > 0) this.#configured(uids.map((uid) => `service:${uid}`));
+    this.#options.fleet.markAll();
+  }
+
+  /** Rules were changed, by the label that each implies. If no rule is left, that is not the change of one of them. */
+  rulesChanged(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): void {
+    const changed = [...before.keys()].filter((label) => before.get(label) !== after.get(label));
+    if (after.size > 0) this.#configured(changed.map(ruleOf));
+    this.#options.fleet.markAll();
+  }
+
+  /** The status of a NodeService was written: nodes whose taints wait for it go on. */
+  statusWritten(): void {
+    for (const node of this.#options.evaluator.takeWaiting()) this.#options.writer.add(node);
+  }
+
+  /** What time alone changes. To be called once a second. */
+  tick(): void {
+    const { fleet, evaluator, skipped } = this.#options;
+    fleet.tick();
+    skipped.contested.tick();
+    const { released, waited } = evaluator.due();
+    for (const node of released) this.changed(node, false);
+    for (const node of waited) this.#options.writer.add(node);
+    this.statusWritten();
+  }
+
+  #observe(name: string): void {
+    const { evaluator, subscribers } = this.#options;
+    const observation = evaluator.observe(name);
+    if (!observation) return;
+    const { record, node, judged } = observation.evaluation;
+    subscribers.sees(record, node, judged);
+    for (const service of observation.heldBack) subscribers.heldBack(judged, service);
+    subscribers.changed(name);
+    for (const service of observation.proven) subscribers.taintProven(service);
+    if (observation.proven.length > 0) this.#options.fleet.markAll();
+  }
+
+  #configured(objects: readonly string[]): void {
+    const { evaluator, clock } = this.#options;
+    evaluator.configured(objects);
+    this.#cancelSettling();
+    this.#whenSettled(clock.monotonic() + SETTLE_MS);
+  }
+
+  /** Whether a change was a single one is not known before. A timer may come early. */
+  #whenSettled(settledMs: number): void {
+    const { evaluator, clock } = this.#options;
+    const leftMs = settledMs - clock.monotonic();
+    if (leftMs > 0) this.#cancelSettling = clock.after(Math.ceil(leftMs), () => this.#whenSettled(settledMs));
+    else for (const node of evaluator.unguarded()) this.changed(node, false);
+  }
+
+  // What the writer asks and tells.
+
+  /** The plan for a node whose turn has come; `undefined` when the Node is as it should be, or is not known. */
+  prepare(name: string): PreparedPlan | undefined {
+    const { evaluator, subscribers, mayDecide } = this.#options;
+    if (!mayDecide()) return undefined;
+    const evaluation = evaluator.observe(name)?.evaluation;
+    if (!evaluation) return undefined;
+    for (const service of evaluator.commit(evaluation)) subscribers.taintWaits(service);
+    return evaluation.plan && { ...evaluation.plan, evaluation };
+  }
+
+  /** Takes the answer to a write, and tells what it changed, and why. */
+  written(written: Node, { evaluation }: PreparedPlan): void {
+    const { fleet, evaluator, subscribers, services, startupGate, clock, logger } = this.#options;
+    const { record, node: before, judged, intent } = evaluation;
+    const answer = fleet.observe(written);
+    evaluator.wrote(evaluation, answer);
+    fleet.written(answer);
+    // Not the Node as it is known by now: the watch may have told of something newer before the answer came.
+    const { taints = before.taints, conditions = before.conditions } = answer;
+    const after = { ...answer, taints, conditions };
+    const changes = changesBetween(before, after, intent);
+    this.#options.changes.add(record, changes, clock.now());
+    if (changes.length > 0) logger.info({ node: before.name, changes }, 'Changed a node');
+    subscribers.shows(record, after, judged);
+    const opened = changes.find(({ kind, key, to }) => kind === 'taint' && key === STARTUP_TAINT && to === undefined);
+    if (opened) subscribers.gateOpened(judged, missingAtGate(judged, startupGate.requires, services));
+  }
+
+  contested(name: string, keys: readonly ContestedKey[]): void {
+    const node = this.#options.fleet.node(name);
+    if (node) this.#options.subscribers.contested(node, keys);
+  }
+
+  /** Keys are skipped, and no write follows. */
+  skipped(name: string, keys: readonly SetAsideKey[]): void {
+    const { fleet, subscribers } = this.#options;
+    const node = fleet.node(name);
+    const conditions = keys.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');
+    if (node && conditions.length > 0) subscribers.leftAlone(node, conditions);
+    subscribers.changed(name);
+  }
+}

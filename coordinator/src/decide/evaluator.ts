@@ -1,0 +1,264 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { NodeRecord } from '../fleet/node-record.ts';
+import type { ObservedNode } from '../fleet/observed-node.ts';
+import type { NodeHolds } from '../holds/holds.ts';
+import type { Service } from '../setup/services.ts';
+import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
+import { GateWaits } from './gate-waits.ts';
+import { BlastRadius } from './guards/blast-radius.ts';
+import { guardRemoval } from './guards/guard-removals.ts';
+import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
+import { ObserverGuard } from './guards/observer.ts';
+import { intentOf, type NodeIntent } from './intent/intent.ts';
+import type { AskedKey, AskSetAside, NodePlan } from './intent/plan.ts';
+import { planNode } from './intent/plan-node.ts';
+import { createLabelers, type LabelerOptions } from './labelers/index.ts';
+import type { JudgedNode, Labelers } from './labelers/labeler.ts';
+import { type Judgement, type Moment, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
+import { ServiceTally } from './service-tally.ts';
+import { TakenLabels } from './taken-labels.ts';
+
+export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
+  fleet: Fleet;
+  /** What keeps a node because of NodeHolds. */
+  holdsOn: (node: string) => NodeHolds;
+  wasProven: FirstTaintsOptions['wasProven'];
+  /** Keys that a plan leaves out for now. */
+  skipped: {
+    asking: (node: ObservedNode) => { ask: AskSetAside; asked: AskedKey[] };
+    settle: (node: ObservedNode, asked: readonly AskedKey[]) => void;
+  };
+  /** How long labels stay that many nodes would lose for what was configured; 0 not at all. */
+  massWithdrawalDelayMs: number;
+  clock: Clock;
+};
+
+/** What the observation of a node has brought to light. */
+export type Observation = {
+  evaluation: Evaluation;
+  /** Services that begin to be held back. */
+  heldBack: readonly Service[];
+  /** Services whose taint was seen to go for the first time: every node may have it from now on. */
+  proven: readonly Service[];
+};
+
+/** What is remembered of nodes in order to decide, in one term. Another term begins with another one. */
+class Memory {
+  readonly observer = new ObserverGuard();
+  readonly blastRadius: BlastRadius;
+  readonly readiness: ReadinessTracker;
+  readonly gates: GateWaits;
+  readonly firstTaints: FirstTaints;
+
+  constructor({ fleet, services, wasProven, startupGate, massWithdrawalDelayMs }: EvaluatorOptions) {
+    const nodesWith = (label: string) =>
+      fleet.nodes().flatMap(({ name, labels }) => (labels[label] === undefined ? [] : name));
+    this.blastRadius = new BlastRadius(massWithdrawalDelayMs, nodesWith);
+    this.readiness = new ReadinessTracker({ services, observer: this.observer });
+    this.gates = new GateWaits(startupGate.maxWaitMs);
+    this.firstTaints = new FirstTaints({ nodes: () => fleet.nodes(), wasProven });
+  }
+}
+
+/**
+ * One node at one moment: what is known of it, what is wanted, and what would have to be written. Intent and plan are
+ * computed when they are first asked for, which has to be in the same turn of the event loop. Nothing of it changes what is
+ * decided later.
+ */
+export class Evaluation {
+  readonly record: NodeRecord;
+  readonly node: ObservedNode;
+  readonly judged: JudgedNode;
+  readonly judgements: readonly Judgement[];
+  readonly now: Moment;
+  readonly #evaluator: Evaluator;
+  #intent: NodeIntent | undefined;
+  #planned: { plan: NodePlan | undefined; asked: readonly AskedKey[] } | undefined;
+
+  constructor(
+    evaluator: Evaluator,
+    { record, node, judged, judgements, now }: Pick<Evaluation, 'record' | 'node' | 'judged' | 'judgements' | 'now'>,
+  ) {
+    this.#evaluator = evaluator;
+    this.record = record;
+    this.node = node;
+    this.judged = judged;
+    this.judgements = judgements;
+    this.now = now;
+  }
+
+  get intent(): NodeIntent {
+    this.#intent ??= this.#evaluator.intentOf(this.judged, this.now);
+    return this.#intent;
+  }
+
+  /** What has to be written; `undefined` when the Node is as it should be. */
+  get plan(): NodePlan | undefined {
+    return this.#plannedNow.plan;
+  }
+
+  /** The keys that the plan asked about: whether each is skipped. */
+  get asked(): readonly AskedKey[] {
+    return this.#plannedNow.asked;
+  }
+
+  get #plannedNow() {
+    this.#planned ??= this.#evaluator.planOf(this.node, this.intent);
+    return this.#planned;
+  }
+}
+
+/**
+ * Decides about one node after the other. `evaluate` is a query. Only `observe`, `commit` and `wrote` change what is
+ * remembered.
+ */
+export class Evaluator {
+  readonly tally = new ServiceTally();
+  readonly #options: EvaluatorOptions;
+  readonly #labelers: Labelers;
+  /** When kube-scheduler was last told, on a node, to try again there; RFC 3339. */
+  readonly #hints = new WeakMap<NodeRecord, string>();
+  /** Labels that are gone from nodes, where pods are evicted for it. */
+  readonly #taken: TakenLabels | undefined;
+  #memory: Memory;
+
+  constructor(options: EvaluatorOptions) {
+    const { eviction } = options;
+    this.#options = options;
+    this.#taken = eviction && new TakenLabels(eviction.isIgnored);
+    this.#labelers = createLabelers({
+      ...options,
+      mayTaint: (...asked) => this.#memory.firstTaints.mayTaint(...asked),
+      mayClear: (...asked) => this.#memory.firstTaints.mayClear(...asked),
+    });
+    this.#memory = new Memory(options);
+  }
+
+  /** A term begins: what was remembered is of another time. */
+  beginTerm(): void {
+    this.#memory = new Memory(this.#options);
+  }
+
+  /** The node as it is known now; `undefined` for one that is not known. Changes nothing. */
+  evaluate(name: string): Evaluation | undefined {
+    const { fleet, holdsOn } = this.#options;
+    const node = fleet.node(name);
+    const record = fleet.record(name);
+    const snapshot = fleet.snapshot(name);
+    if (!node || !record || !snapshot) return undefined;
+    const { readiness, gates } = this.#memory;
+    const now = this.#now();
+    const judgements = readiness.judge(record, snapshot, now);
+    const ageMs = now.wallMs - snapshot.createdAtMs;
+    const judged: JudgedNode = {
+      ...snapshot,
+      readiness: readinessOf(judgements),
+      holds: holdsOn(name),
+      ageMs,
+      waitedMs: gates.waitedMs(record, ageMs, now.monotonicMs),
+      schedulingHint: this.#hints.get(record),
+      takenLabels: this.#taken?.of(record),
+    };
+    return new Evaluation(this, { record, node, judged, judgements, now });
+  }
+
+  /** Evaluates the node and remembers what it shows. To be called at each change: of what comes and goes, nothing is missed. */
+  observe(name: string): Observation | undefined {
+    const evaluation = this.evaluate(name);
+    if (!evaluation) return undefined;
+    const { record, node, judged, judgements, now } = evaluation;
+    const { readiness, gates, firstTaints } = this.#memory;
+    const heldBack = readiness.record(record, judged, judgements, now.monotonicMs);
+    gates.observe(record, node, { ageMs: judged.ageMs, nowMs: now.monotonicMs });
+    this.#taken?.seen(record, node);
+    this.tally.seen(name, judged.readiness);
+    const proven = firstTaints.observe(this.#options.services(), judged);
+    return { evaluation, heldBack, proven };
+  }
+
+  /** The plan of the evaluation is about to be written. Returns services whose taints begin to wait for a place. */
+  commit({ node, judged, plan, asked }: Evaluation): readonly Service[] {
+    const { skipped, services } = this.#options;
+    skipped.settle(node, asked);
+    return this.#memory.firstTaints.commit(services(), judged, plan?.taints?.add ?? []);
+  }
+
+  /** A write of the plan was answered: labels that went may lead to evictions. */
+  wrote({ record, node, judged, plan }: Evaluation, answer: ObservedNode): void {
+    this.#taken?.took(record, plan?.withdrawal?.labels ?? [], node, answer);
+    const note = plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
+    // The note that was made of them is there.
+    const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
+    if (isNoted) this.#taken?.noted(record, judged.takenLabels ?? {});
+  }
+
+  intentOf(judged: JudgedNode, now: Moment): NodeIntent {
+    const guard = this.#memory.blastRadius;
+    return intentOf(this.#labelers, judged, (entry) => guardRemoval(entry, judged, { guard, now }));
+  }
+
+  planOf(node: ObservedNode, intent: NodeIntent): { plan: NodePlan | undefined; asked: readonly AskedKey[] } {
+    const { ask, asked } = this.#options.skipped.asking(node);
+    return { plan: planNode(node, intent, ask), asked };
+  }
+
+  /** Has the node changed in a way that lets kube-scheduler try again there. */
+  hint(name: string): void {
+    const record = this.#options.fleet.record(name);
+    // With its milliseconds: two in one second differ.
+    if (record) this.#hints.set(record, new Date(this.#options.clock.now()).toISOString());
+  }
+
+  /** Objects that labels depend on were changed or deleted. */
+  configured(objects: Iterable<string>): void {
+    this.#memory.blastRadius.changed(objects, this.#options.clock.monotonic());
+  }
+
+  /** Nodes on which a service is no longer held back, or that have waited long enough at the startup gate. */
+  due(): { released: readonly string[]; waited: readonly string[] } {
+    const nowMs = this.#options.clock.monotonic();
+    const { readiness, gates } = this.#memory;
+    return { released: [...readiness.released(nowMs), ...this.unguarded()], waited: gates.due(nowMs) };
+  }
+
+  /** Nodes on which a guard no longer delays anything. */
+  unguarded(): string[] {
+    const nowMs = this.#options.clock.monotonic();
+    const { observer, blastRadius } = this.#memory;
+    return [...observer.tick(nowMs), ...blastRadius.tick(nowMs)];
+  }
+
+  /** Nodes that wait for what the status of a NodeService says, or that may find a place for a taint now. */
+  takeWaiting(): ReadonlySet<string> {
+    return this.#memory.firstTaints.takeWaiting();
+  }
+
+  /** The taint of the service, where it was seen to go. */
+  provenTaint(service: Service): string | undefined {
+    return this.#memory.firstTaints.provenTaint(service);
+  }
+
+  /** What stays on nodes for now, although it should go. */
+  heldWithdrawals(): HeldWithdrawals[] {
+    return [...this.#memory.observer.held(), ...this.#memory.blastRadius.held()];
+  }
+
+  /** How many services are held back, since they come and go. */
+  get heldBackCount(): number {
+    return this.#memory.readiness.heldCount;
+  }
+
+  /** The Node is gone. */
+  forget(name: string): void {
+    const { observer, blastRadius, firstTaints } = this.#memory;
+    this.tally.forget(name);
+    for (const each of [firstTaints, observer, blastRadius]) each.forget(name);
+  }
+
+  #now(): Moment {
+    const { clock } = this.#options;
+    return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+  }
+}
