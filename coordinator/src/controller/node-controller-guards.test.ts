@@ -74,6 +74,7 @@ test('a label that a rule builds on a label of an emptied rule stays as long as 
   controller.rulesChanged(rules.labels, emptied);
   const stances = NAMES.map((name) => {
     const intent = evaluator.evaluate(name)?.intent;
+    controller.prepare(name);
     return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
   });
   const leaves = NAMES.slice(0, AT_ONCE).map(() => ['withhold', undefined]);
@@ -221,11 +222,12 @@ describe('a label that a pool asked for', () => {
       ...rulesOf(['derived']),
       evaluate: (labels) => ({ implied: derived(labels), unknown: new Map() }),
     };
-    const { fleet, clock, evaluator } = pooled({ rules: () => rules });
+    const { fleet, clock, evaluator, controller } = pooled({ rules: () => rules });
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onReplace([]);
     const stances = NAMES.map((name) => {
       const intent = evaluator.evaluate(name)?.intent;
+      controller.prepare(name);
       return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
     });
     expect(stances.slice(AT_ONCE)).toEqual(NAMES.slice(AT_ONCE).map(() => ['hold', 'want']));

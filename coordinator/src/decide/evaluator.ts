@@ -8,7 +8,7 @@ import type { Service } from '../setup/services.ts';
 import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
 import { GateWaits } from './gate-waits.ts';
 import { BlastRadius } from './guards/blast-radius.ts';
-import { guardRemoval } from './guards/guard-removals.ts';
+import { guardRemoval, type Note } from './guards/guard-removals.ts';
 import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { intentOf, type NodeIntent } from './intent/intent.ts';
@@ -74,7 +74,7 @@ export class Evaluation {
   readonly judgements: readonly Judgement[];
   readonly now: Moment;
   readonly #evaluator: Evaluator;
-  #intent: NodeIntent | undefined;
+  #intent: { intent: NodeIntent; records: ReadonlyMap<string, () => void> } | undefined;
   #planned: { plan: NodePlan | undefined; asked: readonly AskedKey[] } | undefined;
 
   constructor(
@@ -90,6 +90,15 @@ export class Evaluation {
   }
 
   get intent(): NodeIntent {
+    return this.#intended.intent;
+  }
+
+  /** What the guard of removals is to remember once the plan is written, by label. */
+  get guardRecords(): ReadonlyMap<string, () => void> {
+    return this.#intended.records;
+  }
+
+  get #intended() {
     this.#intent ??= this.#evaluator.intentOf(this.judged, this.now);
     return this.#intent;
   }
@@ -179,9 +188,10 @@ export class Evaluator {
   }
 
   /** The plan of the evaluation is about to be written. Returns services whose taints begin to wait for a place. */
-  commit({ node, judged, plan, asked }: Evaluation): readonly Service[] {
+  commit({ node, judged, plan, asked, guardRecords }: Evaluation): readonly Service[] {
     const { skipped, services } = this.#options;
     skipped.settle(node, asked);
+    for (const record of guardRecords.values()) record();
     return this.#memory.firstTaints.commit(services(), judged, plan?.taints?.add ?? []);
   }
 
@@ -194,9 +204,12 @@ export class Evaluator {
     if (isNoted) this.#taken?.noted(record, judged.takenLabels ?? {});
   }
 
-  intentOf(judged: JudgedNode, now: Moment): NodeIntent {
+  intentOf(judged: JudgedNode, now: Moment): { intent: NodeIntent; records: ReadonlyMap<string, () => void> } {
     const guard = this.#memory.blastRadius;
-    return intentOf(this.#labelers, judged, (entry) => guardRemoval(entry, judged, { guard, now }));
+    const records = new Map<string, () => void>();
+    const note: Note = (key, record) => (record ? records.set(key, record) : records.delete(key));
+    const intent = intentOf(this.#labelers, judged, (entry) => guardRemoval(entry, judged, { guard, now, note }));
+    return { intent, records };
   }
 
   planOf(node: ObservedNode, intent: NodeIntent): { plan: NodePlan | undefined; asked: readonly AskedKey[] } {
@@ -242,7 +255,7 @@ export class Evaluator {
 
   /** What stays on nodes for now, although it should go. */
   heldWithdrawals(): HeldWithdrawals[] {
-    return [...this.#memory.observer.held(), ...this.#memory.blastRadius.held()];
+    return [...this.#memory.observer.held(), ...this.#memory.blastRadius.held(this.#options.clock.monotonic())];
   }
 
   /** How many services are held back, since they come and go. */

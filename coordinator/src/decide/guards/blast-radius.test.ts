@@ -1,11 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { AT_ONCE, BlastRadius, SETTLE_MS } from './blast-radius.ts';
+import { AT_ONCE, BlastRadius, type Removal, SETTLE_MS } from './blast-radius.ts';
 
 const DELAY_MS = 60_000;
 const names = Array.from({ length: 30 }, (_, index) => `n${index}`);
 
+/** A label is to leave a node. Until when it stays does not hang on how often it is asked. */
+function leaves(guard: BlastRadius, removal: Removal, nowMs: number): number | undefined {
+  const untilMs = guard.heldUntilMs(removal, nowMs);
+  expect(guard.heldUntilMs(removal, nowMs)).toBe(untilMs);
+  guard.record(removal, nowMs);
+  expect(guard.heldUntilMs(removal, nowMs)).toBe(untilMs);
+  return untilMs;
+}
+
 function leaving(guard: BlastRadius, { object = 'set', key = 'tier', nowMs = 0 } = {}): (number | undefined)[] {
-  return names.map((name) => guard.holdsUntilMs({ node: name, key: key, object: object }, nowMs));
+  return names.map((name) => leaves(guard, { node: name, key: key, object: object }, nowMs));
 }
 
 /** How many go at once. */
@@ -17,14 +26,14 @@ describe('a label that would leave many nodes', () => {
     const answers = leaving(guard);
     expect(gone(answers)).toBe(AT_ONCE);
     expect(new Set(answers.slice(AT_ONCE))).toEqual(new Set([DELAY_MS]));
-    expect(guard.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
+    expect(guard.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
     expect(leaving(guard, { nowMs: 30_000 })).toEqual(answers);
   });
 
   test('is told of where it stays on a single node', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
-    for (const name of names.slice(0, AT_ONCE + 1)) guard.holdsUntilMs({ node: name, key: 'tier', object: 'set' }, 0);
-    expect(guard.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 1 }]);
+    for (const name of names.slice(0, AT_ONCE + 1)) leaves(guard, { node: name, key: 'tier', object: 'set' }, 0);
+    expect(guard.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 1 }]);
   });
 
   test('leaves all of them then, and those that come late', () => {
@@ -32,9 +41,9 @@ describe('a label that would leave many nodes', () => {
     leaving(guard);
     expect(guard.tick(DELAY_MS - 1)).toEqual([]);
     expect(guard.tick(DELAY_MS)).toEqual(names.slice(AT_ONCE));
-    expect(guard.held()).toEqual([]);
+    expect(guard.held(DELAY_MS)).toEqual([]);
     expect(gone(leaving(guard, { nowMs: DELAY_MS }))).toBe(30);
-    expect(guard.holdsUntilMs({ node: 'late', key: 'tier', object: 'set' }, DELAY_MS + 30_000)).toBeUndefined();
+    expect(leaves(guard, { node: 'late', key: 'tier', object: 'set' }, DELAY_MS + 30_000)).toBeUndefined();
   });
 
   test('is delayed again when it would leave them another time', () => {
@@ -55,7 +64,7 @@ describe('a label that would leave many nodes', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     leaving(guard);
     for (const name of names) guard.settled(name, 'tier');
-    expect([guard.held(), guard.tick(DELAY_MS)]).toEqual([[], []]);
+    expect([guard.held(0), guard.tick(DELAY_MS)]).toEqual([[], []]);
   });
 
   test('goes at once without a delay', () => {
@@ -70,7 +79,7 @@ describe('the change of one object', () => {
     const answers = leaving(guard);
     expect(gone(answers)).toBe(AT_ONCE);
     expect(new Set(answers.slice(AT_ONCE))).toEqual(new Set([500]));
-    expect(guard.held()).toEqual([]);
+    expect(guard.held(0)).toEqual([]);
     expect(guard.tick(SETTLE_MS - 1)).toEqual([]);
     expect(guard.tick(SETTLE_MS)).toEqual(names.slice(AT_ONCE));
     expect(gone(leaving(guard, { nowMs: SETTLE_MS }))).toBe(30);
@@ -81,7 +90,7 @@ describe('the change of one object', () => {
     guard.changed(['set'], 0);
     leaving(guard);
     guard.changed(['other'], SETTLE_MS - 1);
-    expect(guard.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
+    expect(guard.held(SETTLE_MS - 1)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
     expect(guard.tick(SETTLE_MS)).toEqual([]);
     const answers = leaving(guard, { object: 'other', nowMs: SETTLE_MS });
     expect(gone(answers)).toBe(AT_ONCE);
@@ -109,9 +118,7 @@ describe('the change of one object', () => {
     guard.changed(['set'], 0);
     leaving(guard);
     guard.tick(SETTLE_MS);
-    const others = names.map((name) =>
-      guard.holdsUntilMs({ node: `other ${name}`, key: 'tier', object: 'other' }, 1000),
-    );
+    const others = names.map((name) => leaves(guard, { node: `other ${name}`, key: 'tier', object: 'other' }, 1000));
     expect(gone(others)).toBe(AT_ONCE);
     expect(others.at(-1)).toBe(1000 + DELAY_MS);
   });
@@ -169,8 +176,7 @@ describe('the change of one object', () => {
 describe('a label that would leave a share of its nodes', () => {
   /** Of so many nodes with the label, so many are to lose it. Returns how many do, at once and when that is known. */
   function losing(count: number, of: number, guard = fleetOf(of)) {
-    const lost = () =>
-      gone(range(count).map((node) => guard.holdsUntilMs({ node, key: 'tier', object: undefined }, now)));
+    const lost = () => gone(range(count).map((node) => leaves(guard, { node, key: 'tier', object: undefined }, now)));
     let now = 0;
     const atOnce = lost();
     now = SETTLE_MS;
@@ -200,16 +206,16 @@ describe('a label that would leave a share of its nodes', () => {
 
   test('is reported as delayed only where it would leave more', () => {
     const few = fleetOf(100);
-    for (const node of range(20)) few.holdsUntilMs({ node, key: 'tier', object: undefined }, 0);
-    expect(few.held()).toEqual([]);
-    few.holdsUntilMs({ node: 'n20', key: 'tier', object: undefined }, 0);
-    expect(few.held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 11 }]);
+    for (const node of range(20)) leaves(few, { node, key: 'tier', object: undefined }, 0);
+    expect(few.held(0)).toEqual([]);
+    leaves(few, { node: 'n20', key: 'tier', object: undefined }, 0);
+    expect(few.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 11 }]);
   });
 
   test('waits as long as further nodes follow, also where they are judged one after the other', () => {
     const guard = fleetOf(100);
     range(20).forEach((node, index) => {
-      guard.holdsUntilMs({ node, key: 'tier', object: undefined }, 100 * index);
+      leaves(guard, { node, key: 'tier', object: undefined }, 100 * index);
       expect(guard.tick(100 * index)).toEqual([]);
     });
     expect(guard.tick(1900 + SETTLE_MS - 1)).toEqual([]);
@@ -220,7 +226,7 @@ describe('a label that would leave a share of its nodes', () => {
     const { guard, settled } = losing(20, 100);
     expect(settled).toBe(20);
     const next = { node: 'n20', key: 'tier', object: undefined };
-    expect(guard.holdsUntilMs(next, 30_000)).toBe(30_000 + DELAY_MS);
+    expect(leaves(guard, next, 30_000)).toBe(30_000 + DELAY_MS);
     expect(guard.tick(60_500 + SETTLE_MS)).toEqual([]);
     expect(guard.tick(30_000 + DELAY_MS)).toEqual(['n20']);
   });
@@ -233,7 +239,7 @@ describe('a label that would leave a share of its nodes', () => {
 
   test('is not let go by a few that lost it less than two minutes before', () => {
     const guard = fleetOf(30);
-    guard.holdsUntilMs({ node: 'n0', key: 'tier', object: undefined }, 0);
+    leaves(guard, { node: 'n0', key: 'tier', object: undefined }, 0);
     for (const nowMs of [59_000, 61_000, 90_000]) {
       guard.tick(nowMs);
       const answers = leaving(guard, { nowMs });
@@ -268,5 +274,5 @@ test('a node that is gone is forgotten', () => {
   const guard = new BlastRadius(DELAY_MS, () => names);
   leaving(guard);
   for (const name of names) guard.forget(name);
-  expect(guard.held()).toEqual([]);
+  expect(guard.held(0)).toEqual([]);
 });

@@ -26,11 +26,15 @@ type Departure = {
 /** The object because of which a label is to leave; `undefined` where a flag is the cause. */
 type Owner = string | undefined;
 
+/** A label that is to leave a node because of what `object` says, or no longer says. */
+export type Removal = { node: string; key: string; object: Owner };
+
 /**
  * Delays a label that would leave many nodes because of what was configured, so that somebody can notice: the first 10
  * lose it at once, all others when the delay is over. Where no more than 20 % of its nodes would lose it within a minute,
  * or one single object was seen to change, the delay is as short as it takes to see that no others follow. Every call is
- * O(1), but for a tick and `held`, which are O(nodes that wait), and the first node that waits, which is O(nodes).
+ * O(1), but for a tick and `held`, which are O(nodes that wait), and what is asked of the first node that waits, which is
+ * O(nodes).
  */
 export class BlastRadius {
   readonly #delayMs: number;
@@ -59,35 +63,37 @@ export class BlastRadius {
 
   /** Whether an object was changed a moment ago, so that what follows from it may be a mistake. */
   wasChanged(object: Owner, nowMs: number): boolean {
-    this.#forgetChanges(nowMs);
-    return object !== undefined && this.#changedMs.has(object);
+    return this.#changeMs(object, nowMs) !== undefined;
   }
 
-  /**
-   * A label is to leave a node because of what `object` says, or no longer says. Returns until when it stays, if so.
-   * Asking again for a node changes nothing. A NodeService that is first missed now was deleted while no coordinator ran.
-   */
-  holdsUntilMs({ node, key, object }: { node: string; key: string; object: Owner }, nowMs: number): number | undefined {
-    if (this.#delayMs === 0) return undefined;
-    this.#forgetChanges(nowMs);
-    if (object !== undefined && isOfService(object) && !this.#departures.has(key)) this.changed([object], nowMs);
+  /** Whether nodes lose this label, or wait for it. */
+  isDeparting(key: string): boolean {
+    return this.#departures.has(key);
+  }
+
+  /** Until when a label that is to leave a node stays there; `undefined` if it may go now. Changes nothing. */
+  heldUntilMs(removal: Removal, nowMs: number): number | undefined {
+    const untilMs = this.#endOf(removal, nowMs);
+    return untilMs > nowMs ? untilMs : undefined;
+  }
+
+  /** The label is about to leave the node, or to stay there, as `heldUntilMs` says. To record it again changes nothing. */
+  record(removal: Removal, nowMs: number): void {
+    const { node, key, object } = removal;
+    if (this.#delayMs === 0) return;
+    const untilMs = this.#endOf(removal, nowMs);
+    if (this.#isFirstMissed(removal)) this.changed([removal.object as string], nowMs);
     const departure = this.#departures.get(key) ?? newDeparture();
     const { gone, held } = departure;
-    if (gone.has(node) || this.#settlesMs(object) <= nowMs) return undefined;
+    if (gone.has(node) || this.#settlesMs(object, nowMs) <= nowMs) return;
     this.#departures.set(key, departure);
-    if (gone.size >= AT_ONCE && !held.has(node)) {
-      if (departure.untilMs === Number.POSITIVE_INFINITY) {
-        departure.untilMs = nowMs + this.#delayMs;
-        departure.had = new Set([...this.#nodesWith(key), ...gone.keys()]).size;
-      }
+    if (untilMs <= nowMs) {
+      held.delete(node);
+      gone.set(node, { object, atMs: nowMs });
+    } else if (!held.has(node)) {
+      Object.assign(departure, this.#delayOf(departure, key, nowMs), { lastHeldMs: nowMs });
       held.set(node, object);
-      departure.lastHeldMs = nowMs;
     }
-    const untilMs = held.has(node) ? this.#endMs(departure, object) : nowMs;
-    if (untilMs > nowMs) return untilMs;
-    held.delete(node);
-    gone.set(node, { object, atMs: nowMs });
-    return undefined;
   }
 
   /** The label is gone from the node, or leaves it for another cause. */
@@ -110,7 +116,7 @@ export class BlastRadius {
     for (const [key, departure] of this.#departures) {
       const { gone, held } = departure;
       for (const [node, object] of held) {
-        if (nowMs < this.#endMs(departure, object)) continue;
+        if (nowMs < endMs(departure, this.#settlesMs(object, nowMs), countOf(departure))) continue;
         due.push(node);
         held.delete(node);
         gone.set(node, { object, atMs: nowMs });
@@ -120,7 +126,7 @@ export class BlastRadius {
       const isUndelayed = departure.untilMs === Number.POSITIVE_INFINITY;
       for (const [node, { object, atMs }] of gone) {
         // Those that a single change took are none of the first of many.
-        if (nowMs >= this.#settlesMs(object) || (isUndelayed && nowMs - atMs > TOGETHER_MS)) gone.delete(node);
+        if (nowMs >= this.#settlesMs(object, nowMs) || (isUndelayed && nowMs - atMs > TOGETHER_MS)) gone.delete(node);
       }
       // Until then, those that come late go at once, as they would have with the others.
       const isForgotten = nowMs >= departure.untilMs + TOGETHER_MS;
@@ -129,11 +135,13 @@ export class BlastRadius {
     return due;
   }
 
-  held(): HeldWithdrawals[] {
+  held(nowMs: number): HeldWithdrawals[] {
     const counted = [...this.#departures].map(([of, departure]) => {
       // A delay is not reported before it is clear that many nodes would lose the label, by more than a single object.
-      const isDelayed = (object: Owner) => this.#settlesMs(object) === Number.POSITIVE_INFINITY;
-      const nodes = isOfFew(departure) ? 0 : departure.held.values().filter(isDelayed).toArray().length;
+      const isDelayed = (object: Owner) => this.#settlesMs(object, nowMs) === Number.POSITIVE_INFINITY;
+      const nodes = isOfFew(departure, countOf(departure))
+        ? 0
+        : departure.held.values().filter(isDelayed).toArray().length;
       return { guard: 'blast-radius' as const, of, nodes };
     });
     return counted.filter(({ nodes }) => nodes > 0);
@@ -144,17 +152,49 @@ export class BlastRadius {
     for (const { held } of this.#departures.values()) held.delete(node);
   }
 
-  /** Until when a node of a departure waits. */
-  #endMs(departure: Departure, object: Owner): number {
-    const fewMs = isOfFew(departure) ? departure.lastHeldMs + SETTLE_MS : Number.POSITIVE_INFINITY;
-    return Math.min(departure.untilMs, this.#settlesMs(object), fewMs);
+  /** Until when the label stays on the node: not beyond now if it may go. */
+  #endOf(removal: Removal, nowMs: number): number {
+    const { node, key, object } = removal;
+    const settlesMs = this.#isFirstMissed(removal)
+      ? this.#settlesAfter(nowMs, this.#hasChanges(nowMs, object))
+      : this.#settlesMs(object, nowMs);
+    const departure = this.#departures.get(key) ?? newDeparture();
+    const { gone, held } = departure;
+    if (this.#delayMs === 0 || gone.has(node) || settlesMs <= nowMs) return nowMs;
+    if (held.has(node)) return endMs(departure, settlesMs, countOf(departure));
+    if (gone.size < AT_ONCE) return nowMs;
+    return endMs({ ...this.#delayOf(departure, key, nowMs), lastHeldMs: nowMs }, settlesMs, countOf(departure) + 1);
+  }
+
+  /** How long the nodes of a departure wait once one of them does, and how many had the label. */
+  #delayOf({ untilMs, had, gone }: Departure, key: string, nowMs: number): Pick<Departure, 'untilMs' | 'had'> {
+    if (untilMs !== Number.POSITIVE_INFINITY) return { untilMs, had };
+    return { untilMs: nowMs + this.#delayMs, had: new Set([...this.#nodesWith(key), ...gone.keys()]).size };
+  }
+
+  /** Whether this is the first node that misses a NodeService: it was deleted while no coordinator ran. */
+  #isFirstMissed({ key, object }: Removal): boolean {
+    return object !== undefined && isOfService(object) && !this.#departures.has(key);
   }
 
   /** From when on it is known that the change of an object was a single one; never where it was none. */
-  #settlesMs(object: Owner): number {
-    const changedMs = object === undefined ? undefined : this.#changedMs.get(object);
-    const isSingle = changedMs !== undefined && changedMs > this.#togetherMs;
+  #settlesMs(object: Owner, nowMs: number): number {
+    const changedMs = this.#changeMs(object, nowMs);
+    return changedMs === undefined ? Number.POSITIVE_INFINITY : this.#settlesAfter(changedMs, false);
+  }
+
+  #settlesAfter(changedMs: number, isOneOfSeveral: boolean): number {
+    const isSingle = !isOneOfSeveral && changedMs > this.#togetherMs;
     return isSingle ? changedMs + SETTLE_MS : Number.POSITIVE_INFINITY;
+  }
+
+  #changeMs(object: Owner, nowMs: number): number | undefined {
+    const changedMs = object === undefined ? undefined : this.#changedMs.get(object);
+    return changedMs !== undefined && nowMs - changedMs <= TOGETHER_MS ? changedMs : undefined;
+  }
+
+  #hasChanges(nowMs: number, besides: Owner): boolean {
+    return this.#changedMs.keys().some((object) => object !== besides && this.#changeMs(object, nowMs) !== undefined);
   }
 
   #forgetChanges(nowMs: number): void {
@@ -169,9 +209,23 @@ function newDeparture(): Departure {
   return { gone: new Map(), held: new Map(), lastHeldMs: 0, had: 0, untilMs: Number.POSITIVE_INFINITY };
 }
 
+/** Until when a node of a departure waits, of which so many nodes lose the label. */
+function endMs(
+  { untilMs, had, lastHeldMs }: Pick<Departure, 'untilMs' | 'had' | 'lastHeldMs'>,
+  settlesMs: number,
+  count: number,
+): number {
+  const fewMs = isOfFew({ had }, count) ? lastHeldMs + SETTLE_MS : Number.POSITIVE_INFINITY;
+  return Math.min(untilMs, settlesMs, fewMs);
+}
+
+function countOf({ gone, held }: Departure): number {
+  return gone.size + held.size;
+}
+
 /** Whether no more nodes would lose the label than may without a delay. */
-function isOfFew({ gone, held, had }: Departure): boolean {
-  return 100 * (gone.size + held.size) <= SHARE_PERCENT * had;
+function isOfFew({ had }: Pick<Departure, 'had'>, count: number): boolean {
+  return 100 * count <= SHARE_PERCENT * had;
 }
 
 /** As the labeler of left-over keys names them: by the uid, or by the label where the uid is not known. */

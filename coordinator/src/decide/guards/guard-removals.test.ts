@@ -28,13 +28,18 @@ const node = {
 function spent(object?: string): BlastRadius {
   const guard = new BlastRadius(60_000, () => []);
   for (let i = 0; i < AT_ONCE; i += 1) {
-    for (const key of ['a', 'b', 'c', 'shared'])
-      guard.holdsUntilMs({ node: `other-${i}`, key, object }, now.monotonicMs);
+    for (const key of ['a', 'b', 'c', 'shared']) guard.record({ node: `other-${i}`, key, object }, now.monotonicMs);
   }
   return guard;
 }
 
-const guarded = (entry: Claim, guard = spent()) => guardRemoval(entry, node, { guard, now });
+/** The entry as it is planned, and then written. */
+function guarded(entry: Claim, guard = spent()): Claim {
+  let recordIt: (() => void) | undefined;
+  const after = guardRemoval(entry, node, { guard, now, note: (_key, record) => (recordIt = record) });
+  recordIt?.();
+  return after;
+}
 
 test('a label that many nodes would lose for what was configured stays with its value, and the reason names the end', () => {
   expect(guarded(leaving())).toMatchObject({ stance: 'hold', value: '1' });
@@ -74,7 +79,7 @@ test('what leaves by evidence counts as configured while its rule has just been 
 test('a label that is asked for again is not held any more', () => {
   const guard = spent();
   guarded(leaving(), guard);
-  expect(guard.held()).toHaveLength(1);
+  expect(guard.held(now.monotonicMs)).toHaveLength(1);
   guarded(leaving({ stance: 'want' }), guard);
-  expect(guard.held()).toEqual([]);
+  expect(guard.held(now.monotonicMs)).toEqual([]);
 });

@@ -5,28 +5,35 @@ import type { BlastRadius } from './blast-radius.ts';
 /** Both clocks at one moment, in milliseconds. */
 type Moment = { monotonicMs: number; wallMs: number };
 
+/** Gets, for a label, what records its removal or its return once the plan is written; the last one counts. */
+export type Note = (key: string, record: (() => void) | undefined) => void;
+
 /**
  * The stage between what is wanted of a node and what is planned: sees every label that is to leave, with its cause, and
- * keeps those for now that many nodes would lose for what was configured. Taints and conditions never wait.
+ * keeps those for now that many nodes would lose for what was configured. Taints and conditions never wait. Changes
+ * nothing: `note` gets what is to be recorded.
  */
 export function guardRemoval<C extends Claim>(
   entry: C,
   node: JudgedNode,
-  { guard, now }: { guard: BlastRadius; now: Moment },
+  { guard, now, note }: { guard: BlastRadius; now: Moment; note: Note },
 ): C {
   if (entry.kind !== 'label') return entry;
   const { key, cause, object } = entry;
   const value = node.labels[key];
+  const isDeparting = guard.isDeparting(key);
   if (entry.stance !== 'withhold') {
-    guard.returned(node.name, key);
+    note(key, isDeparting ? () => guard.returned(node.name, key) : undefined);
     return entry;
   }
   const isConfigured = cause === 'configuration' || guard.wasChanged(object, now.monotonicMs);
   if (value === undefined || !isConfigured || !isOurs(entry, node)) {
-    guard.settled(node.name, key);
+    note(key, isDeparting ? () => guard.settled(node.name, key) : undefined);
     return entry;
   }
-  const untilMs = guard.holdsUntilMs({ node: node.name, key, object }, now.monotonicMs);
+  const removal = { node: node.name, key, object };
+  note(key, () => guard.record(removal, now.monotonicMs));
+  const untilMs = guard.heldUntilMs(removal, now.monotonicMs);
   if (untilMs === undefined) return entry;
   const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
   const reason = `${entry.reason}; stays until ${until}, since many nodes would lose it at once`;

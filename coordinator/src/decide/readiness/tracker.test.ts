@@ -60,7 +60,7 @@ test('a service that is gone is not remembered: one of the same name begins anew
   fall(4);
   expect(judge({}).damping).toBeDefined();
   inForce.services = [];
-  tracker.judge(record, snapshot(), { monotonicMs: 0, wallMs: 0 });
+  tracker.record(record, snapshot(), [], 0);
   inForce.services = [WS_DAEMON_SERVICE];
   expect(judge({}).damping).toBeUndefined();
 });
