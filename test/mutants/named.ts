@@ -137,7 +137,7 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'a wrong wall clock opens the startup gate of a new node',
     file: `${SRC}/decide/gate-waits.ts`,
-    from: '(record.wasThere ? Math.max(0, ageMs) : 0)',
+    from: '(wasThere ? Math.max(0, ageMs) : 0)',
     to: 'Math.max(0, ageMs)',
   },
   {

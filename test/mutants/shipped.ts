@@ -16,7 +16,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
   {
     name: 'nfd-2408',
     from: 'NFD#2408: a restarted master took what it did not know yet for gone, and removed the labels',
-    caughtBy: ['coordinator/src/decide/operated.test.ts', 'is nothing to a replica that leads again'],
+    caughtBy: ['coordinator/src/controller/operated.test.ts', 'is nothing to a replica that leads again'],
   },
   {
     name: 'nfd-1802',
