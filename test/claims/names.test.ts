@@ -5,7 +5,7 @@ import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
 import { flagName } from '@rollcall/common/config/option.ts';
 import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import { registerCoordinatorMetrics } from '@rollcall/coordinator/metrics.ts';
+import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
 import { expect, test } from 'vitest';
 import { ALERTS } from '../generate/monitoring/alerts.ts';

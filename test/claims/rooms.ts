@@ -35,7 +35,7 @@ export const ROOMS: Claims = {
     `comes more than ${seconds('agent/src/probes/service-monitor.ts', 'STOOD_STILL_MS')} s late`,
   ],
   'coordinator/README.md': [
-    `says every ${word(seconds('coordinator/src/prune.ts', 'PROGRESS_EVERY_MS'))} seconds how many nodes are left`,
+    `says every ${word(seconds('coordinator/src/app/prune.ts', 'PROGRESS_EVERY_MS'))} seconds how many nodes are left`,
   ],
   'coordinator/src/ingest/README.md': [
     `at most ${constant('packages/common/src/well-known.ts', 'REPORT_BODY_BYTES_MAX') / 1024} KiB`,
@@ -48,7 +48,7 @@ export const ROOMS: Claims = {
     `with ${constant(AUTH, 'LEEWAY_SECONDS') / 60} minutes of leeway`,
     `holds for ${accepted * (1 - constant(AUTH, 'JITTER'))} to ${accepted} minutes`,
     `A bad one holds for ${seconds(AUTH, 'REFUSED_MS')} s`,
-    `no byte for ${seconds('coordinator/src/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered nobody for ${seconds('coordinator/src/listeners.ts', 'API_STALE_MS')} s`,
+    `no byte for ${seconds('coordinator/src/app/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered nobody for ${seconds('coordinator/src/app/listeners.ts', 'API_STALE_MS')} s`,
     `let in within ${constant('coordinator/src/ingest/review-limit.ts', 'FLEET_SECONDS')} s`,
   ],
   'coordinator/src/follow/events/README.md': [

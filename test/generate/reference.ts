@@ -3,7 +3,7 @@ import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
 import { flagTable } from '@rollcall/common/config/help.ts';
 import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry, type Registry } from '@rollcall/common/metrics.ts';
-import { registerCoordinatorMetrics } from '@rollcall/coordinator/metrics.ts';
+import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts';
 import type { KeyEntry } from '@rollcall/coordinator/setup/keys/key-entry.ts';
 import { OWN_KEYS, serviceKeys } from '@rollcall/coordinator/setup/keys/own-keys.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';

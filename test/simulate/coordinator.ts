@@ -1,16 +1,16 @@
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import type { Base } from '@rollcall/coordinator/app/base.ts';
+import { startCoordinator } from '@rollcall/coordinator/app/coordinator.ts';
+import { handlingOf } from '@rollcall/coordinator/app/listeners.ts';
 import type { Replica } from '@rollcall/coordinator/app/replica.ts';
-import type { Base } from '@rollcall/coordinator/base.ts';
-import { startCoordinator } from '@rollcall/coordinator/coordinator.ts';
 import type { ReportHandler } from '@rollcall/coordinator/ingest/report-handler.ts';
 import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import type { KubeClientOptions } from '@rollcall/coordinator/kube/https-client.ts';
 import { Machine, type MemoryServer, type Network } from '@rollcall/coordinator/kube/testing/machine.ts';
-import { handlingOf } from '@rollcall/coordinator/listeners.ts';
 import { type CoordinatorConfig, loadConfig } from '@rollcall/coordinator/setup/config.ts';
 
 const LOGGER = silentLogger();

@@ -1,7 +1,7 @@
 /**
  * What each room may import from other rooms: data flows one way, and nothing downstream is imported by anything
  * upstream of it. A room is a folder that is named here, with the folders below it that are not. `agent` stands for the
- * files at the root of that program, `coordinator` for the wiring, which may import every room.
+ * files at the root of that program, `coordinator` and `coordinator/app` for the composition, which may import every room.
  */
 export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   common: [],
@@ -63,7 +63,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/fleet',
     'coordinator/decide/labelers',
   ],
-  'coordinator/decide/guards': ['common', 'coordinator/decide/labelers'],
+  'coordinator/decide/guards': ['common', 'coordinator/decide/readiness', 'coordinator/decide/labelers'],
   'coordinator/apply': ['common', 'coordinator/kube', 'coordinator/decide/intent'],
   'coordinator/decide': [
     'common',
@@ -78,6 +78,18 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/decide/guards',
     'coordinator/apply',
   ],
+  'coordinator/controller': [
+    'common',
+    'coordinator/setup',
+    'coordinator/kube',
+    'coordinator/fleet',
+    'coordinator/decide/labelers',
+    'coordinator/decide/intent',
+    'coordinator/decide/guards',
+    'coordinator/decide',
+    'coordinator/apply',
+  ],
+  'coordinator/app': [],
   'coordinator/follow/events': ['common', 'coordinator/kube'],
   'coordinator/follow/notify': ['common'],
   'coordinator/follow/eviction': ['common', 'coordinator/kube', 'coordinator/apply', 'coordinator/follow/events'],
@@ -103,6 +115,9 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/follow/events',
     'coordinator/follow/eviction',
     'coordinator/follow/notify',
+    'coordinator/services',
+    'coordinator/controller',
+    'coordinator/follow/status',
   ],
   'coordinator/follow/ledger': [
     'common',
@@ -112,6 +127,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/decide/labelers',
     'coordinator/decide/intent',
     'coordinator/decide',
+    'coordinator/apply',
   ],
   'coordinator/answer/scheduler': ['common', 'coordinator/setup', 'coordinator/fleet'],
   'coordinator/answer/leader': ['common'],
@@ -131,6 +147,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/decide/labelers',
     'coordinator/decide/intent',
     'coordinator/decide',
+    'coordinator/apply',
   ],
   'coordinator/answer': [
     'common',

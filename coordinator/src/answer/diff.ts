@@ -12,8 +12,8 @@ import { type ObservedNodeService, observeNodeService } from '../services/node-s
 import type { CoordinatorConfig } from '../setup/config.ts';
 import type { ServiceKeys } from '../setup/keys/key-entry.ts';
 import { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { NodeQueries } from './console/node-queries.ts';
 import type { Slices } from './console/slices.ts';
-import type { NodeQueries } from './node-queries.ts';
 
 const READ_TIMEOUT_MS = 5000;
 /** Each takes a request. */

@@ -17,12 +17,12 @@ import { type ConsoleSource, createConsoleServer } from './console/console-serve
 import { plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
 import type { FleetNews } from './console/fleet-news.ts';
 import { nodeDocument } from './console/node-document.ts';
+import type { NodeQueries } from './console/node-queries.ts';
 import { pageOf } from './console/page.ts';
 import { pageHtml } from './console/page-html.ts';
 import { rulesDocument } from './console/rules-document.ts';
 import { Slices } from './console/slices.ts';
 import { diff } from './diff.ts';
-import type { NodeQueries } from './node-queries.ts';
 import type { Scheduling } from './scheduling.ts';
 
 const CLOSE_GRACE_MS = 200;

@@ -3,10 +3,10 @@ import { runInNewContext } from 'node:vm';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
-import { createBase } from '../base.ts';
 import type { KubeObject, Pod } from '../kube/objects.ts';
 import { configured } from '../setup/load.test-fixtures.ts';
 import { MemoryApi, podObject, podsPath } from '../watch/memory-api.test-fixtures.ts';
+import { createBase } from './base.ts';
 import { createReplica } from './replica.ts';
 
 const CI = podsPath('ci');

@@ -1,13 +1,11 @@
 import { nodeSummary } from '../answer/console/fleet-documents.ts';
 import { FleetNews } from '../answer/console/fleet-news.ts';
+import { NodeQueries } from '../answer/console/node-queries.ts';
 import { replicaDocument } from '../answer/console/replica-document.ts';
-import { NodeQueries } from '../answer/node-queries.ts';
 import { Scheduling } from '../answer/scheduling.ts';
 import { NodeWriter } from '../apply/node-writer.ts';
 import { Reconciler } from '../apply/reconciler.ts';
 import { SkippedKeys } from '../apply/skipped-keys.ts';
-import type { Base } from '../base.ts';
-import { createCatalog, wasProven } from '../catalog.ts';
 import { NodeController, type PreparedPlan } from '../controller/node-controller.ts';
 import { Evaluator } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';
@@ -28,6 +26,8 @@ import { createPoolStatusKeeper } from '../follow/status/pool-status-keeper.ts';
 import { createServiceStatusKeeper } from '../follow/status/service-status-keeper.ts';
 import { Holds } from '../holds/holds.ts';
 import { createWatches } from '../watch/watches.ts';
+import type { Base } from './base.ts';
+import { createCatalog, wasProven } from './catalog.ts';
 import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 /** After so long without the API server, what agents said meanwhile may not have reached this replica either. */

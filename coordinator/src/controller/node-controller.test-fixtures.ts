@@ -3,7 +3,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { NodeQueries } from '../answer/node-queries.ts';
+import { NodeQueries } from '../answer/console/node-queries.ts';
 import { NodeWriter } from '../apply/node-writer.ts';
 import { Reconciler } from '../apply/reconciler.ts';
 import { SkippedKeys } from '../apply/skipped-keys.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import { registerCoordinatorMetrics } from '@rollcall/coordinator/metrics.ts';
+import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts';
 import { describe, expect, test } from 'vitest';
 import { runbookOf } from './alert.ts';
 import { ALERTS } from './alerts.ts';

@@ -4,8 +4,8 @@ import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { ServiceCatalog } from '../../services/catalog.ts';
 import { serviceOf } from '../../setup/services.test-fixtures.ts';
 import type { Service } from '../../setup/services.ts';
-import type { NodeQueries } from '../node-queries.ts';
 import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
+import type { NodeQueries } from './node-queries.ts';
 
 describe('a node in a line', () => {
   function summaryOf(judged: object, isPending = false) {

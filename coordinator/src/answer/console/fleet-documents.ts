@@ -3,8 +3,8 @@ import { plannedChanges } from '../../decide/intent/planned-changes.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { ServiceCatalog } from '../../services/catalog.ts';
 import type { Service } from '../../setup/services.ts';
-import type { NodeQueries } from '../node-queries.ts';
 import { planDocument } from './node-document.ts';
+import type { NodeQueries } from './node-queries.ts';
 
 /** A node in a line. */
 export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | undefined {

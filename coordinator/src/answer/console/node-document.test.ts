@@ -5,8 +5,8 @@ import type { ConditionChange } from '../../decide/intent/plan.ts';
 import { pod, snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import { serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { NodeFacts } from '../node-queries.ts';
 import { nodeDocument, planDocument } from './node-document.ts';
+import type { NodeFacts } from './node-queries.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const NOW = '2026-01-01T00:00:00Z';

@@ -13,7 +13,7 @@ import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
 import type { JudgedNode } from '../../decide/labelers/labeler.ts';
 import { podsOf } from '../../fleet/service-pods.ts';
 import type { Service } from '../../setup/services.ts';
-import type { NodeFacts } from '../node-queries.ts';
+import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */
 export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Omit<NodeDocument, 'replica'> {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { CHANGED_FOR_MS, ObserverGuard, type Sighted, type Sighting } from './observer.ts';
+import type { Sighted, Sighting } from '../readiness/sighting.ts';
+import { CHANGED_FOR_MS, ObserverGuard } from './observer.ts';
 
 /** The answer of the guard, which is the same before and after the sighting is recorded. */
 function answerOf(guard: ObserverGuard, sighted: Sighted, nowMs: number): number | undefined {

@@ -1,3 +1,4 @@
+import type { Observer, Sighted, Sighting } from '../readiness/sighting.ts';
 import type { HeldWithdrawals } from './held-withdrawals.ts';
 
 /** For so long after its agent was first replaced, what a node says may be due to the agent. */
@@ -10,21 +11,12 @@ const LOST_PERCENT = 55;
 type Sight = 'seen' | 'lost' | 'held';
 
 /**
- * `lost`: the agent has just lost a service whose pod is Ready. `unchanged`: it did not see it before either, or does not
- * know. `settled`: the service is ready, or the agent is not the cause why it is not.
- */
-export type Sighting = 'lost' | 'unchanged' | 'settled';
-
-/** What was made of a service on a node, by the word of an agent of this version. */
-export type Sighted = { node: string; version: string | undefined; service: string; sighting: Sighting };
-
-/**
  * Doubts agents that were replaced by another version of themselves, when most of them no longer see a service whose
  * pods are Ready: then it is more likely that they cannot look than that the service is gone. The first nodes lose the
  * service; on further ones it is held until 10 minutes after the first change of the agent there. Every call is O(1), but
  * for a tick, which is O(nodes whose time is over).
  */
-export class ObserverGuard {
+export class ObserverGuard implements Observer {
   readonly #versions = new Map<string, string>();
   /** When the agent of a node was first replaced; the first entry is the oldest. */
   readonly #changedMs = new Map<string, number>();

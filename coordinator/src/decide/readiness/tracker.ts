@@ -5,7 +5,7 @@ import { hasStarted, startedServices } from '../../fleet/started-services.ts';
 import { afterFall, type Damping, UNDAMPED } from '../../inventory/damping.ts';
 import { selects } from '../../setup/label-selector.ts';
 import type { Service } from '../../setup/services.ts';
-import type { ObserverGuard, Sighting } from '../guards/observer.ts';
+import type { Observer, Sighting } from './sighting.ts';
 import { hasReadyPod, judgeService, type Verdict } from './verdict.ts';
 
 /** Both clocks at one moment, in milliseconds: the first for durations, the second for people. */
@@ -62,7 +62,7 @@ export type Judgement = { service: Service; sighting: Sighting; next: Memory; sh
 
 export type ReadinessOptions = {
   services: () => readonly Service[];
-  observer: Pick<ObserverGuard, 'sees' | 'heldUntilMs' | 'record'>;
+  observer: Observer;
 };
 
 /**

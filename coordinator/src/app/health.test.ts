@@ -1,7 +1,7 @@
 import { Registry } from '@rollcall/common/metrics.ts';
 import { expect, test } from 'vitest';
+import { allWatches, NODE_SERVICES, NODES } from '../watch/watches.test-fixtures.ts';
 import { createHealth } from './health.ts';
-import { allWatches, NODE_SERVICES, NODES } from './watch/watches.test-fixtures.ts';
 
 test('a replica is ready when all is listed that may be, and stays so while the API server is away', async () => {
   const { api, watches, settle } = allWatches();

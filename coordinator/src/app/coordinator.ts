@@ -3,13 +3,13 @@ import { guarded } from '@rollcall/common/guarded.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import { createReplica, type Replica } from './app/replica.ts';
+import { findStrayTaints } from '../decide/stray-taints.ts';
+import { type Means, realMeans } from '../kube/means.ts';
+import { advertisedUrl, consoleUrl, urlOf } from '../setup/urls.ts';
+import { joinElection } from '../term/election.ts';
 import { type Base, createBase, type Setup, until } from './base.ts';
-import { findStrayTaints } from './decide/stray-taints.ts';
-import { type Means, realMeans } from './kube/means.ts';
 import { type Listeners, openListeners } from './listeners.ts';
-import { advertisedUrl, consoleUrl, urlOf } from './setup/urls.ts';
-import { joinElection } from './term/election.ts';
+import { createReplica, type Replica } from './replica.ts';
 
 const TICK_MS = 1000;
 

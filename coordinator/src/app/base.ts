@@ -3,14 +3,14 @@ import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import type { ApiAccess } from './kube/api-access.ts';
-import { ApiContact } from './kube/api-contact.ts';
-import type { KubeClient } from './kube/client.ts';
-import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
-import type { Means } from './kube/means.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from './setup/config.ts';
-import { KeyRegistry } from './setup/keys/key-registry.ts';
-import { Standing } from './term/standing.ts';
+import type { ApiAccess } from '../kube/api-access.ts';
+import { ApiContact } from '../kube/api-contact.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createKubeMetrics, type KubeMetrics } from '../kube/kube-metrics.ts';
+import type { Means } from '../kube/means.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
+import { KeyRegistry } from '../setup/keys/key-registry.ts';
+import { Standing } from '../term/standing.ts';
 
 export type Setup = { config: CoordinatorConfig; environment: CoordinatorEnvironment; access: ApiAccess };
 

@@ -1,13 +1,13 @@
+import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
+import type { ObservedPod } from '../fleet/observed-pod.ts';
+import type { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
+import { podsOf } from '../fleet/service-pods.ts';
+import { provenTaintIn } from '../follow/status/service-status.ts';
+import { ServiceCatalog } from '../services/catalog.ts';
+import { tolerates } from '../services/tolerations.ts';
+import { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { Service } from '../setup/services.ts';
 import type { Base } from './base.ts';
-import type { RuleDirectory } from './decide/rules/files/rule-directory.ts';
-import type { ObservedPod } from './fleet/observed-pod.ts';
-import type { PodsByNamespace } from './fleet/pods-by-namespace.ts';
-import { podsOf } from './fleet/service-pods.ts';
-import { provenTaintIn } from './follow/status/service-status.ts';
-import { ServiceCatalog } from './services/catalog.ts';
-import { tolerates } from './services/tolerations.ts';
-import { KeyRegistry } from './setup/keys/key-registry.ts';
-import type { Service } from './setup/services.ts';
 
 type Given = { servicePods: PodsByNamespace<ObservedPod>; rules: RuleDirectory | undefined };
 

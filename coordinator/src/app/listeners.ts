@@ -1,17 +1,17 @@
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
-import { openConsole } from './answer/open-console.ts';
-import { openExtender } from './answer/scheduling.ts';
-import type { Replica } from './app/replica.ts';
+import { openConsole } from '../answer/open-console.ts';
+import { openExtender } from '../answer/scheduling.ts';
+import { IngestMetrics } from '../ingest/metrics.ts';
+import { openReports, type ReportHandling, type ReportsListener } from '../ingest/reports.ts';
+import { listenAddress } from '../setup/config.ts';
+import type { BoundAddress } from '../setup/urls.ts';
+import { CertificateMetrics } from '../tls/metrics.ts';
+import { prepareReportsTls } from '../tls/reports-tls.ts';
 import type { Base } from './base.ts';
 import { createHealth } from './health.ts';
-import { IngestMetrics } from './ingest/metrics.ts';
-import { openReports, type ReportHandling, type ReportsListener } from './ingest/reports.ts';
-import { listenAddress } from './setup/config.ts';
-import type { BoundAddress } from './setup/urls.ts';
-import { CertificateMetrics } from './tls/metrics.ts';
-import { prepareReportsTls } from './tls/reports-tls.ts';
+import type { Replica } from './replica.ts';
 
 /** A watch of few objects is sent a bookmark every 120 s; one that was silent for longer may be deaf. */
 const WATCH_STALE_MS = 150_000;
