@@ -2,6 +2,9 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import { nodeDocument } from '@rollcall/coordinator/answer/console/node-document.ts';
+import { NodeQueries } from '@rollcall/coordinator/answer/console/node-queries.ts';
+import { Scheduling } from '@rollcall/coordinator/answer/scheduling.ts';
 import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
 import { Reconciler } from '@rollcall/coordinator/apply/reconciler.ts';
 import { SkippedKeys } from '@rollcall/coordinator/apply/skipped-keys.ts';
@@ -11,6 +14,7 @@ import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
 import { ChangeLog } from '@rollcall/coordinator/decide/intent/changes.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
+import { WhatIf, type WhatIfOptions } from '@rollcall/coordinator/decide/what-if.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/fleet/csi-nodes.ts';
 import { Fleet } from '@rollcall/coordinator/fleet/fleet.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
@@ -23,6 +27,7 @@ import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { ServiceCatalog } from '@rollcall/coordinator/services/catalog.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/services/node-service.ts';
+import type { CoordinatorConfig } from '@rollcall/coordinator/setup/config.ts';
 import { KeyRegistry } from '@rollcall/coordinator/setup/keys/key-registry.ts';
 import { gitpodServices, type Service } from '@rollcall/coordinator/setup/services.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
@@ -99,6 +104,8 @@ export class Replica {
   readonly #servicePods: ReturnType<Fleet['servicePods']['handlers']>;
   /** Kept while it leads, where it is asked for. */
   readonly #ledger: Ledger;
+  /** Asks everything that people and kube-scheduler can ask about a node. */
+  readonly query: (node: string) => void;
   #ruleLabels: ReadonlyMap<string, string>;
   #leading = false;
   #deciding = false;
@@ -148,17 +155,21 @@ export class Replica {
       clock,
     });
     const skipped = new SkippedKeys(clock);
-    const evaluator = new Evaluator({
-      ...{ fleet, skipped, services, keys, gate, rules, startupGate, clock },
+    const labelerOptions: WhatIfOptions = {
+      ...{ services, keys, gate, rules, startupGate },
       serviceUids: () => catalog.uids,
-      holdsOn: () => ({ pods: [], unknown: undefined }),
-      wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
-      massWithdrawalDelayMs: 60_000,
       deviceGrammar: { usb: BUS, pci: BUS },
       factLabels: [],
       eviction: undefined,
+    };
+    const evaluator = new Evaluator({
+      ...labelerOptions,
+      ...{ fleet, skipped, clock },
+      holdsOn: () => ({ pods: [], unknown: undefined }),
+      wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
+      massWithdrawalDelayMs: 60_000,
     });
     const writer = new Reconciler<PreparedPlan>({
       writer: new NodeWriter(client),
@@ -192,10 +203,30 @@ export class Replica {
     };
     this.#fleet = fleet;
     this.#writer = writer;
+    const changes = new ChangeLog();
     this.#controller = new NodeController({
       ...{ fleet, evaluator, writer, skipped, subscribers, services, startupGate, mayDecide, clock, logger: LOGGER },
-      changes: new ChangeLog(),
+      changes,
     });
+    const queries = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
+    const schedulerConfig = { readinessGate: gate, scoreWeights: [], namespace: 'default', placing: { services: [] } };
+    const scheduling = new Scheduling({
+      ...{ fleet, evaluator, services, clock, config: schedulerConfig as unknown as CoordinatorConfig },
+      hint: () => {},
+    });
+    this.query = (node) => {
+      const facts = queries.explain(node);
+      const evaluation = queries.evaluate(node);
+      if (!facts || !evaluation) return;
+      nodeDocument(facts, services());
+      queries.planOf(evaluation);
+      const proposal = { services: [], keys, rules: rules(), poolLabelSet: () => undefined };
+      new WhatIf(labelerOptions, proposal, clock.monotonic()).changesOn(evaluation);
+      catalog.propose(catalog.objects());
+      scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
+      evaluator.heldWithdrawals();
+      this.#ledger.seconds();
+    };
     fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));
     this.#servicePods = fleet.servicePods.handlers('default');
     this.#servicePods.onReplace([...watched.componentPods]);

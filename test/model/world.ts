@@ -132,6 +132,11 @@ export class World {
     return this.#leader;
   }
 
+  /** Asks both coordinators everything about every node. */
+  query(): void {
+    for (const { replica } of this.#processes) for (const node of this.truths.keys()) replica.query(node);
+  }
+
   later(afterMs: number, act: () => void): void {
     this.clock.after(afterMs, () => {
       act();
