@@ -40,17 +40,10 @@ export function historyOf(seed: number): History {
   return { seed, world: { gate, nodes, nodeServices }, steps };
 }
 
-export type PlayOptions = {
-  /** Gets every deed and every write. */
-  trace?: (line: string) => void;
-  /** Whether people and kube-scheduler ask about every node all the time. */
-  asks?: boolean;
-};
-
 /** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */
 export async function play(
   { seed, world: options, steps }: History,
-  { trace = () => {}, asks = false }: PlayOptions = {},
+  trace: (line: string) => void = () => {},
 ): Promise<string[]> {
   const clock = new FakeClock();
   const world = new World(options, clock, generator(seed ^ 0x5bd1e995));
@@ -61,7 +54,6 @@ export async function play(
   const look = () => {
     world.agentsLook();
     judge.look();
-    if (asks) world.query();
   };
   world.happened = look;
   const every = (): void => {

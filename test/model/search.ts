@@ -14,7 +14,7 @@ export async function search(seeds: { from: number; count: number }): Promise<Hi
 export async function describeFailure(history: History): Promise<string> {
   const shortest = await shrink(history, async (each) => (await play(each)).length > 0);
   const lines: string[] = [];
-  const violations = await play(shortest, { trace: (line) => lines.push(line) });
+  const violations = await play(shortest, (line) => lines.push(line));
   const { gate, nodes } = shortest.world;
   return [
     `seed ${history.seed} (again: ROLLCALL_SEED=${history.seed}), gate ${gate}, nodes ${JSON.stringify(nodes)}`,

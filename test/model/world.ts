@@ -132,9 +132,10 @@ export class World {
     return this.#leader;
   }
 
-  /** Asks both coordinators everything about every node. */
+  /** Asks both coordinators everything about every node, in another order than that in which they are judged. */
   query(): void {
-    for (const { replica } of this.#processes) for (const node of this.truths.keys()) replica.query(node);
+    const names = [...this.truths.keys()].toReversed();
+    for (const { replica } of this.#processes) for (const node of names) replica.query(node);
   }
 
   later(afterMs: number, act: () => void): void {
