@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST: readonly string[] = [
   'agent/src/probes/bounds.test.ts',
   'coordinator/src/decide/rules/files/rule-directory.test.ts',
-  'coordinator/src/follow/notify/poster.test.ts',
+  'coordinator/src/subscribers/notify/poster.test.ts',
   'coordinator/src/ingest/reports-server.test.ts',
   'test/model/histories.test.ts',
   'test/model/more-histories.test.ts',

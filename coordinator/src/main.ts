@@ -4,13 +4,13 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
 import { runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, silentLogger } from '@rollcall/common/logging.ts';
-import { readClientCas } from './answer/scheduling.ts';
 import { startCoordinator } from './app/coordinator.ts';
 import { startPrune } from './app/prune.ts';
 import { openRules } from './decide/rules/files/open-rules.ts';
 import { openApiAccess } from './kube/open-api-access.ts';
-import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './setup/config.ts';
-import { KeyRegistry } from './setup/keys/key-registry.ts';
+import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './model/config.ts';
+import { KeyRegistry } from './model/keys/key-registry.ts';
+import { readClientCas } from './scheduler/scheduling.ts';
 import { CertificateHolder } from './tls/certificate-holder.ts';
 import { FileCertificates } from './tls/file-certificates.ts';
 

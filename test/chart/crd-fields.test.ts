@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { observeNodeService } from '@rollcall/coordinator/services/node-service.ts';
+import { observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 

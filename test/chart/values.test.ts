@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { loadConfig as loadAgent } from '@rollcall/agent/config.ts';
-import { loadConfig as loadCoordinator } from '@rollcall/coordinator/setup/config.ts';
-import type { Service } from '@rollcall/coordinator/setup/services.ts';
+import { loadConfig as loadCoordinator } from '@rollcall/coordinator/model/config.ts';
+import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../control-plane/api-client.ts';

@@ -6,7 +6,7 @@ import { flagName } from '@rollcall/common/config/option.ts';
 import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { expect, test } from 'vitest';
 import { ALERTS } from '../generate/monitoring/alerts.ts';
 import { isTestCode, ROOT, repositoryFiles } from '../tidy/sources.ts';
@@ -113,11 +113,11 @@ test('tests that a command of vitest runs', () => {
 });
 
 test('Events, all of which are listed', () => {
-  const page = files.find(({ path: name }) => name === 'coordinator/src/follow/events/README.md')?.text ?? '';
+  const page = files.find(({ path: name }) => name === 'coordinator/src/subscribers/events/README.md')?.text ?? '';
   const listed = page.slice(page.indexOf('## List of Events'));
   const recorded = source
     .filter(({ path: name }) =>
-      /follow\/(announcer|eviction|follow-ups|status\/pool-status-keeper)|src\/catalog\.ts$/.test(name),
+      /subscribers\/(announcer|eviction|follow-ups|status\/pool-status-keeper)|app\/catalog\.ts$/.test(name),
     )
     .flatMap(({ text }) => [...text.matchAll(/(?:type: '(?:Normal|Warning)', |^ {4})reason: '([A-Z][A-Za-z]+)'/gm)])
     .map(([, reason = '']) => reason);

@@ -11,9 +11,9 @@ const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const stale = coordinatorDefault('staleAfterSeconds');
-const grace = seconds('coordinator/src/fleet/presence.ts', 'LEAVING_GRACE_MS');
+const grace = seconds('coordinator/src/state/presence.ts', 'LEAVING_GRACE_MS');
 const oldest = VERSIONS[0];
-const share = numberIn('coordinator/src/fleet/heartbeat.ts', /windowSeconds \* ([0-9.]+),/);
+const share = numberIn('coordinator/src/state/heartbeat.ts', /windowSeconds \* ([0-9.]+),/);
 const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);
 const authorityMonths = Math.round(
   (authorityDays / 365) * 12 * constant('coordinator/src/tls/rotation.ts', 'RENEW_AT'),
@@ -54,7 +54,7 @@ export const OVERVIEW: Claims = {
     `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,
     `up to ${share} of \`staleAfterSeconds\``,
     `on its port ${value('agent.port')}`,
-    `tried again after ${seconds('coordinator/src/apply/set-aside.ts', 'DENIED_FIRST_MS')} s`,
+    `tried again after ${seconds('coordinator/src/write/set-aside.ts', 'DENIED_FIRST_MS')} s`,
   ],
   'deploy/chart/README.md': [
     `rollcall for Kubernetes ${oldest} and later`,
@@ -68,23 +68,23 @@ export const OVERVIEW: Claims = {
   'ARCHITECTURE.md': [
     `It has a projected service account token with the audience \`${REPORT_AUDIENCE}\``,
     `A node whose agent is silent for ${stale} s loses its readiness labels`,
-    `When at least ${coordinatorDefault('fleetGuardPercent')} % of a pool or of the fleet is silent (and more than ${numberIn('coordinator/src/fleet/guard.ts', /overdue > ([0-9]+) \|\|/)}, or all)`,
+    `When at least ${coordinatorDefault('fleetGuardPercent')} % of a pool or of the fleet is silent (and more than ${numberIn('coordinator/src/state/guard.ts', /overdue > ([0-9]+) \|\|/)}, or all)`,
     `which gives its node ${grace} s`,
     `never more than ${share} of the time after which a node counts as silent`,
-    `no more than ${grouped(constant('coordinator/src/fleet/attention.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
+    `no more than ${grouped(constant('coordinator/src/state/attention.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
     `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
-    `what was refused, for ${word(seconds('coordinator/src/answer/scheduler/refusal-memory.ts', 'REMEMBERED_MS') / 60)} minutes`,
+    `what was refused, for ${word(seconds('coordinator/src/scheduler/scoring/refusal-memory.ts', 'REMEMBERED_MS') / 60)} minutes`,
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
     `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes, and more than ${constant('coordinator/src/decide/guards/blast-radius.ts', 'SHARE_PERCENT')} % of those that have it, because of configuration`,
     `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
     dampingClaim(),
-    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/apply/contest.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
-    `still tried at least every ${seconds('coordinator/src/apply/contest.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
+    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/write/contest.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
+    `still tried at least every ${seconds('coordinator/src/write/contest.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
   ],
 };
 
 function dampingClaim(): string {
-  const file = 'coordinator/src/inventory/damping.ts';
+  const file = 'coordinator/src/model/inventory/damping.ts';
   const first = seconds(file, 'HOLD_FIRST_MS');
   const free = word(constant(file, 'FALLS_FREE'));
   const window = word(seconds(file, 'DAMPING_WINDOW_MS') / 60);

@@ -41,7 +41,7 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Input', promise: 'A report is accepted within its limits or refused.', file: 'coordinator/src/ingest/report-schema.hostile.test.ts', test: 'a report with faults is taken within the limits, or refused with a short problem' },
   { area: 'Input', promise: 'The listener for reports survives any bytes.', file: 'coordinator/src/ingest/hostile-bytes.test.ts', test: 'of any kind are answered properly or not at all, and the next client is served' },
   { area: 'Input', promise: 'The health listener survives any bytes.', file: 'packages/common/src/observability-server.hostile.test.ts', test: 'the health listener answers any bytes or closes the connection, and serves the next client' },
-  { area: 'Input', promise: 'The scheduler extender survives any bytes.', file: 'coordinator/src/answer/extender/extender-server.hostile.test.ts', test: 'the scheduler extender answers any bytes or closes the connection, and serves the next client' },
+  { area: 'Input', promise: 'The scheduler extender survives any bytes.', file: 'coordinator/src/scheduler/extender/extender-server.hostile.test.ts', test: 'the scheduler extender answers any bytes or closes the connection, and serves the next client' },
   { area: 'Input', promise: 'A probe survives any answer of a service.', file: 'agent/src/probes/hostile-answers.test.ts', test: 'gets one verdict in time from the probe %j, with a short text' },
   { area: 'Input', promise: 'The largest NodeServices keep no agent from its list.', file: 'test/e2e/services/large-lists.test.ts', test: 'twelve of the largest NodeServices: what agents can take is in force, and the others say why not' },
   { area: 'Input', promise: 'An odd reply ends no agent.', file: 'test/e2e/hostile/odd-replies.test.ts', test: 'an agent that is answered with %s goes on, and probes what it probed' },
@@ -63,5 +63,5 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Fence', promise: 'The coordinator’s account cannot change labels of others.', file: FENCE, test: 'apply a foreign label along with its own' },
   { area: 'Requests', promise: 'A write carries the uid of its Node.', file: 'test/e2e/apply/writes.test.ts', test: 'is left alone when it was re-created under the same name' },
   { area: 'Requests', promise: 'A write has a time-out for the API server.', file: 'coordinator/src/kube/https-client.test.ts', test: 'tells the API server how long a write may take' },
-  { area: 'Requests', promise: 'A removal changes no other key.', file: 'coordinator/src/apply/node-writer.test.ts', test: 'is a merge patch of nulls for one uid, and nothing else' },
+  { area: 'Requests', promise: 'A removal changes no other key.', file: 'coordinator/src/write/node-writer.test.ts', test: 'is a merge patch of nulls for one uid, and nothing else' },
 ];

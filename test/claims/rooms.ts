@@ -6,14 +6,14 @@ const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const KEYS = 'coordinator/src/ingest/signing-keys.ts';
 const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
 const SCHEDULE = 'agent/src/report/schedule.ts';
-const EVENTS = 'coordinator/src/follow/events';
+const EVENTS = 'coordinator/src/subscribers/events';
 const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
-const WINDOW = 'coordinator/src/apply/concurrency-window.ts';
+const WINDOW = 'coordinator/src/write/concurrency-window.ts';
 const REFLECTOR = 'coordinator/src/kube/reflector.ts';
-const EXTENDER = 'coordinator/src/answer/extender';
-const OUTBOX = 'coordinator/src/follow/notify/outbox.ts';
-const POSTER = 'coordinator/src/follow/notify/poster.ts';
-const ASIDE = 'coordinator/src/apply/set-aside.ts';
+const EXTENDER = 'coordinator/src/scheduler/extender';
+const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
+const POSTER = 'coordinator/src/subscribers/notify/poster.ts';
+const ASIDE = 'coordinator/src/write/set-aside.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const leafDays = numberIn(AUTHORITY, /LEAF_LIFE_MS = ([0-9]+) \* DAY_MS/);
@@ -51,19 +51,19 @@ export const ROOMS: Claims = {
     `no byte for ${seconds('coordinator/src/app/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered nobody for ${seconds('coordinator/src/app/listeners.ts', 'API_STALE_MS')} s`,
     `let in within ${constant('coordinator/src/ingest/review-limit.ts', 'FLEET_SECONDS')} s`,
   ],
-  'coordinator/src/follow/events/README.md': [
+  'coordinator/src/subscribers/events/README.md': [
     `within the last ${seconds(`${EVENTS}/known-events.ts`, 'SAME_FOR_MS') / 60} minutes`,
     `${constant(`${EVENTS}/subject-budget.ts`, 'BURST')} at once, one more every ${seconds(`${EVENTS}/subject-budget.ts`, 'REFILL_MS') / 60} minutes`,
     `or ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'QUEUE_MAX'))} Events were waiting`,
     `or ${constant(`${EVENTS}/event-sender.ts`, 'ATTEMPTS_MAX')} attempts were in vain`,
     `${grouped(constant(`${EVENTS}/known-events.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/subject-budget.ts`, 'SUBJECTS_MAX'))} objects`,
   ],
-  'coordinator/src/follow/notify/README.md': [
+  'coordinator/src/subscribers/notify/README.md': [
     `doubling up to ${numberIn(OUTBOX, /RETRY = \{ baseMs: 500, maxMs: ([0-9_]+)/) / 1000} s`,
     `${constant(OUTBOX, 'SEATS')} are on their way at most, and ${(1000 / constant(OUTBOX, 'SEAT_MS')) * constant(OUTBOX, 'SEATS')} are sent in a second`,
     `A request has ${seconds(POSTER, 'TIMEOUT_MS')} s`,
   ],
-  'coordinator/src/follow/eviction/README.md': [
+  'coordinator/src/subscribers/eviction/README.md': [
     `\`--eviction-delay-seconds\` (${coordinatorDefault('evictionDelaySeconds')})`,
     `of more than ${constant('coordinator/src/decide/labelers/withdrawn-labels.ts', 'ENTRIES_MAX')} the latest count`,
   ],
@@ -73,11 +73,11 @@ export const ROOMS: Claims = {
     `leaves ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
     `It takes effect on ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
   ],
-  'coordinator/src/apply/README.md': [
+  'coordinator/src/write/README.md': [
     `begins at ${constant(WINDOW, 'CONCURRENCY_INITIAL')} and stays between ${constant(WINDOW, 'CONCURRENCY_MIN')} and ${constant(WINDOW, 'CONCURRENCY_MAX')}`,
     `${deniedSeconds} s have passed; ${deniedSeconds * deniedGrowth} s, ${deniedSeconds * deniedGrowth ** 2} s and then ${seconds(ASIDE, 'DENIED_MAX_MS') / 60} minutes`,
-    `A refused removal is remembered for ${seconds('coordinator/src/apply/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
-    `at most ${constant('coordinator/src/apply/isolate.ts', 'PROBES_MAX')} at a time`,
+    `A refused removal is remembered for ${seconds('coordinator/src/write/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
+    `at most ${constant('coordinator/src/write/isolate.ts', 'PROBES_MAX')} at a time`,
   ],
   'coordinator/src/kube/README.md': [
     `a Lease of ${lease('leaseDurationMs')} s, renewed every ${lease('retryPeriodMs')} s`,
@@ -90,7 +90,7 @@ export const ROOMS: Claims = {
     `looks every ${seconds('coordinator/src/tls/file-certificates.ts', 'POLL_MS')} s`,
     `the propagation time (${seconds('coordinator/src/tls/reports-tls.ts', 'PROPAGATION_MS') / 60} minutes)`,
   ],
-  'coordinator/src/answer/extender/README.md': [
+  'coordinator/src/scheduler/extender/README.md': [
     `no answer after ${seconds(`${EXTENDER}/extender-server.ts`, 'TOTAL_MS')} s`,
     `does not answer within ${seconds(`${EXTENDER}/forward.ts`, 'TIMEOUT_MS')} s`,
     `more than ${constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') / 1024 ** 2} MiB`,
@@ -99,6 +99,6 @@ export const ROOMS: Claims = {
     `the last ${grouped(constant('coordinator/src/answer/console/event-stream.ts', 'EVENTS_MAX'))} events are kept`,
   ],
   'deploy/monitoring/runbooks/RollcallGuardActive.md': [
-    `fewer than ${constant('coordinator/src/fleet/guard.ts', 'CLEAR_PERCENT')} % are silent`,
+    `fewer than ${constant('coordinator/src/state/guard.ts', 'CLEAR_PERCENT')} % are silent`,
   ],
 };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { ROOT } from '../tidy/sources.ts';
 
 /** A number in a file of the source: the first group of `pattern`, a product of literals such as `64 * 1024` or `2 / 3`. */

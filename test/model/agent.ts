@@ -1,5 +1,5 @@
 import type { FullReport, Heartbeat, ReportContent, ReportReply, ServiceList } from '@rollcall/common/report.ts';
-import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
+import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { AgentIdentity } from './system.ts';
 
 /** Takes a report to whoever leads; `undefined` when it got no answer. */

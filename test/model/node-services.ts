@@ -1,5 +1,5 @@
-import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/services/node-service.ts';
-import type { Service } from '@rollcall/coordinator/setup/services.ts';
+import type { Service } from '@rollcall/coordinator/model/services.ts';
+import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 
 export const POOL_LABEL = 'agentpool';
 export const NODE_SERVICE_NAMES = ['x', 'y'] as const;

@@ -1,7 +1,7 @@
 import type { ReportContent, ServiceReport, ServiceToProbe } from '@rollcall/common/report.ts';
-import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
-import { servicesToProbe } from '@rollcall/coordinator/fleet/probe-targets.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
+import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
 import { SERVICES } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 

@@ -59,7 +59,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
     name: 'nvsentinel-quarantine',
     from: 'NVSentinel: one false signal took most nodes of a cluster out of service',
     caughtBy: [
-      'coordinator/src/fleet/freshness.test.ts',
+      'coordinator/src/state/freshness.test.ts',
       'holds before the first of many nodes that stopped at one moment counts as silent',
     ],
   },
@@ -79,7 +79,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
   {
     name: 'npls-lost-patch',
     from: 'NodePoolLabelSet operator: a patch that failed was logged, and never tried again',
-    caughtBy: ['coordinator/src/apply/reconciler.test.ts', 'because the API server fails is repeated later and later'],
+    caughtBy: ['coordinator/src/write/reconciler.test.ts', 'because the API server fails is repeated later and later'],
   },
 ];
 

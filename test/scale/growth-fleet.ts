@@ -5,12 +5,12 @@ import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/repo
 import { FIELD_MANAGER, REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well-known.ts';
 import { createBase } from '@rollcall/coordinator/app/base.ts';
 import { createReplica } from '@rollcall/coordinator/app/replica.ts';
-import { observePod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { Election } from '@rollcall/coordinator/kube/election.ts';
 import { realMeans } from '@rollcall/coordinator/kube/means.ts';
 import type { Node, Pod } from '@rollcall/coordinator/kube/objects.ts';
-import { loadConfig, loadEnvironment } from '@rollcall/coordinator/setup/config.ts';
+import { loadConfig, loadEnvironment } from '@rollcall/coordinator/model/config.ts';
+import { observePod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { contentOf } from './fleet-agent.ts';
 import { nodeManifest, SERVICES_NAMESPACE, servicePod } from './fleet-objects.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { observeNodeService } from '@rollcall/coordinator/services/node-service.ts';
+import { observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { GROUP_LABEL } from './fleet-objects.ts';
 import { createGrowthFleet, type GrowthFleet } from './growth-fleet.ts';
 import { type BenchOptions, type Measure, median } from './result.ts';

@@ -33,6 +33,27 @@ describe('rooms', () => {
     expect(wrong).toEqual([]);
   });
 
+  test.each([
+    ['rooms', (room: string) => room],
+    ['top folders', (room: string) => room.split('/').slice(0, 2).join('/')],
+  ])('of the coordinator have no circle, and at most ten floors below its entry point: %s', (_what, groupOf) => {
+    const below = new Map<string, Set<string>>();
+    for (const file of production.filter(({ path: name }) => name.startsWith('coordinator/src/'))) {
+      const group = groupOf(roomOf(file.path));
+      const others = importsOf(file).flatMap((specifier) => {
+        const target = resolveImport(file.path, specifier);
+        return target?.startsWith('coordinator/src/') ? groupOf(roomOf(target)) : [];
+      });
+      below.set(group, new Set([...(below.get(group) ?? []), ...others.filter((other) => other !== group)]));
+    }
+    const floorOf = (group: string, above: readonly string[] = []): number => {
+      if (above.includes(group)) throw new Error(`a circle: ${[...above, group].join(' imports ')}`);
+      const floors = [...(below.get(group) ?? [])].map((other) => floorOf(other, [...above, group]));
+      return 1 + Math.max(0, ...floors);
+    };
+    expect(floorOf('coordinator')).toBeLessThanOrEqual(11);
+  });
+
   test('that are pure have no clock, no I/O and no logger of their own', () => {
     const pure = production.filter(({ path: name }) => PURE_ROOMS.includes(roomOf(name)));
     expect(pure.length).toBeGreaterThan(10);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
-import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
-import { stage as catalogStage, nodeService } from '../services/catalog.test-fixtures.ts';
-import type { CoordinatorConfig } from '../setup/config.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
+import { stage as catalogStage, nodeService } from '../state/services/catalog.test-fixtures.ts';
 import { Slices } from './console/slices.ts';
 import { type DiffOptions, diff } from './diff.ts';
 

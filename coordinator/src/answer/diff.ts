@@ -3,15 +3,15 @@ import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/con
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import { WhatIf, type WhatIfOptions } from '../decide/what-if.ts';
-import { type ObservedPoolLabelSet, observePoolLabelSet } from '../fleet/pool-label-sets.ts';
-import { labelsMissedBy } from '../follow/eviction/misplaced-pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject, Pod } from '../kube/objects.ts';
-import type { ServiceCatalog } from '../services/catalog.ts';
-import { type ObservedNodeService, observeNodeService } from '../services/node-service.ts';
-import type { CoordinatorConfig } from '../setup/config.ts';
-import type { ServiceKeys } from '../setup/keys/key-entry.ts';
-import { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
+import type { ServiceKeys } from '../model/keys/key-entry.ts';
+import { KeyRegistry } from '../model/keys/key-registry.ts';
+import { type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
+import type { ServiceCatalog } from '../state/services/catalog.ts';
+import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
+import { labelsMissedBy } from '../subscribers/eviction/misplaced-pods.ts';
 import type { NodeQueries } from './console/node-queries.ts';
 import type { Slices } from './console/slices.ts';
 

@@ -4,8 +4,8 @@ import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stage } from '../controller/node-controller.test-fixtures.ts';
-import { stage as catalogStage } from '../services/catalog.test-fixtures.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import { stage as catalogStage } from '../state/services/catalog.test-fixtures.ts';
 import { FleetNews } from './console/fleet-news.ts';
 import { type ConsoleOptions, openConsole } from './open-console.ts';
 

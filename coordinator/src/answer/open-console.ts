@@ -5,13 +5,13 @@ import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { ServiceTally } from '../decide/service-tally.ts';
 import type { WhatIfOptions } from '../decide/what-if.ts';
-import type { Ledger } from '../follow/ledger/ledger.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject } from '../kube/objects.ts';
-import type { ServiceCatalog } from '../services/catalog.ts';
-import { type CoordinatorConfig, listenAddress } from '../setup/config.ts';
-import type { Service } from '../setup/services.ts';
-import type { BoundAddress } from '../setup/urls.ts';
+import { type CoordinatorConfig, listenAddress } from '../model/config.ts';
+import type { Service } from '../model/services.ts';
+import type { BoundAddress } from '../model/urls.ts';
+import type { ServiceCatalog } from '../state/services/catalog.ts';
+import type { Ledger } from '../subscribers/ledger/ledger.ts';
 import type { Standing } from '../term/standing.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
 import { plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
@@ -23,7 +23,6 @@ import { pageHtml } from './console/page-html.ts';
 import { rulesDocument } from './console/rules-document.ts';
 import { Slices } from './console/slices.ts';
 import { diff } from './diff.ts';
-import type { Scheduling } from './scheduling.ts';
 
 const CLOSE_GRACE_MS = 200;
 const READ_TIMEOUT_MS = 5000;
@@ -36,7 +35,8 @@ export type ConsoleOptions = {
   services: () => readonly Service[];
   catalog: ServiceCatalog;
   rules: RuleDirectory | undefined;
-  scheduling: Scheduling;
+  /** Explains what kube-scheduler would be answered about a pod, node by node. */
+  scheduling: { explain(pod: unknown, names: readonly string[]): Generator<undefined, { nodes: object[] }> };
   ledger: Ledger;
   news: FleetNews;
   replica: () => ReplicaDocument;

@@ -8,8 +8,8 @@ import { ApiContact } from '../kube/api-contact.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createKubeMetrics, type KubeMetrics } from '../kube/kube-metrics.ts';
 import type { Means } from '../kube/means.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
-import { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
+import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { Standing } from '../term/standing.ts';
 
 export type Setup = { config: CoordinatorConfig; environment: CoordinatorEnvironment; access: ApiAccess };

@@ -1,12 +1,12 @@
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
-import type { ObservedPod } from '../fleet/observed-pod.ts';
-import type { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
-import { podsOf } from '../fleet/service-pods.ts';
-import { provenTaintIn } from '../follow/status/service-status.ts';
-import { ServiceCatalog } from '../services/catalog.ts';
-import { tolerates } from '../services/tolerations.ts';
-import { KeyRegistry } from '../setup/keys/key-registry.ts';
-import type { Service } from '../setup/services.ts';
+import { KeyRegistry } from '../model/keys/key-registry.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedPod } from '../state/observed-pod.ts';
+import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
+import { podsOf } from '../state/service-pods.ts';
+import { ServiceCatalog } from '../state/services/catalog.ts';
+import { tolerates } from '../state/services/tolerations.ts';
+import { provenTaintIn } from '../subscribers/status/service-status.ts';
 import type { Base } from './base.ts';
 
 type Given = { servicePods: PodsByNamespace<ObservedPod>; rules: RuleDirectory | undefined };

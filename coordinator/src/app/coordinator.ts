@@ -5,7 +5,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { findStrayTaints } from '../decide/stray-taints.ts';
 import { type Means, realMeans } from '../kube/means.ts';
-import { advertisedUrl, consoleUrl, urlOf } from '../setup/urls.ts';
+import { advertisedUrl, consoleUrl, urlOf } from '../model/urls.ts';
 import { joinElection } from '../term/election.ts';
 import { type Base, createBase, type Setup, until } from './base.ts';
 import { type Listeners, openListeners } from './listeners.ts';

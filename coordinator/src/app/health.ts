@@ -1,8 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
-import type { Reconciler } from '../apply/reconciler.ts';
 import type { Watches } from '../watch/watches.ts';
+import type { Reconciler } from '../write/reconciler.ts';
 
 const STALLED_MS = 30_000;
 /** Far more than the rounds of one node take, each request of which is bounded by 10 s. */

@@ -1,15 +1,15 @@
 import type { Registry } from '@rollcall/common/metrics.ts';
-import { createExtenderMetrics } from '../answer/extender/metrics.ts';
-import { createApplyMetrics } from '../apply/metrics.ts';
-import { registerFleetMetrics, registerGateMetric } from '../fleet/metrics.ts';
-import { createEventMetrics } from '../follow/events/metrics.ts';
-import { createEvictionMetrics } from '../follow/eviction/metrics.ts';
-import { GitpodMetrics } from '../follow/gitpod-metrics.ts';
-import { registerLedgerMetric } from '../follow/ledger/metrics.ts';
-import { createNotifyMetrics } from '../follow/notify/metrics.ts';
 import { IngestMetrics } from '../ingest/metrics.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
+import { createExtenderMetrics } from '../scheduler/extender/metrics.ts';
+import { registerFleetMetrics, registerGateMetric } from '../state/metrics.ts';
+import { createEventMetrics } from '../subscribers/events/metrics.ts';
+import { createEvictionMetrics } from '../subscribers/eviction/metrics.ts';
+import { GitpodMetrics } from '../subscribers/gitpod-metrics.ts';
+import { registerLedgerMetric } from '../subscribers/ledger/metrics.ts';
+import { createNotifyMetrics } from '../subscribers/notify/metrics.ts';
 import { CertificateMetrics } from '../tls/metrics.ts';
+import { createApplyMetrics } from '../write/metrics.ts';
 
 /** Registers every metric of the coordinator without starting anything: for the reference in the README. */
 export function registerCoordinatorMetrics(registry: Registry): void {

@@ -4,7 +4,7 @@ import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
 import type { KubeObject, Pod } from '../kube/objects.ts';
-import { configured } from '../setup/load.test-fixtures.ts';
+import { configured } from '../model/load.test-fixtures.ts';
 import { MemoryApi, podObject, podsPath } from '../watch/memory-api.test-fixtures.ts';
 import { createBase } from './base.ts';
 import { createReplica } from './replica.ts';

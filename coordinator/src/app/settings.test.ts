@@ -1,9 +1,9 @@
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { beforeAll, expect, test } from 'vitest';
 import { stage } from '../controller/node-controller.test-fixtures.ts';
-import type { CoordinatorConfig } from '../setup/config.ts';
-import { KeyRegistry } from '../setup/keys/key-registry.ts';
-import { configured } from '../setup/load.test-fixtures.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
+import { KeyRegistry } from '../model/keys/key-registry.ts';
+import { configured } from '../model/load.test-fixtures.ts';
 import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 let base: CoordinatorConfig;

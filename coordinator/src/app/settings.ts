@@ -1,9 +1,9 @@
 import type { EvaluatorOptions } from '../decide/evaluator.ts';
 import type { LabelerOptions } from '../decide/labelers/index.ts';
-import type { FleetOptions } from '../fleet/fleet.ts';
-import { isOfService } from '../fleet/node-keys.ts';
-import type { CoordinatorConfig } from '../setup/config.ts';
-import type { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
+import type { KeyRegistry } from '../model/keys/key-registry.ts';
+import type { FleetOptions } from '../state/fleet.ts';
+import { isOfService } from '../state/node-keys.ts';
 
 /** What the configuration says to the labelers. */
 export function labelerSettings(

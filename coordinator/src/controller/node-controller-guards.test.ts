@@ -1,13 +1,13 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { IMPLIED_LABELS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { CONCURRENCY_INITIAL } from '../apply/concurrency-window.ts';
 import { AT_ONCE, SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import type { Rules } from '../decide/labelers/implied-labels.ts';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
-import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
-import { serviceList } from '../fleet/service-list.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
+import { serviceList } from '../state/service-list.ts';
+import { CONCURRENCY_INITIAL } from '../write/concurrency-window.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 
 const POOL = 'example.com/pool';

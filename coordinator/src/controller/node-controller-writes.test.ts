@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { ManagedFieldsEntry, Node } from '../kube/objects.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 import type { Subscribers } from './subscribers.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import { WhatIf } from '../decide/what-if.ts';
-import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 
 test('of two hints in one second, each changes the node', async () => {

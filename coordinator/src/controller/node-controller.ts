@@ -1,10 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import type { ContestedKey } from '../apply/contested-keys.ts';
-import type { WriteHandler } from '../apply/node-turn.ts';
-import type { Reconciler } from '../apply/reconciler.ts';
-import type { SkippedKeys } from '../apply/skipped-keys.ts';
 import type { Evaluation, Evaluator } from '../decide/evaluator.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
@@ -12,9 +8,13 @@ import type { NodePlan, SetAsideKey } from '../decide/intent/plan.ts';
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
 import { setOfPool } from '../decide/labelers/pool-labels.ts';
 import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
-import type { Fleet, FleetListener } from '../fleet/fleet.ts';
 import type { Node } from '../kube/objects.ts';
-import type { Service } from '../setup/services.ts';
+import type { Service } from '../model/services.ts';
+import type { Fleet, FleetListener } from '../state/fleet.ts';
+import type { ContestedKey } from '../write/contested-keys.ts';
+import type { WriteHandler } from '../write/node-turn.ts';
+import type { Reconciler } from '../write/reconciler.ts';
+import type { SkippedKeys } from '../write/skipped-keys.ts';
 import type { Subscribers } from './subscribers.ts';
 
 export type NodeControllerOptions = {

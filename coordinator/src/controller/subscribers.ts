@@ -1,10 +1,10 @@
-import type { ContestedKey } from '../apply/contested-keys.ts';
 import type { SetAsideKey } from '../decide/intent/plan.ts';
 import type { JudgedNode } from '../decide/labelers/labeler.ts';
-import type { NodeRecord } from '../fleet/node-record.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
-import type { NodeSnapshot } from '../fleet/snapshot.ts';
-import type { Service } from '../setup/services.ts';
+import type { Service } from '../model/services.ts';
+import type { NodeRecord } from '../state/node-record.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import type { NodeSnapshot } from '../state/snapshot.ts';
+import type { ContestedKey } from '../write/contested-keys.ts';
 
 /** A key that does not stay as it is written, and who changes it. */
 export type ContestedNews = Pick<ContestedKey, 'kind' | 'key' | 'rival'>;

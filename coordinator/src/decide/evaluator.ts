@@ -1,10 +1,10 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import type { NodeRecord } from '../fleet/node-record.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
-import type { NodeHolds } from '../holds/holds.ts';
-import type { Service } from '../setup/services.ts';
+import type { Service } from '../model/services.ts';
+import type { Fleet } from '../state/fleet.ts';
+import type { NodeHolds } from '../state/holds/holds.ts';
+import type { NodeRecord } from '../state/node-record.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
 import { GateWaits } from './gate-waits.ts';
 import { BlastRadius } from './guards/blast-radius.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ObservedNode, Taint } from '../fleet/observed-node.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
-import type { Service } from '../setup/services.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedNode, Taint } from '../state/observed-node.ts';
 import { FirstTaints } from './first-taints.ts';
 import type { JudgedNode } from './labelers/labeler.ts';
 import { snapshot } from './readiness/readiness.test-fixtures.ts';

@@ -1,5 +1,5 @@
-import { hasTaint, type ObservedNode, type Taint } from '../fleet/observed-node.ts';
-import type { Service } from '../setup/services.ts';
+import type { Service } from '../model/services.ts';
+import { hasTaint, type ObservedNode, type Taint } from '../state/observed-node.ts';
 import type { JudgedNode } from './labelers/labeler.ts';
 
 /** A taint that is new is on so many nodes at first: where its service can never be ready, no more are locked. */

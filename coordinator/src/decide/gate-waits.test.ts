@@ -1,6 +1,6 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
-import { nodeRecord } from '../fleet/node-record.test-fixtures.ts';
+import { nodeRecord } from '../state/node-record.test-fixtures.ts';
 import { GateWaits } from './gate-waits.ts';
 
 const OTHER = { key: 'example.com/other', effect: 'NoSchedule' } as const;

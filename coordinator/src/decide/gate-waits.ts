@@ -1,6 +1,6 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import type { NodeRecord } from '../fleet/node-record.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
+import type { NodeRecord } from '../state/node-record.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 
 /** The age of a Node by the wall clock, and the moment by the monotonic clock. */
 type Observed = { ageMs: number; nowMs: number };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ObservedNode } from '../fleet/observed-node.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
 import { shownReady } from './shown-ready.ts';
 

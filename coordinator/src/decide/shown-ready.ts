@@ -1,5 +1,5 @@
-import type { ObservedNode } from '../fleet/observed-node.ts';
-import type { Service } from '../setup/services.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 import type { ReadinessGate } from './labelers/readiness.ts';
 
 /** Whether a Node shows a service as ready, to a scheduler that goes by what the gate writes. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { Node } from '../kube/objects.ts';
-import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
 import { findStrayTaints } from './stray-taints.ts';
 
 const LIST = '/api/v1/nodes';

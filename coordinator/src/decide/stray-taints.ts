@@ -1,13 +1,13 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import { keysOn, listedKey, listedOf } from '../fleet/node-keys.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { listPages } from '../kube/list-pages.ts';
 import type { Node } from '../kube/objects.ts';
-import type { KeyRegistry } from '../setup/keys/key-registry.ts';
+import type { KeyRegistry } from '../model/keys/key-registry.ts';
+import type { Fleet } from '../state/fleet.ts';
+import { keysOn, listedKey, listedOf } from '../state/node-keys.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 
 const PAGE_SIZE = 500;
 const LIST_TIMEOUT_MS = 60_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeRecord } from '../fleet/node-record.test-fixtures.ts';
+import { nodeRecord } from '../state/node-record.test-fixtures.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
 import { TakenLabels } from './taken-labels.ts';
 

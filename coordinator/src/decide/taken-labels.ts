@@ -1,6 +1,6 @@
-import { keysOn, listedKey, type Origin } from '../fleet/node-keys.ts';
-import type { NodeRecord } from '../fleet/node-record.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
+import { keysOn, listedKey, type Origin } from '../state/node-keys.ts';
+import type { NodeRecord } from '../state/node-record.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 
 /**
  * Labels that were removed by requests of their own, with the values that they had, until a write has noted that on the

@@ -1,9 +1,9 @@
 import { MANAGED_LABELS_ANNOTATION, SERVICES_STARTED_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import type { NodeSnapshot } from '../fleet/snapshot.ts';
-import { registryOf } from '../setup/keys/key-registry.test-fixtures.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
-import type { Service } from '../setup/services.ts';
+import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service } from '../model/services.ts';
+import type { NodeSnapshot } from '../state/snapshot.ts';
 import { intentOf } from './intent/intent.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';

@@ -1,10 +1,10 @@
-import type { ObservedNode } from '../fleet/observed-node.ts';
-import type { ObservedPoolLabelSet } from '../fleet/pool-label-sets.ts';
-import type { NodeSnapshot } from '../fleet/snapshot.ts';
-import { hasStarted, startedServices } from '../fleet/started-services.ts';
-import type { KeyRegistry } from '../setup/keys/key-registry.ts';
-import { selects } from '../setup/label-selector.ts';
-import type { Service } from '../setup/services.ts';
+import type { KeyRegistry } from '../model/keys/key-registry.ts';
+import { selects } from '../model/label-selector.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
+import type { NodeSnapshot } from '../state/snapshot.ts';
+import { hasStarted, startedServices } from '../state/started-services.ts';
 import type { Evaluation } from './evaluator.ts';
 import { valueOn } from './intent/changes.ts';
 import { type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';

@@ -4,7 +4,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
-import type { Admission } from '../fleet/boots.ts';
+import type { Admission } from '../state/boots.ts';
 import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { readBearerToken } from './bearer-token.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createKubeMetrics, type KubeMetrics } from '../kube/kube-metrics.ts';
 import { LeaseServer } from '../kube/testing/lease-simulation.ts';
 import { Machine } from '../kube/testing/machine.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { type JoinOptions, joinElection } from './election.ts';
 import type { Leader } from './role.ts';
 

@@ -11,7 +11,7 @@ import {
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
 import type { Means } from '../kube/means.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { problemOfAddress } from './leader-address.ts';
 import type { Leader } from './role.ts';
 

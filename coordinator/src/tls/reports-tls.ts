@@ -2,7 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { COORDINATOR_SERVICE_NAME } from '@rollcall/common/well-known.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from '../setup/config.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { CertificateHolder } from './certificate-holder.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { FileCertificates } from './file-certificates.ts';

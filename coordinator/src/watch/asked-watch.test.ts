@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { AskedObjects } from '../fleet/asked-objects.ts';
-import type { Placed } from '../fleet/node-index.ts';
+import { AskedObjects } from '../state/asked-objects.ts';
+import type { Placed } from '../state/node-index.ts';
 import { AskedWatch } from './asked-watch.ts';
 import { MemoryApi, podObject } from './memory-api.test-fixtures.ts';
 

@@ -1,8 +1,8 @@
-import type { AskedObjects } from '../fleet/asked-objects.ts';
-import { handlersOf } from '../fleet/handlers-of.ts';
-import type { Placed } from '../fleet/node-index.ts';
 import type { KubeObject } from '../kube/objects.ts';
 import { createReflector, type ReflectorOptions } from '../kube/reflector.ts';
+import type { AskedObjects } from '../state/asked-objects.ts';
+import { handlersOf } from '../state/handlers-of.ts';
+import type { Placed } from '../state/node-index.ts';
 import { unlessStopped } from './pod-watches.ts';
 
 export type AskedWatchOptions<T extends Placed> = Omit<ReflectorOptions<T>, 'handlers' | 'trim'> & {

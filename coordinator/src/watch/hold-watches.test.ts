@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeHold, toldHolds } from '../holds/holds.test-fixtures.ts';
+import { nodeHold, toldHolds } from '../state/holds/holds.test-fixtures.ts';
 import { HoldWatches } from './hold-watches.ts';
 import { MemoryApi, podObject, podsPath } from './memory-api.test-fixtures.ts';
 

@@ -1,8 +1,8 @@
-import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../holds/holding-pod.ts';
-import type { Holds } from '../holds/holds.ts';
-import { type ObservedNodeHold, observeNodeHold } from '../holds/node-hold.ts';
 import type { NodeHold } from '../kube/objects.ts';
 import { CRD_RELIST_MS, createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
+import type { Holds } from '../state/holds/holds.ts';
+import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
 import { PodWatches } from './pod-watches.ts';
 
 export type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { holds: Holds };

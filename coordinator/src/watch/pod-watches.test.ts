@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
-import { type HoldingPod, observeHoldingPod } from '../holds/holding-pod.ts';
-import type { LabelSelector } from '../setup/label-selector.ts';
+import type { LabelSelector } from '../model/label-selector.ts';
+import { type HoldingPod, observeHoldingPod } from '../state/holds/holding-pod.ts';
+import { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { MemoryApi, podObject, podsPath } from './memory-api.test-fixtures.ts';
 import { PodWatches, unlessStopped } from './pod-watches.ts';
 

@@ -1,8 +1,8 @@
-import type { Placed } from '../fleet/node-index.ts';
-import type { PodsByNamespace } from '../fleet/pods-by-namespace.ts';
 import type { Pod } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorHandlers, type ReflectorOptions } from '../kube/reflector.ts';
-import { formatSelector, formatUnion, type LabelSelector, selects } from '../setup/label-selector.ts';
+import { formatSelector, formatUnion, type LabelSelector, selects } from '../model/label-selector.ts';
+import type { Placed } from '../state/node-index.ts';
+import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
 
 type Labelled = Placed & { labels: Readonly<Record<string, string>> };
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { fleetWith } from '../fleet/fleet.test-fixtures.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
-import type { Service } from '../setup/services.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service } from '../model/services.ts';
+import { fleetWith } from '../state/fleet.test-fixtures.ts';
 import { MemoryApi, podObject, podsPath } from './memory-api.test-fixtures.ts';
 import { ServiceWatches } from './service-watches.ts';
 

@@ -1,9 +1,9 @@
-import { observeCsiNode } from '../fleet/csi-nodes.ts';
-import type { Fleet } from '../fleet/fleet.ts';
-import { type ObservedPod, observePod } from '../fleet/observed-pod.ts';
 import type { CsiNode } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import type { Service } from '../setup/services.ts';
+import type { Service } from '../model/services.ts';
+import { observeCsiNode } from '../state/csi-nodes.ts';
+import type { Fleet } from '../state/fleet.ts';
+import { type ObservedPod, observePod } from '../state/observed-pod.ts';
 import { PodWatches, REFUSED_RETRY_MS } from './pod-watches.ts';
 
 export type ServiceWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & {

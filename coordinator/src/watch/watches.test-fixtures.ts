@@ -1,7 +1,7 @@
 import { Registry } from '@rollcall/common/metrics.ts';
-import { fleetWith } from '../fleet/fleet.test-fixtures.ts';
-import { toldHolds } from '../holds/holds.test-fixtures.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
+import { fleetWith } from '../state/fleet.test-fixtures.ts';
+import { toldHolds } from '../state/holds/holds.test-fixtures.ts';
 import { MemoryApi, podsPath } from './memory-api.test-fixtures.ts';
 import { createWatches, type WatchOptions } from './watches.ts';
 

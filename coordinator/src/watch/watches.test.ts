@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { nodeHold } from '../holds/holds.test-fixtures.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import { nodeHold } from '../state/holds/holds.test-fixtures.ts';
 import { podObject, podsPath } from './memory-api.test-fixtures.ts';
 import {
   AGENT_PODS,

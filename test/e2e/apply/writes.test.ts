@@ -1,5 +1,5 @@
-import { NodeWriter } from '@rollcall/coordinator/apply/node-writer.ts';
 import type { NodeRef, NodeSet } from '@rollcall/coordinator/decide/intent/plan.ts';
+import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   annotation,

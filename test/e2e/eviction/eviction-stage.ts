@@ -1,12 +1,12 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import { EventRecorder } from '@rollcall/coordinator/follow/events/event-recorder.ts';
-import { Evictor } from '@rollcall/coordinator/follow/eviction/evictor.ts';
-import type { NodeState } from '@rollcall/coordinator/follow/eviction/misplaced-pods.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
+import { EventRecorder } from '@rollcall/coordinator/subscribers/events/event-recorder.ts';
+import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
+import type { NodeState } from '@rollcall/coordinator/subscribers/eviction/misplaced-pods.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createPod, type PodObject, type PodOptions } from '../../control-plane/cluster.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '@rollcall/common/clock.ts';
-import type { NodeState } from '@rollcall/coordinator/follow/eviction/misplaced-pods.ts';
+import type { NodeState } from '@rollcall/coordinator/subscribers/eviction/misplaced-pods.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createNamespace, type PodObject } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';

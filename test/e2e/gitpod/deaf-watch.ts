@@ -1,10 +1,10 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
-import { Fleet } from '@rollcall/coordinator/fleet/fleet.ts';
-import { PodsByNamespace } from '@rollcall/coordinator/fleet/pods-by-namespace.ts';
-import { Holds } from '@rollcall/coordinator/holds/holds.ts';
 import { createKubeMetrics } from '@rollcall/coordinator/kube/kube-metrics.ts';
+import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
+import { Holds } from '@rollcall/coordinator/state/holds/holds.ts';
+import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
 import { createWatches } from '@rollcall/coordinator/watch/watches.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { connect } from '../kube/rig.ts';

@@ -12,7 +12,7 @@ import { PoolStage } from './pool-stage.ts';
 
 const NOTHING = { removals: 0, applies: 0 };
 
-/** Fewer than are refused at once: see coordinator/src/apply/node-turn.ts. */
+/** Fewer than are refused at once: see coordinator/src/write/node-turn.ts. */
 const AT_ONCE = 250;
 
 let stage: PoolStage;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { SetStatus } from '@rollcall/coordinator/follow/status/set-status.ts';
+import type { SetStatus } from '@rollcall/coordinator/subscribers/status/set-status.ts';
 import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
 import { ApiError } from '../../control-plane/api-client.ts';
 import { applyManifest, createNode, type NodeObject } from '../../control-plane/cluster.ts';

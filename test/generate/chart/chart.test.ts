@@ -1,5 +1,5 @@
 import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { AGENT_CHART_OPTIONS, COORDINATOR_CHART_OPTIONS, GITPOD_OPTIONS, SET_BY_CHART } from './options.ts';

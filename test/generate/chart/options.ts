@@ -1,6 +1,6 @@
 import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import type { ConfigOption } from './value.ts';
 
 /** Both programs have to be told the same of these, so the chart is told once. */

@@ -5,7 +5,7 @@ import {
   readyLabel,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
-import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/setup/options.ts';
+import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { fencePolicies } from '../manifests/fence-policy.ts';
 import { CRDS, pluralOf } from '../manifests/files.ts';
 import { manifestText } from '../manifests/manifest.ts';

@@ -5,7 +5,7 @@ import type { DiffRequest } from '@rollcall/common/console.ts';
 import { createPlainServer } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
-import { isForwarded } from '../leader/ask-leader.ts';
+import { isForwarded } from '../../term/leader/ask-leader.ts';
 import { readDiffRequest } from './diff-request.ts';
 import type { Reader } from './event-stream.ts';
 import { type LongDocument, writePieces } from './json-pieces.ts';

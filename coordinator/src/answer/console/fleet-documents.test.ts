@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
-import type { ServiceCatalog } from '../../services/catalog.ts';
-import { serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
+import type { ServiceCatalog } from '../../state/services/catalog.ts';
 import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
 import type { NodeQueries } from './node-queries.ts';
 

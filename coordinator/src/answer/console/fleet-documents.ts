@@ -1,8 +1,8 @@
 import type { NodeSummary, PlannedNode, ServiceDocument } from '@rollcall/common/console.ts';
 import { plannedChanges } from '../../decide/intent/planned-changes.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
-import type { ServiceCatalog } from '../../services/catalog.ts';
-import type { Service } from '../../setup/services.ts';
+import type { Service } from '../../model/services.ts';
+import type { ServiceCatalog } from '../../state/services/catalog.ts';
 import { planDocument } from './node-document.ts';
 import type { NodeQueries } from './node-queries.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { askLeader } from '../leader/ask-leader.ts';
+import { askLeader } from '../../term/leader/ask-leader.ts';
 
 const TIMEOUT_MS = 3000;
 const REQUEST_HEADERS = ['last-event-id', 'content-type'];

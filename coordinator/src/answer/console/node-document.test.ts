@@ -4,7 +4,7 @@ import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange } from '../../decide/intent/plan.ts';
 import { pod, snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
-import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { nodeDocument, planDocument } from './node-document.ts';
 import type { NodeFacts } from './node-queries.ts';
 

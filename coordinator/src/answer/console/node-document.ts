@@ -11,8 +11,8 @@ import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
 import type { JudgedNode } from '../../decide/labelers/labeler.ts';
-import { podsOf } from '../../fleet/service-pods.ts';
-import type { Service } from '../../setup/services.ts';
+import type { Service } from '../../model/services.ts';
+import { podsOf } from '../../state/service-pods.ts';
 import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */

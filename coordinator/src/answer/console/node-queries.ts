@@ -1,8 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { SkippedKeys, SkippedOnNode } from '../../apply/skipped-keys.ts';
 import type { Evaluation, Evaluator } from '../../decide/evaluator.ts';
 import type { ChangeLog, DatedChange } from '../../decide/intent/changes.ts';
-import type { Fleet } from '../../fleet/fleet.ts';
+import type { Fleet } from '../../state/fleet.ts';
+import type { SkippedKeys, SkippedOnNode } from '../../write/skipped-keys.ts';
 
 export type NodeQueriesOptions = {
   fleet: Fleet;

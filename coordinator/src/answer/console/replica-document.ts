@@ -4,8 +4,8 @@ import type { ReplicaDocument } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import type { Evaluator } from '../../decide/evaluator.ts';
-import type { Fleet } from '../../fleet/fleet.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from '../../setup/config.ts';
+import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
+import type { Fleet } from '../../state/fleet.ts';
 import type { Standing } from '../../term/standing.ts';
 
 export type ReplicaSource = {

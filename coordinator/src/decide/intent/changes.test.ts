@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { nodeRecord } from '../../fleet/node-record.test-fixtures.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { nodeRecord } from '../../state/node-record.test-fixtures.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { type Change, ChangeLog, changesBetween, valueOn } from './changes.ts';
 import { mergeClaims } from './intent.ts';
 import { claim, observed } from './plan-node.test-fixtures.ts';

@@ -1,5 +1,5 @@
-import type { NodeRecord } from '../../fleet/node-record.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import type { NodeRecord } from '../../state/node-record.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import type { NodeIntent } from './intent.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { impliedLabels } from '../labelers/implied-labels.ts';
 import type { Labelers } from '../labelers/labeler.ts';
 import { poolLabelsLabeler } from '../labelers/pool-labels.ts';

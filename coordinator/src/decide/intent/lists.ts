@@ -1,6 +1,6 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { formatKeys, keysOn, listedKey, listedOf, parseKeys, splitListed } from '../../fleet/node-keys.ts';
-import { LISTING_ANNOTATIONS } from '../../setup/keys/own-keys.ts';
+import { LISTING_ANNOTATIONS } from '../../model/keys/own-keys.ts';
+import { formatKeys, keysOn, listedKey, listedOf, parseKeys, splitListed } from '../../state/node-keys.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import type { AnnotationChange, KeyRef } from './plan.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type ConditionOwners, NO_CONDITION_OWNERS, type ObservedCondition } from '../../fleet/observed-conditions.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { type ConditionOwners, NO_CONDITION_OWNERS, type ObservedCondition } from '../../state/observed-conditions.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { mergeClaims } from './intent.ts';
 import type { AskSetAside, NodePlan } from './plan.ts';

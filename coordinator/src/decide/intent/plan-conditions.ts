@@ -1,11 +1,11 @@
-import { listedOf } from '../../fleet/node-keys.ts';
+import { listedOf } from '../../state/node-keys.ts';
 import {
   type ConditionOwners,
   NO_CONDITION_OWNERS,
   type NodeCondition,
   type ObservedCondition,
-} from '../../fleet/observed-conditions.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+} from '../../state/observed-conditions.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import type { IntentEntry, NodeIntent } from './intent.ts';
 import type { AskSetAside, ConditionChange, SetAsideKey } from './plan.ts';
 

@@ -1,11 +1,11 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { listedOf } from '../../fleet/node-keys.ts';
-import type { ObservedNode, Taint } from '../../fleet/observed-node.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
+import { listedOf } from '../../state/node-keys.ts';
+import type { ObservedNode, Taint } from '../../state/observed-node.ts';
 import { impliedLabels } from '../labelers/implied-labels.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { leftOverKeys } from '../labelers/left-over-keys.ts';

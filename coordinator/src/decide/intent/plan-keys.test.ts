@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { listedOf } from '../../fleet/node-keys.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
+import { listedOf } from '../../state/node-keys.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { leftOverKeys } from '../labelers/left-over-keys.ts';
 import { type ReadinessGate, readinessLabeler } from '../labelers/readiness.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';

@@ -1,6 +1,6 @@
 import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { formatKeys, isOfService, keysOn, type NodeKeys, type Origin } from '../../fleet/node-keys.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { formatKeys, isOfService, keysOn, type NodeKeys, type Origin } from '../../state/node-keys.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { AskSetAside, KeyRef, NodeSet, TaintChange } from './plan.ts';
 import { conditionsToList } from './plan-conditions.ts';

@@ -1,5 +1,5 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import type { NodePlan } from './plan.ts';
 

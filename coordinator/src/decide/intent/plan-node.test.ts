@@ -1,9 +1,9 @@
 import { SCALE_DOWN_HOLD, SCHEDULING_HINT_ANNOTATION } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ObservedNode, observeNode } from '../../fleet/observed-node.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import { type ObservedNode, observeNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { mergeClaims } from './intent.ts';
 import type { NodePlan } from './plan.ts';

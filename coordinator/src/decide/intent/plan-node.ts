@@ -1,4 +1,4 @@
-import { emptyRecord, type ObservedNode } from '../../fleet/observed-node.ts';
+import { emptyRecord, type ObservedNode } from '../../state/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import { isList, listedOn } from './lists.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { keysOn, type Origin } from '../../fleet/node-keys.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { keysOn, type Origin } from '../../state/node-keys.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { formatManagedLabels } from '../labelers/managed-labels.ts';
 import { mergeClaims } from './intent.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { mergeClaims } from './intent.ts';
 import type { AskSetAside } from './plan.ts';
 import { claim, observed } from './plan-node.test-fixtures.ts';

@@ -1,4 +1,4 @@
-import { hasTaint, type ObservedNode, type Taint } from '../../fleet/observed-node.ts';
+import { hasTaint, type ObservedNode, type Taint } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import type { NodeIntent } from './intent.ts';
 import type { TaintChange } from './plan.ts';

@@ -1,7 +1,7 @@
 /** What to ask of the API server for one Node, and what came of it: the boundary between deciding and writing. */
 
-import type { NodeCondition } from '../../fleet/observed-conditions.ts';
-import type { Taint } from '../../fleet/observed-node.ts';
+import type { NodeCondition } from '../../state/observed-conditions.ts';
+import type { Taint } from '../../state/observed-node.ts';
 
 /** A label or an annotation of a Node. */
 export type KeyRef = { kind: 'label' | 'annotation'; key: string };

@@ -1,4 +1,4 @@
-import type { ObservedNode } from '../../fleet/observed-node.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { type Change, valueOn } from './changes.ts';
 import { entryKey, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
 import { sortPoolLabels } from '../labelers/pool-keys.ts';
 import { poolLabelsLabeler } from '../labelers/pool-labels.ts';

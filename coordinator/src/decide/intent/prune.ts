@@ -1,7 +1,7 @@
-import { isOfService, keysOn, splitListed } from '../../fleet/node-keys.ts';
-import { NO_CONDITION_OWNERS } from '../../fleet/observed-conditions.ts';
-import type { ObservedNode } from '../../fleet/observed-node.ts';
-import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import { isOfService, keysOn, splitListed } from '../../state/node-keys.ts';
+import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';

@@ -1,5 +1,5 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import type { Cause } from '../../inventory/cause.ts';
+import type { Cause } from '../../model/inventory/cause.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import type { Claim } from './labeler.ts';
 

@@ -7,9 +7,9 @@ import {
   NFD_PCI_PREFIX,
   NFD_USB_PREFIX,
 } from '@rollcall/common/well-known.ts';
-import type { Inventory } from '../../inventory/inventory.ts';
-import { driverOf } from '../../inventory/tally.ts';
-import { DEVICE_FIELDS } from '../../setup/device-fields.ts';
+import { DEVICE_FIELDS } from '../../model/device-fields.ts';
+import type { Inventory } from '../../model/inventory/inventory.ts';
+import { driverOf } from '../../model/inventory/tally.ts';
 
 /** Which devices of a bus get a label, and what its name is made of: NFD's configuration of the same names. */
 type BusLabels = {

@@ -1,6 +1,6 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
-import { gpus } from '../../inventory/inventory.test-fixtures.ts';
+import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
 import type { JudgedNode } from './labeler.ts';

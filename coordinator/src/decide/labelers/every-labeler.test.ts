@@ -1,9 +1,9 @@
 import { KARPENTER_POOL_LABEL, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
-import type { NodeSnapshot } from '../../fleet/snapshot.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { OWN_KEYS } from '../../setup/keys/own-keys.ts';
-import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { OWN_KEYS } from '../../model/keys/own-keys.ts';
+import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { createLabelers } from './index.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
-import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { impliedLabels, type Rules } from './implied-labels.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';

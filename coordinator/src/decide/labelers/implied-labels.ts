@@ -1,7 +1,7 @@
-import { isOfRule, isOfService, keysOn, listedKey, listedOf } from '../../fleet/node-keys.ts';
-import type { Inventory } from '../../inventory/inventory.ts';
-import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
-import type { Service } from '../../setup/services.ts';
+import type { Inventory } from '../../model/inventory/inventory.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import type { Service } from '../../model/services.ts';
+import { isOfRule, isOfService, keysOn, listedKey, listedOf } from '../../state/node-keys.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelsAfter } from './labels-after.ts';
 import { theirLabel } from './their-label.ts';

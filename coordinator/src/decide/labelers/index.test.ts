@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { type IntentEntry, intentOf } from '../intent/intent.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './index.ts';

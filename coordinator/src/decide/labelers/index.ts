@@ -1,6 +1,6 @@
-import type { Origin } from '../../fleet/node-keys.ts';
-import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
-import type { Service } from '../../setup/services.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import type { Service } from '../../model/services.ts';
+import type { Origin } from '../../state/node-keys.ts';
 import type { DeviceGrammar } from './device-grammar.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
 import { factLabelsLabeler } from './fact-labels.ts';

@@ -1,8 +1,8 @@
-import type { Origin } from '../../fleet/node-keys.ts';
-import type { NodeSnapshot } from '../../fleet/snapshot.ts';
-import type { NodeHolds } from '../../holds/holds.ts';
-import type { Cause } from '../../inventory/cause.ts';
-import type { TaintEffect } from '../../setup/services.ts';
+import type { Cause } from '../../model/inventory/cause.ts';
+import type { TaintEffect } from '../../model/services.ts';
+import type { NodeHolds } from '../../state/holds/holds.ts';
+import type { Origin } from '../../state/node-keys.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
 import type { NodeReadiness } from '../readiness/tracker.ts';
 
 /** What a labeler says about one key of one node. README.md of this room explains stance and ownership. */

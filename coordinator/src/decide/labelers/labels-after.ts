@@ -1,4 +1,4 @@
-import { emptyRecord } from '../../fleet/observed-node.ts';
+import { emptyRecord } from '../../state/observed-node.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';
 
 /** The labels that a node has once all that is wished is written. What rollcall alone applied, and nobody wishes, goes. */

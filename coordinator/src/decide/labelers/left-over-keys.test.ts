@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import type { Claimed, JudgedNode } from './labeler.ts';
 import { leftOverKeys } from './left-over-keys.ts';

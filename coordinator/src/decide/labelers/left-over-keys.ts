@@ -1,3 +1,4 @@
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import {
   isOfRule,
   isOfService,
@@ -6,8 +7,7 @@ import {
   listedKey,
   type Origin,
   splitListed,
-} from '../../fleet/node-keys.ts';
-import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+} from '../../state/node-keys.ts';
 import type { Claim, Claimed, Consequence, JudgedNode } from './labeler.ts';
 
 const NOTHING_ASKS = 'nothing requests it any more';

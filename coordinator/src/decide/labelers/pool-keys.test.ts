@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { sortPoolLabels } from './pool-keys.ts';
 

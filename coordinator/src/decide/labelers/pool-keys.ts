@@ -1,7 +1,7 @@
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 
 /** Keys that a pool may not set. */
 export type ReservedKeys = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ObservedPoolLabelSet } from '../../fleet/pool-label-sets.ts';
-import { registryOf } from '../../setup/keys/key-registry.test-fixtures.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
 

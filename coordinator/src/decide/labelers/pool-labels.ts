@@ -1,6 +1,6 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { isOfRule, keysOn, listedKey, type Origin } from '../../fleet/node-keys.ts';
-import type { KeyRegistry } from '../../setup/keys/key-registry.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import { isOfRule, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';

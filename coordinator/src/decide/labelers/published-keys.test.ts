@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { publishedKeysLabeler } from './published-keys.ts';

@@ -1,8 +1,8 @@
-import { hasTaint } from '../../fleet/observed-node.ts';
-import { hasStarted, startedServices } from '../../fleet/started-services.ts';
-import { isSeen } from '../../inventory/cause.ts';
-import { selects } from '../../setup/label-selector.ts';
-import type { Service, ServiceTaint } from '../../setup/services.ts';
+import { isSeen } from '../../model/inventory/cause.ts';
+import { selects } from '../../model/label-selector.ts';
+import type { Service, ServiceTaint } from '../../model/services.ts';
+import { hasTaint } from '../../state/observed-node.ts';
+import { hasStarted, startedServices } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import { conditionStand } from './condition-stand.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { formatStartedServices } from '../../fleet/started-services.ts';
-import { publishing, serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
+import { formatStartedServices } from '../../state/started-services.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { publishedKeysLabeler } from './published-keys.ts';

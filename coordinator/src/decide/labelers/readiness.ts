@@ -1,5 +1,5 @@
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
-import type { Publication, Service } from '../../setup/services.ts';
+import type { Publication, Service } from '../../model/services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 

@@ -1,7 +1,7 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
-import { serviceOf } from '../../setup/services.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { JudgedNode } from './labeler.ts';
 import { servicesStartedLabeler } from './services-started.ts';

@@ -1,6 +1,6 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { formatStartedServices, hasStarted, startedServices } from '../../fleet/started-services.ts';
-import type { Service } from '../../setup/services.ts';
+import type { Service } from '../../model/services.ts';
+import { formatStartedServices, hasStarted, startedServices } from '../../state/started-services.ts';
 import type { Labeler } from './labeler.ts';
 import { ownNote } from './own-note.ts';
 

@@ -1,5 +1,5 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import type { Service } from '../../setup/services.ts';
+import type { Service } from '../../model/services.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 
 export type StartupGateOptions = {

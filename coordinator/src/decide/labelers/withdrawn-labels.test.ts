@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOfService, type Origin } from '../../fleet/node-keys.ts';
+import { isOfService, type Origin } from '../../state/node-keys.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';
 import { withdrawnLabels } from './withdrawn-labels.ts';

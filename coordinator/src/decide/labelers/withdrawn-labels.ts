@@ -1,5 +1,5 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { keysOn, listedKey, type Origin } from '../../fleet/node-keys.ts';
+import { keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelAfter } from './labels-after.ts';
 import { ownNote } from './own-note.ts';

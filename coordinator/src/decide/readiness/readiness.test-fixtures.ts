@@ -1,9 +1,9 @@
-import { inventoryOf } from '../../fleet/inventory-of.ts';
-import type { Machine } from '../../fleet/machines.ts';
-import type { ObservedPod } from '../../fleet/observed-pod.ts';
-import type { NodeSnapshot } from '../../fleet/snapshot.ts';
-import { remember } from '../../inventory/device-memory.ts';
-import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { remember } from '../../model/inventory/device-memory.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import { inventoryOf } from '../../state/inventory-of.ts';
+import type { Machine } from '../../state/machines.ts';
+import type { ObservedPod } from '../../state/observed-pod.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 export const WS_DAEMON_SERVICE = serviceOf();
 export const WS_DAEMON_LABEL = 'gitpod.io/ws-daemon_ready_ns_default';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nodeRecord } from '../../fleet/node-record.test-fixtures.ts';
-import type { Service } from '../../setup/services.ts';
+import type { Service } from '../../model/services.ts';
+import { nodeRecord } from '../../state/node-record.test-fixtures.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
 import { ReadinessTracker, readinessOf } from './tracker.ts';
 

@@ -1,10 +1,10 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import type { NodeRecord } from '../../fleet/node-record.ts';
-import type { NodeSnapshot } from '../../fleet/snapshot.ts';
-import { hasStarted, startedServices } from '../../fleet/started-services.ts';
-import { afterFall, type Damping, UNDAMPED } from '../../inventory/damping.ts';
-import { selects } from '../../setup/label-selector.ts';
-import type { Service } from '../../setup/services.ts';
+import { afterFall, type Damping, UNDAMPED } from '../../model/inventory/damping.ts';
+import { selects } from '../../model/label-selector.ts';
+import type { Service } from '../../model/services.ts';
+import type { NodeRecord } from '../../state/node-record.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
+import { hasStarted, startedServices } from '../../state/started-services.ts';
 import type { Observer, Sighting } from './sighting.ts';
 import { hasReadyPod, judgeService, type Verdict } from './verdict.ts';
 

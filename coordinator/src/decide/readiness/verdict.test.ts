@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Freshness } from '../../fleet/presence.ts';
-import { gpus } from '../../inventory/inventory.test-fixtures.ts';
-import { parseDeviceLine } from '../../inventory/parse-term.ts';
-import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
+import { parseDeviceLine } from '../../model/inventory/parse-term.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Freshness } from '../../state/presence.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
 import { judgeService } from './verdict.ts';
 

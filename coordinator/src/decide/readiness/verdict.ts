@@ -1,9 +1,9 @@
-import type { ObservedPod } from '../../fleet/observed-pod.ts';
-import { podsOf, readyPodOf } from '../../fleet/service-pods.ts';
-import type { NodeSnapshot } from '../../fleet/snapshot.ts';
-import { answer } from '../../inventory/answer.ts';
-import type { Cause } from '../../inventory/cause.ts';
-import type { DeviceRequirement, Service } from '../../setup/services.ts';
+import { answer } from '../../model/inventory/answer.ts';
+import type { Cause } from '../../model/inventory/cause.ts';
+import type { DeviceRequirement, Service } from '../../model/services.ts';
+import type { ObservedPod } from '../../state/observed-pod.ts';
+import { podsOf, readyPodOf } from '../../state/service-pods.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 /** Whether a service is ready on a node, with the evidence as a sentence for people. */
 export type Verdict = {

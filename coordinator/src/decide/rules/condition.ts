@@ -1,4 +1,4 @@
-import type { Term } from '../../inventory/term.ts';
+import type { Term } from '../../model/inventory/term.ts';
 
 /** A term, or that it is not so. */
 export type Literal = { term: Term; isNegated: boolean };

@@ -1,7 +1,7 @@
-import { type Answer, answer, isAmong, type Truth } from '../../inventory/answer.ts';
-import { isGlob } from '../../inventory/glob.ts';
-import type { Inventory } from '../../inventory/inventory.ts';
-import { comparesInteger, isOrder, type Term } from '../../inventory/term.ts';
+import { type Answer, answer, isAmong, type Truth } from '../../model/inventory/answer.ts';
+import { isGlob } from '../../model/inventory/glob.ts';
+import type { Inventory } from '../../model/inventory/inventory.ts';
+import { comparesInteger, isOrder, type Term } from '../../model/inventory/term.ts';
 import type { Condition, Literal } from './condition.ts';
 import type { Rule } from './rule-graph.ts';
 

@@ -2,7 +2,7 @@ import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isGlob } from '../../inventory/glob.ts';
+import { isGlob } from '../../model/inventory/glob.ts';
 import type { Literal } from './condition.ts';
 import { parseRuleFile } from './parse-rule-file.ts';
 

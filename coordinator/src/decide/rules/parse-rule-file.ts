@@ -1,6 +1,6 @@
 import { isLabelValue } from '@rollcall/common/label-syntax.ts';
-import { parseTerm, quoted, TermProblem } from '../../inventory/parse-term.ts';
-import { Tokens } from '../../inventory/tokens.ts';
+import { parseTerm, quoted, TermProblem } from '../../model/inventory/parse-term.ts';
+import { Tokens } from '../../model/inventory/tokens.ts';
 import type { Condition, Literal } from './condition.ts';
 
 export type ParsedRuleFile = { conditions: Condition[]; problems: LineProblem[] };

@@ -1,5 +1,5 @@
-import { globMatches, isGlob } from '../../inventory/glob.ts';
-import type { Term } from '../../inventory/term.ts';
+import { globMatches, isGlob } from '../../model/inventory/glob.ts';
+import type { Term } from '../../model/inventory/term.ts';
 import type { Condition, Literal, RuleProblem } from './condition.ts';
 import { components } from './cycles.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inventory } from '../../inventory/inventory.test-fixtures.ts';
+import { inventory } from '../../model/inventory/inventory.test-fixtures.ts';
 import { parseRuleFile } from './parse-rule-file.ts';
 import { RuleSet } from './rule-set.ts';
 

@@ -1,9 +1,9 @@
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { globMatches } from '../../inventory/glob.ts';
-import { gpus, inventory, seen } from '../../inventory/inventory.test-fixtures.ts';
-import type { Inventory } from '../../inventory/inventory.ts';
+import { globMatches } from '../../model/inventory/glob.ts';
+import { gpus, inventory, seen } from '../../model/inventory/inventory.test-fixtures.ts';
+import type { Inventory } from '../../model/inventory/inventory.ts';
 import { labelOfFile } from './label-of-file.ts';
 import { parseRuleFile } from './parse-rule-file.ts';
 import type { Rule } from './rule-graph.ts';

@@ -1,6 +1,6 @@
-import { globMatches, isGlob } from '../../inventory/glob.ts';
-import type { Inventory } from '../../inventory/inventory.ts';
-import { questionOf, type Term } from '../../inventory/term.ts';
+import { globMatches, isGlob } from '../../model/inventory/glob.ts';
+import type { Inventory } from '../../model/inventory/inventory.ts';
+import { questionOf, type Term } from '../../model/inventory/term.ts';
 import type { RuleProblem } from './condition.ts';
 import { type Found, type Grounds, judgeRule, NOT_IMPLIED } from './judge-rule.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';

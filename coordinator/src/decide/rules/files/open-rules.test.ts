@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { registryOf } from '../../../setup/keys/key-registry.test-fixtures.ts';
-import { serviceOf } from '../../../setup/services.test-fixtures.ts';
+import { registryOf } from '../../../model/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../../../model/services.test-fixtures.ts';
 import { ruleLabelProblem } from './open-rules.ts';
 
 const watchedServices = [serviceOf()];

@@ -1,8 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
-import type { CoordinatorConfig } from '../../../setup/config.ts';
-import type { KeyRegistry } from '../../../setup/keys/key-registry.ts';
+import type { CoordinatorConfig } from '../../../model/config.ts';
+import type { KeyRegistry } from '../../../model/keys/key-registry.ts';
 import { RuleDirectory } from './rule-directory.ts';
 
 /** Reads the rules of `--label-dir`, if there is one. Throws CONFIG_INVALID when it cannot be listed. */

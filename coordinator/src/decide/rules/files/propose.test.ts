@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { inventory } from '../../../inventory/inventory.test-fixtures.ts';
-import { registryOf } from '../../../setup/keys/key-registry.test-fixtures.ts';
+import { inventory } from '../../../model/inventory/inventory.test-fixtures.ts';
+import { registryOf } from '../../../model/keys/key-registry.test-fixtures.ts';
 import { openRules } from './open-rules.ts';
 import { RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
 

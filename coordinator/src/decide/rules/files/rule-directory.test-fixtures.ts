@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import { pino } from 'pino';
-import { inventory } from '../../../inventory/inventory.test-fixtures.ts';
+import { inventory } from '../../../model/inventory/inventory.test-fixtures.ts';
 import type { RuleSet } from '../rule-set.ts';
 import { RuleDirectory } from './rule-directory.ts';
 

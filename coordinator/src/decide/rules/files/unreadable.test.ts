@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, rename, rm, symlink, unlink } from 'node:fs/promis
 import { join } from 'node:path';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { inventory } from '../../../inventory/inventory.test-fixtures.ts';
+import { inventory } from '../../../model/inventory/inventory.test-fixtures.ts';
 import { RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
 
 /** A file that opens and cannot be read, also by root. */

@@ -1,0 +1,51 @@
+import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { ReadinessGate } from '../decide/labelers/readiness.ts';
+import { shownReady } from '../decide/shown-ready.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import { allocatableResources } from '../state/resources.ts';
+import type { NodeWorkspaces, RequiredService, SchedulableNode } from './scoring/schedulable-node.ts';
+
+type Known = {
+  /** That are in force. */
+  services: readonly Service[];
+  /** Names of those that have to be ready; those that need not be written unless told. */
+  required: readonly string[] | undefined;
+  gate: ReadinessGate;
+};
+
+/** A node as the scheduler extender sees it. */
+export function schedulableNode(
+  node: ObservedNode,
+  judged: JudgedNode,
+  workspaces: NodeWorkspaces | undefined,
+  { services, required, gate }: Known,
+): SchedulableNode {
+  const builtIn = services.filter(({ origin }) => origin.kind === 'built-in').map(({ name }) => name);
+  return {
+    name: node.name,
+    labels: node.labels,
+    deleting: node.deleting === true,
+    taints: node.taints,
+    services: (required ?? builtIn).map((name) => {
+      const service = services.find((each) => each.name === name);
+      return service ? stateOf(service, node, judged, gate) : missing(name, 'no NodeService of this name is accepted');
+    }),
+    fresh: judged.freshness.state === 'fresh' || judged.freshness.state === 'leaving',
+    workspaces,
+    allocatable: allocatableResources(node.allocatable),
+    // They are in the status of Nodes, which is not kept.
+    images: undefined,
+  };
+}
+
+function stateOf(service: Service, node: ObservedNode, judged: JudgedNode, gate: ReadinessGate): RequiredService {
+  const verdict = judged.readiness.get(service.name);
+  if (!verdict) return missing(service.name, 'it does not apply to this node');
+  const { state, reason, damping } = verdict;
+  return { name: service.name, state, shown: shownReady(node, service, gate), reason, falls: damping?.falls ?? 0 };
+}
+
+function missing(name: string, reason: string): RequiredService {
+  return { name, state: 'not-ready', shown: false, reason, falls: 0 };
+}

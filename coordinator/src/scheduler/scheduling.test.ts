@@ -1,0 +1,350 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { systemClock } from '@rollcall/common/clock.ts';
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import { coordinatorServerName } from '@rollcall/common/well-known.ts';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { Slices } from '../answer/console/slices.ts';
+import type { Evaluator } from '../decide/evaluator.ts';
+import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { Fleet } from '../state/fleet.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import { observeWorkspacePod } from '../state/observed-workspace-pod.ts';
+import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
+import { CertificateHolder, type KeyPair } from '../tls/certificate-holder.ts';
+import { ask, FILTER, PREDICATES, PRIORITIZE, workspaceJson } from './extender/extender.test-fixtures.ts';
+import { type ExtenderOptions, openExtender, readClientCas, Scheduling } from './scheduling.ts';
+import { REGULAR, WORKSPACES, workspacePod } from './scoring/scheduler.test-fixtures.ts';
+
+describe('the CAs of clients', () => {
+  let dir: string;
+  let file: string;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'rollcall-client-cas-'));
+    file = join(dir, 'ca.crt');
+  });
+  afterEach(() => rm(dir, { recursive: true }));
+
+  const read = async (text: string) => {
+    await writeFile(file, text);
+    return readClientCas({ schedulerClientCaFile: file });
+  };
+
+  test('are read one by one', async () => {
+    const [a, b] = await Promise.all([createAuthority({ nowMs: Date.now() }), createAuthority({ nowMs: Date.now() })]);
+    expect(await read(a.cert + b.cert)).toEqual([a.cert, b.cert]);
+    expect(await read(`first\n${a.cert}second\n${b.cert}`)).toEqual([a.cert, b.cert]);
+    expect(readClientCas({ schedulerClientCaFile: undefined })).toBeUndefined();
+  });
+
+  test('are a wrong setting when there is none, when one is damaged, or when the file is missing', async () => {
+    const { cert, key } = await createAuthority({ nowMs: Date.now() });
+    for (const text of ['', 'garbage', key, cert + cert.replace(/^M/m, 'X'), `${cert}-----BEGIN CERTIFICATE-----\n`]) {
+      await expect(read(text)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    }
+    expect(() => readClientCas({ schedulerClientCaFile: join(dir, 'none') })).toThrow(/cannot read/);
+  });
+});
+
+describe('the pods of workspaces', () => {
+  let scheduling: Scheduling;
+  let settled: string[];
+  let clock: FakeClock;
+  let config: CoordinatorConfig;
+  beforeEach(() => {
+    clock = new FakeClock();
+    const settings = { readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: {} };
+    config = settings as unknown as CoordinatorConfig;
+    scheduling = new Scheduling({
+      config,
+      fleet: {} as Fleet,
+      evaluator: {} as Evaluator,
+      hint: () => {},
+      services: () => [],
+      clock,
+    });
+    settled = [];
+    scheduling.desk.settled = (id) => void settled.push(id);
+  });
+
+  const pod = (name: string, spec: object, status = {}) =>
+    observeWorkspacePod({ metadata: { uid: name, namespace: 'default', name }, spec, status });
+
+  test('that have a node, or have ended, are no longer on their way, whether they are listed or seen', () => {
+    const { desk } = scheduling;
+    const pods = [pod('waits', {}), pod('bound', { nodeName: 'n' }), pod('ended', {}, { phase: 'Failed' })];
+    scheduling.podHandlers.onReplace(pods);
+    expect(settled).toEqual(['bound', 'ended']);
+    for (const each of pods) scheduling.podHandlers.onUpsert(each);
+    expect(settled).toEqual(['bound', 'ended', 'bound', 'ended']);
+    scheduling.podHandlers.onDelete(pod('waits', {}));
+    expect(settled.at(-1)).toBe('waits');
+    expect(scheduling.desk).toBe(desk);
+  });
+
+  test('are asked about anew in each term: what was answered before is not known', () => {
+    const { desk } = scheduling;
+    scheduling.beginTerm();
+    expect(scheduling.desk).not.toBe(desk);
+  });
+
+  test('are waited for while they are not seen yet, for a moment, and not where clients show who they are', async () => {
+    const outcome = (promise: Promise<void> | undefined) =>
+      Promise.race([Promise.resolve(promise).then(() => 'ended'), nextTurn().then(() => 'waits')]);
+    const first = scheduling.arrival('a');
+    expect(scheduling.arrival('a')).toBe(first);
+    const other = scheduling.arrival('b');
+    scheduling.podHandlers.onUpsert(pod('a', {}));
+    expect(await outcome(first)).toBe('ended');
+    expect(scheduling.arrival('a')).toBeUndefined();
+    await clock.advance(199);
+    expect(await outcome(other)).toBe('waits');
+    await clock.advance(1);
+    expect(await outcome(other)).toBe('ended');
+    // The time of the second begins anew.
+    const again = scheduling.arrival('b');
+    expect(again).not.toBe(other);
+    expect(await outcome(again)).toBe('waits');
+    config.schedulerClientCaFile = '/ca.crt';
+    expect(scheduling.arrival('c')).toBeUndefined();
+  });
+
+  test('wait from when they are seen without a node until they have one, or are gone', () => {
+    const waiting = () => ['a', 'b'].filter((uid) => scheduling.isWaiting(uid));
+    scheduling.podHandlers.onReplace([pod('a', {})]);
+    scheduling.podHandlers.onUpsert(pod('b', {}));
+    expect(waiting()).toEqual(['a', 'b']);
+    scheduling.podHandlers.onUpsert(pod('a', { nodeName: 'n' }));
+    scheduling.podHandlers.onDelete(pod('b', {}));
+    expect(waiting()).toEqual([]);
+    scheduling.podHandlers.onUpsert(pod('b', {}));
+    scheduling.podHandlers.onReplace([]);
+    expect(waiting()).toEqual([]);
+  });
+});
+
+describe('the desk', () => {
+  const NODE = { name: 'n', labels: { [REGULAR]: 'true' }, annotations: {}, taints: [] } as unknown as ObservedNode;
+  const judged = { ...snapshot(), readiness: new Map([['ws-daemon', { state: 'ready', reason: 'r', sinceMs: 0 }]]) };
+
+  /** What is known of the one node `n`, on which four workspaces have room and all may start at once. */
+  function started(change: object = {}) {
+    const clock = new FakeClock();
+    const known: { node: ObservedNode | undefined; isJudged: boolean } = { node: NODE, isJudged: true };
+    const hints: string[] = [];
+    const fleet = { node: (name: string) => (name === 'n' ? known.node : undefined) } as unknown as Fleet;
+    const evaluator = { evaluate: () => (known.isJudged ? { judged } : undefined) } as unknown as Evaluator;
+    const hint = (name: string) => hints.push(name);
+    const config = {
+      ...{ readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: WORKSPACES },
+      ...{ maxWorkspacesPerNode: 4, maxStartingPerNode: 4, ...change },
+    } as unknown as CoordinatorConfig;
+    const scheduling = new Scheduling({ config, fleet, evaluator, hint, services: () => [serviceOf()], clock });
+    const filter = (id = 'ws-1') => scheduling.desk.filter(workspacePod({ id, name: id }), ['n'])[0]?.rule ?? 'passed';
+    return { scheduling, filter, known, hints, clock };
+  }
+
+  const onNode = (name: string, node = 'n') =>
+    observeWorkspacePod({
+      metadata: { uid: name, namespace: 'default', name },
+      spec: { nodeName: node },
+      status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+    });
+  const four = ['a', 'b', 'c', 'd'].map((name) => onNode(name));
+
+  test('goes by what is known of a node, once it is told that it has changed', () => {
+    const { scheduling, filter, known } = started();
+    expect(filter()).toBe('passed');
+    known.node = { ...NODE, labels: {} };
+    expect(filter()).toBe('passed');
+    scheduling.changed('n');
+    expect(filter()).toBe('kind');
+    known.isJudged = false;
+    scheduling.changed('n');
+    expect(filter()).toBe('unknown-node');
+    known.node = undefined;
+    known.isJudged = true;
+    scheduling.changed('n');
+    expect(filter()).toBe('unknown-node');
+  });
+
+  test('counts the pods that are seen on a node, and no longer those that are gone', () => {
+    const { scheduling, filter } = started();
+    expect(filter()).toBe('passed');
+    scheduling.podHandlers.onReplace(four);
+    expect(filter()).toBe('room');
+    scheduling.podHandlers.onDelete(onNode('a'));
+    expect(filter()).toBe('passed');
+    scheduling.podHandlers.onUpsert(onNode('e'));
+    expect(filter()).toBe('room');
+    scheduling.podHandlers.onUpsert(onNode('e', 'other'));
+    expect(filter()).toBe('passed');
+  });
+
+  test('keeps in mind what it answered about pods that are seen to wait, where anybody may ask', () => {
+    const { scheduling, filter } = started();
+    const ask = () => ['1', '2', '3', '4', '5'].map((id) => filter(id)).at(-1);
+    expect(ask()).toBe('passed');
+    for (const uid of ['1', '2', '3', '4', '5']) {
+      scheduling.podHandlers.onUpsert(
+        observeWorkspacePod({ metadata: { uid, namespace: 'default', name: uid }, spec: {}, status: {} }),
+      );
+    }
+    expect(ask()).toBe('starting');
+  });
+
+  test('keeps in mind all that it answered where clients show who they are, until another term begins', () => {
+    const { scheduling, filter } = started({ schedulerClientCaFile: '/ca.crt' });
+    const ask = () => ['1', '2', '3', '4', '5'].map((id) => filter(id)).at(-1);
+    expect(ask()).toBe('starting');
+    scheduling.beginTerm();
+    expect(filter('5')).toBe('passed');
+  });
+
+  test('has kube-scheduler told of a node that would take a pod that it refused', async () => {
+    const { scheduling, filter, hints, clock } = started({ schedulerClientCaFile: '/ca.crt' });
+    scheduling.podHandlers.onReplace(four);
+    expect(filter('5')).toBe('room');
+    scheduling.podHandlers.onDelete(onNode('a'));
+    expect(hints).toEqual([]);
+    await clock.advance(1000);
+    scheduling.changed('n');
+    expect(hints).toEqual(['n']);
+    scheduling.changed('n');
+    expect(hints).toEqual(['n']);
+  });
+
+  test('explains itself to people by the pod as it is written', async () => {
+    const { scheduling } = started();
+    const { pod, nodes } = await new Slices().run(scheduling.explain(workspaceJson(), ['n', 'gone']));
+    expect(pod).toMatchObject({ namespace: 'default', name: 'ws-1', workspace: 'regular' });
+    expect(nodes.map(({ name, passes }) => [name, passes])).toEqual([
+      ['n', true],
+      ['gone', false],
+    ]);
+  });
+});
+
+describe('the extender', () => {
+  let life: Lifecycle;
+  beforeEach(() => {
+    life = new Lifecycle(silentLogger());
+  });
+  afterEach(() => life.stop());
+
+  /** An extender whose desk refuses every node with this message. */
+  async function opened(message: string, change: Partial<ExtenderOptions> = {}, config: object = {}) {
+    const arrivals: string[] = [];
+    const verdict = { rule: 'r', message, announced: true };
+    const answers = (_pod: unknown, names: readonly unknown[]) => names.map(() => verdict);
+    const scheduling = {
+      desk: {
+        filter: answers,
+        predicate: answers,
+        prioritize: (_pod: unknown, names: readonly string[]) => names.map(() => 7),
+      },
+      arrival: (id: string) => void arrivals.push(id),
+    } as unknown as Scheduling;
+    const bound = await openExtender(
+      {
+        config: { placing: WORKSPACES, schedulerTls: 'off', ...config } as unknown as CoordinatorConfig,
+        ownNamespace: 'rollcall',
+        address: { host: '127.0.0.1', port: 0 },
+        scheduling,
+        leads: () => true,
+        leaderUrl: () => undefined,
+        certificates: undefined,
+        clock: systemClock,
+        logger: silentLogger(),
+        registry: new Registry(),
+        ...change,
+      },
+      life,
+    );
+    const question = { Pod: workspaceJson(), NodeNames: ['n'] };
+    const asked = async (path: string) => {
+      const { status, body } = await ask(bound?.port ?? 0, path, question);
+      return { status, document: JSON.parse(body) };
+    };
+    return { bound, arrivals, asked };
+  }
+
+  test('asks the desk, once the pod is seen', async () => {
+    const { asked, arrivals } = await opened('me');
+    for (const path of [FILTER, PREDICATES]) {
+      expect((await asked(path)).document.FailedAndUnresolvableNodes).toEqual({ n: 'me' });
+    }
+    expect((await asked(PRIORITIZE)).document).toEqual([{ Host: 'n', Score: 7 }]);
+    expect(arrivals).toEqual(['uid-1', 'uid-1']);
+  });
+
+  test('asks the leader while another leads, and says so where none is known', async () => {
+    const leader = await opened('leader');
+    const leaderUrl = () => `http://127.0.0.1:${leader.bound?.port}/`;
+    const standby = await opened('standby', { leads: () => false, leaderUrl });
+    expect((await standby.asked(FILTER)).document.FailedAndUnresolvableNodes).toEqual({ n: 'leader' });
+    expect((await (await opened('me', { leaderUrl })).asked(FILTER)).document.FailedAndUnresolvableNodes).toEqual({
+      n: 'me',
+    });
+    expect((await (await opened('alone', { leads: () => false })).asked(FILTER)).status).toBe(503);
+  });
+
+  test('speaks TLS where it is told to, also with the leader, which has the same certificate', async () => {
+    const nowMs = systemClock.now();
+    const authority = await createAuthority({ nowMs });
+    const leaf = await issueLeaf(authority, { names: [coordinatorServerName('rollcall')], nowMs });
+    const certificates = new CertificateHolder();
+    certificates.set({ ...leaf, authority: authority.cert });
+    const leader = await opened('leader', { certificates }, { schedulerTls: 'on' });
+    await expect(leader.asked(FILTER)).rejects.toThrow();
+    const leaderUrl = () => `https://127.0.0.1:${leader.bound?.port}/`;
+    const standby = await opened('standby', { leads: () => false, leaderUrl, certificates });
+    expect((await standby.asked(FILTER)).document.FailedAndUnresolvableNodes).toEqual({ n: 'leader' });
+    const stranger = await opened('stranger', { leads: () => false, leaderUrl });
+    expect((await stranger.asked(FILTER)).status).toBe(503);
+  });
+
+  test('lets in replicas, and of others only those that its CAs vouch for', async () => {
+    const nowMs = systemClock.now();
+    const [authority, clients] = await Promise.all([createAuthority({ nowMs }), createAuthority({ nowMs })]);
+    const dir = await mkdtemp(join(tmpdir(), 'rollcall-client-cas-'));
+    onTestFinished(() => rm(dir, { recursive: true }));
+    const schedulerClientCaFile = join(dir, 'ca.crt');
+    await writeFile(schedulerClientCaFile, clients.cert);
+    const holding = async (signer: KeyPair) => {
+      const leaf = await issueLeaf(signer, { names: [coordinatorServerName('rollcall')], nowMs });
+      const certificates = new CertificateHolder();
+      certificates.set({ ...leaf, authority: authority.cert });
+      return certificates;
+    };
+    const own = await holding(authority);
+    const leader = await opened('leader', { certificates: own }, { schedulerTls: 'on', schedulerClientCaFile });
+    const leaderUrl = () => `https://127.0.0.1:${leader.bound?.port}/`;
+    const statuses: number[] = [];
+    for (const certificates of [own, await holding(clients), await holding(authority)]) {
+      const client = await opened('client', { leads: () => false, leaderUrl, certificates });
+      statuses.push((await client.asked(FILTER)).status);
+    }
+    expect(statuses).toEqual([200, 200, 503]);
+  });
+
+  test('that is switched off is none, and one that is open is closed with the program', async () => {
+    expect((await opened('me', { address: undefined })).bound).toBeUndefined();
+    const { asked } = await opened('me');
+    await life.stop();
+    await expect(asked(FILTER)).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('does not open with a file of CAs that cannot be read', async () => {
+    await expect(opened('me', {}, { schedulerClientCaFile: '/none' })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    });
+  });
+});

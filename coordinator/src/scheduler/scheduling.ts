@@ -1,0 +1,253 @@
+import { readFileSync } from 'node:fs';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { configInvalid } from '@rollcall/common/config/load.ts';
+import { closeServer, type ListenAddress, listen } from '@rollcall/common/http-server.ts';
+import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import { coordinatorServerName } from '@rollcall/common/well-known.ts';
+import type { Evaluator } from '../decide/evaluator.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
+import { parseScoreWeights } from '../model/score-weights.ts';
+import type { Service } from '../model/services.ts';
+import type { Fleet } from '../state/fleet.ts';
+import { NodeIndex } from '../state/node-index.ts';
+import type { ObservedWorkspacePod } from '../state/observed-workspace-pod.ts';
+import type { Leader } from '../term/leader/ask-leader.ts';
+import type { CertificateHolder } from '../tls/certificate-holder.ts';
+import { parseCertificate } from '../tls/certificate-info.ts';
+import { createExtenderServer } from './extender/extender-server.ts';
+import { createForward } from './extender/forward.ts';
+import { createExtenderMetrics } from './extender/metrics.ts';
+import { createResponder } from './extender/responder.ts';
+import { schedulableNode } from './schedulable.ts';
+import { SchedulingDesk } from './scoring/desk.ts';
+import type { ScheduleDocument } from './scoring/schedule-document.ts';
+import { readSchedulingPod } from './scoring/scheduling-pod.ts';
+import { countWorkspaces } from './scoring/workspace-pods.ts';
+
+const CLOSE_GRACE_MS = 500;
+
+/** How much later than kube-scheduler this replica may learn of a pod. */
+const ARRIVAL_MS = 200;
+
+export type SchedulingOptions = {
+  config: CoordinatorConfig;
+  fleet: Fleet;
+  evaluator: Evaluator;
+  /** Changes the node so that kube-scheduler tries again there. */
+  hint: (node: string) => void;
+  services: () => readonly Service[];
+  clock: Clock;
+};
+
+/** What is known for the scheduler's questions, beside what everybody knows. */
+export class Scheduling {
+  #desk: SchedulingDesk;
+  readonly #pods: NodeIndex<ObservedWorkspacePod>;
+  readonly #options: SchedulingOptions;
+  #podsKnown = false;
+  /** Uids of those that have no node yet, as watched. */
+  readonly #waiting = new Set<string>();
+  /** What to call once a pod of this uid is seen, or is waited for no longer. */
+  readonly #arrivals = new Map<string, { promise: Promise<void>; end: () => void }>();
+
+  constructor(options: SchedulingOptions) {
+    this.#options = options;
+    this.#pods = new NodeIndex<ObservedWorkspacePod>((previous, next) => this.#podChanged(previous, next));
+    this.#desk = this.#newDesk();
+  }
+
+  get desk(): SchedulingDesk {
+    return this.#desk;
+  }
+
+  /** Every node's verdict and score for a pod, for people. Yields where it can be interrupted. */
+  explain(pod: unknown, names: readonly string[]): Generator<undefined, ScheduleDocument> {
+    return this.desk.explain(readSchedulingPod(pod, this.#options.config.placing), names);
+  }
+
+  /** This replica begins to lead: what it answered before is of another time. */
+  beginTerm(): void {
+    this.#desk = this.#newDesk();
+  }
+
+  #newDesk(): SchedulingDesk {
+    const { config, fleet, evaluator, clock } = this.#options;
+    const { readinessGate: gate } = config;
+    return new SchedulingDesk({
+      clock,
+      ...(this.#isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
+      limits: {
+        maxWorkspacesPerNode: config.maxWorkspacesPerNode,
+        maxStartingPerNode: config.maxStartingPerNode,
+        nodeSelector: config.placing.nodeSelector,
+      },
+      weights: parseScoreWeights(config.scoreWeights).weights,
+      namespace: config.namespace,
+      node: (name) => {
+        const node = fleet.node(name);
+        const judged = evaluator.evaluate(name)?.judged;
+        const workspaces = this.#podsKnown ? countWorkspaces(this.#pods.on(name)) : undefined;
+        const known = { services: this.#options.services(), required: config.placing.services, gate };
+        return node && judged && schedulableNode(node, judged, workspaces, known);
+      },
+    });
+  }
+
+  /** Who has shown no certificate may be anybody, and would make nodes look full by asking about pods that do not exist. */
+  get #isAnybody(): boolean {
+    return this.#options.config.schedulerClientCaFile === undefined;
+  }
+
+  /** What a watch of the workspaces' pods is to be handed to. */
+  get podHandlers() {
+    return {
+      onReplace: (pods: ObservedWorkspacePod[]) => {
+        this.#podsKnown = true;
+        this.#waiting.clear();
+        this.#pods.replace(pods);
+        this.desk.allChanged();
+        for (const pod of pods) this.#settle(pod);
+      },
+      onUpsert: (pod: ObservedWorkspacePod) => {
+        this.#pods.upsert(pod);
+        this.#settle(pod);
+      },
+      onDelete: (pod: ObservedWorkspacePod) => {
+        this.#pods.remove(pod);
+        this.#waiting.delete(pod.uid);
+        this.desk.settled(pod.uid);
+      },
+    };
+  }
+
+  /** Whether a pod of this uid is there and has no node yet. */
+  isWaiting(podUid: string): boolean {
+    return this.#waiting.has(podUid);
+  }
+
+  /**
+   * Resolves when the pod is seen, and after a moment anyway; `undefined` where nothing has to be waited for. kube-scheduler
+   * may know of a pod before this replica does, and what is answered about one that is not known is not kept in mind.
+   */
+  arrival(podUid: string): Promise<void> | undefined {
+    if (!this.#isAnybody || this.isWaiting(podUid)) return undefined;
+    const known = this.#arrivals.get(podUid);
+    if (known) return known.promise;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = () => {
+      cancel();
+      this.#arrivals.delete(podUid);
+      resolve();
+    };
+    const cancel = this.#options.clock.after(ARRIVAL_MS, end);
+    this.#arrivals.set(podUid, { promise, end });
+    return promise;
+  }
+
+  /** A node may be other than it was, or gone. */
+  changed(node: string): void {
+    this.desk.changed(node);
+    if (this.desk.hintDue(node)) this.#options.hint(node);
+  }
+
+  #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {
+    for (const pod of [previous, next]) if (pod) this.changed(pod.node);
+  }
+
+  /** Only when the pod counts on its node: it is no longer counted as on its way. */
+  #settle(pod: ObservedWorkspacePod): void {
+    if (pod.waiting) {
+      this.#waiting.add(pod.uid);
+      this.#arrivals.get(pod.uid)?.end();
+      return;
+    }
+    this.#waiting.delete(pod.uid);
+    this.desk.settled(pod.uid);
+  }
+}
+
+export type ExtenderOptions = {
+  config: CoordinatorConfig;
+  /** Namespace of the coordinator. */
+  ownNamespace: string;
+  address: ListenAddress;
+  scheduling: Scheduling;
+  /** Whether this replica answers itself. */
+  leads: () => boolean;
+  /** Where the leader answers, when it is another. */
+  leaderUrl: () => string | undefined;
+  /** Of the listener for reports, which serve here, too. */
+  certificates: CertificateHolder | undefined;
+  clock: Clock;
+  logger: Logger;
+  registry: Registry;
+};
+
+/** Opens the scheduler extender, until the program stops. Throws LISTEN_FAILED, and CONFIG_INVALID for its CA file. */
+export async function openExtender(
+  options: ExtenderOptions,
+  life: Lifecycle,
+): Promise<{ host: string; port: number } | undefined> {
+  const { config, ownNamespace, address, scheduling, leads, leaderUrl, certificates, clock, logger, registry } =
+    options;
+  const metrics = createExtenderMetrics(registry);
+  if (!address) return undefined;
+  const leader = (): Leader | undefined => {
+    const url = leaderUrl();
+    if (url === undefined) return undefined;
+    const pair = certificates?.current;
+    // All replicas serve the certificate of one Secret, or of one file: the leader's is this one's.
+    if (!pair) return { url };
+    const { cert, key, authority = cert } = pair;
+    return { url, ca: authority, serverName: coordinatorServerName(ownNamespace), cert, key };
+  };
+  const forward = createForward({ leader, clock });
+  const respond = createResponder({
+    handler: {
+      filter: (pod, names) => scheduling.desk.filter(pod, names),
+      prioritize: (pod, names) => scheduling.desk.prioritize(pod, names),
+      predicate: (pod, nodes) => scheduling.desk.predicate(pod, nodes),
+    },
+    readPod: (pod) => readSchedulingPod(pod, config.placing),
+    arrival: (podId) => scheduling.arrival(podId),
+    leader: () => (leads() ? undefined : forward),
+    metrics,
+  });
+  const server = createExtenderServer({
+    respond,
+    ...(config.schedulerTls === 'on' && certificates ? { certificates } : {}),
+    clientCas: readClientCas(config),
+    metrics,
+    clock,
+    logger,
+  });
+  const bound = await listen(server, address);
+  life.onStop('scheduler extender', () => closeServer(server, CLOSE_GRACE_MS));
+  return bound;
+}
+
+/**
+ * Whose certificates are good for clients, PEM, one by one; `undefined` where clients need none. Throws CONFIG_INVALID
+ * for a file that cannot be read, holds none, or one that is damaged.
+ */
+export function readClientCas({
+  schedulerClientCaFile: file,
+}: Pick<CoordinatorConfig, 'schedulerClientCaFile'>): string[] | undefined {
+  if (file === undefined) return undefined;
+  const flag = '--scheduler-client-ca-file';
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw configInvalid(flag, `cannot read ${file}`, cause);
+  }
+  const blocks = text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '));
+  if (blocks.length === 0) throw configInvalid(flag, `${file} contains no PEM certificate`);
+  try {
+    return blocks.map((block) => parseCertificate(block).pem);
+  } catch (cause) {
+    throw configInvalid(flag, `${file} contains something other than PEM certificates`, cause);
+  }
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { observeWorkspacePod } from '../../state/observed-workspace-pod.ts';
+import { countWorkspaces } from './workspace-pods.ts';
+
+function observed(status: object, metadata: object = {}) {
+  return observeWorkspacePod({
+    metadata: { uid: 'u', namespace: 'default', name: 'ws-1', ...metadata },
+    spec: { nodeName: 'n', containers: [{ image: 'a' }, { image: 'b' }, {}] },
+    status,
+  });
+}
+
+const READY = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+
+test('a workspace is starting until its pod is Ready, or on its way out', () => {
+  expect(observed({ phase: 'Pending' }).starting).toBe(true);
+  expect(observed({ phase: 'Running' }).starting).toBe(true);
+  expect(observed(READY).starting).toBe(false);
+  expect(observed({ phase: 'Running' }, { deletionTimestamp: '2026-01-01T00:00:00Z' }).starting).toBe(false);
+});
+
+test('a pod whose containers have ended takes no room', () => {
+  expect(observed(READY).node).toBe('n');
+  expect(observed({ phase: 'Succeeded' }).node).toBe('');
+  expect(observed({ phase: 'Failed' }).node).toBe('');
+  expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'x' } })).toMatchObject({ node: '', images: '' });
+});
+
+test('a pod waits for a node until it has one, or has ended', () => {
+  expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'x' } }).waiting).toBe(true);
+  expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'x' }, status: { phase: 'Failed' } }).waiting).toBe(false);
+  expect(observed({ phase: 'Pending' }).waiting).toBe(false);
+  expect(observed({ phase: 'Succeeded' }).waiting).toBe(false);
+});
+
+test('the workspaces of a node are counted with their images, and with all that they ask for', () => {
+  const pods = [
+    { ...observed(READY), cpu: 0.5, memory: 100 },
+    { ...observed({ phase: 'Pending' }), cpu: 2, memory: 30 },
+  ];
+  const { running, starting, images, asked } = countWorkspaces(pods);
+  expect([running, starting, [...images]]).toEqual([1, 1, ['a', 'b']]);
+  expect(asked).toEqual({ cpu: 2.5, memory: 130 });
+  expect(countWorkspaces([])).toEqual({
+    ...{ running: 0, starting: 0, images: new Set() },
+    asked: { cpu: 0, memory: 0 },
+  });
+});

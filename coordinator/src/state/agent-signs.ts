@@ -1,0 +1,28 @@
+import type { Service } from '../model/services.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
+import { saysReady } from './says-ready.ts';
+
+/** What is known of a node when its record begins. */
+type Sources = {
+  node: ObservedNode;
+  agentPods: readonly ObservedPod[];
+  services: readonly Service[];
+  wasThere: boolean;
+};
+
+/**
+ * Concludes from a Node and the pods of agents on it what the term before heard: an agent's pod becomes Ready only after a
+ * coordinator has accepted a report. A Node that was not there when the term began was not heard. `nowMs` is by the wall
+ * clock.
+ */
+export function agentSignsOf({ node, agentPods, services, wasThere }: Sources, nowMs: number): AgentSigns {
+  const pods = agentPods.filter(({ terminating }) => !terminating);
+  const isExpected = pods.length > 0;
+  if (!wasThere) return { isExpected, wasHeard: false, mayHaveLeft: false };
+  const isShown = services.some((service) => saysReady(node, service));
+  const wasReady = pods.some(({ ready, createdAtMs }) => ready && createdAtMs >= node.createdAtMs);
+  const areStarting = pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > nowMs - LEAVING_GRACE_MS);
+  return { isExpected, wasHeard: isShown || wasReady, mayHaveLeft: areStarting && (isExpected || isShown) };
+}

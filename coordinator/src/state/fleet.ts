@@ -1,0 +1,432 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import type { Node } from '../kube/objects.ts';
+import { isOlderVersion } from '../kube/resource-version.ts';
+import { poolOf } from '../model/pools.ts';
+import type { Service } from '../model/services.ts';
+import { agentSignsOf } from './agent-signs.ts';
+import { Asked } from './asked.ts';
+import { Attention } from './attention.ts';
+import type { Admission, ReportIdentity } from './boots.ts';
+import { CsiNodes } from './csi-nodes.ts';
+import type { FreshnessTracker } from './freshness.ts';
+import { type Collection, handlersOf } from './handlers-of.ts';
+import { heartbeatSeconds } from './heartbeat.ts';
+import { inventoryOf } from './inventory-of.ts';
+import { NodeIndex } from './node-index.ts';
+import type { NodeRecord } from './node-record.ts';
+import { type NodeChange, NodeStore } from './node-store.ts';
+import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import type { ObservedWorkspace } from './observed-workspace.ts';
+import { Orders } from './orders.ts';
+import type { PodsByNamespace } from './pods-by-namespace.ts';
+import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
+import type { Freshness } from './presence.ts';
+import type { NodeSnapshot } from './snapshot.ts';
+import { Term } from './term.ts';
+
+export type FleetOptions = {
+  /** The pods of services, by node. */
+  servicePods: PodsByNamespace<ObservedPod>;
+  clock: Clock;
+  /** As they are at the moment. */
+  services: () => readonly Service[];
+  /** Whether all of them are known. */
+  servicesKnown: () => boolean;
+  /** What agents are to answer, by what the rules ask. */
+  questions?: () => readonly string[];
+  poolLabels: readonly string[];
+  /** After how long without a report a node is silent. */
+  windowMs: number;
+  guardPercent: number;
+  /** Annotations of Nodes to keep beside those that rollcall applied. */
+  annotationsOfInterest: ReadonlySet<string>;
+  /** Keeps the others as well. */
+  allAnnotations: boolean;
+};
+
+/** Who hears of changes. There is one. */
+export type FleetListener = {
+  /** What is known of a node may have changed. `urgent`: a label may have to go. */
+  changed: (node: string, urgent: boolean) => void;
+  /** Only the resource version of the Node changed. */
+  versionChanged: (node: string) => void;
+  /** The Node is gone. A Node that comes later under the same name is another one. */
+  gone: (node: string) => void;
+  /** The pods of a namespace were listed for the first time. Every node changes as well. */
+  podsListed: () => void;
+  /** Other labels may be wanted for nodes of these pools. */
+  poolsChanged: (pools: ReadonlySet<string>) => void;
+};
+
+const NO_LISTENER: FleetListener = {
+  changed: () => {},
+  versionChanged: () => {},
+  gone: () => {},
+  podsListed: () => {},
+  poolsChanged: () => {},
+};
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/**
+ * Everything known about the nodes, in memory, and nowhere else. What watches tell outlives a term of leadership; what
+ * is heard from agents is the term's.
+ */
+export class Fleet {
+  readonly #options: FleetOptions;
+  readonly #intern = createIntern();
+  readonly #nodes: NodeStore;
+  readonly servicePods: PodsByNamespace<ObservedPod>;
+  readonly csiNodes: CsiNodes;
+  readonly asked: Asked;
+  readonly #attention = new Attention();
+  readonly #orders = new Orders();
+  readonly #agentPods: NodeIndex<ObservedPod>;
+  readonly #workspaces: NodeIndex<ObservedWorkspace>;
+  readonly poolLabelSets: PoolLabelSets;
+  /** Of those that things go on without, what was listed. */
+  readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
+  #term: Term;
+  #listener: FleetListener = NO_LISTENER;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+    this.#term = this.#newTerm();
+    this.#nodes = new NodeStore(
+      (change) => this.#nodeChanged(change),
+      (node) => this.#listener.versionChanged(node),
+    );
+    this.servicePods = options.servicePods;
+    this.servicePods.onChange({
+      changed: (previous, next) => {
+        for (const pod of [previous, next]) if (pod) this.#changed(pod.node, true);
+        // A pod that is Ready when it is first heard of was Ready before.
+        const changed = previous ?? (next?.ready ? undefined : next);
+        if (changed) this.#attention.changed(changed.node, options.clock.monotonic());
+      },
+      listed: () => {
+        this.#listener.podsListed();
+        this.markAll();
+      },
+    });
+    this.csiNodes = new CsiNodes((node) => this.#changed(node, true));
+    this.asked = new Asked(
+      (node) => this.#changed(node, false),
+      () => this.markAll(),
+    );
+    this.#workspaces = new NodeIndex<ObservedWorkspace>((previous, next) => {
+      for (const workspace of [previous, next]) if (workspace) this.#changed(workspace.node, true);
+    });
+    this.poolLabelSets = new PoolLabelSets((pools) => this.#markPools(pools));
+    this.#agentPods = new NodeIndex<ObservedPod>((previous, next) => {
+      if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
+      if (next) this.#expectAgent(next.node);
+    });
+  }
+
+  /** From now on this listener hears of every change. */
+  onChange(listener: FleetListener): void {
+    this.#listener = listener;
+  }
+
+  #changed(node: string, urgent: boolean): void {
+    this.#listener.changed(node, urgent);
+  }
+
+  /** The term that goes on; before the first, one in which nothing is heard. */
+  get term(): Term {
+    return this.#term;
+  }
+
+  get freshness(): FreshnessTracker {
+    return this.#term.freshness;
+  }
+
+  /** What a watch of Nodes is to be handed to. */
+  get nodeHandlers(): {
+    onListing(): void;
+    onReplace(nodes: ObservedNode[]): void;
+    onUpsert(node: ObservedNode): void;
+    onDelete(node: ObservedNode): void;
+  } {
+    return {
+      onListing: () => this.#nodes.listing(),
+      onReplace: (nodes) => this.#nodes.replace(nodes),
+      onUpsert: (node) => this.#nodes.upsert(node),
+      onDelete: ({ name }) => this.#nodes.remove(name),
+    };
+  }
+
+  get csiNodeHandlers() {
+    return handlersOf(this.csiNodes);
+  }
+
+  get agentPodHandlers() {
+    return handlersOf(this.#agentPods);
+  }
+
+  get workspaceHandlers() {
+    return { ...this.#learning('workspaces', this.#workspaces), onLost: () => this.#known.delete('workspaces') };
+  }
+
+  get poolLabelSetHandlers() {
+    const handlers = this.#learning('poolLabelSets', this.poolLabelSets);
+    return { ...handlers, onLost: () => this.#known.delete('poolLabelSets') };
+  }
+
+  /** Trims a Node as it is parsed, before it is kept. */
+  observe(node: Node): ObservedNode {
+    const { annotationsOfInterest, allAnnotations } = this.#options;
+    return observeNode(node, this.#intern, annotationsOfInterest, allAnnotations);
+  }
+
+  /** The answer of the API server to a write. */
+  written(node: ObservedNode): void {
+    this.#nodes.written(node);
+  }
+
+  /**
+   * What a look at the whole Node told about its taints and conditions, where the watch does not tell. Returns `false` for
+   * a look that is not taken in: the Node changed since, or is not known.
+   */
+  noteStrays(whole: Node): boolean {
+    const { metadata } = whole;
+    const node = this.#nodes.get(metadata.name);
+    if (node?.uid !== metadata.uid || isOlderVersion(metadata.resourceVersion, node.resourceVersion)) return false;
+    const { taints, conditions } = this.observe(whole);
+    this.#nodes.written({ ...node, taints, conditions });
+    return true;
+  }
+
+  node(name: string): ObservedNode | undefined {
+    return this.#nodes.get(name);
+  }
+
+  nodeNames(): string[] {
+    return this.#nodes.names();
+  }
+
+  nodes(): ObservedNode[] {
+    return this.#nodes.all();
+  }
+
+  /** The node of an agent's pod as watched, whether it is ending or not. */
+  agentPodNode({ namespace, name, uid }: Pick<ObservedPod, 'namespace' | 'name' | 'uid'>): string | undefined {
+    const pod = this.#agentPods.get({ namespace, name });
+    return pod?.uid === uid ? pod.node : undefined;
+  }
+
+  /** How many pods of agents there are. */
+  get agentPodCount(): number {
+    return this.#agentPods.size;
+  }
+
+  /** What this term knows and remembers of a node. */
+  record(name: string): NodeRecord | undefined {
+    return this.#term.record(name);
+  }
+
+  /** Takes a report of an authenticated agent. The Node is known: ingest has compared its uid. */
+  accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: Admission; reply: ReportReply } {
+    const { node } = report;
+    const record = this.#term.record(node);
+    const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
+    if (!record || admission === 'ignored' || admission === 'superseded') {
+      return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
+    }
+    const { told, isUnsettled } = this.#orders.of(record, this.#groundsOf(record));
+    record.boots.tell(report.boot, identity.pod?.uid, told.services, this.#options.clock.monotonic());
+    const reply: ReportReply = {
+      nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
+      ...(report.servicesDigest === told.servicesDigest ? {} : told),
+    };
+    if (admission === 'unknown-digest') reply.full = true;
+    const questions = this.#options.questions?.() ?? [];
+    if (questions.length > 0) reply.questions = [...questions];
+    return { admission, reply };
+  }
+
+  #groundsOf({ name }: NodeRecord) {
+    return { services: this.#options.services(), node: this.#nodes.get(name), pods: this.servicePods.on(name) };
+  }
+
+  #nextReportSeconds(node: string, unsettled: boolean): number {
+    const { windowMs, clock } = this.#options;
+    const seconds = heartbeatSeconds(this.#nodes.size, windowMs / 1000);
+    return Math.min(seconds, this.#attention.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
+  }
+
+  #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): Admission {
+    const { freshness, machines } = this.#term;
+    const { name, boots } = record;
+    const now = this.#options.clock.monotonic();
+    const { state } = freshness.of(record);
+    const before = boots.content?.services;
+    const podCreatedMs = identity.pod && this.#agentPodOn(name, identity.pod.uid)?.createdAtMs;
+    const admission = boots.admit(report, { ...identity, podCreatedMs }, now);
+    if (admission === 'ignored' || admission === 'superseded') return admission;
+    // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
+    if (admission === 'unknown-digest') freshness.expect(record, now);
+    else if (admission === 'leaving' ? boots.speaker === report.boot : boots.content && !report.leaving)
+      freshness.heard(record, now);
+    if (admission === 'leaving') freshness.goodbye(record, now, true);
+    const isOtherMachine = boots.content !== undefined && machines.take(record, boots.content, now);
+    const isUrgent = boots.content?.services !== before || state !== 'fresh' || admission === 'leaving';
+    if (isUrgent || isOtherMachine) this.#changed(name, isUrgent);
+    return admission;
+  }
+
+  snapshot(name: string): NodeSnapshot | undefined {
+    const node = this.#nodes.get(name);
+    const record = this.#term.record(name);
+    if (!node || !record) return undefined;
+    const { boots } = record;
+    const { told, reports } = this.#orders.of(record, this.#groundsOf(record));
+    return {
+      name,
+      uid: node.uid,
+      createdAtMs: node.createdAtMs,
+      labels: node.labels,
+      annotations: node.annotations,
+      taints: node.taints,
+      ownedAnnotations: node.owned.annotations,
+      ownedLabels: node.owned.labels,
+      sharedLabels: node.shared ?? NO_KEYS,
+      ownedConditions: node.conditionOwners?.ours ?? NO_KEYS,
+      allocatable: node.allocatable,
+      machine: record.machine?.machine,
+      inventory: inventoryOf(
+        { shown: record.machine, allocatable: node.allocatable, ...this.asked.on(name) },
+        this.#options.clock.monotonic(),
+      ),
+      pool: this.#poolOf(name),
+      freshness: this.freshness.of(record),
+      services: reports,
+      agentVersion: boots.content && (boots.content.version ?? ''),
+      pods: this.servicePods.on(name),
+      podsKnown: (namespace) => this.servicePods.knows(namespace),
+      csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
+      servicesKnown: this.#options.servicesKnown(),
+      toldMs: boots.toldSince(told.services),
+      poolLabelSet: this.poolLabelSetOf(name),
+      poolLabelSetsKnown: this.#known.has('poolLabelSets'),
+      workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
+    };
+  }
+
+  /** The NodePoolLabelSet that a node is labelled by. */
+  poolLabelSetOf(name: string): ObservedPoolLabelSet | undefined {
+    return this.poolLabelSets.of(this.#poolOf(name));
+  }
+
+  countByFreshness(): Record<Freshness['state'], number> {
+    const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 };
+    for (const record of this.#term.records()) count[this.freshness.of(record).state] += 1;
+    return count;
+  }
+
+  /** This replica begins to lead: what was heard before is of another time. */
+  beginTerm(): void {
+    this.#term.over();
+    this.#term = this.#newTerm();
+    for (const name of this.#nodes.names()) this.#beginRecord(name, true);
+    this.markAll();
+  }
+
+  /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
+  recovered(): void {
+    this.freshness.renewAll(this.#options.clock.monotonic());
+    this.markAll();
+  }
+
+  tick(): void {
+    const now = this.#options.clock.monotonic();
+    this.freshness.tick(now);
+    for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
+  }
+
+  /** Every node is to be looked at. */
+  markAll(): void {
+    for (const name of this.#nodes.names()) this.#changed(name, false);
+  }
+
+  /** Every node is looked at when a collection becomes known. */
+  #learning<T>(what: 'workspaces' | 'poolLabelSets', collection: Collection<T>) {
+    return {
+      ...handlersOf(collection),
+      onReplace: (all: T[]) => {
+        const isFirst = !this.#known.has(what);
+        this.#known.add(what);
+        collection.replace(all);
+        if (isFirst) this.markAll();
+      },
+    };
+  }
+
+  #markPools(pools: ReadonlySet<string>): void {
+    this.#listener.poolsChanged(pools);
+    // By the pool that is noted already: to find it in the labels of all nodes is most of the work for a small pool.
+    for (const { name, presence } of this.#term.records())
+      if (presence.pool !== undefined && pools.has(presence.pool)) this.#changed(name, false);
+  }
+
+  #poolOf(name: string): string | undefined {
+    return poolOf(this.#nodes.get(name)?.labels ?? {}, this.#options.poolLabels);
+  }
+
+  #nodeChanged({ name, previous, next }: NodeChange): void {
+    const isOther = previous?.uid !== next?.uid;
+    if (previous && isOther) {
+      this.#term.end(name);
+      this.#attention.forget(name);
+      this.#listener.gone(name);
+    }
+    if (!next) return;
+    const record = this.#term.record(name);
+    if (isOther || !record) this.#beginRecord(name, false);
+    else record.presence.pool = this.#poolOf(name);
+    this.#changed(name, false);
+  }
+
+  #newTerm(): Term {
+    const { windowMs, guardPercent, clock } = this.#options;
+    return new Term({ windowMs, guardPercent, onChange: (node) => this.#changed(node, true) }, clock.monotonic());
+  }
+
+  #beginRecord(name: string, wasThere: boolean): void {
+    const node = this.#nodes.get(name);
+    if (!node) return;
+    const agentPods = this.#agentPods.on(name);
+    const sources = { node, agentPods, services: this.#options.services(), wasThere };
+    const signs = agentSignsOf(sources, this.#options.clock.now());
+    const known = { name, uid: node.uid, pool: this.#poolOf(name), wasThere };
+    this.#term.begin(known, signs, this.#options.clock.monotonic());
+  }
+
+  #agentPodOn(node: string, podUid: string): ObservedPod | undefined {
+    return this.#agentPods.on(node).find(({ uid }) => uid === podUid);
+  }
+
+  #expectAgent(node: string): void {
+    const record = this.#term.record(node);
+    if (!record) return;
+    this.freshness.expect(record, this.#options.clock.monotonic());
+    this.#changed(node, false);
+  }
+
+  #agentPodGone(podUid: string, node: string): void {
+    const record = this.#term.record(node);
+    if (!record) return;
+    const now = this.#options.clock.monotonic();
+    const { boots } = record;
+    const before = boots.content;
+    // A node that reported stays expected: that its agent's pod is gone does not make it less silent.
+    const isExpected = before !== undefined || this.#agentPods.on(node).length > 0;
+    if (boots.podGone(podUid, now)) this.freshness.goodbye(record, now, isExpected);
+    // Another may count now, and have seen another machine.
+    if (boots.content) this.#term.machines.take(record, boots.content, now);
+    this.#changed(node, boots.content !== before);
+  }
+}

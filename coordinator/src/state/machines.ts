@@ -1,0 +1,83 @@
+import type { ReportContent } from '@rollcall/common/report.ts';
+import { type DeviceMemory, heldDrivers, remember } from '../model/inventory/device-memory.ts';
+import type { NodeRecord } from './node-record.ts';
+
+/** What an agent says of the machine itself. */
+export type Machine = Pick<ReportContent, 'devices' | 'unread' | 'facts' | 'answers' | 'values'>;
+
+export type ShownMachine = {
+  machine: Machine;
+  devices: DeviceMemory;
+  paidUntilMs: number;
+  next?: Machine | undefined;
+};
+
+/** What one machine may cost: so many changes at once, and then one in a second. */
+const BURST = 5;
+const EACH_MS = 1000;
+
+/**
+ * What the machines of the nodes are like. One that keeps changing, since a device has a loose contact or its agent is
+ * hostile, is taken over as it is once a second: each change may cost writes. A driver that comes and goes is held back for
+ * longer. Times are monotonic.
+ */
+export class Machines {
+  readonly #waiting = new Set<NodeRecord>();
+  /** Where a driver is held back, and until when one of them is. */
+  readonly #held = new Map<NodeRecord, number>();
+
+  /** Takes what was reported. Whether that is what counts now, and is other than before, made of other objects. */
+  take(record: NodeRecord, { devices, unread, facts, answers, values }: Machine, nowMs: number): boolean {
+    const asked = { ...(answers ? { answers } : {}), ...(values ? { values } : {}) };
+    const machine = { devices, ...(unread ? { unread } : {}), facts, ...asked };
+    const shown = record.machine;
+    if (shown && isSame(shown.machine, machine)) {
+      this.#waiting.delete(record);
+      return false;
+    }
+    const paidUntilMs = Math.max(shown?.paidUntilMs ?? 0, nowMs) + EACH_MS;
+    if (shown && paidUntilMs - nowMs > BURST * EACH_MS) {
+      shown.next = machine;
+      this.#waiting.add(record);
+      return false;
+    }
+    this.#waiting.delete(record);
+    this.#show(record, machine, { paidUntilMs, nowMs });
+    return true;
+  }
+
+  /** To be called once a second. The nodes of which something else counts from now on. */
+  tick(nowMs: number): string[] {
+    const changed = [...this.#waiting].filter(({ ended }) => !ended);
+    this.#waiting.clear();
+    for (const record of changed) {
+      if (!record.machine?.next) continue;
+      const paidUntilMs = Math.max(record.machine.paidUntilMs, nowMs) + EACH_MS;
+      this.#show(record, record.machine.next, { paidUntilMs, nowMs });
+    }
+    return [...new Set([...changed, ...this.#released(nowMs)])].map(({ name }) => name);
+  }
+
+  #show(record: NodeRecord, machine: Machine, { paidUntilMs, nowMs }: { paidUntilMs: number; nowMs: number }): void {
+    const devices = remember(record.machine?.devices, machine.devices, nowMs);
+    record.machine = { machine, devices, paidUntilMs };
+    this.#hold(record, nowMs);
+  }
+
+  #hold(record: NodeRecord, nowMs: number): void {
+    const ends = record.machine ? [...heldDrivers(record.machine.devices, nowMs).values()] : [];
+    if (ends.length > 0) this.#held.set(record, Math.min(...ends));
+    else this.#held.delete(record);
+  }
+
+  #released(nowMs: number): NodeRecord[] {
+    const released = [...this.#held].filter(([, untilMs]) => untilMs <= nowMs).map(([record]) => record);
+    for (const record of released) this.#hold(record, nowMs);
+    return released.filter(({ ended }) => !ended);
+  }
+}
+
+function isSame(a: Machine, b: Machine): boolean {
+  const isAnswered = a.answers === b.answers && a.values === b.values;
+  return a.devices === b.devices && a.unread === b.unread && a.facts === b.facts && isAnswered;
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { POD_ADDRESSES_MAX, servicesToProbe as toProbe } from './probe-targets.ts';
+
+const TOLERATIONS: readonly never[] = [];
+const SERVICES = [
+  serviceOf('ws-daemon', { probe: { port: 80, host: 'Pod' } }),
+  serviceOf('registry-facade', { probe: { port: 80, host: 'Node' } }),
+];
+
+function pod(component: string, podIP: string, change: Partial<ObservedPod> = {}): ObservedPod {
+  const name = `${component}-${podIP}`;
+  const base = {
+    uid: name,
+    namespace: 'default',
+    name,
+    labels: { component },
+    daemonSet: '',
+    tolerations: TOLERATIONS,
+    node: 'n',
+    createdAtMs: 0,
+    podIP,
+    hostIP: '10.0.0.7',
+  };
+  return { ...base, ready: true, terminating: false, startTime: '', readySinceMs: 0, ...change };
+}
+
+/** Without the digests of the checks. */
+function servicesToProbe(...given: Parameters<typeof toProbe>) {
+  return toProbe(...given).map(({ digest: _digest, ...service }) => service);
+}
+
+const optional = (service: Service): Service => ({
+  ...service,
+  ...(service.pods && { pods: { ...service.pods, optional: true } }),
+});
+
+describe('servicesToProbe', () => {
+  test('says where each service is, and every address that its pods have', () => {
+    const pods = [pod('ws-daemon', '10.1.0.1'), pod('ws-daemon', '10.1.0.2'), pod('registry-facade', '10.1.0.3')];
+    expect(servicesToProbe(SERVICES, pods)).toEqual([
+      { name: 'ws-daemon', target: { host: '10.1.0.1', port: 80 }, podAddresses: ['10.0.0.7', '10.1.0.1', '10.1.0.2'] },
+      { name: 'registry-facade', target: { host: '10.0.0.7', port: 80 }, podAddresses: ['10.0.0.7', '10.1.0.3'] },
+    ]);
+  });
+
+  test('names the pod that replaces one, as soon as it has an address', () => {
+    const old = pod('ws-daemon', '10.1.0.1', { terminating: true });
+    const hostOf = (pods: ObservedPod[]) => servicesToProbe(SERVICES, pods)[0]?.target?.host;
+    expect(hostOf([old, pod('ws-daemon', '', { ready: false })])).toBe('10.1.0.1');
+    expect(hostOf([old, pod('ws-daemon', '10.1.0.2', { ready: false })])).toBe('10.1.0.2');
+  });
+
+  test('names the one that is Ready, of several that stay or that all go', () => {
+    for (const terminating of [false, true]) {
+      const pods = [
+        pod('ws-daemon', '10.1.0.1', { ready: false, terminating }),
+        pod('ws-daemon', '10.1.0.2', { terminating }),
+        pod('ws-daemon', '10.1.0.3', { ready: false, terminating }),
+      ];
+      for (const seen of [pods, pods.toReversed()]) {
+        expect(servicesToProbe(SERVICES, seen)[0]?.target?.host).toBe('10.1.0.2');
+      }
+    }
+  });
+
+  test('names the same one of two that are alike, in whatever order they come', () => {
+    const pods = [pod('ws-daemon', '10.1.0.1'), pod('ws-daemon', '10.1.0.2')];
+    for (const seen of [pods, pods.toReversed()]) {
+      expect(servicesToProbe(SERVICES, seen)[0]?.target?.host).toBe('10.1.0.1');
+    }
+  });
+
+  test('leaves out what has no pod, unless none is needed', () => {
+    const pods = [pod('registry-facade', '10.1.0.3')];
+    expect(servicesToProbe(SERVICES, pods).map(({ name }) => name)).toEqual(['registry-facade']);
+    expect(servicesToProbe(SERVICES.map(optional), pods)).toEqual([
+      { name: 'ws-daemon' },
+      expect.objectContaining({ name: 'registry-facade' }),
+    ]);
+  });
+
+  const mirror = (change: Partial<Service>): Service => ({
+    name: 'mirror',
+    mode: 'Continuous',
+    publish: { label: 'example.com/mirror' },
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+    ...change,
+  });
+  const selector = { matchLabels: { component: 'mirror' } };
+  const spec = { kind: 'tcp' };
+
+  test('leaves it to the agent where the node is, for what has no pods', () => {
+    expect(servicesToProbe([mirror({ probe: { spec, port: 80, periodMilliseconds: 200 } })], [])).toEqual([
+      { name: 'mirror', probe: { kind: 'tcp', port: 80 }, periodMilliseconds: 200 },
+    ]);
+    expect(servicesToProbe([mirror({ probe: { spec, port: 80, host: 'Loopback' } })], [])[0]?.target).toEqual({
+      host: '127.0.0.1',
+      port: 80,
+    });
+  });
+
+  test('leaves it to the agent how and where, for what has no pods and is not said to be asked in a certain way', () => {
+    expect(servicesToProbe([mirror({ probe: { port: 80 } })], [])).toEqual([{ name: 'mirror' }]);
+    expect(servicesToProbe([mirror({ probe: { spec } })], [])).toStrictEqual([{ name: 'mirror', probe: spec }]);
+  });
+
+  test('names no address for what is at a path, and asks only where there is a pod of it', () => {
+    const csi = { kind: 'csi', socket: '/csi.sock' };
+    const driver = mirror({ probe: { spec: csi }, pods: { namespace: 'default', selector } });
+    expect(servicesToProbe([driver], [pod('mirror', '10.1.0.1')])).toEqual([{ name: 'mirror', probe: csi }]);
+    expect(servicesToProbe([driver], [])).toEqual([]);
+  });
+
+  test('asks the pod of a DaemonSet, and never a bare one beside it', () => {
+    const service = mirror({ probe: { spec, port: 80 }, pods: { namespace: 'default', selector } });
+    const bare = pod('mirror', '10.1.0.1');
+    const owned = pod('mirror', '10.1.0.2', { daemonSet: 'mirror', ready: false });
+    expect(servicesToProbe([service], [bare, owned])[0]?.target?.host).toBe('10.1.0.2');
+    expect(servicesToProbe([service], [bare, { ...owned, podIP: '' }])).toEqual([]);
+  });
+
+  test('says nothing of a service that agents are not to ask', () => {
+    expect(servicesToProbe([mirror({ csiDriver: 'ebs' })], [])).toEqual([]);
+  });
+
+  test('names the address of the target and a few others, however many pods a selector finds', () => {
+    const pods = Array.from({ length: 100 }, (_, index) =>
+      pod('ws-daemon', `10.1.0.${index}`, { ready: index === 99 }),
+    );
+    const [service] = servicesToProbe(SERVICES, pods);
+    expect(service?.target?.host).toBe('10.1.0.99');
+    expect(service?.podAddresses).toHaveLength(POD_ADDRESSES_MAX);
+    expect(service?.podAddresses).toContain('10.1.0.99');
+  });
+});
+
+describe('the digest of a check', () => {
+  const digestOf = (name: string, probe: object, pods: ObservedPod[] = []) =>
+    toProbe([serviceOf(name, { probe, ...(pods.length > 0 ? {} : { pods: undefined }) } as never)], pods)[0]?.digest;
+  const tcp = { spec: { kind: 'tcp' }, port: 80 };
+  const http = { spec: { kind: 'http', path: '/' }, port: 80, host: 'Pod' };
+
+  test('is another by name, probe, port, times, thresholds and address', () => {
+    const digests = [
+      digestOf('a', tcp),
+      digestOf('b', tcp),
+      digestOf('a', { ...tcp, spec: { kind: 'tls' } }),
+      digestOf('a', { ...tcp, port: 81 }),
+      digestOf('a', { ...tcp, periodMilliseconds: 10 }),
+      digestOf('a', { ...tcp, failureThreshold: 2 }),
+      digestOf('a', http, [pod('a', '10.1.0.1')]),
+      digestOf('a', http, [pod('a', '10.1.0.2')]),
+    ];
+    expect(new Set(digests).size).toBe(digests.length);
+    for (const digest of digests) expect(digest).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  test('is the same for the same check, however often it is made, and whatever other pods are there', () => {
+    expect(digestOf('a', structuredClone(tcp))).toBe(digestOf('a', tcp));
+    const [first, second] = [pod('a', '10.1.0.1'), pod('a', '10.1.0.2', { ready: false })];
+    expect(digestOf('a', http, [first, second])).toBe(digestOf('a', http, [first]));
+  });
+});

@@ -1,0 +1,70 @@
+import { digestOf } from '@rollcall/common/digest.ts';
+import type { ProbeTarget, ServiceToProbe } from '@rollcall/common/report.ts';
+import type { Service, ServiceProbe } from '../model/services.ts';
+import { wireProbe } from '../model/wire-probe.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { podsOf } from './service-pods.ts';
+
+const LOOPBACK = '127.0.0.1';
+
+/** Characters of the digest of a check. */
+const DIGEST_LENGTH = 16;
+
+/** Addresses of pods that an agent is told for one service; the bound of the list of services counts on it. */
+export const POD_ADDRESSES_MAX = 16;
+
+/**
+ * What the agent of a node is to probe, and where. Of several pods the one that is not on its way out counts, and one that
+ * is ready before one that is not yet. Where a service has no pod that could be probed it is left out; one that needs no
+ * pods is looked for at the address of the node, which the agent knows.
+ */
+export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
+  return services.flatMap((service): ServiceToProbe[] => {
+    const { name, probe } = service;
+    if (!probe) return [];
+    const own = podsOf(service, pods);
+    const target = targetOf(probe, own);
+    const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
+    if (target) return [{ ...how, target, ...addressesOf(own, target) }];
+    if (!service.pods) return [{ ...how, ...withPort(probe) }];
+    if (service.pods.optional) return [how];
+    // A socket on the node is there whatever the address of the pod, if there is one at all.
+    return probe.port === undefined && own.length > 0 ? [how] : [];
+  });
+}
+
+/** The address is part of the check: a verdict on the pod before says nothing about its successor. */
+function checkDigest(name: string, probe: ServiceProbe, target: ProbeTarget | undefined): string {
+  return digestOf({ name, how: wireProbe(probe).digest, target, port: probe.port }).slice(0, DIGEST_LENGTH);
+}
+
+function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {
+  if (port === undefined) return undefined;
+  if (host === 'Loopback') return { host: LOOPBACK, port };
+  const best = pods
+    .filter((pod) => addressOf(pod, host) !== '')
+    .sort((a, b) => rank(b) - rank(a) || (a.uid < b.uid ? -1 : 1))[0];
+  return best && { host: addressOf(best, host), port };
+}
+
+/** A pod on the network of its node has the address of the node: it is the same, whichever was meant. */
+function addressOf({ podIP, hostIP }: ObservedPod, host: ServiceProbe['host']): string {
+  return host === 'Node' ? hostIP : podIP;
+}
+
+/** The agent knows the address of its node. */
+function withPort(probe: ServiceProbe): Pick<ServiceToProbe, 'probe'> {
+  const { how } = wireProbe(probe);
+  return how.probe && probe.port !== undefined ? { probe: { ...how.probe, port: probe.port } } : {};
+}
+
+/** The target comes first, since the agent asks at no address that is left out. */
+function addressesOf(pods: readonly ObservedPod[], { host }: ProbeTarget): Pick<ServiceToProbe, 'podAddresses'> {
+  const own = new Set(pods.flatMap(({ podIP, hostIP }) => [podIP, hostIP]).filter((address) => address !== ''));
+  const first = own.delete(host) ? [host] : [];
+  return { podAddresses: [...first, ...[...own].sort()].slice(0, POD_ADDRESSES_MAX).sort() };
+}
+
+function rank({ ready, terminating }: ObservedPod): number {
+  return (terminating ? 0 : 2) + (ready ? 1 : 0);
+}

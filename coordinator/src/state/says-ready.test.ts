@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import { createIntern, observeNode } from './observed-node.ts';
+import { saysReady } from './says-ready.ts';
+
+const LABEL = 'example.com/ready';
+const CONDITION = 'example.com/Ready';
+
+type Said = { label?: string; condition?: readonly [type: string, status: string] };
+
+/** A Node that has this label and this condition, which this field manager applied. */
+function nodeWith({ label, condition }: Said, manager = 'rollcall') {
+  const apply = { manager, operation: 'Apply' as const };
+  const labels = label === undefined ? {} : { [label]: 'true' };
+  const ofLabel = label && { ...apply, fieldsV1: { 'f:metadata': { 'f:labels': { [`f:${label}`]: {} } } } };
+  const fields = condition && { [`k:{"type":"${condition[0]}"}`]: { '.': {}, 'f:status': {} } };
+  const ofCondition = fields && {
+    ...apply,
+    subresource: 'status',
+    fieldsV1: { 'f:status': { 'f:conditions': fields } },
+  };
+  const managedFields = [ofLabel, ofCondition].filter((each) => typeof each === 'object');
+  const [type = '', status = ''] = condition ?? [];
+  return observeNode(
+    {
+      metadata: { name: 'n', uid: 'u', resourceVersion: '1', labels, managedFields },
+      status: { conditions: condition ? [{ type, status }] : [] },
+    },
+    createIntern(),
+    new Set(),
+  );
+}
+
+const labelled = serviceOf('a', { publish: { label: LABEL } });
+const conditioned = serviceOf('a', { publish: { condition: CONDITION } });
+const mute = serviceOf('a', { publish: {} });
+
+test.each([
+  ['its label', { label: LABEL }, labelled, true],
+  ['another label', { label: 'example.com/other' }, labelled, false],
+  ['its condition', { condition: [CONDITION, 'True'] }, conditioned, true],
+  ['its condition that is not True', { condition: [CONDITION, 'False'] }, conditioned, false],
+  ['another condition', { condition: ['example.com/Other', 'True'] }, conditioned, false],
+  ['nothing', {}, conditioned, false],
+  ['a label and a condition of others', { label: LABEL, condition: [CONDITION, 'True'] }, mute, false],
+  ['the label of one that has a condition alone', { label: LABEL }, conditioned, false],
+] as const)('%s, applied by rollcall, says that a service is ready: %j', (_what, said, service, expected) => {
+  expect(saysReady(nodeWith(said), service)).toBe(expected);
+});
+
+test('what somebody else applied says nothing', () => {
+  expect(saysReady(nodeWith({ label: LABEL }, 'somebody'), labelled)).toBe(false);
+  expect(saysReady(nodeWith({ condition: [CONDITION, 'True'] }, 'somebody'), conditioned)).toBe(false);
+});
+
+test('a condition that is ours and not there any more, or not watched, says nothing', () => {
+  const { conditions, ...node } = nodeWith({ condition: [CONDITION, 'True'] });
+  expect(saysReady(node, conditioned)).toBe(false);
+  const other = {
+    type: 'example.com/Other',
+    status: 'True',
+    reason: '',
+    message: '',
+    lastTransitionTime: '',
+    index: 0,
+  };
+  expect(saysReady({ ...node, conditions: [other] }, conditioned)).toBe(false);
+});

@@ -1,0 +1,324 @@
+import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
+import { describe, expect, test } from 'vitest';
+import type { NodeService } from '../../kube/objects.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import { observePod } from '../observed-pod.ts';
+import { serviceList } from '../service-list.ts';
+import { type AcceptanceOptions, refusalsOf } from './acceptance.ts';
+import { type ObservedNodeService, observeNodeService } from './node-service.ts';
+
+const GITPOD = serviceOf();
+const TAINT = { key: 'example.com/no-a', effect: 'NoSchedule' };
+
+function object(name: string, spec: NodeService['spec'], createdAt = '2026-01-01T00:00:00Z'): ObservedNodeService {
+  const metadata = { name, uid: name, resourceVersion: '1', generation: 1, creationTimestamp: createdAt };
+  return observeNodeService({ metadata, spec: { probe: { tcp: { port: 1 } }, ...spec } });
+}
+
+const OPTIONS: AcceptanceOptions = {
+  builtIn: [GITPOD],
+  keys: registryOf({ watchedServices: [GITPOD], poolLabels: ['agentpool'] }),
+  allowedPrefixes: [],
+  allowNoExecute: false,
+  conditions: true,
+  allowedConditions: [],
+  impliedBy: () => new Set(),
+  intolerantPod: () => undefined,
+};
+
+/** The reasons why these are refused, by name; those that are accepted are not named. */
+function refused(
+  objects: readonly ObservedNodeService[],
+  change: Partial<AcceptanceOptions> = {},
+): Record<string, string> {
+  const refusals = refusalsOf(objects, { ...OPTIONS, ...change });
+  return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
+}
+
+/** A rule that derives the label `implied` from the default label of this service. */
+const impliedByLabelOf = (name: string) => (labels: readonly string[]) =>
+  new Set(labels.includes(`service.rollcall.dev/${name}`) ? ['implied'] : []);
+
+describe('of two services with one key', () => {
+  const older = object('z', { publish: { label: 'example.com/a' } });
+  const younger = object('a', { publish: { label: 'example.com/a' } }, '2026-01-02T00:00:00Z');
+
+  test('the older has it, in whatever order they come', () => {
+    expect(refused([older, younger])).toEqual({ a: 'KeyTaken' });
+    expect(refused([younger, older])).toEqual({ a: 'KeyTaken' });
+  });
+
+  test('the one whose name sorts first has it, where they are of one age', () => {
+    expect(refused([older, object('b', { publish: { label: 'example.com/a' } })])).toEqual({ z: 'KeyTaken' });
+  });
+
+  test('a condition is such a key as well', () => {
+    const condition = { publish: { condition: 'example.com/A' } };
+    expect(refused([object('a', condition), object('b', condition)])).toEqual({ b: 'KeyTaken' });
+  });
+
+  test('one that is not accepted has none', () => {
+    const bad = object('bad', {
+      publish: { label: 'example.com/a' },
+      nodeSelector: { matchLabels: { 'example.com/a': 'true' } },
+    });
+    expect(refused([bad, younger])).toEqual({ bad: 'SelectsByService' });
+  });
+
+  test('a label and a taint may have the same', () => {
+    expect(refused([older, object('taint', { publish: { taint: { ...TAINT, key: 'example.com/a' } } })])).toEqual({});
+  });
+});
+
+describe('of two services of which one selects nodes by the label of the other', () => {
+  const YOUNGER = '2026-01-02T00:00:00Z';
+  const GPU = 'nvidia.com/gpu.present';
+  const selects = (key: string) => ({ nodeSelector: { matchLabels: { [key]: 'true' } } });
+
+  test('the younger is refused, whichever it is', () => {
+    const label = { publish: { label: GPU } };
+    expect(refused([object('older', selects(GPU)), object('younger', label, YOUNGER)])).toEqual({
+      younger: 'LabelSelectsNodes',
+    });
+    expect(refused([object('older', label), object('younger', selects(GPU), YOUNGER)])).toEqual({
+      younger: 'SelectsByService',
+    });
+  });
+
+  test('the younger is refused where a rule derives the one label from the other', () => {
+    const impliedBy = impliedByLabelOf('b');
+    const [a, b] = [selects('implied'), {}];
+    expect(refused([object('a', a), object('b', b, YOUNGER)], { impliedBy })).toEqual({ b: 'LabelSelectsNodes' });
+    expect(refused([object('b', b), object('a', a, YOUNGER)], { impliedBy })).toEqual({ a: 'SelectsByService' });
+  });
+
+  test('both are in force where the younger is refused for another reason', () => {
+    const mistake = object('mistake', { publish: { label: GPU } }, YOUNGER);
+    const objects = [object('a', selects(GPU)), object('b', selects(GPU)), mistake];
+    expect(refused(objects, { allowedPrefixes: ['service.rollcall.dev/'] })).toEqual({ mistake: 'PrefixNotAllowed' });
+  });
+
+  test('the older is named, and the label', () => {
+    const objects = [object('older', selects(GPU)), object('younger', { publish: { label: GPU } }, YOUNGER)];
+    expect([...refusalsOf(objects, OPTIONS).values()][1]?.message).toBe(
+      'The nodeSelector of older, which is older, names nvidia.com/gpu.present: choose another label',
+    );
+    const impliedBy = impliedByLabelOf('b');
+    const derived = [object('a', selects('implied')), object('b', {}, YOUNGER)];
+    expect([...refusalsOf(derived, { ...OPTIONS, impliedBy }).values()][1]?.message).toBe(
+      'The nodeSelector of a, which is older, names implied, which a rule derives from service.rollcall.dev/b: choose another label',
+    );
+  });
+});
+
+test('a service is refused whose nodes are selected by the label of a service of Gitpod, also by way of rules', () => {
+  const label = GITPOD.publish.label ?? '';
+  const by = (key: string) => object('a', { nodeSelector: { matchLabels: { [key]: 'true' } } });
+  expect(refused([by(label)])).toEqual({ a: 'SelectsByService' });
+  const impliedBy = (labels: readonly string[]) => new Set(labels.includes(label) ? ['implied'] : []);
+  expect(refused([by('implied')], { impliedBy })).toEqual({ a: 'SelectsByService' });
+});
+
+test('no object changes what becomes of those that are older, whatever it publishes and selects', () => {
+  const labels = ['example.com/a', 'example.com/b', 'agentpool'];
+  const impliedBy = (asked: readonly string[]) => new Set(asked.includes('example.com/a') ? ['example.com/b'] : []);
+  const specs = labels.flatMap((label) =>
+    [undefined, 'example.com/a', 'example.com/b'].map((key) => ({
+      publish: { label },
+      ...(key === undefined ? {} : { nodeSelector: { matchLabels: { [key]: 'true' } } }),
+    })),
+  );
+  for (const first of specs) {
+    for (const second of specs) {
+      const older = [object('z', first), object('y', second, '2026-01-02T00:00:00Z')];
+      const expected = refused(older, { impliedBy });
+      for (const third of specs) {
+        const { a: _a, ...found } = refused([...older, object('a', third, '2026-01-03T00:00:00Z')], { impliedBy });
+        expect(found).toEqual(expected);
+      }
+    }
+  }
+});
+
+test('a taint that evicts is refused unless that is allowed, and where its own pods would be evicted', () => {
+  const evicting = object('a', { publish: { taint: { ...TAINT, effect: 'NoExecute' } } });
+  expect(refused([evicting])).toEqual({ a: 'NoExecuteNotAllowed' });
+  expect(refused([evicting], { allowNoExecute: true })).toEqual({});
+  const intolerantPod = () => 'default/x';
+  expect(refused([evicting], { allowNoExecute: true, intolerantPod })).toEqual({ a: 'TaintNotTolerated' });
+});
+
+test('a name that is too long for its label is refused, unless it makes none', () => {
+  const name = 'a'.repeat(64);
+  expect(refused([object(name, {}), object('b'.repeat(63), {})])).toEqual({ [name]: 'NameTooLong' });
+  expect(refused([object(name, { publish: { label: 'example.com/a' } })])).toEqual({});
+});
+
+describe('a service is refused', () => {
+  test.each<[string, NodeService['spec'], string]>([
+    ['a device that nobody knows', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'DevicesNotUnderstood'],
+    ['a label instead of a device', { devices: ['module:apex'] }, 'DevicesNotUnderstood'],
+    ['more than a device', { devices: ['edgetpu && hailo8'] }, 'DevicesNotUnderstood'],
+    [
+      'a taint of Kubernetes',
+      { publish: { taint: { ...TAINT, key: 'node.kubernetes.io/unreachable' } } },
+      'KeyRefused',
+    ],
+    ['a label in a domain of taints', { publish: { label: 'readiness.k8s.io/a' } }, 'KeyRefused'],
+    ['a field that nobody knows', { pubish: {} }, 'UnknownField'],
+    ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
+    ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
+    ['a condition for which Karpenter replaces nodes', { publish: { condition: 'StorageReady' } }, 'KeyRefused'],
+    ['a condition that is no qualified name', { publish: { condition: 'a b' } }, 'KeyRefused'],
+    ['a label that names pools', { publish: { label: 'agentpool' } }, 'KeyRefused'],
+    ['a label of Kubernetes', { publish: { label: 'node.kubernetes.io/a' } }, 'KeyRefused'],
+    ['a label of a service of Gitpod', { publish: { label: 'gitpod.io/ws-daemon_ready_ns_default' } }, 'KeyRefused'],
+    ['a label of hardware', { publish: { label: 'device.rollcall.dev/a' } }, 'KeyRefused'],
+    [
+      'the taint of the startup gate',
+      { publish: { taint: { ...TAINT, key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' } } },
+      'KeyRefused',
+    ],
+    [
+      'nodes by its own label',
+      { nodeSelector: { matchExpressions: [{ key: 'service.rollcall.dev/a', operator: 'Exists' }] } },
+      'SelectsByService',
+    ],
+  ])('for %s', (_what, spec, reason) => {
+    expect(refused([object('a', spec)])).toEqual({ a: reason });
+  });
+
+  test('for nodes by a label that a rule derives from its own', () => {
+    const a = object('a', { nodeSelector: { matchLabels: { implied: 'true' } } });
+    expect(refused([a], { impliedBy: impliedByLabelOf('b') })).toEqual({});
+    expect(refused([a], { impliedBy: impliedByLabelOf('a') })).toEqual({ a: 'SelectsByService' });
+  });
+
+  test('for a taint that its own pods do not tolerate', () => {
+    const intolerantPod = () => 'kube-system/a-1';
+    expect(refused([object('a', { publish: { taint: TAINT } })], { intolerantPod })).toEqual({
+      a: 'TaintNotTolerated',
+    });
+    const preferred = { ...TAINT, effect: 'PreferNoSchedule' };
+    expect(refused([object('a', { publish: { taint: preferred } })], { intolerantPod })).toEqual({});
+  });
+
+  test('for a key outside of what is allowed, with the cure', () => {
+    const objects = [object('a', { publish: { label: 'example.com/a' } }), object('b', {})];
+    const options = { allowedPrefixes: ['service.rollcall.dev/'] };
+    expect(refused(objects, options)).toEqual({ a: 'PrefixNotAllowed' });
+    expect(refused(objects, { allowedPrefixes: ['service.rollcall.dev/', 'example.com/'] })).toEqual({});
+  });
+
+  test('for the name of a service of Gitpod, whatever it publishes', () => {
+    expect(refused([object('ws-daemon', { publish: { label: 'example.com/a' } })])).toEqual({
+      'ws-daemon': 'NameTaken',
+    });
+  });
+
+  test.each([
+    ['example.com/a', 'example.com/'],
+    ['tier', 'tier'],
+  ])('for a label %s outside of what is allowed, with the prefix to add', (label, prefix) => {
+    const a = object('a', { publish: { label } });
+    const [refusal] = refusalsOf([a], { ...OPTIONS, allowedPrefixes: ['service.rollcall.dev/'] }).values();
+    expect(refusal?.message).toBe(
+      `The label ${label} does not begin with an allowed prefix: add ${prefix} to --services-allowed-prefixes ` +
+        '(services.allowedPrefixes in the chart)',
+    );
+  });
+
+  test('for any condition, where none are published', () => {
+    const condition = object('a', { publish: { condition: 'example.com/A' } });
+    expect(refused([condition])).toEqual({});
+    expect(refused([condition], { conditions: false })).toEqual({ a: 'ConditionsOff' });
+  });
+
+  test('for a condition outside of what is allowed, for which the prefixes of taints do not count', () => {
+    const objects = [
+      object('a', { publish: { condition: 'example.com/A' } }),
+      object('b', { publish: { condition: 'readiness.k8s.io/B' } }),
+      object('c', { publish: { condition: 'StorageReady' } }),
+    ];
+    const allowedPrefixes = ['example.com/', 'readiness.k8s.io/', 'StorageReady'];
+    expect(refused(objects, { allowedPrefixes })).toEqual({ b: 'PrefixNotAllowed', c: 'KeyRefused' });
+    const allowedConditions = ['StorageReady'];
+    expect(refused(objects, { allowedPrefixes, allowedConditions })).toEqual({ b: 'PrefixNotAllowed' });
+    expect(refused(objects, { allowedPrefixes: ['readiness.k8s.io/'] })).toMatchObject({ a: 'PrefixNotAllowed' });
+  });
+
+  test.each([
+    ['readiness.k8s.io/B', 'readiness.k8s.io/ is for taints only, choose another'],
+    ['example.org/B', 'add example.org/ to --services-allowed-prefixes (services.allowedPrefixes in the chart)'],
+  ])('for the condition %s with a cure that helps', (condition, cure) => {
+    const options = { ...OPTIONS, allowedPrefixes: ['readiness.k8s.io/'] };
+    expect([...refusalsOf([object('a', { publish: { condition } })], options).values()][0]?.message).toBe(
+      `The condition ${condition} does not begin with an allowed prefix: ${cure}`,
+    );
+  });
+
+  test.each(['readiness.k8s.io/a', 'startup-taint.cluster-autoscaler.kubernetes.io/a'])(
+    'never for the taint %s',
+    (key) => {
+      expect(refused([object('a', { publish: { taint: { ...TAINT, key } } })])).toEqual({});
+    },
+  );
+});
+
+describe('the list of services for the agents', () => {
+  const large = (name: string, bundle: string, { header = 0, day = 1 } = {}) => {
+    const headers = { x: 'x'.repeat(header) };
+    const https = { port: 1, headers, caBundle: bundle.padEnd(32_768, '.') };
+    return object(name, { probe: { https } }, `2026-01-0${day}T00:00:00Z`);
+  };
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
+
+  test('has the older services, and a smaller one that is younger', () => {
+    const all = names.map((name) => large(name, name));
+    const younger = object('small', {}, '2026-01-09T00:00:00Z');
+    expect(refused([...all, younger])).toEqual({ h: 'ListTooLarge', i: 'ListTooLarge' });
+    const older = large('z', 'z', { day: 1 });
+    const dayLater = names.map((name) => large(name, name, { day: 2 }));
+    expect(refused([...dayLater, older])).toEqual({ g: 'ListTooLarge', h: 'ListTooLarge', i: 'ListTooLarge' });
+  });
+
+  test('has a CA bundle once, whichever services share it', () => {
+    expect(refused(names.map((name) => large(name, 'shared', { header: 16_000 })))).toEqual({});
+  });
+
+  test('counts as much as is sent: at least what JSON makes of it', () => {
+    const quotes = names.map((name) => object(name, { probe: { http: { port: 1, path: '"'.repeat(32_000) } } }));
+    expect(Object.keys(refused(quotes))).toEqual(['e', 'f', 'g', 'h', 'i']);
+  });
+
+  test('says how much is there, how much is left, and what helps', () => {
+    const all = names.map((name) => large(name, name));
+    expect([...refusalsOf(all, OPTIONS).values()].at(-1)?.message).toBe(
+      'The list of services for the agents would be too large (its probe has 34 KiB, and older services leave 22 KiB of 256 KiB): shorten its caBundle and headers, use the same caBundle as other services, or delete a service',
+    );
+  });
+
+  test('is never larger than the bound, however many pods the services have', () => {
+    const pods = { namespace: 'default', selector: { matchLabels: { a: 'b' } } };
+    const all = names
+      .map((name) => large(name, name))
+      .concat(
+        Array.from({ length: 100 }, (_, index) =>
+          object(`n${'x'.repeat(200)}${index}`, { pods, publish: { label: `example.com/l${index}` } }),
+        ),
+      );
+    const refusals = refusalsOf(all, OPTIONS);
+    const accepted = all.filter((each) => !refusals.get(each)).map(({ service }) => service);
+    expect(accepted.length).toBeLessThan(all.length);
+    const onNode = Array.from({ length: 50 }, (_, index) =>
+      podOf(`2001:0db8:0000:0000:0000:0000:0000:${1000 + index}`),
+    );
+    expect(JSON.stringify(serviceList(accepted, onNode)).length).toBeLessThan(SERVICE_LIST_BYTES_MAX);
+  });
+});
+
+function podOf(podIP: string) {
+  const metadata = { name: podIP, uid: podIP, namespace: 'default', resourceVersion: '1', labels: { a: 'b' } };
+  return observePod({ metadata, spec: { nodeName: 'n' }, status: { podIP, hostIP: podIP } });
+}

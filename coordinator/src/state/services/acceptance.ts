@@ -1,0 +1,204 @@
+import { isLabelKey } from '@rollcall/common/label-syntax.ts';
+import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
+import {
+  KNOWN_TAINT_PREFIXES,
+  KUBELET_CONDITIONS,
+  REPAIR_CONDITIONS,
+  SERVICE_LABEL_PREFIX,
+  SERVICE_LIST_BYTES_MAX,
+} from '@rollcall/common/well-known.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import type { Service } from '../../model/services.ts';
+import { Circles } from './circles.ts';
+import { ListBudget } from './list-budget.ts';
+import type { ObservedNodeService } from './node-service.ts';
+
+/** Why a NodeService is not in force: one word for machines, and a sentence for people. */
+export type Refusal = { reason: string; message: string };
+
+export type AcceptanceOptions = {
+  /** Those that are known without being written: they have their names and keys before all others. */
+  builtIn: readonly Service[];
+  /** Who decides about keys, the NodeServices apart. */
+  keys: Pick<KeyRegistry, 'refusal'>;
+  /** What keys have to begin with; anything where there is none. */
+  allowedPrefixes: readonly string[];
+  /** Whether taints may evict pods. */
+  allowNoExecute: boolean;
+  /** Whether any may publish a condition. */
+  conditions: boolean;
+  /** Conditions that they may publish although Karpenter replaces nodes for them. */
+  allowedConditions: readonly string[];
+  /** Labels that rules imply where these are there. */
+  impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
+  /** A pod of the service that does not tolerate its taint. */
+  intolerantPod: (service: Service) => string | undefined;
+};
+
+/** Of the part of a label's key after the slash. */
+const LABEL_NAME_MAX = 63;
+
+/** What pods of a service are the cause of, and the end. */
+const NOT_TOLERATED = 'TaintNotTolerated';
+
+/** Whether a refusal ends when the pods of the service are others. */
+export function isByPods(refusal: Refusal | undefined): boolean {
+  return refusal?.reason === NOT_TOLERATED;
+}
+
+type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
+
+/**
+ * Returns for each NodeService why it is not in force, or `undefined`. Each is judged by those that were accepted before it,
+ * from the oldest to the youngest, so that none decides about an older one.
+ */
+export function refusalsOf(
+  objects: readonly ObservedNodeService[],
+  options: AcceptanceOptions,
+): Map<ObservedNodeService, Refusal | undefined> {
+  const owners = new Map<string, string>();
+  const names = new Set(options.builtIn.map(({ name }) => name));
+  const budget = new ListBudget(SERVICE_LIST_BYTES_MAX);
+  const circles = new Circles(options.impliedBy);
+  for (const service of options.builtIn) {
+    budget.take(service);
+    circles.add(service);
+  }
+  const refusals = new Map<ObservedNodeService, Refusal | undefined>();
+  for (const object of objects.toSorted(byAge)) {
+    const { service } = object;
+    const refusal =
+      unknownField(object) ??
+      wrongDevices(object) ??
+      (names.has(service.name) ? nameTaken(service) : undefined) ??
+      nameTooLong(service) ??
+      noExecute(service, options) ??
+      withoutConditions(service, options) ??
+      firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
+      firstOf(keysOf(service), (key) => keyTaken(key, owners)) ??
+      circles.refusal(service) ??
+      intolerant(service, options) ??
+      tooLarge(service, budget);
+    refusals.set(object, refusal);
+    if (refusal) continue;
+    budget.take(service);
+    circles.add(service);
+    for (const key of keysOf(service)) owners.set(idOf(key), service.name);
+  }
+  return refusals;
+}
+
+function byAge(a: ObservedNodeService, b: ObservedNodeService): number {
+  return a.createdAtMs - b.createdAtMs || (a.name < b.name ? -1 : 1);
+}
+
+function unknownField({ unknownField: field }: ObservedNodeService): Refusal | undefined {
+  if (field === undefined) return undefined;
+  return { reason: 'UnknownField', message: `${field} is not known to this version of rollcall` };
+}
+
+function wrongDevices({ devicesProblem: message }: ObservedNodeService): Refusal | undefined {
+  return message === undefined ? undefined : { reason: 'DevicesNotUnderstood', message };
+}
+
+function nameTaken({ name }: Service): Refusal {
+  return { reason: 'NameTaken', message: `${name} is the name of a service of Gitpod: choose another name` };
+}
+
+/** The name makes the label, unless that is told. */
+function nameTooLong({ name, publish }: Service): Refusal | undefined {
+  if (name.length <= LABEL_NAME_MAX || publish.label !== `${SERVICE_LABEL_PREFIX}${name}`) return undefined;
+  const message = `${name} is too long to be part of the label ${SERVICE_LABEL_PREFIX}NAME: name it with at most ${LABEL_NAME_MAX} characters, or set publish`;
+  return { reason: 'NameTooLong', message };
+}
+
+function noExecute({ publish: { taint } }: Service, { allowNoExecute }: AcceptanceOptions): Refusal | undefined {
+  if (allowNoExecute || taint?.effect !== 'NoExecute') return undefined;
+  const cure = 'set --allow-no-execute (coordinator.config.allowNoExecute in the chart), or use NoSchedule';
+  return { reason: 'NoExecuteNotAllowed', message: `The taint ${taint.key} would evict pods: ${cure}` };
+}
+
+function withoutConditions({ publish }: Service, { conditions }: AcceptanceOptions): Refusal | undefined {
+  if (publish.condition === undefined || conditions) return undefined;
+  const cure =
+    'set --services-conditions (coordinator.config.servicesConditions in the chart), or remove publish.condition';
+  return { reason: 'ConditionsOff', message: `Publishing conditions is disabled: ${cure}` };
+}
+
+function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal | undefined {
+  const problem = kind === 'condition' ? problemOfCondition(key, options) : problemOfKey(kind, key, options);
+  if (problem !== undefined) return { reason: 'KeyRefused', message: `The ${kind} ${key} ${problem}: choose another` };
+  const { allowedPrefixes } = options;
+  // Those of taints are no others' to begin with.
+  const isFor = (prefix: string) => kind !== 'condition' || !KNOWN_TAINT_PREFIXES.includes(prefix);
+  const isAllowed = allowedPrefixes.some((prefix) => isFor(prefix) && key.startsWith(prefix));
+  if (allowedPrefixes.length === 0 || isAllowed) return undefined;
+  const prefix = key.includes('/') ? key.slice(0, key.indexOf('/') + 1) : key;
+  const cure = isFor(prefix)
+    ? `add ${prefix} to --services-allowed-prefixes (services.allowedPrefixes in the chart)`
+    : `${prefix} is for taints only, choose another`;
+  return { reason: 'PrefixNotAllowed', message: `The ${kind} ${key} does not begin with an allowed prefix: ${cure}` };
+}
+
+function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: AcceptanceOptions): string | undefined {
+  const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
+  const domain = isKnown ? undefined : reservedDomainOf(key, KUBERNETES_DOMAINS);
+  return domain === undefined ? keys.refusal('service', kind, key) : `is in the domain ${domain}`;
+}
+
+function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptions): string | undefined {
+  if (!isLabelKey(type)) return 'has a type that is not a qualified name';
+  if (KUBELET_CONDITIONS.includes(type)) return 'is reserved for kubelets and network plugins';
+  if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
+  return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
+}
+
+function keyTaken(key: Key, owners: ReadonlyMap<string, string>): Refusal | undefined {
+  const owner = owners.get(idOf(key));
+  if (owner === undefined) return undefined;
+  return {
+    reason: 'KeyTaken',
+    message: `The ${key.kind} ${key.key} already belongs to the NodeService ${owner}, which is older`,
+  };
+}
+
+function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Refusal | undefined {
+  const { taint } = service.publish;
+  const pod = taint && taint.effect !== 'PreferNoSchedule' ? intolerantPod(service) : undefined;
+  if (!taint || pod === undefined) return undefined;
+  const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, so it could never make a node ready: add the toleration`;
+  return { reason: NOT_TOLERATED, message };
+}
+
+/** Agents refuse a reply that is too large, and with it every service in it. */
+function tooLarge(service: Service, budget: ListBudget): Refusal | undefined {
+  const bytes = budget.bytesOf(service);
+  if (bytes <= budget.bytesLeft) return undefined;
+  const kib = (count: number) => `${Math.ceil(count / 1024)} KiB`;
+  const sizes = `its probe has ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
+  const cure = 'shorten its caBundle and headers, use the same caBundle as other services, or delete a service';
+  return {
+    reason: 'ListTooLarge',
+    message: `The list of services for the agents would be too large (${sizes}): ${cure}`,
+  };
+}
+
+function keysOf({ publish: { label, taint, condition } }: Service): Key[] {
+  const keys: Key[] = [];
+  if (label !== undefined) keys.push({ kind: 'label', key: label });
+  if (taint) keys.push({ kind: 'taint', key: taint.key });
+  if (condition !== undefined) keys.push({ kind: 'condition', key: condition });
+  return keys;
+}
+
+function idOf({ kind, key }: Key): string {
+  return `${kind}:${key}`;
+}
+
+function firstOf<T, R>(values: readonly T[], find: (value: T) => R | undefined): R | undefined {
+  for (const value of values) {
+    const found = find(value);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,53 @@
+import type { ServiceReport } from '@rollcall/common/report.ts';
+import type { Inventory } from '../model/inventory/inventory.ts';
+import type { ObservedCsiNode } from './csi-nodes.ts';
+import type { Machine } from './machines.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import type { ObservedWorkspace } from './observed-workspace.ts';
+import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
+import type { Freshness } from './presence.ts';
+
+/** All that is known about a node at one moment: the only thing that labelers look at. */
+export type NodeSnapshot = {
+  name: string;
+  uid: string;
+  createdAtMs: number;
+  labels: Readonly<Record<string, string>>;
+  annotations: Readonly<Record<string, string>>;
+  /** `undefined` where they are not watched. */
+  taints: ObservedNode['taints'];
+  pool: string | undefined;
+  /** What its pool asks for; meaningless while nobody knows. */
+  poolLabelSet: ObservedPoolLabelSet | undefined;
+  poolLabelSetsKnown: boolean;
+  freshness: Freshness;
+  /** What the agent said last of the checks as they are now, by service name; old when the node is not fresh. */
+  services: ReadonlyMap<string, ServiceReport>;
+  /** Of the agent that reported last, empty where it does not tell; `undefined` while none has spoken to this replica. */
+  agentVersion: string | undefined;
+  ownedAnnotations: ReadonlySet<string>;
+  /** Labels that rollcall applied, and those of them that somebody else owns as well. */
+  ownedLabels: ReadonlySet<string>;
+  sharedLabels: ReadonlySet<string>;
+  /** Types of conditions that rollcall applied. */
+  ownedConditions: ReadonlySet<string>;
+  /** `undefined` where only metadata is watched. */
+  allocatable: ObservedNode['allocatable'];
+  /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */
+  machine: Machine | undefined;
+  /** What it has, as far as that is known. */
+  inventory: Inventory;
+  /** The pods on this node that are watched for services. */
+  pods: readonly ObservedPod[];
+  /** Whether the pods of a namespace were listed. */
+  podsKnown: (namespace: string) => boolean;
+  /** `none`: it has none; `unknown`: nobody knows. */
+  csiNode: ObservedCsiNode | 'none' | 'unknown';
+  /** Whether all services are known: what the node has may be because of one that is not. */
+  servicesKnown: boolean;
+  /** Since when the agent is told of the check of a service as it is now, by service name and the monotonic clock. */
+  toldMs: ReadonlyMap<string, number>;
+  /** The workspaces on this node; `undefined` while nobody knows. */
+  workspaces: readonly ObservedWorkspace[] | undefined;
+};

@@ -1,0 +1,30 @@
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Service } from '../model/services.ts';
+
+type Noted = { uid: string; annotations: Readonly<Record<string, string>> };
+
+/** Uids of the NodeServices, by name, that the node itself says were ready on it once; none where it is of another Node. */
+export function startedServices({ uid, annotations }: Noted): ReadonlyMap<string, string> {
+  const text = annotations[SERVICES_STARTED_ANNOTATION];
+  if (text === undefined) return NONE;
+  try {
+    const { node, services } = JSON.parse(text) as { node?: unknown; services?: unknown };
+    if (node !== uid || services === null || typeof services !== 'object') return NONE;
+    return new Map(Object.entries(services).filter(([, each]) => typeof each === 'string'));
+  } catch {
+    return NONE;
+  }
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Always the same text for the same services; `undefined` where there are none. */
+export function formatStartedServices(node: string, services: ReadonlyMap<string, string>): string | undefined {
+  if (services.size === 0) return undefined;
+  return JSON.stringify({ node, services: Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1))) });
+}
+
+/** Whether a service of mode Startup was ready on the node once, so that it is judged there no more. */
+export function hasStarted({ mode, name, origin }: Service, started: ReadonlyMap<string, string>): boolean {
+  return mode === 'Startup' && origin.kind === 'object' && started.get(name) === origin.uid;
+}

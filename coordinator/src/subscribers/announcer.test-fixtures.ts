@@ -1,0 +1,63 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import { snapshot, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
+import type { Verdict } from '../decide/readiness/verdict.ts';
+import { nodeRecord } from '../state/node-record.test-fixtures.ts';
+import { createIntern, type ObservedNode, observeNode } from '../state/observed-node.ts';
+import type { ObservedPod } from '../state/observed-pod.ts';
+import { Term } from '../state/term.ts';
+import { Announcer } from './announcer.ts';
+import type { EventNews } from './events/event-news.ts';
+import { GitpodMetrics } from './gitpod-metrics.ts';
+
+export function newTerm(): Term {
+  return new Term({ windowMs: 30_000, guardPercent: 55, onChange: () => {} }, 0);
+}
+
+export function nodeWith(labels: Record<string, string>): ObservedNode {
+  return observeNode({ metadata: { name: 'n', uid: 'u', resourceVersion: '1', labels } }, createIntern(), new Set());
+}
+
+/** An announcer, and what it tells of the node `n`. */
+export function announced(services = [WS_DAEMON_SERVICE]) {
+  const news: string[] = [];
+  const events: EventNews[] = [];
+  const gates: string[] = [];
+  const registry = new Registry();
+  const clock = new FakeClock();
+  const announcer = new Announcer({
+    services: () => services,
+    gate: 'label',
+    record: (each) => {
+      events.push(each);
+      news.push(`${each.reason}: ${each.message}`);
+    },
+    gateOpened: (outcome) => gates.push(outcome),
+    metrics: new GitpodMetrics(registry),
+    lease: { namespace: 'rollcall', name: 'lease' },
+    clock,
+  });
+  const record = nodeRecord();
+  /** The Node as it is shown, and what the evidence says. */
+  const nodeAndEvidence = (label: string | undefined, state: Verdict['state'], pods?: readonly ObservedPod[]) => {
+    const labels = label === undefined ? {} : Object.fromEntries(services.map(({ publish }) => [publish.label, label]));
+    const readiness = new Map(
+      services.map(({ name }) => [name, { state, reason: 'because', cause: 'agent' as const, sinceMs: 0 }]),
+    );
+    const judged = { ...snapshot(pods ? { pods } : {}), readiness, ageMs: 0 };
+    return [nodeWith(labels), judged] as const;
+  };
+  const shows = (
+    label: string | undefined,
+    state: Verdict['state'],
+    more: { at?: typeof record; pods?: readonly ObservedPod[] } = {},
+  ) => announcer.shows(more.at ?? record, ...nodeAndEvidence(label, state, more.pods));
+  const sees = (label: string | undefined, state: Verdict['state']) =>
+    announcer.sees(record, ...nodeAndEvidence(label, state));
+  /** The lines of a metric of Gitpod's node-labeler. */
+  const metric = async (name: string) => {
+    const text = await registry.getSingleMetricAsString(`gitpod_node_labeler_${name}`);
+    return text.split('\n').filter((line) => !line.startsWith('#') && line !== '');
+  };
+  return { announcer, clock, news, events, gates, shows, sees, metric };
+}

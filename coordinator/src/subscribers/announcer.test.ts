@@ -1,0 +1,223 @@
+import { expect, test } from 'vitest';
+import { pod, snapshot, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import { nodeRecord } from '../state/node-record.test-fixtures.ts';
+import { announced, newTerm, nodeWith } from './announcer.test-fixtures.ts';
+
+const NODE = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' };
+const LEASE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name: 'lease', namespace: 'rollcall', uid: '' };
+
+test('each change of readiness is told once, with the evidence', () => {
+  const { news, shows } = announced();
+  shows(undefined, 'not-ready');
+  shows('true', 'ready');
+  shows('true', 'ready');
+  shows(undefined, 'not-ready');
+  expect(news).toEqual([
+    'ServiceReady: ws-daemon is ready: because',
+    'ServiceNotReady: ws-daemon is not ready: because',
+  ]);
+});
+
+test('services that change together are told in one Event', () => {
+  const { news, shows } = announced([serviceOf('registry-facade'), WS_DAEMON_SERVICE]);
+  shows(undefined, 'not-ready');
+  shows('true', 'ready');
+  shows(undefined, 'not-ready');
+  expect(news).toEqual([
+    'ServiceReady: registry-facade is ready: because; ws-daemon is ready: because',
+    'ServiceNotReady: registry-facade is not ready: because; ws-daemon is not ready: because',
+  ]);
+});
+
+test('what a node shows at first sight is no news, but what becomes of it is', () => {
+  const { news, shows } = announced();
+  shows('true', 'not-ready');
+  shows(undefined, 'not-ready');
+  expect(news).toEqual(['ServiceNotReady: ws-daemon is not ready: because']);
+});
+
+test('a key that is put right after somebody changed it is no news', () => {
+  const { news, shows } = announced();
+  shows('true', 'ready');
+  shows(undefined, 'ready');
+  shows('true', 'ready');
+  expect(news).toEqual([]);
+});
+
+test('a label that goes for another reason than readiness is no news', () => {
+  const { news, shows } = announced();
+  shows('true', 'ready');
+  shows(undefined, 'unknown');
+  expect(news).toEqual([]);
+});
+
+test('a new term begins with what it finds', () => {
+  const { announcer, news, shows } = announced();
+  announcer.guards(newTerm(), ['fleet']);
+  shows('true', 'ready');
+  announcer.guards(newTerm(), []);
+  shows(undefined, 'not-ready', { at: nodeRecord() });
+  expect(news).toEqual(['SilenceGuardActive: So many agents are silent (fleet) that silence removes no labels']);
+});
+
+test('a node is taken as it is at first sight alone, and each write counts from there', () => {
+  const { news, sees, shows } = announced();
+  sees('true', 'ready');
+  sees(undefined, 'not-ready');
+  expect(news).toEqual([]);
+  shows(undefined, 'not-ready');
+  expect(news).toEqual(['ServiceNotReady: ws-daemon is not ready: because']);
+});
+
+test('what becomes of a service is told of its Node, as a warning where it is not ready', () => {
+  const { events, shows } = announced();
+  shows('true', 'ready');
+  shows(undefined, 'not-ready');
+  shows('true', 'ready');
+  expect(events).toMatchObject([
+    { subject: NODE, type: 'Warning' },
+    { subject: NODE, type: 'Normal' },
+  ]);
+});
+
+test('that a service became ready is counted, with the time since the start of its pod that is Ready', async () => {
+  const { clock, shows, metric } = announced();
+  const startTime = (secondsAgo: number) => new Date(clock.now() - 1000 * secondsAgo).toISOString();
+  const pods = [
+    pod({ name: 'a', ready: false, startTime: startTime(1) }),
+    pod({ name: 'b', terminating: true, startTime: startTime(2) }),
+    pod({ name: 'of the Node before', createdAtMs: -1, readySinceMs: -1, startTime: startTime(900) }),
+    pod({ name: 'c', startTime: startTime(8) }),
+  ];
+  shows(undefined, 'not-ready', { pods });
+  shows('true', 'ready', { pods });
+  expect(await metric('reconcile_total')).toEqual(['gitpod_node_labeler_reconcile_total{component="ws-daemon"} 1']);
+  expect(await metric('ready_seconds')).toContain('gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 8');
+});
+
+test('a service that became ready without a pod, or that became not ready, has no such time', async () => {
+  const { shows, metric } = announced();
+  shows(undefined, 'not-ready', { pods: [] });
+  shows('true', 'ready', { pods: [] });
+  shows(undefined, 'not-ready', { pods: [] });
+  expect(await metric('reconcile_total')).toEqual(['gitpod_node_labeler_reconcile_total{component="ws-daemon"} 1']);
+  expect(await metric('ready_seconds')).toEqual([]);
+});
+
+test('a pod that started in the future by this clock took no time', async () => {
+  const { clock, shows, metric } = announced();
+  const pods = [pod({ startTime: new Date(clock.now() + 60_000).toISOString() })];
+  shows(undefined, 'not-ready', { pods });
+  shows('true', 'ready', { pods });
+  expect(await metric('ready_seconds')).toContain('gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 0');
+});
+
+test('a service that is held back is told of its Node', () => {
+  const { announcer, events } = announced();
+  announcer.heldBack(snapshot(), WS_DAEMON_SERVICE);
+  expect(events).toEqual([
+    {
+      subject: NODE,
+      type: 'Warning',
+      reason: 'ServiceHeldBack',
+      message: 'ws-daemon became not ready too often in 5 minutes and is held back: it counts as not ready for a while',
+    },
+  ]);
+});
+
+test('each key that somebody changes back, or has, is told of its Node', () => {
+  const { announcer, news, events } = announced();
+  announcer.contested(nodeWith({}), [{ kind: 'label', key: 'tier', rival: 'kubectl' }]);
+  announcer.leftAlone(nodeWith({}), [{ kind: 'label', key: 'zone', message: 'owned by terraform' }]);
+  expect(news).toEqual([
+    'KeyContested: kubectl keeps changing the label tier: rollcall writes it less and less often',
+    'KeyContested: rollcall does not write the label zone: it is owned by terraform',
+  ]);
+  expect(events).toMatchObject([
+    { subject: NODE, type: 'Warning' },
+    { subject: NODE, type: 'Warning' },
+  ]);
+});
+
+test('a startup gate that opened because nothing is missing is only counted', () => {
+  const { announcer, news, gates } = announced();
+  announcer.gateOpened(snapshot(), []);
+  expect({ news, gates }).toEqual({ news: [], gates: ['complete'] });
+});
+
+test('a startup gate that opened without something is told of its Node, with what is missing', () => {
+  const { announcer, events, gates } = announced();
+  announcer.gateOpened(snapshot(), ['accelerators/edgetpu']);
+  announcer.gateOpened(snapshot(), ['a', 'b']);
+  const told = { subject: NODE, type: 'Warning', reason: 'StartupGateExpired' };
+  const message = 'Removed the startup taint after the maximum wait time, without';
+  expect(events).toEqual([
+    { ...told, message: `${message} accelerators/edgetpu` },
+    { ...told, message: `${message} a, b` },
+  ]);
+  expect(gates).toEqual(['expired', 'expired']);
+});
+
+test('each guard against silence is told once when it begins, and once when it ends', () => {
+  const { announcer, events } = announced();
+  const term = newTerm();
+  for (const active of [['fleet'], ['fleet', 'pool a'], ['pool a'], []]) {
+    announcer.guards(term, active);
+    announcer.guards(term, active);
+  }
+  const began = (guard: string) => `So many agents are silent (${guard}) that silence removes no labels`;
+  const ended = (guard: string) => `Agents report again (${guard}): silence removes labels as before`;
+  const told = (type: string, reason: string, message: string) => ({ subject: LEASE, type, reason, message });
+  expect(events).toEqual([
+    told('Warning', 'SilenceGuardActive', began('fleet')),
+    told('Warning', 'SilenceGuardActive', began('pool a')),
+    told('Normal', 'SilenceGuardCleared', ended('fleet')),
+    told('Normal', 'SilenceGuardCleared', ended('pool a')),
+  ]);
+});
+
+test('what a guard keeps on nodes is told once when it begins, and once when it ends', () => {
+  const { announcer, events } = announced();
+  const term = newTerm();
+  const observer = { guard: 'observer', of: 'ws-daemon', nodes: 1 } as const;
+  const radius = { guard: 'blast-radius', of: 'tier', nodes: 20 } as const;
+  for (const held of [[observer], [observer, radius], [{ ...radius, nodes: 5 }], []]) {
+    announcer.withdrawalsHeld(term, held);
+    announcer.withdrawalsHeld(term, held);
+  }
+  expect(events).toEqual([
+    {
+      subject: LEASE,
+      type: 'Warning',
+      reason: 'ReplacedAgentsDoubted',
+      message: expect.stringContaining('no longer see ws-daemon'),
+    },
+    {
+      subject: LEASE,
+      type: 'Warning',
+      reason: 'MassWithdrawalDelayed',
+      message: expect.stringContaining('lose the label tier at once'),
+    },
+    {
+      subject: LEASE,
+      type: 'Normal',
+      reason: 'WithdrawalsResumed',
+      message: 'The guard has ended (observer ws-daemon)',
+    },
+    {
+      subject: LEASE,
+      type: 'Normal',
+      reason: 'WithdrawalsResumed',
+      message: 'The guard has ended (blast-radius tier)',
+    },
+  ]);
+});
+
+test('a guard that holds in a new term is told again', () => {
+  const { announcer, news } = announced();
+  const held = [{ guard: 'blast-radius', of: 'tier', nodes: 20 }] as const;
+  announcer.withdrawalsHeld(newTerm(), held);
+  announcer.withdrawalsHeld(newTerm(), held);
+  expect(news).toHaveLength(2);
+});

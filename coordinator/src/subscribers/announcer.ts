@@ -1,0 +1,163 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
+import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
+import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { ReadinessGate } from '../decide/labelers/readiness.ts';
+import { shownReady } from '../decide/shown-ready.ts';
+import type { Service } from '../model/services.ts';
+import type { NodeRecord } from '../state/node-record.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import { readyPodOf } from '../state/service-pods.ts';
+import type { NodeSnapshot } from '../state/snapshot.ts';
+import type { Term } from '../state/term.ts';
+import { type EventNews, type EventSubject, leaseSubject } from './events/event-news.ts';
+import { packMessages } from './events/event-object.ts';
+import type { GitpodMetrics } from './gitpod-metrics.ts';
+
+export type AnnouncerOptions = {
+  services: () => readonly Service[];
+  gate: ReadinessGate;
+  record: (news: EventNews) => void;
+  metrics: GitpodMetrics;
+  /** Counts it. */
+  gateOpened: (outcome: 'complete' | 'expired') => void;
+  /** What Events about the fleet as a whole are attached to. */
+  lease: { namespace: string; name: string };
+  clock: Clock;
+};
+
+/** Tells people, by Events and by the metrics that they know, what became of services. */
+export class Announcer {
+  readonly #options: AnnouncerOptions;
+  /** For each node, whether a service was told to be ready. */
+  readonly #told = new WeakMap<NodeRecord, Map<string, boolean>>();
+  readonly #guards = new WeakMap<Term, ReadonlySet<string>>();
+  readonly #held = new WeakMap<Term, ReadonlySet<string>>();
+
+  constructor(options: AnnouncerOptions) {
+    this.#options = options;
+  }
+
+  /** What a Node shows at first sight: what came before is not to be told. */
+  sees(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
+    if (!this.#told.has(record)) this.shows(record, observed, judged);
+  }
+
+  /**
+   * What a Node shows, at first sight and after each write. News is what differs from what was told before, if the
+   * evidence says the same: that a key was put right after somebody changed it is none.
+   */
+  shows(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
+    const { services, gate, metrics, clock, record: tell } = this.#options;
+    const told = this.#told.get(record) ?? new Map<string, boolean>();
+    this.#told.set(record, told);
+    const news = { ready: [] as string[], notReady: [] as string[] };
+    for (const service of services()) {
+      const ready = shownReady(observed, service, gate);
+      const before = told.get(service.name);
+      const evidence = judged.readiness.get(service.name);
+      if (before === undefined) told.set(service.name, ready);
+      if (before === undefined || before === ready || evidence?.state !== (ready ? 'ready' : 'not-ready')) continue;
+      told.set(service.name, ready);
+      const list = ready ? news.ready : news.notReady;
+      list.push(`${service.name} is ${ready ? 'ready' : 'not ready'}: ${evidence.reason}`);
+      if (ready) metrics.becameReady(service.name, podStartMs(service, judged), clock.now());
+    }
+    const subject = nodeSubject(judged);
+    // One for all that changed at once: where a whole fleet does, each Event costs a quarter of what the write costs.
+    for (const message of packMessages(news.notReady))
+      tell({ subject, type: 'Warning', reason: 'ServiceNotReady', message });
+    for (const message of packMessages(news.ready)) tell({ subject, type: 'Normal', reason: 'ServiceReady', message });
+  }
+
+  /** A service comes and goes, and is held back. */
+  heldBack(node: NodeSnapshot, service: Service): void {
+    // Without count and time, so that it is the same Event each time; the console has them.
+    const message = `${service.name} became not ready too often in 5 minutes and is held back: it counts as not ready for a while`;
+    this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
+  }
+
+  /** Keys of a node that somebody changes back. */
+  contested(node: ObservedNode, keys: readonly ContestedNews[]): void {
+    for (const { kind, key, rival } of keys) {
+      const message = `${rival} keeps changing the ${kind} ${key}: rollcall writes it less and less often`;
+      this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
+    }
+  }
+
+  /** Keys that are not written, as somebody else has them. */
+  leftAlone(node: ObservedNode, keys: Parameters<Subscribers['leftAlone']>[1]): void {
+    for (const { kind, key, message: why } of keys) {
+      const message = `rollcall does not write the ${kind} ${key}: it is ${why}`;
+      this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });
+    }
+  }
+
+  /** The startup gate of a node was opened, at last without what is missing. */
+  gateOpened(node: NodeSnapshot, missing: readonly string[]): void {
+    const { record, gateOpened } = this.#options;
+    gateOpened(missing.length > 0 ? 'expired' : 'complete');
+    if (missing.length === 0) return;
+    const message = `Removed the startup taint after the maximum wait time, without ${missing.join(', ')}`;
+    record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
+  }
+
+  /** A new taint is on the first nodes. */
+  taintWaits(subject: EventSubject): void {
+    const message =
+      'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
+    this.#options.record({ subject, type: 'Normal', reason: 'TaintWaits', message });
+  }
+
+  /** Which guards hold now. To be called often: only what changed in this term is told. */
+  guards(term: Term, active: readonly string[]): void {
+    const before = this.#guards.get(term) ?? new Set<string>();
+    const subject = leaseSubject(this.#options.lease);
+    const now = new Set(active);
+    for (const guard of now.difference(before)) {
+      const message = `So many agents are silent (${guard}) that silence removes no labels`;
+      this.#options.record({ subject, type: 'Warning', reason: 'SilenceGuardActive', message });
+    }
+    for (const guard of before.difference(now)) {
+      const message = `Agents report again (${guard}): silence removes labels as before`;
+      this.#options.record({ subject, type: 'Normal', reason: 'SilenceGuardCleared', message });
+    }
+    this.#guards.set(term, now);
+  }
+
+  /** What stays on nodes for now, although it should go. To be called often: only what changed is told. */
+  withdrawalsHeld(term: Term, held: readonly HeldWithdrawals[]): void {
+    const subject = leaseSubject(this.#options.lease);
+    const now = new Set(held.map(({ guard, of }) => `${guard} ${of}`));
+    const before = this.#held.get(term) ?? new Set();
+    for (const { guard, of } of held) {
+      if (before.has(`${guard} ${of}`)) continue;
+      this.#options.record({ subject, type: 'Warning', ...HELD[guard](of) });
+    }
+    for (const name of before.difference(now)) {
+      const message = `The guard has ended (${name})`;
+      this.#options.record({ subject, type: 'Normal', reason: 'WithdrawalsResumed', message });
+    }
+    this.#held.set(term, now);
+  }
+}
+
+const HELD = {
+  observer: (service: string) => ({
+    reason: 'ReplacedAgentsDoubted',
+    message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, although its pods are Ready: on further nodes, its keys stay as they are`,
+  }),
+  'blast-radius': (label: string) => ({
+    reason: 'MassWithdrawalDelayed',
+    message: `Many nodes would lose the label ${label} at once, because the configuration that requests it was changed or removed: it stays on most of them for a while`,
+  }),
+};
+
+function nodeSubject({ name, uid }: Pick<NodeSnapshot, 'name' | 'uid'>): EventSubject {
+  return { apiVersion: 'v1', kind: 'Node', name, uid };
+}
+
+function podStartMs(service: Service, snapshot: NodeSnapshot): number | undefined {
+  const startMs = Date.parse(readyPodOf(service, snapshot)?.startTime ?? '');
+  return Number.isNaN(startMs) ? undefined : startMs;
+}

@@ -1,0 +1,234 @@
+import { isDeepStrictEqual } from 'node:util';
+import { sleep } from '@rollcall/common/clock.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import { KubeStatusError } from '../../kube/client.ts';
+import { WorkQueue } from '../../write/work-queue.ts';
+import { AwayLabels, type Ripe } from './away-labels.ts';
+import { EvictionBudget } from './eviction-budget.ts';
+import { EvictionRound, type RoundDependencies } from './eviction-round.ts';
+import { createEvictionMetrics } from './metrics.ts';
+import type { NodeState } from './misplaced-pods.ts';
+import { WaitingPods } from './waiting-pods.ts';
+
+export type EvictorOptions = Pick<
+  RoundDependencies,
+  'client' | 'fence' | 'clock' | 'signal' | 'logger' | 'record' | 'dryRun'
+> & {
+  /** A number in [0, 1). */
+  random: () => number;
+  registry: Registry;
+  /** A Node as it is known now; `undefined` when it is not known. What was returned must not change any more. */
+  stateOf: (node: string) => NodeState | undefined;
+  /** How long a label has to be away before pods go for it. */
+  delayMs: number;
+  /** Evictions in the whole fleet; 1 unless told. */
+  perSecond?: number;
+};
+
+const PER_SECOND = 1;
+const BURST = 10;
+/** A node about which nothing is new is not listed more often, however often it is asked for. */
+const SAME_AGAIN_MS = 60_000;
+/** A node of which a request takes so long is slow. */
+const SLOW_MS = 1000;
+
+type Lane = 'normal' | 'slow';
+
+/**
+ * Evicts the pods that have lost their place on a node, because it lost labels that rollcall withdrew. One node after
+ * the other, and each is looked at again until no such pod is left. No other node waits for one of which a request hangs,
+ * and nodes that were slow wait for each other only. Ends with its signal.
+ */
+export class Evictor {
+  readonly #options: EvictorOptions;
+  readonly #queue: WorkQueue;
+  readonly #budget: EvictionBudget;
+  readonly #away: AwayLabels;
+  readonly #dependencies: RoundDependencies;
+  readonly #nodes = new Map<string, WaitingPods>();
+  /** Lanes of which a node is worked on. */
+  readonly #busy = new Set<Lane>();
+  readonly #slow = new Set<string>();
+  readonly #rounds = new Set<EvictionRound>();
+
+  constructor(options: EvictorOptions) {
+    this.#options = options;
+    const { clock, random, delayMs, perSecond = PER_SECOND, registry, signal } = options;
+    this.#away = new AwayLabels(delayMs);
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      onReady: () => this.#next(),
+      isSlow: (node) => this.#slow.has(node),
+    });
+    this.#budget = new EvictionBudget({ perSecond, burst: BURST });
+    const metrics = createEvictionMetrics(registry, () => this.#pending());
+    this.#dependencies = { ...options, budget: this.#budget, metrics, stateOf: (node) => this.#stateOf(node) };
+    signal.addEventListener('abort', () => this.restart(), { once: true });
+  }
+
+  /** Looks at a node soon, if rollcall withdrew labels from it. What is asked while the fence is closed is ignored. */
+  consider(node: string): void {
+    if (!this.#mayWrite()) return;
+    const state = this.#lookInTime(node);
+    if (!state) {
+      this.#forget(node);
+      return;
+    }
+    const looked = this.#nodes.get(node)?.looked;
+    const restMs = looked && isDeepStrictEqual(looked.state, state) ? looked.atMs + SAME_AGAIN_MS - this.#nowMs() : 0;
+    if (restMs > 0) this.#queue.addAfter(node, restMs);
+    else this.#queue.add(node);
+  }
+
+  /** Forgets everything: whoever leads next is told of every node, and every label counts as away from then on. */
+  restart(): void {
+    this.#queue.clear();
+    this.#nodes.clear();
+    this.#slow.clear();
+    this.#away.clear();
+  }
+
+  /** Resolves when no eviction is under way: after that the Lease may go to another, if the fence is closed. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#rounds].map((round) => round.settled()));
+  }
+
+  #next(): void {
+    for (const lane of ['normal', 'slow'] as const) this.#fill(lane);
+  }
+
+  #fill(lane: Lane): void {
+    const item = this.#busy.has(lane) ? undefined : this.#queue.take(lane);
+    if (!item) return;
+    this.#busy.add(lane);
+    let isWaitedFor = true;
+    const leave = () => {
+      if (!isWaitedFor) return;
+      isWaitedFor = false;
+      this.#busy.delete(lane);
+      this.#next();
+    };
+    void this.#work(item.key, leave).finally(() => {
+      this.#queue.done(item.key);
+      leave();
+    });
+  }
+
+  /** `onSlow` is called when a request hangs. */
+  async #work(name: string, onSlow: () => void): Promise<void> {
+    const state = await this.#stateInTurn(name);
+    if (state) await this.#lookAt(name, state, onSlow);
+    else this.#forget(name);
+    if (!this.#mayWrite()) this.restart();
+  }
+
+  #forget(name: string): void {
+    this.#nodes.delete(name);
+    this.#slow.delete(name);
+  }
+
+  /**
+   * The node's state, which is looked at again once more of it counts. Both are of one moment: what came to count
+   * between two readings of the clock would be in neither.
+   */
+  #lookInTime(name: string): NodeState | undefined {
+    const ripe = this.#ripeOf(name);
+    if (ripe?.moreInMs !== undefined) this.#queue.addAfter(name, ripe.moreInMs);
+    return somethingToDo(ripe);
+  }
+
+  /** The node's state once there is something left of the budget, so that what is listed then is not old. */
+  async #stateInTurn(name: string): Promise<NodeState | undefined> {
+    const { clock, signal } = this.#options;
+    for (;;) {
+      const state = this.#lookInTime(name);
+      const waitMs = this.#budget.waitMs(this.#nowMs());
+      if (!state || waitMs === 0) return state;
+      await sleep(clock, waitMs, signal);
+    }
+  }
+
+  async #lookAt(name: string, state: NodeState, onSlow: () => void): Promise<void> {
+    const pods = this.#nodes.get(name) ?? new WaitingPods(this.#options.random);
+    this.#nodes.set(name, pods);
+    pods.looked = { state, atMs: this.#nowMs() };
+    this.#slow.delete(name);
+    const client = this.#timed(() => {
+      this.#slow.add(name);
+      onSlow();
+    });
+    const round = new EvictionRound(name, pods, { ...this.#dependencies, client });
+    this.#rounds.add(round);
+    try {
+      await round.run();
+      pods.backoff.reset();
+      this.#lookAgainInTime(name, pods);
+    } catch (err) {
+      this.#retry(name, pods, err);
+    } finally {
+      this.#rounds.delete(round);
+    }
+  }
+
+  /** Calls `onSlow` for each request that takes long. */
+  #timed(onSlow: () => void): RoundDependencies['client'] {
+    const { client, clock } = this.#options;
+    return {
+      request: (request) => {
+        const cancel = clock.after(SLOW_MS, onSlow);
+        return client.request<never>(request).finally(cancel);
+      },
+    };
+  }
+
+  #lookAgainInTime(name: string, pods: WaitingPods): void {
+    const dueMs = pods.nextDueMs();
+    if (dueMs === undefined || this.#options.dryRun || !this.#mayWrite()) return;
+    const delayMs = dueMs - this.#nowMs();
+    if (delayMs > 0) this.#queue.addAfter(name, delayMs);
+    else this.#queue.add(name);
+  }
+
+  #retry(name: string, { backoff }: WaitingPods, err: unknown): void {
+    const { logger } = this.#options;
+    if (!this.#mayWrite()) return;
+    const isNews = backoff.attempts === 0;
+    const retryAfterMs = err instanceof KubeStatusError ? (err.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.max(backoff.next(), retryAfterMs);
+    this.#queue.addAfter(name, delayMs);
+    const fields = { node: name, err, delayMs: Math.round(delayMs) };
+    if (isNews) logger.warn(fields, 'Failed to evict pods from a node; it is tried until they go');
+    else logger.debug(fields, 'Failed again to evict pods from a node');
+  }
+
+  #pending(): number {
+    return this.#mayWrite() ? this.#nodes.values().reduce((sum, { size }) => sum + size, 0) : 0;
+  }
+
+  /** `undefined` when there is nothing to do for the node, or no right to. */
+  #stateOf(name: string): NodeState | undefined {
+    return somethingToDo(this.#ripeOf(name));
+  }
+
+  #ripeOf(name: string): Ripe | undefined {
+    if (!this.#mayWrite()) return undefined;
+    const state = this.#options.stateOf(name);
+    if (state) return this.#away.look(name, state, this.#nowMs());
+    this.#away.forget(name);
+    return undefined;
+  }
+
+  #mayWrite(): boolean {
+    const { fence, signal } = this.#options;
+    return !signal.aborted && fence.remainingMs() > 0;
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonic();
+  }
+}
+
+function somethingToDo(ripe: Ripe | undefined): NodeState | undefined {
+  return ripe && Object.keys(ripe.state.withdrawn).length > 0 ? ripe.state : undefined;
+}

@@ -1,0 +1,69 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { KubeRequest } from '../kube/client.ts';
+import { fleetWith } from '../state/fleet.test-fixtures.ts';
+import type { EventNews } from './events/event-news.ts';
+import type { FollowUpOptions } from './follow-ups.ts';
+
+/** What follow-ups need, with an API server in memory whose pods `p1`, `p2`, … need the label `gpu`. */
+export function surroundings(config: Partial<FollowUpOptions['config']> = {}, podCount = 1) {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const events: EventNews[] = [];
+  const requests: string[] = [];
+  const calls: string[] = [];
+  const metadata = { namespace: 'default', resourceVersion: '1' };
+  const pods = Array.from({ length: podCount }, (_, index) => ({
+    metadata: { ...metadata, name: `p${index + 1}`, uid: `uid-${index + 1}` },
+    spec: { nodeName: 'n', nodeSelector: { gpu: 'true' } },
+  }));
+  const fleet = fleetWith({ clock, annotationsOfInterest: new Set([WITHDRAWN_LABELS_ANNOTATION]) });
+  /** The Node as it is from now on; without `gpu`, rollcall has taken the label away. */
+  const setNode = (labels: Record<string, string>) => {
+    const annotations = labels['gpu'] ? {} : { [WITHDRAWN_LABELS_ANNOTATION]: '{"gpu":"true"}' };
+    const version = String(clock.monotonic() + requests.length + 1);
+    const node = fleet.observe({ metadata: { name: 'n', uid: 'u', resourceVersion: version, labels, annotations } });
+    fleet.nodeHandlers.onReplace([node]);
+  };
+  async function request(asked: KubeRequest): Promise<unknown> {
+    if (asked.method === 'GET') return { metadata: { resourceVersion: '1' }, items: [...pods] };
+    requests.push(`${asked.method} ${asked.path}`);
+    const name = asked.path.split('/')[6];
+    const at = pods.findIndex((pod) => pod.metadata.name === name);
+    if (at >= 0) pods.splice(at, 1);
+    return {};
+  }
+  const options: FollowUpOptions = {
+    config: {
+      evict: true,
+      evictionDelaySeconds: 30,
+      evictionsPerMinute: 60,
+      notifyUrl: [],
+      notifyNodes: [],
+      dryRun: false,
+      leaseNamespace: 'rollcall',
+      leaseName: 'lease',
+      ...config,
+    },
+    client: {
+      request: request as FollowUpOptions['client']['request'],
+      stream: () => Promise.resolve(),
+      close: () => {},
+    },
+    fence: { remainingMs: () => 10_000 },
+    fleet,
+    record: (news) => events.push(news),
+    onLook: (node) => calls.push(`look ${node}`),
+    onRestart: () => calls.push('restart'),
+    clock,
+    random: () => 0.5,
+    signal: stop.signal,
+    logger: silentLogger(),
+    registry: new Registry(),
+  };
+  /** The names of the pods that were evicted since this was last called. */
+  const evicted = () => requests.splice(0).flatMap((line) => /pods\/(\w+)\/eviction$/.exec(line)?.[1] ?? []);
+  return { options, clock, stop, fleet, events, requests, calls, setNode, evicted };
+}

@@ -1,0 +1,142 @@
+import type { KeyKind, LieCause, LieDirection } from '@rollcall/common/console.ts';
+import type { Evaluation } from '../../decide/evaluator.ts';
+import { valueOn } from '../../decide/intent/changes.ts';
+import type { IntentEntry } from '../../decide/intent/intent.ts';
+import type { ReadinessGate } from '../../decide/labelers/readiness.ts';
+import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
+import type { Service } from '../../model/services.ts';
+import { isOfService } from '../../state/node-keys.ts';
+import type { SkippedOnNode } from '../../write/skipped-keys.ts';
+
+/** Something that a Node says at this moment and that the evidence contradicts. */
+export type Lie = {
+  kind: KeyKind;
+  key: string;
+  service: string | undefined;
+  direction: LieDirection;
+  cause: LieCause;
+  /** For people. */
+  evidence: string;
+};
+
+/** A node, what is wanted of it, and what stands in the way. */
+export type LedgerFacts = Pick<Evaluation, 'node' | 'judged' | 'intent'> & SkippedOnNode;
+
+export type LieRules = {
+  services: readonly Service[];
+  gate: ReadinessGate;
+  /** Whoever writes the keys is not rollcall. */
+  dryRun: boolean;
+};
+
+/** What the evidence says of a key: that it is to be there, that it is to be absent, or nothing. */
+type Truth = { isThere: boolean; evidence: string; readiness?: ServiceReadiness };
+
+/** Every lie on a Node. A key that is missing, or has another value than it should, counts as absent. */
+export function liesOn(facts: LedgerFacts, rules: LieRules): Lie[] {
+  const lies: Lie[] = [];
+  for (const entry of facts.intent.values()) {
+    const service = rules.services.find((each) => publishes(each, entry));
+    if (entry.kind === 'condition') {
+      const lie = conditionLie(entry, service, facts, rules);
+      if (lie) lies.push(lie);
+      continue;
+    }
+    const truth = truthOf(entry, service, facts, rules);
+    if (!truth) continue;
+    const isThere = isOn(entry, facts);
+    if (isThere === undefined || isThere === truth.isThere) continue;
+    lies.push({
+      kind: entry.kind,
+      key: entry.key,
+      service: service?.name,
+      // A taint says what is not ready.
+      direction: isThere === (entry.kind === 'taint') ? 'said-not-ready' : 'said-ready',
+      cause: causeOf(
+        entry,
+        { ...truth, isWanted: entry.stance === (truth.isThere ? 'want' : 'withhold') },
+        facts,
+        rules,
+      ),
+      evidence: truth.evidence,
+    });
+  }
+  return lies;
+}
+
+/** A condition says that a service is ready, or that it is not, or nothing: `Unknown`. */
+function conditionLie(
+  entry: IntentEntry,
+  service: Service | undefined,
+  facts: LedgerFacts,
+  rules: LieRules,
+): Lie | undefined {
+  const readiness = service && facts.judged.readiness.get(service.name);
+  const { state, reason } = readiness?.evidence ?? readiness ?? { state: 'unknown', reason: '' };
+  const status = valueOn(facts.node, 'condition', entry.key);
+  if (state === 'unknown' || (status !== 'True' && status !== 'False')) return undefined;
+  const isReady = state === 'ready';
+  if ((status === 'True') === isReady) return undefined;
+  const direction = isReady ? 'said-not-ready' : 'said-ready';
+  const isWanted = entry.stance === 'want' && entry.value !== status;
+  const cause = causeOf(entry, { readiness, isWanted }, facts, rules);
+  return { kind: 'condition', key: entry.key, service: service?.name, direction, cause, evidence: reason };
+}
+
+function truthOf(
+  entry: IntentEntry,
+  service: Service | undefined,
+  { judged }: LedgerFacts,
+  { gate }: LieRules,
+): Truth | undefined {
+  const readiness = service && isOfService(entry.origin) ? judged.readiness.get(service.name) : undefined;
+  if (!service || !readiness) return truthOfStance(entry, judged.sharedLabels);
+  const isBuiltIn = service.origin.kind === 'built-in';
+  const isTaint = entry.kind === 'taint';
+  // Where the taint shows it, the label is set for good, on nodes for workspaces.
+  if (isBuiltIn && gate === 'taint' && !isTaint) return truthOfStance(entry, judged.sharedLabels);
+  const { state, reason } = readiness.evidence ?? readiness;
+  if (state === 'unknown') return undefined;
+  const isReady = state === 'ready';
+  // Where it is not the taint that shows it, or not yet, one that is absent says nothing.
+  if (isTaint && !isReady && (entry.stance === 'withhold' || (isBuiltIn && gate === 'label'))) return undefined;
+  return { isThere: isTaint !== isReady, evidence: reason, readiness };
+}
+
+/** Of a key that is not about a service, what is wanted is the evidence. */
+function truthOfStance(entry: IntentEntry, shared: ReadonlySet<string>): Truth | undefined {
+  const { kind, key, stance, ownership, reason, labeler } = entry;
+  // Notes of rollcall say nothing of the node.
+  if (kind === 'annotation' && labeler !== 'scale-down') return undefined;
+  if (stance === 'want') return { isThere: true, evidence: reason };
+  // What others may have as well is not said to be wrong.
+  const isOurs = ownership === 'exclusive' || (ownership === 'forced' && !shared.has(key));
+  return stance === 'withhold' && isOurs && kind !== 'annotation' ? { isThere: false, evidence: reason } : undefined;
+}
+
+function isOn({ kind, key, value }: IntentEntry, { node }: LedgerFacts): boolean | undefined {
+  if (kind === 'taint') return node.taints?.some((taint) => taint.key === key);
+  const there = valueOn(node, kind, key);
+  return there === value;
+}
+
+/** `isWanted`: that it is otherwise is what is to be written. */
+function causeOf(
+  entry: IntentEntry,
+  { isWanted, readiness }: { isWanted: boolean; readiness?: ServiceReadiness | undefined },
+  facts: LedgerFacts,
+  { dryRun }: LieRules,
+): LieCause {
+  const { setAside, contested, refusedWithdrawals } = facts;
+  const isIt = ({ kind, key }: { kind: string; key: string }) => kind === entry.kind && key === entry.key;
+  if (dryRun) return 'dry-run';
+  if (contested.some(isIt)) return 'contested';
+  if (setAside.some(isIt) || refusedWithdrawals.some(isIt)) return 'foreign';
+  if (readiness?.damping) return 'held-back';
+  return isWanted ? 'unwritten' : 'guarded';
+}
+
+function publishes({ publish }: Service, { kind, key }: IntentEntry): boolean {
+  if (kind === 'annotation') return false;
+  return { label: publish.label, taint: publish.taint?.key, condition: publish.condition }[kind] === key;
+}

@@ -1,0 +1,47 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { Holds } from '../../state/holds/holds.ts';
+import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
+import { type Condition, conditionOf, type Verdict } from './condition.ts';
+import { ObjectStatusKeeper, type StatusWriteOptions, statusPath, tellingOfAccepted } from './object-status-keeper.ts';
+
+export type HoldStatusOptions = StatusWriteOptions & {
+  holds: Holds;
+  isNode: (name: string) => boolean;
+  /** Why the pods that it names cannot be watched. */
+  problemOf: (hold: ObservedNodeHold) => string | undefined;
+};
+
+type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: Condition<'Accepted'>[] };
+
+const KIND = 'NodeHold';
+
+/** Keeps the status of every NodeHold up to date. */
+export function createHoldStatusKeeper(options: HoldStatusOptions) {
+  const { holds, isNode, problemOf, clock } = options;
+  const statusOf = (object: ObservedNodeHold): HoldStatus => ({
+    observedGeneration: object.generation,
+    nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
+    conditions: [conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(clock.now()) })],
+  });
+  return new ObjectStatusKeeper({
+    ...options,
+    kind: KIND,
+    path: statusPath('nodeholds'),
+    objects: () => holds.objects(),
+    look: () => statusOf,
+    statusNow: ({ status }) => status,
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
+    noteStatus: (name, status) => holds.noteStatus(name, status),
+  });
+}
+
+function accepted({ problem }: ObservedNodeHold, watchProblem: string | undefined): Verdict {
+  const refused = (reason: string, what: string): Verdict => ({
+    status: 'False',
+    reason,
+    message: `${what}. Until then, no node is released`,
+  });
+  if (problem !== undefined) return refused('UnknownField', problem);
+  if (watchProblem !== undefined) return refused('NotPermitted', watchProblem);
+  return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are protected' };
+}

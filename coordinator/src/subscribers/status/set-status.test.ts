@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import type { ObservedNode } from '../../state/observed-node.ts';
+import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
+import { type Standings, tallyOf } from './pool-tally.ts';
+import { type SetFacts, setStatus } from './set-status.ts';
+
+const THEN = '2026-01-01T00:00:00Z';
+const NOW = '2026-01-02T00:00:00Z';
+const SET: ObservedPoolLabelSet = {
+  uid: 'u',
+  name: 'gold',
+  namespace: 'rollcall',
+  generation: 4,
+  createdAt: THEN,
+  pool: 'gold',
+  labels: {},
+  status: undefined,
+};
+
+function statusOf(change: Partial<SetFacts> = {}) {
+  const base = {
+    set: SET,
+    overruledBy: undefined,
+    refused: [],
+    tally: tallyOf([], new Map()),
+    previous: undefined,
+    now: NOW,
+  };
+  return setStatus({ ...base, ...change });
+}
+
+function condition(type: string, change: Partial<SetFacts> = {}) {
+  return statusOf(change).conditions.find((each) => each.type === type);
+}
+
+function node(name: string, labels: Record<string, string>, list?: string): ObservedNode {
+  const annotations: Record<string, string> =
+    list === undefined ? {} : { 'nodepool.banzaicloud.io/managed-labels': list };
+  const owned = { labels: new Set<string>(), annotations: new Set<string>() };
+  return { name, uid: name, resourceVersion: '1', createdAtMs: 0, labels, annotations, owned, inherited: new Set() };
+}
+
+describe('a tally', () => {
+  const wanted = new Map([
+    ['a', '1'],
+    ['b', '2'],
+  ]);
+
+  test('tells nodes that have every label from those that wait, and from those where others set another value', () => {
+    const nodes = [
+      node('whole', { a: '1', b: '2' }),
+      node('waiting', { a: '1' }),
+      node('edited', { a: '1', b: 'x' }, '["b"]'),
+      node('foreign', { a: '1', b: 'x' }, '["a"]'),
+      node('unreadable', { a: 'x', b: 'x' }, '["a"'),
+    ];
+    expect(tallyOf(nodes, wanted)).toEqual({
+      matched: 5,
+      labelled: 1,
+      conflicts: [
+        { node: 'foreign', key: 'b' },
+        { node: 'unreadable', key: 'a' },
+      ],
+    });
+    expect(tallyOf([], new Map())).toEqual({ matched: 0, labelled: 0, conflicts: [] });
+  });
+});
+
+test('of a node that did not change, nothing is looked at again', () => {
+  const seen = node('n', { a: '1' });
+  let looks = 0;
+  const watched = Object.defineProperty({ ...seen }, 'labels', {
+    get: () => {
+      looks += 1;
+      return seen.labels;
+    },
+  });
+  const known: Standings = new WeakMap();
+  const wanted = new Map([['a', '1']]);
+  const first = tallyOf([watched], wanted, known);
+  const looksThen = looks;
+  expect(looksThen).toBeGreaterThan(0);
+  expect(tallyOf([watched], wanted, known)).toEqual(first);
+  expect(looks).toBe(looksThen);
+  expect(tallyOf([watched], new Map([['a', '2']]), known)).toMatchObject({ conflicts: [{ node: 'n', key: 'a' }] });
+  expect(tallyOf([node('n', {})], wanted, known)).toMatchObject({ labelled: 0, conflicts: [] });
+});
+
+describe('the condition Ready', () => {
+  test.each([
+    [{ matched: 0, labelled: 0, conflicts: [] }, 'True', 'AllLabelled', '0 of 0 nodes have the labels'],
+    [{ matched: 3, labelled: 3, conflicts: [] }, 'True', 'AllLabelled', '3 of 3 nodes have the labels'],
+    [{ matched: 3, labelled: 2, conflicts: [] }, 'False', 'Labelling', '2 of 3 nodes have the labels'],
+    [
+      { matched: 6, labelled: 2, conflicts: ['w', 'x', 'y', 'z'].map((name) => ({ node: name, key: 'a' })) },
+      'False',
+      'Conflict',
+      '2 of 6 nodes have the labels; others have set another value of a on w, a on x, a on y',
+    ],
+  ])('of %j is %s', (tally, status, reason, message) => {
+    expect(condition('Ready', { tally })).toMatchObject({ status, reason, message });
+  });
+});
+
+describe('the condition Accepted', () => {
+  test('names the first refused key and counts the others', () => {
+    const refused = [
+      { key: 'a*', reason: 'is bad' },
+      { key: 'b*', reason: 'is bad' },
+    ];
+    expect(condition('Accepted', { refused })).toMatchObject({
+      status: 'False',
+      reason: 'KeysRefused',
+      message: 'a* is bad (and 1 more)',
+    });
+    expect(condition('Accepted')).toMatchObject({ status: 'True', reason: 'Accepted' });
+  });
+
+  test('names the set that counts instead', () => {
+    const overruledBy = { ...SET, name: 'silver' };
+    const message = 'The pool gold already has the NodePoolLabelSet silver, which is older';
+    expect(condition('Accepted', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken', message });
+    expect(condition('Ready', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken' });
+  });
+});
+
+describe('the time of a condition', () => {
+  const previous = statusOf({ now: THEN });
+  test('stays while its status does, whatever else changes', () => {
+    const set = { ...SET, generation: 5 };
+    const later = statusOf({ set, previous, tally: { matched: 2, labelled: 2, conflicts: [] } });
+    expect(later.conditions.map((each) => each.lastTransitionTime)).toEqual([THEN, THEN]);
+    expect(later.conditions.map((each) => each.observedGeneration)).toEqual([5, 5]);
+  });
+
+  test.each([
+    null,
+    'x',
+    { conditions: null },
+    { conditions: 'x' },
+    { conditions: [null, 1, { type: 'Ready', status: 'True', lastTransitionTime: 7 }] },
+  ])('is now where somebody wrote %j there', (odd) => {
+    const { conditions } = statusOf({ previous: odd });
+    expect(conditions.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([NOW, NOW]);
+  });
+
+  test('is now when its status changes, for that condition alone', () => {
+    const later = statusOf({ previous, tally: { matched: 2, labelled: 1, conflicts: [] } });
+    expect(later.conditions.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([THEN, NOW]);
+  });
+});
+
+test('refused keys are bounded in number and length', () => {
+  const refused = Array.from({ length: 100 }, (_, index) => ({
+    key: `${index}-${'x'.repeat(5000)}`,
+    reason: 'is bad',
+  }));
+  const status = statusOf({ refused });
+  expect(status.refusedKeys).toHaveLength(20);
+  expect(status.refusedKeys[0]).toEqual({ key: `0-${'x'.repeat(314)}…`, reason: 'is bad' });
+  expect(JSON.stringify(status).length).toBeLessThan(8000);
+  expect(condition('Accepted', { refused })?.message).toContain('(and 99 more)');
+});

@@ -1,0 +1,70 @@
+import type { RefusedKey } from '../../decide/labelers/pool-keys.ts';
+import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
+import { type Condition, conditionOf, type Verdict } from './condition.ts';
+import type { PoolTally } from './pool-tally.ts';
+
+/** The status of a NodePoolLabelSet. */
+export type SetStatus = {
+  observedGeneration: number;
+  nodesMatched: number;
+  nodesLabelled: number;
+  nodesInConflict: number;
+  refusedKeys: RefusedKey[];
+  conditions: Condition<'Accepted' | 'Ready'>[];
+};
+
+export type SetFacts = {
+  set: ObservedPoolLabelSet;
+  /** The set that counts for the pool, where that is another. */
+  overruledBy: ObservedPoolLabelSet | undefined;
+  refused: readonly RefusedKey[];
+  tally: PoolTally;
+  /** What the status is now. Others may have written it, in any form. */
+  previous: unknown;
+  /** RFC 3339. */
+  now: string;
+};
+
+const REFUSED_MAX = 20;
+/** No valid key is longer. */
+const KEY_LENGTH_MAX = 317;
+const CONFLICTS_SHOWN = 3;
+
+/** What the status should be. A condition that stays as it is keeps its time. */
+export function setStatus(facts: SetFacts): SetStatus {
+  const { set, refused, tally, previous, now } = facts;
+  const about = { object: { generation: set.generation, status: previous }, now };
+  return {
+    observedGeneration: set.generation,
+    nodesMatched: tally.matched,
+    nodesLabelled: tally.labelled,
+    nodesInConflict: tally.conflicts.length,
+    refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
+    conditions: [conditionOf('Accepted', accepted(facts), about), conditionOf('Ready', ready(facts), about)],
+  };
+}
+
+function accepted({ set, overruledBy, refused }: SetFacts): Verdict {
+  if (overruledBy) {
+    const message = `The pool ${set.pool} already has the NodePoolLabelSet ${overruledBy.name}, which is older`;
+    return { status: 'False', reason: 'PoolTaken', message };
+  }
+  if (refused.length === 0) return { status: 'True', reason: 'Accepted', message: 'Every label can be set' };
+  const [first] = refused;
+  const more = refused.length > 1 ? ` (and ${refused.length - 1} more)` : '';
+  return { status: 'False', reason: 'KeysRefused', message: `${shortened(first?.key ?? '')} ${first?.reason}${more}` };
+}
+
+function shortened(key: string): string {
+  return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
+}
+
+function ready({ overruledBy, tally: { matched, labelled, conflicts } }: SetFacts): Verdict {
+  if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'It sets no labels' };
+  const count = `${labelled} of ${matched} nodes have the labels`;
+  if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
+  if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };
+  const shown = conflicts.slice(0, CONFLICTS_SHOWN).map(({ node, key }) => `${key} on ${node}`);
+  const message = `${count}; others have set another value of ${shown.join(', ')}`;
+  return { status: 'False', reason: 'Conflict', message };
+}
