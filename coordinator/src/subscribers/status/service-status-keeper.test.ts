@@ -87,7 +87,7 @@ test.each([
   expect(await tick()).toEqual(['False']);
 });
 
-test('the status is written to the NodeService, and the decider is told after it', async () => {
+test('the status is written to the NodeService, and the nodes that wait for it go on', async () => {
   const { tick, servicePods, facts, requests } = stage();
   servicePods.handlers('apps').onReplace([]);
   await tick();
