@@ -1,3 +1,4 @@
+import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
@@ -22,16 +23,13 @@ beforeAll(async () => {
 
 const OWN = ['get', 'list', 'watch', 'create', 'update', 'patch'];
 const IN_CLUSTER = [
-  ' nodes get,list,watch,patch',
+  ...Object.values<WatchedResource>(WATCHED)
+    .filter(({ byNamespace }) => !byNamespace)
+    .flatMap(({ group, resource, verbs, hasStatus }) => [
+      `${group} ${resource} ${verbs}`,
+      ...(hasStatus ? [`${group} ${resource}/status patch`] : []),
+    ]),
   ' nodes/status patch',
-  'workspace.gitpod.io workspaces list,watch',
-  'labels.banzaicloud.io nodepoollabelsets list,watch',
-  'labels.banzaicloud.io nodepoollabelsets/status patch',
-  'rollcall.dev nodeservices/nodeholds list,watch',
-  'rollcall.dev nodeservices/status/nodeholds/status patch',
-  'storage.k8s.io csinodes list,watch',
-  'resource.k8s.io resourceslices list,watch',
-  'nfd.k8s-sigs.io nodefeatures list,watch',
   ' events create,patch',
   'authentication.k8s.io tokenreviews create',
 ];
@@ -107,7 +105,10 @@ describe('rights', () => {
 
   test('of the one who prunes are about Nodes and the Lease', async () => {
     const objects = await renderObjects(helm);
-    expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual(IN_CLUSTER.slice(0, 2));
+    expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual([
+      ' nodes get,list,watch,patch',
+      ' nodes/status patch',
+    ]);
     expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE]);
   });
 

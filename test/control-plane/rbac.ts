@@ -1,3 +1,4 @@
+import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { type ApiClient, ApiError, type KubeObject } from './api-client.ts';
 import { createNamespace, createServiceAccount, requestToken } from './cluster.ts';
 import { waitFor } from './wait-for.ts';
@@ -20,19 +21,13 @@ const coordinatorClusterRole: KubeObject = {
   kind: 'ClusterRole',
   metadata: { name },
   rules: [
-    { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'] },
+    ...Object.values<WatchedResource>(WATCHED).flatMap(({ group, resource, verbs, hasStatus }) => [
+      { apiGroups: [group], resources: [resource], verbs },
+      ...(hasStatus ? [{ apiGroups: [group], resources: [`${resource}/status`], verbs: ['patch'] }] : []),
+    ]),
     { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch'] },
-    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
     // For --evict.
     { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
-    { apiGroups: ['workspace.gitpod.io'], resources: ['workspaces'], verbs: ['list', 'watch'] },
-    { apiGroups: ['labels.banzaicloud.io'], resources: ['nodepoollabelsets'], verbs: ['list', 'watch'] },
-    { apiGroups: ['labels.banzaicloud.io'], resources: ['nodepoollabelsets/status'], verbs: ['patch'] },
-    { apiGroups: ['rollcall.dev'], resources: ['nodeservices', 'nodeholds'], verbs: ['list', 'watch'] },
-    { apiGroups: ['rollcall.dev'], resources: ['nodeservices/status', 'nodeholds/status'], verbs: ['patch'] },
-    { apiGroups: ['storage.k8s.io'], resources: ['csinodes'], verbs: ['list', 'watch'] },
-    { apiGroups: ['resource.k8s.io'], resources: ['resourceslices'], verbs: ['list', 'watch'] },
-    { apiGroups: ['nfd.k8s-sigs.io'], resources: ['nodefeatures'], verbs: ['list', 'watch'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   ],

@@ -4,6 +4,7 @@ import { VERSION } from '@rollcall/common/version.ts';
 import { fillBlock } from './blocks.ts';
 import { chartBlocks, chartFiles } from './chart/files.ts';
 import { manifestFiles } from './manifests/files.ts';
+import { watchRightsBlock } from './manifests/watch-rights.ts';
 import { monitoringBlocks, monitoringFiles } from './monitoring/files.ts';
 import { referenceBlocks } from './reference.ts';
 import { ruleFiles } from './rules/files.ts';
@@ -32,7 +33,7 @@ function textOf(file: string): string | undefined {
   }
 }
 
-for (const block of [...(await referenceBlocks()), ...chartBlocks(), ...monitoringBlocks()]) {
+for (const block of [...(await referenceBlocks()), ...chartBlocks(), ...monitoringBlocks(), watchRightsBlock()]) {
   bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
 }
 for (const { file, content } of [...manifestFiles(), ...ruleFiles(), ...chartFiles(), ...monitoringFiles()])

@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
+import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import { WhatIf, type WhatIfOptions } from '../decide/what-if.ts';
@@ -177,7 +178,7 @@ function withdrawnBy(changes: DiffedNode['changes'], isIgnored: (label: string) 
 async function podsOn(client: KubeClient, node: string): Promise<Pod[]> {
   const { items } = await client.request<{ items: (KubeObject & Pod)[] }>({
     method: 'GET',
-    path: '/api/v1/pods',
+    path: collectionPath(WATCHED.pods),
     query: { fieldSelector: `spec.nodeName=${node}` },
     timeoutMs: READ_TIMEOUT_MS,
   });

@@ -2,6 +2,7 @@ import { sleep } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
+import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { prunePlan } from '../decide/intent/prune.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
 import { realMeans } from '../kube/means.ts';
@@ -71,7 +72,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   });
   const watch = createReflector({
     client,
-    path: '/api/v1/nodes',
+    path: collectionPath(WATCHED.nodes),
     clock,
     random,
     signal,

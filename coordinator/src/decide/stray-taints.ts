@@ -1,6 +1,7 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { listPages } from '../kube/list-pages.ts';
 import type { Node } from '../kube/objects.ts';
@@ -71,7 +72,7 @@ async function tryAll(options: StrayTaintsOptions, seen: Set<string>): Promise<n
 async function lookAtAll(options: StrayTaintsOptions, seen: Set<string>): Promise<number> {
   const { client, signal } = options;
   const request = {
-    path: '/api/v1/nodes',
+    path: collectionPath(WATCHED.nodes),
     selectors: {},
     accept: 'application/json',
     pageSize: PAGE_SIZE,

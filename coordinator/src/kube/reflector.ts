@@ -76,9 +76,6 @@ export type Reflector = {
   resourceVersion(): string | undefined;
 };
 
-/** For objects of CRDs: no event tells that a change of the CRD changed what is read of an object. */
-export const CRD_RELIST_MS = 300_000;
-
 const LIST_TIMEOUT_MS = 60_000;
 const WATCH_SECONDS_MIN = 300;
 const WATCH_SECONDS_MAX = 600;

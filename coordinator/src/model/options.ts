@@ -265,9 +265,9 @@ export const COORDINATOR_OPTIONS = {
   },
   schedulerListen: {
     type: 'string',
-    default: '[::]:8888',
+    default: 'off',
     check: checkListen,
-    help: 'Listen address of the scheduler extender, or off.',
+    help: 'Listen address of the scheduler extender, such as [::]:8888, or off.',
   },
   schedulerTls: {
     type: 'string',

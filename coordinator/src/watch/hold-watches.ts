@@ -1,9 +1,11 @@
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { NodeHold } from '../kube/objects.ts';
-import { CRD_RELIST_MS, createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
 import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
 import { PodWatches } from './pod-watches.ts';
+import { watchOf } from './watch-of.ts';
 
 export type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { holds: Holds };
 
@@ -18,9 +20,7 @@ export class HoldWatches {
     this.#holds = holds;
     this.objects = createReflector({
       ...shared,
-      path: '/apis/rollcall.dev/v1alpha1/nodeholds',
-      absentIsEmpty: true,
-      relistMs: CRD_RELIST_MS,
+      ...watchOf(WATCHED.nodeHolds),
       handlers: holds.handlers,
       trim: (raw) => observeNodeHold(raw as NodeHold),
     });

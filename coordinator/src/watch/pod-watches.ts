@@ -1,8 +1,10 @@
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Pod } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorHandlers, type ReflectorOptions } from '../kube/reflector.ts';
 import { formatSelector, formatUnion, type LabelSelector, selects } from '../model/label-selector.ts';
 import type { Placed } from '../state/node-index.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
+import { watchOf } from './watch-of.ts';
 
 type Labelled = Placed & { labels: Readonly<Record<string, string>> };
 
@@ -84,7 +86,7 @@ export class PodWatches<T extends Labelled> {
     const labelSelector = formatUnion([...distinct.values()]);
     const reflector = createReflector<T>({
       ...shared,
-      path: `/api/v1/namespaces/${namespace}/pods`,
+      ...watchOf(WATCHED.pods, namespace),
       ...(labelSelector === '' ? {} : { labelSelector }),
       ...(isNeeded?.(namespace) ? {} : { refusedRetryMs: REFUSED_RETRY_MS }),
       signal: AbortSignal.any([shared.signal, stop.signal]),

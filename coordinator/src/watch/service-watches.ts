@@ -1,3 +1,4 @@
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { CsiNode } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import type { Service } from '../model/services.ts';
@@ -5,6 +6,7 @@ import { observeCsiNode } from '../state/csi-nodes.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type ObservedPod, observePod } from '../state/observed-pod.ts';
 import { PodWatches, REFUSED_RETRY_MS } from './pod-watches.ts';
+import { watchOf } from './watch-of.ts';
 
 export type ServiceWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & {
   fleet: Fleet;
@@ -70,7 +72,7 @@ export class ServiceWatches {
     const { fleet, services: _services, ...shared } = this.#options;
     this.#csiNodes = createReflector({
       ...shared,
-      path: '/apis/storage.k8s.io/v1/csinodes',
+      ...watchOf(WATCHED.csiNodes),
       refusedRetryMs: REFUSED_RETRY_MS,
       handlers: fleet.csiNodeHandlers,
       trim: (raw) => observeCsiNode(raw as CsiNode),

@@ -1,9 +1,10 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import type { NodeFeature, NodePoolLabelSet, NodeService, Pod, ResourceSlice, Workspace } from '../kube/objects.ts';
-import { CRD_RELIST_MS, createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
+import { createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
 import { formatSelector } from '../model/label-selector.ts';
 import type { Placing } from '../model/placing.ts';
 import type { Service } from '../model/services.ts';
@@ -20,6 +21,7 @@ import { type ObservedNodeService, observeNodeService } from '../state/services/
 import { AskedWatch } from './asked-watch.ts';
 import { HoldWatches } from './hold-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
+import { watchOf } from './watch-of.ts';
 
 export type WatchOptions = {
   client: KubeClient;
@@ -106,7 +108,7 @@ export function createWatches(options: WatchOptions): Watches {
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
     ...shared,
-    path: '/api/v1/nodes',
+    ...watchOf(WATCHED.nodes),
     metadataOnly: () => !wholeNodes(),
     handlers: fleet.nodeHandlers,
     trim: (raw) => fleet.observe(raw),
@@ -114,7 +116,7 @@ export function createWatches(options: WatchOptions): Watches {
   });
   const agentPods = createReflector({
     ...shared,
-    path: `/api/v1/namespaces/${agentNamespace}/pods`,
+    ...watchOf(WATCHED.pods, agentNamespace),
     fieldSelector: `spec.serviceAccountName=${agentAccount}`,
     handlers: fleet.agentPodHandlers,
     trim: (raw) => observePod(raw as Pod),
@@ -123,9 +125,7 @@ export function createWatches(options: WatchOptions): Watches {
   // What these say is for labels of pools, and for one annotation; all else goes on without them.
   const poolLabelSets = createReflector({
     ...shared,
-    path: `/apis/labels.banzaicloud.io/v1alpha1/namespaces/${poolNamespace}/nodepoollabelsets`,
-    absentIsEmpty: true,
-    relistMs: CRD_RELIST_MS,
+    ...watchOf(WATCHED.nodePoolLabelSets, poolNamespace),
     handlers: fleet.poolLabelSetHandlers,
     trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
   });
@@ -133,9 +133,7 @@ export function createWatches(options: WatchOptions): Watches {
     gitpod &&
     createReflector({
       ...shared,
-      path: `/apis/workspace.gitpod.io/v1/namespaces/${namespace}/workspaces`,
-      absentIsEmpty: true,
-      relistMs: CRD_RELIST_MS,
+      ...watchOf(WATCHED.workspaces, namespace),
       handlers: fleet.workspaceHandlers,
       trim: (raw) => observeWorkspace(raw as Workspace),
     });
@@ -143,7 +141,7 @@ export function createWatches(options: WatchOptions): Watches {
     podSelector && workspacePodHandlers
       ? createReflector({
           ...shared,
-          path: `/api/v1/namespaces/${schedulerNamespace}/pods`,
+          ...watchOf(WATCHED.pods, schedulerNamespace),
           labelSelector: formatSelector(podSelector),
           handlers: workspacePodHandlers,
           trim: (raw) => observeWorkspacePod(raw as Pod),
@@ -156,9 +154,7 @@ export function createWatches(options: WatchOptions): Watches {
   if (!podSelector) workspacePodHandlers?.onReplace([]);
   const nodeServices = createReflector({
     ...shared,
-    path: '/apis/rollcall.dev/v1alpha1/nodeservices',
-    absentIsEmpty: true,
-    relistMs: CRD_RELIST_MS,
+    ...watchOf(WATCHED.nodeServices),
     handlers: nodeServiceHandlers,
     trim: (raw) => observeNodeService(raw as NodeService),
   });
@@ -166,25 +162,24 @@ export function createWatches(options: WatchOptions): Watches {
   const ofHolds = new HoldWatches({ ...shared, holds });
   const slices = new AskedWatch({
     ...shared,
-    path: '/apis/resource.k8s.io/v1/resourceslices',
+    ...watchOf(WATCHED.resourceSlices),
     collection: fleet.asked.slices,
     observe: (raw) => observeResourceSlice(raw as ResourceSlice),
   });
   const nodeFeatures = new AskedWatch({
     ...shared,
-    path: '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures',
-    absentIsEmpty: true,
+    ...watchOf(WATCHED.nodeFeatures),
     pageSize: NODE_FEATURES_PAGE,
     collection: fleet.asked.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
   const optional: Record<string, Reflector> = {
-    NodePoolLabelSets: poolLabelSets,
-    NodeServices: nodeServices,
-    ...(workspaces ? { Workspaces: workspaces } : {}),
+    [WATCHED.nodePoolLabelSets.title]: poolLabelSets,
+    [WATCHED.nodeServices.title]: nodeServices,
+    ...(workspaces ? { [WATCHED.workspaces.title]: workspaces } : {}),
   };
   const all = [...Object.values(reflectors), ...Object.values(optional)];
-  const asked: Record<string, Reflector> = { ...optional, NodeHolds: ofHolds.objects };
+  const asked: Record<string, Reflector> = { ...optional, [WATCHED.nodeHolds.title]: ofHolds.objects };
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames }) => {

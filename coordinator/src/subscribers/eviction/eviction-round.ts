@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient, WriteFence } from '../../kube/client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import type { Pod } from '../../kube/objects.ts';
@@ -75,7 +76,7 @@ export class EvictionRound {
     await listPages(
       client,
       {
-        path: '/api/v1/pods',
+        path: collectionPath(WATCHED.pods),
         selectors: { fieldSelector: `spec.nodeName=${this.#node}` },
         accept: 'application/json',
         pageSize: PAGE_SIZE,

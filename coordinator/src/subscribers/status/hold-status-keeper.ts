@@ -1,4 +1,5 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Holds } from '../../state/holds/holds.ts';
 import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
 import { type Condition, conditionOf, type Verdict } from './condition.ts';
@@ -26,7 +27,7 @@ export function createHoldStatusKeeper(options: HoldStatusOptions) {
   return new ObjectStatusKeeper({
     ...options,
     kind: KIND,
-    path: statusPath('nodeholds'),
+    path: statusPath(WATCHED.nodeHolds),
     objects: () => holds.objects(),
     look: () => statusOf,
     statusNow: ({ status }) => status,

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { type KubeClient, mayBeGone, type WriteFence } from '../../kube/client.ts';
 import type { EventNews, EventSubject } from '../events/event-news.ts';
 import { type Condition, conditionsIn } from './condition.ts';
@@ -213,7 +214,7 @@ export function subjectOf(kind: string, { name, uid }: KeptObject): EventSubject
   return { apiVersion: 'rollcall.dev/v1alpha1', kind, name, uid };
 }
 
-/** Of the status of an object of rollcall's own group. */
-export function statusPath(plural: string): (object: KeptObject) => string {
-  return ({ name }) => `/apis/rollcall.dev/v1alpha1/${plural}/${name}/status`;
+/** Returns the path of the status of an object of this resource. */
+export function statusPath(watched: WatchedResource): (object: Pick<KeptObject, 'name'>) => string {
+  return ({ name }) => `${collectionPath(watched)}/${name}/status`;
 }

@@ -1,4 +1,5 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
@@ -22,7 +23,7 @@ export function createPoolStatusKeeper({ fleet, reserved, ...options }: PoolStat
   const keeper = new ObjectStatusKeeper<ObservedPoolLabelSet, SetStatus>({
     ...options,
     kind: KIND,
-    path: ({ namespace, name }) => `/apis/${GROUP_VERSION}/namespaces/${namespace}/nodepoollabelsets/${name}/status`,
+    path: ({ namespace, name }) => `${collectionPath(WATCHED.nodePoolLabelSets, namespace)}/${name}/status`,
     objects: () => [...fleet.poolLabelSets.all()],
     look,
     statusNow: ({ name }) => fleet.poolLabelSets.statusOf(name),

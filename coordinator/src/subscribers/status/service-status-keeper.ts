@@ -1,4 +1,5 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Evaluator } from '../../decide/evaluator.ts';
 import type { Service } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
@@ -49,7 +50,7 @@ export function createServiceStatusKeeper(options: ServiceStatusOptions) {
   return new ObjectStatusKeeper({
     ...options,
     kind: KIND,
-    path: statusPath('nodeservices'),
+    path: statusPath(WATCHED.nodeServices),
     objects: () => catalog.objects(),
     look: () => statusOf,
     statusNow: ({ status }) => status,

@@ -29,6 +29,8 @@ test('the coordinator needs few rights where nothing else is installed', async (
     'patch nodes.',
     'list csinodes.storage.k8s.io',
     'watch csinodes.storage.k8s.io',
+    'list resourceslices.resource.k8s.io',
+    'watch resourceslices.resource.k8s.io',
     'create events. default',
     'patch events. default',
     'create tokenreviews.authentication.k8s.io',
@@ -65,6 +67,10 @@ test('it writes the conditions of nodes for NodeServices, unless that is off', a
   expect(await rights(services)).toContain('patch nodes/status.');
   expect(await rights({ ...services, ...config({ servicesConditions: false }) })).not.toContain('patch nodes/status.');
   expect(await rights(crds())).not.toContain('patch nodes/status.');
+});
+
+test('it watches NodeFeatures where they are installed', async () => {
+  expect(await rights(crds('nodefeatures.nfd.k8s-sigs.io'))).toContain('watch nodefeatures.nfd.k8s-sigs.io');
 });
 
 test.each(['nodeservices.rollcall.dev', 'nodeholds.rollcall.dev', 'nodepoollabelsets.labels.banzaicloud.io'])(
@@ -105,7 +111,7 @@ test('it watches pods in the namespace of Gitpod, and in those of NodeServices, 
 test('rights that are missing are named, those on pods apart', async () => {
   expect(await resultOf(coordinatorRights, { config: gone, crds: gone, may: async () => ({ value: false }) })).toEqual([
     expect.stringMatching(
-      /^fail: The coordinator's account may not get nodes, list nodes, watch nodes, patch nodes, list csinodes\.storage\.k8s\.io, .* and 16 more$/,
+      /^fail: The coordinator's account may not get nodes, list nodes, watch nodes, patch nodes, list csinodes\.storage\.k8s\.io, .* and 18 more$/,
     ),
     'install its ClusterRole and Role again: helm upgrade, or kubectl apply -f deploy/manifests/install.yaml',
     "fail: The coordinator's account may not list pods in rollcall, watch pods in rollcall, list pods in default and watch pods in default, where pods of services are",
@@ -134,6 +140,6 @@ test.each<[string, (right: Right) => boolean, string]>([
 
 test('rights that are there are counted', async () => {
   expect(await resultOf(coordinatorRights, { config: gone, crds: gone })).toBe(
-    "the coordinator's account has the 28 rights that it needs",
+    "the coordinator's account has the 30 rights that it needs",
   );
 });

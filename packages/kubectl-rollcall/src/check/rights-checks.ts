@@ -1,3 +1,4 @@
+import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { leaseNameOf } from '../cluster/leader.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
@@ -6,12 +7,6 @@ import { missingRights } from './cluster-checks.ts';
 import { type Evidence, orWhenMissing, type Right } from './evidence.ts';
 
 const BY_NAME = ['get', 'list', 'watch', 'create', 'patch'];
-const WATCH = ['list', 'watch'];
-const POOLS = { group: 'labels.banzaicloud.io', resource: 'nodepoollabelsets' };
-const SERVICES = { group: 'rollcall.dev', resource: 'nodeservices' };
-const HOLDS = { group: 'rollcall.dev', resource: 'nodeholds' };
-const WORKSPACES = { group: 'workspace.gitpod.io', resource: 'workspaces' };
-
 export const coordinatorRights: Check = async (evidence) => {
   const { may, namespace } = evidence;
   const account = `system:serviceaccount:${namespace}:rollcall-coordinator`;
@@ -37,15 +32,10 @@ export const coordinatorRights: Check = async (evidence) => {
 
 function rightsOf({ namespace, config, crds }: Evidence): Right[] {
   const { evict, servicesConditions, tlsCertFile, gitpod, ...settings } = settingsOf(config);
-  const has = (crd: { group: string; resource: string }) =>
-    orWhenMissing(crds, []).includes(`${crd.resource}.${crd.group}`);
-  const withStatus = (crd: { group: string; resource: string }) =>
-    has(crd) ? [...all(WATCH, crd), ...all(['patch'], { ...crd, subresource: 'status' })] : [];
-  const conditions = has(SERVICES) && servicesConditions !== false;
+  const conditions = isServed(WATCHED.nodeServices, crds) && servicesConditions !== false;
   return [
-    ...all(['get', 'list', 'watch', 'patch'], { group: '', resource: 'nodes' }),
+    ...Object.values(WATCHED).flatMap((watched) => watchRights(watched, crds, gitpod !== false)),
     ...(conditions ? all(['patch'], { group: '', resource: 'nodes', subresource: 'status' }) : []),
-    ...all(WATCH, { group: 'storage.k8s.io', resource: 'csinodes' }),
     ...all(['create', 'patch'], { group: '', resource: 'events', namespace: 'default' }),
     ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
     ...all(BY_NAME, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
@@ -57,11 +47,20 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
         ]
       : []),
     ...(evict === true ? all(['create'], { group: '', resource: 'pods', subresource: 'eviction' }) : []),
-    ...(gitpod !== false && has(WORKSPACES) ? all(WATCH, WORKSPACES) : []),
-    ...withStatus(POOLS),
-    ...withStatus(SERVICES),
-    ...withStatus(HOLDS),
   ];
+}
+
+/** To watch a resource, and to write the status of its objects; none where it is not watched, or by namespace alone. */
+function watchRights(watched: WatchedResource, crds: Evidence['crds'], isGitpodOn: boolean): Right[] {
+  const { group, resource, verbs, hasStatus, byNamespace, when } = watched;
+  if (byNamespace || (when === 'gitpod' && !isGitpodOn) || !isServed(watched, crds)) return [];
+  const status = hasStatus ? all(['patch'], { group, resource, subresource: 'status' }) : [];
+  return [...all(verbs, { group, resource }), ...status];
+}
+
+/** A resource of a CRD need not be installed. */
+function isServed({ group, resource, unlisted }: WatchedResource, crds: Evidence['crds']): boolean {
+  return unlisted !== 'empty' || orWhenMissing(crds, []).includes(`${resource}.${group}`);
 }
 
 /** To watch pods: those of agents, of Gitpod, and of every NodeService that asks for pods. */
@@ -69,7 +68,7 @@ function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
   const { gitpod, namespace: ofGitpod = 'default' } = settingsOf(config);
   const ofServices = orWhenMissing(nodeServices, []).flatMap(({ spec }) => spec?.pods?.namespace ?? []);
   const namespaces = new Set([namespace, ...(gitpod === false ? [] : [String(ofGitpod)]), ...ofServices]);
-  return [...namespaces].flatMap((each) => all(WATCH, { group: '', resource: 'pods', namespace: each }));
+  return [...namespaces].flatMap((each) => all(WATCHED.pods.verbs, { group: '', resource: 'pods', namespace: each }));
 }
 
 function settingsOf(config: Evidence['config']): Record<string, unknown> {
