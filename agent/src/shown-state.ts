@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { TokenBucket } from './probes/token-bucket.ts';
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import type { ServiceState } from './probes/types.ts';
 
 /** So often may evidence alone change in what is reported, and once more in so long after that. */
@@ -11,18 +11,20 @@ const EVIDENCE_REFILL_MS = 10_000;
  * out, since each costs a report in full.
  */
 export class ShownState {
-  readonly #evidenceChanges: TokenBucket;
+  readonly #evidenceChanges = new TokenBucket({ burst: EVIDENCE_BURST, intervalMs: EVIDENCE_REFILL_MS });
+  readonly #clock: Clock;
   #state: ServiceState | undefined;
 
   constructor(clock: Clock) {
-    this.#evidenceChanges = new TokenBucket({ clock, capacity: EVIDENCE_BURST, refillMs: EVIDENCE_REFILL_MS });
+    this.#clock = clock;
   }
 
   /** What to report now that this is seen. */
   show(state: ServiceState): ServiceState {
     const before = this.#state;
     const isSame = before?.ready === state.ready && before.unknown === state.unknown && before.digest === state.digest;
-    if (isSame && (before.evidence === state.evidence || !this.#evidenceChanges.take())) return before;
+    if (isSame && (before.evidence === state.evidence || !this.#evidenceChanges.take(this.#clock.monotonic())))
+      return before;
     this.#state = state;
     return state;
   }

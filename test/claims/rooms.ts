@@ -39,7 +39,7 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/ingest/README.md': [
     `at most ${constant('packages/common/src/well-known.ts', 'REPORT_BODY_BYTES_MAX') / 1024} KiB`,
-    `${numberIn(HANDLER, /burst: ([0-9]+) \* 1024/)} KiB at once, ${numberIn(HANDLER, /perSecond: ([0-9]+) \* 1024/)} KiB a second`,
+    `${numberIn(HANDLER, /burst: ([0-9]+) \* 1024/)} KiB at once, ${numberIn(HANDLER, /intervalMs: 1000 \/ \(([0-9]+) \* 1024\)/)} KiB a second`,
     `the first request has to come within ${seconds(PLACES, 'firstRequestMs')} s, the next within ${seconds(PLACES, 'idleMs')} s`,
     `strangers that are older than ${seconds(PLACES, 'settledMs')} s make room`,
     `up to ${grouped(constant(PLACES, 'waitingMax'))} for ${seconds(PLACES, 'WAITED_MS')} s`,
@@ -53,10 +53,10 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/subscribers/events/README.md': [
     `within the last ${seconds(`${EVENTS}/known-events.ts`, 'SAME_FOR_MS') / 60} minutes`,
-    `${constant(`${EVENTS}/subject-budget.ts`, 'BURST')} at once, one more every ${seconds(`${EVENTS}/subject-budget.ts`, 'REFILL_MS') / 60} minutes`,
+    `${constant(`${EVENTS}/event-recorder.ts`, 'BURST')} at once, one more every ${seconds(`${EVENTS}/event-recorder.ts`, 'REFILL_MS') / 60} minutes`,
     `or ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'QUEUE_MAX'))} Events were waiting`,
     `or ${constant(`${EVENTS}/event-sender.ts`, 'ATTEMPTS_MAX')} attempts were in vain`,
-    `${grouped(constant(`${EVENTS}/known-events.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/subject-budget.ts`, 'SUBJECTS_MAX'))} objects`,
+    `${grouped(constant(`${EVENTS}/known-events.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'SUBJECTS_MAX'))} objects`,
   ],
   'coordinator/src/subscribers/notify/README.md': [
     `doubling up to ${numberIn(OUTBOX, /RETRY = \{ baseMs: 500, maxMs: ([0-9_]+)/) / 1000} s`,

@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { ProbeTimeout } from './probe.ts';
-import { TokenBucket } from './token-bucket.ts';
 import type { Line, ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
 import { foldFinding, NOTHING_KNOWN, type Tally } from './verdict.ts';
 
@@ -65,11 +65,7 @@ class Monitor implements ServiceMonitor {
     this.#definition = definition;
     this.#options = options;
     this.#line = definition.openLine(() => this.#onSentinelClosed());
-    this.#extraProbes = new TokenBucket({
-      clock: options.clock,
-      capacity: EXTRA_PROBES_BURST,
-      refillMs: definition.periodMs,
-    });
+    this.#extraProbes = new TokenBucket({ burst: EXTRA_PROBES_BURST, intervalMs: definition.periodMs });
   }
 
   start(): void {
@@ -116,7 +112,7 @@ class Monitor implements ServiceMonitor {
 
   #startExtraProbe(): void {
     this.#forgetIfStoodStill();
-    if (this.#extraProbes.take()) this.#startProbe('extra');
+    if (this.#extraProbes.take(this.#options.clock.monotonic())) this.#startProbe('extra');
   }
 
   #forgetIfStoodStill(): void {

@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, type Moment, momentOf } from '@rollcall/common/clock.ts';
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
@@ -16,7 +16,7 @@ import type { AskedKey, AskSetAside, NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { JudgedNode, Labelers } from './labelers/labeler.ts';
-import { type Judgement, type Moment, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
+import { type Judgement, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
 import { TakenLabels } from './taken-labels.ts';
 
@@ -158,7 +158,7 @@ export class Evaluator {
     const snapshot = fleet.snapshot(name);
     if (!node || !record || !snapshot) return undefined;
     const { readiness, gates } = this.#memory;
-    const now = this.#now();
+    const now = momentOf(this.#options.clock);
     const judgements = readiness.judge(record, snapshot, now);
     const ageMs = now.wallMs - snapshot.createdAtMs;
     const judged: JudgedNode = {
@@ -268,10 +268,5 @@ export class Evaluator {
     const { observer, blastRadius, firstTaints } = this.#memory;
     this.tally.forget(name);
     for (const each of [firstTaints, observer, blastRadius]) each.forget(name);
-  }
-
-  #now(): Moment {
-    const { clock } = this.#options;
-    return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
   }
 }

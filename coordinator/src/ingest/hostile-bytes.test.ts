@@ -19,7 +19,7 @@ const REQUEST = [
 let server: Awaited<ReturnType<typeof startReportsServer>>;
 
 beforeAll(async () => {
-  server = await startReportsServer({ requestTimeoutMs: 500, rateLimit: { burst: 1_000_000, perSecond: 1_000_000 } });
+  server = await startReportsServer({ requestTimeoutMs: 500, rateLimit: { burst: 1_000_000, intervalMs: 0.001 } });
 });
 
 afterAll(() => server.stop());

@@ -3,6 +3,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
+import { type Rate, TokenBuckets } from '@rollcall/common/token-bucket.ts';
 import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import type { Admission } from '../state/boots.ts';
 import type { Role } from '../term/role.ts';
@@ -18,7 +19,6 @@ import {
   sendRefusal,
 } from './http.ts';
 import type { IngestMetrics, ReportResult } from './metrics.ts';
-import { NodeRateLimit, type RateLimitOptions } from './node-rate-limit.ts';
 import { ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
 import { parseReport } from './report-schema.ts';
 
@@ -44,14 +44,17 @@ export type ReportHandlerOptions = {
   logger: Logger;
   metrics: IngestMetrics;
   /** Of each node; 20 at once and 10 a second unless told. */
-  rateLimit?: RateLimitOptions;
+  rateLimit?: Rate;
 };
 
 /**
  * Bytes of reports that a node may send: what a report costs grows with its length, up to 40 ns a byte. So nobody who
  * holds a node's token takes more than 3 ms of a second; an agent sends a few kilobytes when something changes.
  */
-const BYTES: RateLimitOptions = { burst: 512 * 1024, perSecond: 64 * 1024 };
+const BYTES: Rate = { burst: 512 * 1024, intervalMs: 1000 / (64 * 1024) };
+const REPORTS: Rate = { burst: 20, intervalMs: 100 };
+/** More than there are in the largest fleet. */
+const NODES_MAX = 131_072;
 
 /** How many words are told at most: an agent could make them up. */
 const UNKNOWN_MAX = 32;
@@ -69,14 +72,14 @@ const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
 /** Answers requests to the listener that takes reports. */
 export class ReportHandler {
   readonly #options: ReportHandlerOptions;
-  readonly #rateLimit: NodeRateLimit;
-  readonly #byteLimit = new NodeRateLimit(BYTES);
+  readonly #rateLimit: TokenBuckets;
+  readonly #byteLimit = new TokenBuckets({ ...BYTES, keysMax: NODES_MAX });
   /** What agents spoke of that nobody here knows. */
   readonly #unknown = new Set<string>();
 
   constructor(options: ReportHandlerOptions) {
     this.#options = options;
-    this.#rateLimit = new NodeRateLimit(options.rateLimit ?? { burst: 20, perSecond: 10 });
+    this.#rateLimit = new TokenBuckets({ ...(options.rateLimit ?? REPORTS), keysMax: NODES_MAX });
   }
 
   /** Answers one request, whatever it holds. `onAccepted`: its token was. Never rejects. */

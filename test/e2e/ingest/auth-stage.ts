@@ -67,7 +67,7 @@ export class AuthStage {
       clock: systemClock,
       logger: silentLogger(),
       metrics,
-      rateLimit: { burst: 1000, perSecond: 1000 },
+      rateLimit: { burst: 1000, intervalMs: 1 },
     });
     this.#reports = createReportsServer({ handler, metrics });
   }

@@ -1,9 +1,7 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { Claim, JudgedNode } from '../labelers/labeler.ts';
 import type { BlastRadius } from './blast-radius.ts';
-
-/** Both clocks at one moment, in milliseconds. */
-type Moment = { monotonicMs: number; wallMs: number };
 
 /** Gets, for a label, what records its removal or its return once the plan is written; the last one counts. */
 export type Note = (key: string, record: (() => void) | undefined) => void;

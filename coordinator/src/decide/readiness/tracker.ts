@@ -1,3 +1,4 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { afterFall, type Damping, UNDAMPED } from '../../model/inventory/damping.ts';
 import { selects } from '../../model/label-selector.ts';
@@ -7,9 +8,6 @@ import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
 import type { Observer, Sighting } from './sighting.ts';
 import { hasReadyPod, judgeService, type Verdict } from './verdict.ts';
-
-/** Both clocks at one moment, in milliseconds: the first for durations, the second for people. */
-export type Moment = { monotonicMs: number; wallMs: number };
 
 /** What is to be shown of a service on a node. */
 export type ServiceReadiness = Verdict & {

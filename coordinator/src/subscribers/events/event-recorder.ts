@@ -1,11 +1,11 @@
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { TokenBuckets } from '@rollcall/common/token-bucket.ts';
 import type { EventNews } from './event-news.ts';
 import { boundedMessage, eventName } from './event-object.ts';
 import { type Delivery, EventSender, type EventSenderOptions } from './event-sender.ts';
 import { type KnownEvent, KnownEvents } from './known-events.ts';
 import { createEventMetrics, type EventMetrics } from './metrics.ts';
-import { SubjectBudget } from './subject-budget.ts';
 
 export type EventRecorderOptions = EventSenderOptions & {
   /** While it says so, Events wait: there is something more important to send. */
@@ -14,6 +14,11 @@ export type EventRecorderOptions = EventSenderOptions & {
   registry: Registry;
 };
 
+/** What client-go allows for one object: so many Events at once, and one more every so often. */
+const BURST = 25;
+const REFILL_MS = 300_000;
+/** Most objects that are remembered. One that is forgotten has its whole budget again. */
+const SUBJECTS_MAX = 8192;
 /** Most Events that wait to be sent. */
 const QUEUE_MAX = 3000;
 const YIELD_MS = 100;
@@ -27,7 +32,7 @@ export class EventRecorder {
   readonly #metrics: EventMetrics;
   readonly #sender: EventSender;
   readonly #known = new KnownEvents();
-  readonly #budget = new SubjectBudget();
+  readonly #budget = new TokenBuckets({ burst: BURST, intervalMs: REFILL_MS, keysMax: SUBJECTS_MAX });
   readonly #queue: KnownEvent[] = [];
   #seatsTaken = 0;
   #yieldedSinceMs: number | undefined;
@@ -55,7 +60,7 @@ export class EventRecorder {
     }
     // News that goes along with a request that is due anyway costs nothing.
     const isDue = known !== undefined && known.unsent > 0;
-    if (!isDue && !this.#budget.take(news.subject.uid, nowMs)) {
+    if (!isDue && this.#budget.take(news.subject.uid, nowMs) > 0) {
       this.#metrics.countNews('suppressed', 1);
       return;
     }

@@ -1,12 +1,12 @@
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import type { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient, WriteFence } from '../../kube/client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import type { Pod } from '../../kube/objects.ts';
 import type { EventNews } from '../events/event-news.ts';
 import { type EvictionOutcome, evictPod } from './evict-pod.ts';
-import type { EvictionBudget } from './eviction-budget.ts';
 import { evictedNews, refusedNews } from './eviction-news.ts';
 import type { EvictionMetrics } from './metrics.ts';
 import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';
@@ -18,7 +18,7 @@ export type RoundDependencies = {
   clock: Clock;
   signal: AbortSignal;
   logger: Logger;
-  budget: EvictionBudget;
+  budget: TokenBucket;
   metrics: EvictionMetrics;
   record: (news: EventNews) => void;
   /** `undefined` as soon as nothing is to be evicted from the node, or nothing may be. */

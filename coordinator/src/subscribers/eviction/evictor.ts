@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sleep } from '@rollcall/common/clock.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { KubeStatusError } from '../../kube/client.ts';
 import { WorkQueue } from '../../write/work-queue.ts';
 import { AwayLabels, type Ripe } from './away-labels.ts';
-import { EvictionBudget } from './eviction-budget.ts';
 import { EvictionRound, type RoundDependencies } from './eviction-round.ts';
 import { createEvictionMetrics } from './metrics.ts';
 import type { NodeState } from './misplaced-pods.ts';
@@ -42,7 +42,7 @@ type Lane = 'normal' | 'slow';
 export class Evictor {
   readonly #options: EvictorOptions;
   readonly #queue: WorkQueue;
-  readonly #budget: EvictionBudget;
+  readonly #budget: TokenBucket;
   readonly #away: AwayLabels;
   readonly #dependencies: RoundDependencies;
   readonly #nodes = new Map<string, WaitingPods>();
@@ -61,7 +61,7 @@ export class Evictor {
       onReady: () => this.#next(),
       isSlow: (node) => this.#slow.has(node),
     });
-    this.#budget = new EvictionBudget({ perSecond, burst: BURST });
+    this.#budget = new TokenBucket({ intervalMs: 1000 / perSecond, burst: BURST });
     const metrics = createEvictionMetrics(registry, () => this.#pending());
     this.#dependencies = { ...options, budget: this.#budget, metrics, stateOf: (node) => this.#stateOf(node) };
     signal.addEventListener('abort', () => this.restart(), { once: true });

@@ -1,9 +1,7 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import type { AuditEntry, AuditKey, KeyKind, LieDirection } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { Lie } from './lies.ts';
-
-/** Both clocks at one moment, in milliseconds: the first for durations, the second for people. */
-type Moment = { monotonicMs: number; wallMs: number };
 
 /** A node, for as long as it is the same one. */
 type Subject = { readonly name: string };
