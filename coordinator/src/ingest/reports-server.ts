@@ -1,15 +1,15 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import { createHttpServer, createHttpsServer } from '@rollcall/common/http-connection.ts';
 import { closeServer, connectionKey } from '@rollcall/common/http-server.ts';
+import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { serveCurrentCertificate, TLS_VERSION_MIN } from '../tls/secure-context.ts';
 import type { IngestMetrics, ReportResult } from './metrics.ts';
 import { type Outcome, type PlaceLimits, Places } from './places.ts';
 import type { ReportHandler } from './report-handler.ts';
-import { type RefusalStatus, ReportRefusal } from './report-refusal.ts';
+import { ReportRefusal } from './report-refusal.ts';
 
 export type ReportsServerOptions = {
   handler: ReportHandler;
@@ -74,7 +74,13 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
   // It was held back while it waited, and so is what comes upon it.
   server.on('secureConnection', (socket: Socket) => socket.resume());
   server.maxHeadersCount = 100;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket, metrics));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    refuseUnreadable(error, socket, (status, message) => {
+      const refusal = new ReportRefusal(status, message);
+      metrics.unreadable(status);
+      return { title: refusal.title, type: 'application/problem+json', body: refusal.toProblemJson() };
+    }),
+  );
   const drain = () => {
     draining = true;
   };
@@ -113,34 +119,4 @@ function createServer(options: ReportsServerOptions, listener: RequestListener):
   );
   serveCurrentCertificate(server, options.certificates);
   return server;
-}
-
-const UNREADABLE: Readonly<Record<string, RefusalStatus>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-};
-
-/** Answers what is not HTTP, or not in time, and ends the connection: nothing after it could be understood. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex, metrics: IngestMetrics): void {
-  // Only the parser and the clock of HTTP leave somebody to answer: a reset is the client's own end of the connection,
-  // and what is written before a TLS handshake has succeeded waits for ever.
-  const isHttp = error.code?.startsWith('HPE_') || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  if (!isHttp || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const refusal = new ReportRefusal(
-    UNREADABLE[error.code ?? ''] ?? 400,
-    'The request is not valid HTTP, or was too slow',
-  );
-  metrics.unreadable(refusal.status);
-  const body = refusal.toProblemJson();
-  const head = [
-    `HTTP/1.1 ${refusal.status} ${refusal.title}`,
-    'content-type: application/problem+json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

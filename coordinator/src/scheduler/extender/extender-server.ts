@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '@rollcall/common/clock.ts';
@@ -7,10 +6,11 @@ import { createHttpServer, createHttpsServer } from '@rollcall/common/http-conne
 import { CONNECTIONS_MAX, makeRoom } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
+import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
 import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
 import { parseCertificate } from '../../tls/certificate-info.ts';
 import { TLS_VERSION_MIN } from '../../tls/secure-context.ts';
-import { type Answer, type RefusalStatus, type Responder, refuse, titleOf, type Verb } from './answer.ts';
+import { type Answer, type Responder, refuse, titleOf, type Verb } from './answer.ts';
 import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
 
 export type ExtenderServerOptions = {
@@ -39,7 +39,13 @@ export function createExtenderServer(options: ExtenderServerOptions): Server {
   const server = createServer(options, (request, response) => void serve(request, response, options));
   makeRoom(server, CONNECTIONS_MAX);
   server.maxHeadersCount = 100;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseUnreadable(error, socket, options.metrics));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    refuseUnreadable(error, socket, (status, message) => {
+      options.metrics.answered('other', status, 0);
+      const { type, body } = refuse(status, message);
+      return { title: titleOf(status), type, body: String(body) };
+    }),
+  );
   return server;
 }
 
@@ -153,26 +159,4 @@ function send(response: ServerResponse, { status, type, body, headers }: Answer,
 /** A moment after it: whoever has a better answer has it by then. */
 function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => setImmediate(resolve), { once: true }));
-}
-
-const UNREADABLE: Readonly<Record<string, RefusalStatus>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-};
-
-/** Answers what is not HTTP, or not in time, and ends the connection: nothing after it could be understood. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex, metrics: ExtenderMetrics): void {
-  // Only the parser and the clock of HTTP leave somebody to answer.
-  const isHttp = error.code?.startsWith('HPE_') || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  if (!isHttp || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const status = UNREADABLE[error.code ?? ''] ?? 400;
-  const { type, body } = refuse(status, 'The request is not valid HTTP, or was too slow');
-  metrics.answered('other', status, 0);
-  const text = String(body);
-  const head = `HTTP/1.1 ${status} ${titleOf(status)}\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(text)}`;
-  socket.end(`${head}\r\nconnection: close\r\n\r\n${text}`, () => socket.destroy());
 }
