@@ -67,6 +67,7 @@ export async function createHeart(base: Base) {
     ...base,
     services,
     fleet: () => decider.fleet,
+    evictable: (node) => decider.evictable(node),
     mustYield: () => decider.reconciler.waiting > 0,
     onLook: (node) => {
       scheduling.changed(node);

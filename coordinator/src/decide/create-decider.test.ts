@@ -1,8 +1,9 @@
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { beforeAll, expect, test } from 'vitest';
 import type { CoordinatorConfig } from '../setup/config.ts';
+import { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { configured } from '../setup/load.test-fixtures.ts';
-import { createDecider } from './create-decider.ts';
+import { createDecider, evictionFor } from './create-decider.ts';
 import { stage } from './decider.test-fixtures.ts';
 
 let base: CoordinatorConfig;
@@ -92,6 +93,14 @@ test('a withdrawn label of a service is noted where pods are evicted for it, and
   expect(noted({ evict: true, evictReadiness: true })).toContain('ws-daemon');
   expect(noted({ evict: true, evictReadiness: false })).toBeUndefined();
   expect(noted({ evict: false, evictReadiness: true })).toBeUndefined();
+});
+
+test('nothing is noted of labels of services that go because of what was configured', () => {
+  const { isIgnored } = evictionFor({ evictReadiness: true }, new KeyRegistry(base));
+  const label = { label: 'svc.example/gone', origin: 'service:uid' } as const;
+  expect(isIgnored({ ...label, cause: 'configuration' })).toBe(true);
+  expect(isIgnored({ ...label, cause: 'evidence' })).toBe(false);
+  expect(isIgnored({ label: 'tier', origin: 'pool', cause: 'configuration' })).toBe(false);
 });
 
 test('a withdrawn label of no service is noted wherever pods are evicted', () => {

@@ -1,5 +1,6 @@
 import { isOfService } from '../fleet/node-keys.ts';
 import type { CoordinatorConfig } from '../setup/config.ts';
+import type { KeyRegistry } from '../setup/keys/key-registry.ts';
 import { Decider, type DeciderOptions } from './decider.ts';
 
 type Given =
@@ -23,7 +24,7 @@ type Given =
 
 /** The decider as the configuration wants it. */
 export function createDecider(config: CoordinatorConfig, given: Pick<DeciderOptions, Given>): Decider {
-  const { evict, evictReadiness } = config;
+  const { evict } = config;
   return new Decider({
     ...config,
     ...given,
@@ -33,12 +34,21 @@ export function createDecider(config: CoordinatorConfig, given: Pick<DeciderOpti
       pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
       usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
     },
-    eviction: evict
-      ? { isIgnored: (label, origin) => !evictReadiness && (isOfService(origin) || given.keys.isOfService(label)) }
-      : undefined,
+    eviction: evict ? evictionFor(config, given.keys) : undefined,
     allAnnotations: config.notifyUrl.length > 0,
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,
     massWithdrawalDelayMs: config.massWithdrawalDelaySeconds * 1000,
   });
+}
+
+/** Pods are not evicted for labels of services unless that is asked for, and never for what was configured of services. */
+export function evictionFor(
+  { evictReadiness }: Pick<CoordinatorConfig, 'evictReadiness'>,
+  keys: KeyRegistry,
+): NonNullable<DeciderOptions['eviction']> {
+  return {
+    isIgnored: ({ label, origin, cause }) =>
+      (isOfService(origin) || keys.isOfService(label)) && (!evictReadiness || cause === 'configuration'),
+  };
 }

@@ -195,7 +195,7 @@ describe('a label that was removed where pods are evicted for it', () => {
   });
 
   test('is not remembered where nobody is evicted for it', async () => {
-    const { decider } = await withdrawn({ eviction: { isIgnored: (label) => label === LABEL } });
+    const { decider } = await withdrawn({ eviction: { isIgnored: ({ label }) => label === LABEL } });
     expect(decider.judged('n')?.takenLabels).toBeUndefined();
     expect(decider.fleet.node('n')?.annotations).not.toHaveProperty(['rollcall.dev/withdrawn-labels']);
   });

@@ -12,6 +12,7 @@ import type { ObservedNode } from '../fleet/observed-node.ts';
 import type { NodeHolds } from '../holds/holds.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
 import type { Node } from '../kube/objects.ts';
+import { type EvictableLabels, evictableLabels } from './evictable-labels.ts';
 import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
 import type { Announcing, Following } from './followers.ts';
 import { GateWaits } from './gate-waits.ts';
@@ -20,7 +21,7 @@ import { guardRemoval } from './guards/guard-removals.ts';
 import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { ChangeLog, changesBetween } from './intent/changes.ts';
-import { intentOf, type NodeIntent } from './intent/intent.ts';
+import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { NodePlan, SetAsideKey } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import { ruleOf } from './labelers/implied-labels.ts';
@@ -224,6 +225,13 @@ export class Decider {
     };
   }
 
+  /** The labels of a node, and those for which pods may be evicted from it now. */
+  evictable(name: string): EvictableLabels | undefined {
+    const node = this.fleet.node(name);
+    const { services, rules } = this.#options;
+    return node && evictableLabels(node, () => this.judged(name)?.readiness, { services, rules });
+  }
+
   /** What would become of nodes if something else were configured. */
   whatIf(proposal: Proposal): WhatIf {
     return new WhatIf(this.#options, proposal, this.#options.clock.monotonic());
@@ -383,7 +391,17 @@ export class Decider {
   }
 
   #keepTaken({ record, node, judged }: Grounds, answer: ObservedNode, { withdrawal, set }: NodePlan): void {
-    this.#taken?.took(record, withdrawal?.labels ?? [], node, answer);
+    const keys = withdrawal?.labels ?? [];
+    if (this.#taken && keys.length > 0) {
+      const intent = this.intent(judged);
+      const causes = new Map(
+        keys.flatMap((key) => {
+          const cause = intent.get(entryKey({ kind: 'label', key }))?.cause;
+          return cause ? [[key, cause]] : [];
+        }),
+      );
+      this.#taken.took(record, { keys, causes, before: node, after: answer });
+    }
     const note = set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
     // The note that was made of them is there.
     const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
