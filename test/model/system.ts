@@ -2,6 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import { evictionFor } from '@rollcall/coordinator/decide/create-decider.ts';
 import { Decider } from '@rollcall/coordinator/decide/decider.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
@@ -9,8 +10,11 @@ import type { ObservedCsiNode } from '@rollcall/coordinator/fleet/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/fleet/pool-label-sets.ts';
+import { Evictor } from '@rollcall/coordinator/follow/eviction/evictor.ts';
 import { Ledger } from '@rollcall/coordinator/follow/ledger/ledger.ts';
 import { provenTaintIn } from '@rollcall/coordinator/follow/status/service-status.ts';
+import { Holds } from '@rollcall/coordinator/holds/holds.ts';
+import type { HeldPods, ObservedNodeHold } from '@rollcall/coordinator/holds/node-hold.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { ServiceCatalog } from '@rollcall/coordinator/services/catalog.ts';
@@ -38,16 +42,22 @@ type Watched = {
   workspaces: readonly ObservedWorkspace[];
   nodeServices: readonly ObservedNodeService[];
   csiNodes: readonly ObservedCsiNode[];
+  nodeHolds: readonly ObservedNodeHold[];
 };
 
 export type ReplicaOptions = {
   client: KubeClient;
   gate: ReadinessGate;
+  startupGate: readonly string[];
+  /** Whether pods are evicted, and for labels of services as well. */
+  evict: { readiness: boolean } | undefined;
   rules: () => RuleSet;
   clock: Clock;
   random: () => number;
   watched: Watched;
   wholeNodes: boolean;
+  /** Watches the pods that NodeHolds name, and no others. */
+  watchHeldPods: (held: readonly HeldPods[], index: Holds['pods']) => void;
   /** The taint of a NodeService was seen to go. */
   onProven: (uid: string, taint: string) => void;
   dryRun: boolean;
@@ -75,29 +85,30 @@ const NOBODY = {
     leftAlone: () => {},
   },
 };
-const NO_FOLLOW_UPS = { look: () => {}, forget: () => {}, restart: () => {} };
 const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class', 'vendor', 'device'] };
 
 /** One coordinator: warm from the beginning, leading at times. */
 export class Replica {
   readonly #decider: Decider;
   readonly #catalog: ServiceCatalog;
+  readonly #holds: Holds;
   readonly #wholeNodes: boolean;
   readonly #servicePods: ReturnType<Decider['fleet']['servicePods']['handlers']>;
   /** Kept while it leads, where it is asked for. */
   readonly #ledger: Ledger;
+  readonly #stopped = new AbortController();
   #leading = false;
   #deciding = false;
   #terms = 0;
 
   constructor(options: ReplicaOptions) {
-    const { client, gate, rules, clock, random, watched, dryRun, keepsLedger } = options;
+    const { client, gate, startupGate, evict, rules, clock, random, watched, dryRun, keepsLedger } = options;
     this.#wholeNodes = options.wholeNodes;
     const config = {
       watchedServices: SERVICES,
       poolLabels: [POOL_LABEL],
       readinessGate: gate,
-      startupGateRequires: [],
+      startupGateRequires: startupGate,
     };
     const keys = new KeyRegistry(config);
     const catalog: ServiceCatalog = new ServiceCatalog({
@@ -119,6 +130,15 @@ export class Replica {
       },
     });
     this.#catalog = catalog;
+    const holds: Holds = new Holds({
+      clock,
+      onNode: (node) => this.#decider.changed(node),
+      onChange: () => {
+        options.watchHeldPods(holds.wanted(), holds.pods);
+        this.#decider.fleet.markAll();
+      },
+    });
+    this.#holds = holds;
     const services = () => catalog.services();
     this.#ledger = new Ledger({
       decider: () => this.#decider,
@@ -126,16 +146,32 @@ export class Replica {
       mayJudge: () => this.#deciding,
       clock,
     });
-    const look = (node: string) => this.#ledger.look(node);
-    const restart = () => this.#ledger.restart();
+    const fence = { remainingMs: () => (this.#leading ? 10_000 : 0) };
+    const registry = new Registry();
+    const evictor =
+      evict &&
+      new Evictor({
+        ...{ client, fence, clock, random, registry, dryRun, signal: this.#stopped.signal, logger: LOGGER },
+        record: () => {},
+        delayMs: 30_000,
+        stateOf: (node) => this.#decider.evictable(node),
+      });
+    const look = (node: string) => {
+      if (keepsLedger) this.#ledger.look(node);
+      evictor?.consider(node);
+    };
+    const restart = () => {
+      this.#ledger.restart();
+      evictor?.restart();
+    };
     this.#decider = new Decider({
       client,
-      fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
+      fence,
       services,
       servicesKnown: () => catalog.known,
       serviceUids: () => catalog.uids,
       onPodsKnown: () => catalog.judge(),
-      holdsOn: () => ({ pods: [], unknown: undefined }),
+      holdsOn: (node) => holds.on(node),
       firstTaints: {
         wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
         onProven: (service) => {
@@ -152,11 +188,11 @@ export class Replica {
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
       massWithdrawalDelayMs: 60_000,
-      startupGate: { requires: [], maxWaitMs: 600_000 },
+      startupGate: { requires: startupGate, maxWaitMs: 600_000 },
       deviceGrammar: { usb: BUS, pci: BUS },
       factLabels: [],
       rules,
-      eviction: undefined,
+      eviction: evict && evictionFor({ evictReadiness: evict.readiness }, keys),
       allAnnotations: false,
       windowMs: 30_000,
       guardPercent: 55,
@@ -165,9 +201,9 @@ export class Replica {
       clock,
       random,
       logger: LOGGER,
-      registry: new Registry(),
+      registry,
       ...NOBODY,
-      followUps: keepsLedger ? { look, forget: look, restart } : NO_FOLLOW_UPS,
+      followUps: { look, forget: look, restart },
     });
     const { fleet } = this.#decider;
     fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));
@@ -178,6 +214,7 @@ export class Replica {
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
     catalog.handlers.onReplace([...watched.nodeServices]);
+    holds.handlers.onReplace([...watched.nodeHolds]);
   }
 
   #statusOf(service: string): unknown {
@@ -265,6 +302,10 @@ export class Replica {
     this.#decider.statusNoted();
   }
 
+  nodeHold(hold: ObservedNodeHold, gone: boolean): void {
+    tell(this.#holds.handlers, gone, hold);
+  }
+
   csiNode(csiNode: ObservedCsiNode, gone: boolean): void {
     tell(this.#decider.fleet.csiNodeHandlers, gone, csiNode);
   }
@@ -272,6 +313,7 @@ export class Replica {
   /** Ends the process: nothing is written any more. */
   stop(): void {
     this.standBy();
+    this.#stopped.abort();
     void this.#decider.reconciler.stop();
   }
 

@@ -1,6 +1,6 @@
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-file.ts';
 import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
@@ -13,6 +13,7 @@ import { createModelClient } from './api-server/client.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
 import { LaggingLine } from './api-server/watch.ts';
 import { Faults } from './faults.ts';
+import { type HeldPod, HeldPodWatch, type NodeHoldObject, observedHold } from './node-holds.ts';
 import {
   NODE_SERVICE_NAMES,
   type NodeServiceObject,
@@ -23,9 +24,11 @@ import {
   PUBLISHED_IDS,
 } from './node-services.ts';
 import { changedKeys, contentOf, podOf, saidBy, valueOn } from './sights.ts';
+import { startedOn } from './startup.ts';
 import { type AgentIdentity, Replica } from './system.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 import type { Want } from './want.ts';
+import { type Workload, Workloads } from './workloads.ts';
 
 export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
 /** Of the same device, and NFD knows nothing of it. */
@@ -48,13 +51,20 @@ export type WorldOptions = {
   nodes: readonly { pool: string; forWorkspaces: boolean }[];
   /** The first NodeServices, by name. With any, Nodes are watched whole, and have pods of them. */
   nodeServices?: Readonly<Record<string, NodeServiceSpec>>;
+  /** What the startup gate waits for. With it, Nodes are watched whole, and begin behind the gate. */
+  startupGate?: readonly string[];
+  /** Whether pods are evicted, and for labels of services as well. */
+  evict?: { readiness: boolean };
   dryRun?: boolean;
   /** Whether replicas keep the truth ledger. */
   keepsLedger?: boolean;
 };
 
-type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes', LaggingLine>;
-type Process = { replica: Replica; lines: Lines };
+type Lines = Record<
+  'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes' | 'holds',
+  LaggingLine
+>;
+type Process = { replica: Replica; lines: Lines; heldPods: HeldPodWatch };
 
 const LATENCY_MS = 15;
 export const LAG_MS = 400;
@@ -66,6 +76,8 @@ export class World {
   readonly clock: FakeClock;
   readonly random: () => number;
   readonly gate: ReadinessGate;
+  readonly startupGate: readonly string[] | undefined;
+  readonly evict: WorldOptions['evict'];
   readonly #modes: { dryRun: boolean; keepsLedger: boolean; wholeNodes: boolean };
   readonly #components: readonly string[];
   readonly nodes: ModelNodes;
@@ -74,7 +86,11 @@ export class World {
   readonly workspaces = new Map<string, ObservedWorkspace>();
   readonly services = new Map<string, NodeServiceObject>();
   readonly csiNodes = new Map<string, ObservedCsiNode>();
+  readonly holds = new Map<string, NodeHoldObject>();
+  readonly heldPods = new Map<string, HeldPod>();
+  readonly workloads = new Workloads();
   rulesOn = true;
+  wallClockJumped = false;
   /** When the present term began; what was said before is of another. */
   termBeganMs = 0;
   readonly faults: Faults;
@@ -93,7 +109,7 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, nodeServices, dryRun = false, keepsLedger = false }: WorldOptions,
+    { gate, nodes, nodeServices, startupGate, evict, dryRun = false, keepsLedger = false }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
@@ -101,7 +117,10 @@ export class World {
     this.random = random;
     this.faults = new Faults(clock, random);
     this.gate = gate;
-    this.#modes = { dryRun, keepsLedger, wholeNodes: nodeServices !== undefined || gate !== 'label' };
+    this.startupGate = startupGate;
+    this.evict = evict;
+    const wholeNodes = nodeServices !== undefined || startupGate !== undefined || gate !== 'label';
+    this.#modes = { dryRun, keepsLedger, wholeNodes };
     this.#components = nodeServices ? [...SERVICE_NAMES, ...NODE_SERVICE_NAMES] : SERVICE_NAMES;
     this.nodes = new ModelNodes((write) => this.#written(write));
     this.nodes.admission = (before, after, manager) =>
@@ -126,6 +145,11 @@ export class World {
   /** Whether a coordinator has seen the Node of this uid. */
   isSeen(node: string, uid: string): boolean {
     return this.#processes.some(({ replica }) => replica.knows(node, uid));
+  }
+
+  jumpWallClock(deltaMs: number): void {
+    this.wallClockJumped = true;
+    this.clock.jumpWallClock(deltaMs);
   }
 
   get leader(): number | undefined {
@@ -170,6 +194,7 @@ export class World {
       name,
       labels,
       owners,
+      ...(this.startupGate ? { taints: [{ key: STARTUP_TAINT, value: '', effect: 'NoSchedule' }] } : {}),
       createdAt: new Date(this.clock.now()).toISOString(),
     });
     const truth: NodeTruth = {
@@ -177,6 +202,7 @@ export class World {
       uid: metadata.uid,
       forWorkspaces,
       createdAtMs: this.nowMs,
+      creationTimestampMs: this.clock.now(),
       up: { 'ws-daemon': true, 'registry-facade': true },
       pods: {},
       ports: Object.fromEntries(PORTS.map((port) => [port, true])),
@@ -188,7 +214,8 @@ export class World {
       agentPodWentMs: Number.NEGATIVE_INFINITY,
       voices: new Map(),
       said: undefined,
-      ours: new Set(),
+      ours: new Map(),
+      started: new Set(),
       nfd: false,
       claims: new Map(),
       editedMs: new Map(),
@@ -205,8 +232,14 @@ export class World {
   }
 
   deleteNode(truth: NodeTruth): void {
-    for (const agent of [...truth.agents]) this.endAgentPod(truth, agent);
     for (const each of this.#components) this.setPod(truth, each, undefined);
+    this.deleteMachine(truth);
+  }
+
+  /** Its pods stay, and are bound to the name. */
+  deleteMachine(truth: NodeTruth): void {
+    for (const agent of [...truth.agents]) this.endAgentPod(truth, agent);
+    for (const [name, { node }] of this.workloads.pods) if (node === truth.name) this.workloads.pods.delete(name);
     this.truths.delete(truth.name);
     this.nodes.delete(truth.name);
   }
@@ -218,10 +251,11 @@ export class World {
     const before = pods[service];
     const uid = before?.uid ?? this.unique('pod');
     const createdAtMs = before?.createdAtMs ?? this.clock.now();
-    pods[service] = state && { uid, createdAtMs, ...state };
+    const readySinceMs = before?.ready ? before.readySinceMs : this.clock.now();
+    pods[service] = state && { uid, createdAtMs, readySinceMs, ...state };
     if (!state && !before) return;
     const ready = state?.ready ?? false;
-    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs });
+    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs, readySinceMs });
     this.#heard('pods', node);
     this.#tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
   }
@@ -300,6 +334,40 @@ export class World {
     if (drivers) this.csiNodes.set(name, csiNode);
     this.#heard('csiNodes', name);
     this.#tell('csiNodes', (to) => to.csiNode(csiNode, !drivers));
+  }
+
+  // NodeHolds
+
+  setHold(name: string, spec: Pick<NodeHoldObject, 'component' | 'unknownField'> | undefined): void {
+    const before = this.holds.get(name);
+    if (!spec && !before) return;
+    const { uid = this.unique('hold'), generation = 0 } = before ?? {};
+    const object = { unknownField: false, ...spec, name, uid, generation: generation + 1 };
+    if (spec) this.holds.set(name, object);
+    else this.holds.delete(name);
+    for (const each of this.truths.keys()) this.#heard('holds', each);
+    this.#tell('holds', (to) => to.nodeHold(observedHold(object), !spec));
+  }
+
+  setHeldPod(name: string, state: Pick<HeldPod, 'node' | 'component'> | undefined): void {
+    const before = this.heldPods.get(name);
+    for (const pod of before ? [before] : []) {
+      this.heldPods.delete(name);
+      this.#heard('held pods', pod.node);
+      for (const { heldPods } of this.#processes) heldPods.tell(pod, true);
+      // Without it the node may be let go of, before another of its name comes.
+      this.happened();
+    }
+    if (!state) return;
+    const pod = { name, uid: this.unique('pod'), ...state };
+    this.heldPods.set(name, pod);
+    this.#heard('held pods', pod.node);
+    for (const { heldPods } of this.#processes) heldPods.tell(pod, false);
+  }
+
+  /** A pod that needs this label runs from now on, in the place of one of its name. */
+  bindWorkload(name: string, pod: Pick<Workload, 'node' | 'key' | 'value'>): void {
+    this.workloads.pods.set(name, { name, uid: this.unique('pod'), isBlocked: false, ...pod });
   }
 
   // Agents
@@ -413,7 +481,7 @@ export class World {
   #start(): Process {
     const line = () => new LaggingLine(this.clock, () => this.random() * LAG_MS);
     const latencyMs = () => 1 + this.random() * LATENCY_MS;
-    const { clock, random, nodes, gate } = this;
+    const { clock, random, nodes, gate, startupGate = [], evict } = this;
     const truths = [...this.truths.values()];
     const watched = {
       nodes: nodes.all(),
@@ -430,26 +498,32 @@ export class World {
       workspaces: [...this.workspaces.values()],
       nodeServices: [...this.services.values()].map(observed),
       csiNodes: [...this.csiNodes.values()],
+      nodeHolds: [...this.holds.values()].map(observedHold),
     };
+    const heldPods = new HeldPodWatch(() => this.heldPods.values(), line);
     const client = createModelClient({
       nodes,
       clock,
       fate: () => this.faults.fate(),
       latencyMs,
-      onRequest: () => {
-        this.requests += 1;
+      elsewhere: (request) => this.workloads.answer(request),
+      // Those who evict look again and again.
+      onRequest: ({ path }) => {
+        if (path.startsWith('/api/v1/nodes')) this.requests += 1;
       },
     });
     const rules = () => (this.rulesOn ? RULES : NO_RULES);
     return {
       replica: new Replica({
-        ...{ client, gate, rules, clock, random, watched, ...this.#modes },
+        ...{ client, gate, startupGate, evict, rules, clock, random, watched, ...this.#modes },
+        watchHeldPods: (...wanted) => heldPods.want(...wanted),
         onProven: (uid, taint) => this.clock.after(latencyMs(), () => this.#proveTaint(uid, taint)),
       }),
       lines: {
         ...{ nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
-        ...{ services: line(), csiNodes: line() },
+        ...{ services: line(), csiNodes: line(), holds: line() },
       },
+      heldPods,
     };
   }
 
@@ -464,6 +538,8 @@ export class World {
     this.#noteOurs(write);
     this.#tell('nodes', (to) => to.node(write.type, write.node));
     this.onWrite(write);
+    // Only now: the note is judged by what was so before it.
+    for (const uid of startedOn(write.node)) this.truths.get(name)?.started.add(uid);
   }
 
   /** Keys of NodeServices are rollcall's from when it sets one until that is gone. */
@@ -471,8 +547,12 @@ export class World {
     const truth = this.truths.get(node.metadata.name);
     if (!before || !truth) return;
     for (const id of changedKeys(before, node)) {
-      if (valueOn(node, id) === undefined) truth.ours.delete(id);
-      else if (manager === FIELD_MANAGER && PUBLISHED_IDS.includes(id)) truth.ours.add(id);
+      const value = valueOn(node, id);
+      const isPublished = PUBLISHED_IDS.includes(id);
+      if (value === undefined) truth.ours.delete(id);
+      else if (manager === FIELD_MANAGER && isPublished) truth.ours.set(id, value);
+      if (value === undefined && id.startsWith('taint:')) truth.claims.delete(id);
+      if (manager !== FIELD_MANAGER && isPublished) truth.editedMs.set(id, this.nowMs);
     }
   }
 
