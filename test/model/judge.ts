@@ -82,6 +82,7 @@ export class Judge {
     return Math.max(
       this.#world.faults.troubledUntilMs,
       this.#falls.heldUntilMs,
+      this.#world.busyUntilMs,
       gatesOpenMs(this.#world),
       ...keys.map((key) => key.excusedUntilMs),
     );
@@ -109,7 +110,8 @@ export class Judge {
     const hearing = this.#silence.of(truth);
     const verdicts = this.#verdictsOn(truth, hearing);
     // Most of the time nothing happens.
-    const grounds = `${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts].join()}`;
+    const second = this.#world.startupGate ? Math.floor(this.#world.nowMs / 1000) : 0;
+    const grounds = `${second} ${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts].join()}`;
     if (memory.grounds === grounds) {
       for (const [id, key] of memory.keys) if (key.wrongSinceMs !== undefined) this.#compare(name, id, key);
       return;
@@ -227,7 +229,10 @@ export class Judge {
       const problem =
         this.#falls.written(before, node) ??
         this.#noExecute.written(before, node) ??
-        orderBroken(this.#world.gate, before, node, (id) => this.#wantsOfLate(memory.get(id)));
+        orderBroken(this.#world.gate, before, node, {
+          wantsOfLate: (id) => this.#wantsOfLate(memory.get(id)),
+          wasLately: (id, value) => this.#wasLately(memory.get(id), value),
+        });
       if (problem && !this.#world.isMuddled(name)) this.#complain(`${name}: ${problem}`);
     }
   }

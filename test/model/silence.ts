@@ -77,13 +77,15 @@ export class Silence {
   }
 
   of(truth: NodeTruth): Hearing {
-    const { nowMs, termBeganMs } = this.#world;
+    const { nowMs, termBeganMs, wallClockJumped } = this.#world;
     const last = lastVoice(truth);
     if (last && truth.said && nowMs - last.atMs < (last.leaving ? GOODBYE_MS : WINDOW_MS)) {
       const others = [...truth.voices.values()].filter((voice) => voice !== last);
       // One that hung counts again when its successor goes, until its own pod does.
       const isUnclear = last.leaving && others.some((voice) => voice.leaving || nowMs - voice.atMs >= WINDOW_MS);
-      return isUnclear ? 'open' : 'speaks';
+      // By a clock that was set back, the pod of the older agent may be the newer one.
+      const mayBeOlder = wallClockJumped && others.some(({ atMs }) => nowMs - atMs < WINDOW_MS + SLACK_MS);
+      return isUnclear || mayBeOlder ? 'open' : 'speaks';
     }
     if (last && !truth.said) return 'unheard';
     if (!last && nowMs - this.#unheardSinceMs(truth, termBeganMs) < WINDOW_MS) return 'unheard';

@@ -96,6 +96,8 @@ export class World {
   readonly faults: Faults;
   readonly #processes: Process[] = [];
   readonly #news = new Map<string, { ways: Map<string, number>; muddledUntilMs: number }>();
+  /** When something that concerns every node was last told, by its way. */
+  readonly #lately = new Map<string, number>();
   #leader: number | undefined;
   #serial = 0;
   onWrite: (write: NodeWrite) => void = () => {};
@@ -156,7 +158,11 @@ export class World {
     return this.#leader;
   }
 
+  /** Until when what was begun goes on. */
+  busyUntilMs = 0;
+
   later(afterMs: number, act: () => void): void {
+    this.busyUntilMs = Math.max(this.busyUntilMs, this.nowMs + afterMs);
     this.clock.after(afterMs, () => {
       act();
       this.happened();
@@ -178,6 +184,12 @@ export class World {
     this.#news.set(node, news.ways.set(way, this.nowMs) && news);
     const recent = [...news.ways.values()].filter((atMs) => this.nowMs - atMs <= LAG_MS);
     if (recent.length > 1) news.muddledUntilMs = this.nowMs + LAG_MS + MUDDLED_MS;
+  }
+
+  /** Every node is concerned, also one that comes a moment later. */
+  #heardByAll(way: string): void {
+    this.#lately.set(way, this.nowMs);
+    for (const name of this.truths.keys()) this.#heard(way, name);
   }
 
   unique(prefix: string): string {
@@ -220,6 +232,7 @@ export class World {
       claims: new Map(),
       editedMs: new Map(),
     };
+    for (const [way, atMs] of this.#lately) if (this.nowMs - atMs <= LAG_MS) this.#heard(way, name);
     this.truths.set(name, truth);
     return truth;
   }
@@ -275,7 +288,7 @@ export class World {
     };
     if (labels) this.sets.set(pool, set);
     else this.sets.delete(pool);
-    for (const name of this.truths.keys()) this.#heard('sets', name);
+    this.#heardByAll('sets');
     this.#tell('sets', (to) => to.poolLabelSet(set, !labels));
   }
 
@@ -283,13 +296,13 @@ export class World {
     const workspace = { uid: name, namespace: 'default', name, node: node ?? '' };
     if (node === undefined && !this.workspaces.delete(name)) return;
     if (node !== undefined) this.workspaces.set(name, workspace);
-    for (const each of this.truths.keys()) this.#heard('workspaces', each);
+    this.#heardByAll('workspaces');
     this.#tell('workspaces', (to) => to.workspace(workspace, node === undefined));
   }
 
   setRules(on: boolean): void {
     this.rulesOn = on;
-    for (const name of this.truths.keys()) this.#heard('rules', name);
+    this.#heardByAll('rules');
     for (const { replica } of this.#processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
   }
 
@@ -315,7 +328,7 @@ export class World {
   }
 
   #tellService(object: NodeServiceObject, gone: boolean): void {
-    for (const name of this.truths.keys()) this.#heard('services', name);
+    this.#heardByAll('services');
     this.#tell('services', (to) => to.nodeService(observed(object), gone));
   }
 
@@ -345,7 +358,7 @@ export class World {
     const object = { unknownField: false, ...spec, name, uid, generation: generation + 1 };
     if (spec) this.holds.set(name, object);
     else this.holds.delete(name);
-    for (const each of this.truths.keys()) this.#heard('holds', each);
+    this.#heardByAll('holds');
     this.#tell('holds', (to) => to.nodeHold(observedHold(object), !spec));
   }
 
