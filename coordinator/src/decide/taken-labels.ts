@@ -1,7 +1,6 @@
 import { keysOn, listedKey } from '../fleet/node-keys.ts';
 import type { NodeRecord } from '../fleet/node-record.ts';
 import type { ObservedNode } from '../fleet/observed-node.ts';
-import type { Cause } from '../inventory/cause.ts';
 import type { WithdrawnLabel } from './labelers/withdrawn-labels.ts';
 
 /**
@@ -30,7 +29,7 @@ export class TakenLabels {
       after,
     }: {
       keys: readonly string[];
-      causes: ReadonlyMap<string, Cause>;
+      causes: ReadonlyMap<string, WithdrawnLabel['cause']>;
       before: ObservedNode;
       after: ObservedNode;
     },

@@ -1,9 +1,9 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
-import type { Cause } from '../inventory/cause.ts';
-import { serviceOf } from '../setup/services.test-fixtures.ts';
+import type { Cause } from '../../inventory/cause.ts';
+import { serviceOf } from '../../setup/services.test-fixtures.ts';
+import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import { evictableLabels } from './evictable-labels.ts';
-import { type ServiceReadiness, UNJUDGED } from './readiness/tracker.ts';
 
 const services = () => [serviceOf('cache', { publish: { label: 'svc.example/cache' } })];
 const rules = () => ({ dependents: (labels: Iterable<string>) => new Set([...labels].map((label) => `of ${label}`)) });

@@ -1,10 +1,10 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { ObservedNode } from '../fleet/observed-node.ts';
-import { isSeen } from '../inventory/cause.ts';
-import type { Service } from '../setup/services.ts';
-import type { Rules } from './labelers/implied-labels.ts';
-import { parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
-import type { NodeReadiness } from './readiness/tracker.ts';
+import type { ObservedNode } from '../../fleet/observed-node.ts';
+import { isSeen } from '../../inventory/cause.ts';
+import type { Service } from '../../setup/services.ts';
+import type { NodeReadiness } from '../readiness/tracker.ts';
+import type { Rules } from './implied-labels.ts';
+import { parseWithdrawnLabels } from './withdrawn-labels.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
