@@ -13,10 +13,11 @@ import { GATE_DEEDS } from './gate-deeds.ts';
 import { HOLD_DEEDS } from './hold-deeds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
+import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL } from './rules.ts';
 import { SERVICE_DEEDS } from './service-deeds.ts';
 import { handOver, renew, renewMachine } from './successors.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
-import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** What a deed is done to, all drawn from its own numbers, so that it is the same whatever was done before. */
 export type Target = {

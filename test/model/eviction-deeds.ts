@@ -1,8 +1,8 @@
 import { readyLabel } from '@rollcall/common/well-known.ts';
 import type { Deed, Target } from './deeds.ts';
 import { labelOf, NODE_SERVICE_NAMES } from './node-services.ts';
+import { DEVICE_LABEL, IMPLIED_LABEL } from './rules.ts';
 import { SERVICE_NAMES } from './truth.ts';
-import { DEVICE_LABEL, IMPLIED_LABEL } from './world.ts';
 
 const REQUIRED = [
   ...SERVICE_NAMES.map((name) => readyLabel(name, 'default')),

@@ -1,10 +1,11 @@
 import { FIELD_MANAGER, readyLabel } from '@rollcall/common/well-known.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
+import { LAG_MS } from './news.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import type { Workload } from './workloads.ts';
-import { LAG_MS, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const DELAY_MS = 30_000;
 /** What was decided so long ago may still be under way. */

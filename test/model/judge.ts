@@ -4,6 +4,7 @@ import type { NodeWrite } from './api-server/nodes.ts';
 import { Assignments } from './assignments.ts';
 import { Evictions } from './evictions.ts';
 import { Falls } from './falls.ts';
+import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
 import { wantsOf } from './oracle.ts';
 import { orderBroken } from './order.ts';
@@ -14,7 +15,7 @@ import { gatesOpenMs } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 import { evidenceOf, gitpodEvidence, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
-import { LAG_MS, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;

@@ -14,13 +14,14 @@ import { holdOn } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
+import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL } from './rules.ts';
 import type { Hearing } from './silence.ts';
 import { wantStarted } from './startup.ts';
 import { wantGate } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
-import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** So long after a person's edit a key of ours is theirs, until we have put it right. */
 const EDIT_MS = 3000;

@@ -34,7 +34,7 @@ export const SERVICES: readonly Service[] = gitpodServices({
 });
 
 /** Everything that a replica watches, as it is now. */
-type Watched = {
+export type Watched = {
   nodes: readonly Node[];
   componentPods: readonly ObservedPod[];
   agentPods: readonly ObservedPod[];

@@ -1,4 +1,6 @@
+import type { Clock } from '@rollcall/common/clock.ts';
 import type { ModelAgent } from './agent.ts';
+import { PORTS } from './node-services.ts';
 
 export type ServiceName = 'ws-daemon' | 'registry-facade';
 export const SERVICE_NAMES: readonly ServiceName[] = ['ws-daemon', 'registry-facade'];
@@ -54,3 +56,28 @@ export type NodeTruth = {
   /** When a person last set such a key. */
   editedMs: Map<string, number>;
 };
+
+/** A node that has just been created, with nothing on it yet. */
+export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>, clock: Clock): NodeTruth {
+  return {
+    ...node,
+    createdAtMs: clock.monotonic(),
+    creationTimestampMs: clock.now(),
+    up: { 'ws-daemon': true, 'registry-facade': true },
+    pods: {},
+    ports: Object.fromEntries(PORTS.map((port) => [port, true])),
+    device: false,
+    reachable: true,
+    agents: [],
+    alive: new Set(),
+    agentPodCameMs: 0,
+    agentPodWentMs: Number.NEGATIVE_INFINITY,
+    voices: new Map(),
+    said: undefined,
+    ours: new Map(),
+    started: new Set(),
+    nfd: false,
+    claims: new Map(),
+    editedMs: new Map(),
+  };
+}

@@ -2,8 +2,6 @@ import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
-import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-file.ts';
-import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/fleet/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/fleet/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/fleet/observed-workspace.ts';
@@ -13,6 +11,7 @@ import { createModelClient } from './api-server/client.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
 import { LaggingLine } from './api-server/watch.ts';
 import { Faults } from './faults.ts';
+import { LAG_MS, News } from './news.ts';
 import { type HeldPod, HeldPodWatch, type NodeHoldObject, observedHold } from './node-holds.ts';
 import {
   NODE_SERVICE_NAMES,
@@ -20,31 +19,18 @@ import {
   type NodeServiceSpec,
   observed,
   POOL_LABEL,
-  PORTS,
-  PUBLISHED_IDS,
 } from './node-services.ts';
-import { changedKeys, contentOf, podOf, saidBy, valueOn } from './sights.ts';
+import { noteOurs } from './ours.ts';
+import { NO_RULES, RULES } from './rules.ts';
+import { contentOf, podOf, saidBy } from './sights.ts';
 import { startedOn } from './startup.ts';
 import { type AgentIdentity, Replica } from './system.ts';
-import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import { type NodeTruth, newTruth, SERVICE_NAMES } from './truth.ts';
 import type { Want } from './want.ts';
+import { watchedIn } from './watched.ts';
 import { type Workload, Workloads } from './workloads.ts';
 
-export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
-/** Of the same device, and NFD knows nothing of it. */
-export const IDENTITY_LABEL = 'device.rollcall.dev/edgetpu';
-export const IMPLIED_LABEL = 'accelerators/edgetpu';
-export const CORAL_LABEL = 'example.com/coral';
 const WORKSPACE_LABEL = 'gitpod.io/workload_workspace_regular';
-
-const RULES = new RuleSet([
-  {
-    label: IMPLIED_LABEL,
-    file: IMPLIED_LABEL,
-    conditions: parseRuleFile(`${DEVICE_LABEL}\n${CORAL_LABEL}`).conditions,
-  },
-]);
-const NO_RULES = new RuleSet([]);
 
 export type WorldOptions = {
   gate: ReadinessGate;
@@ -67,9 +53,6 @@ type Lines = Record<
 type Process = { replica: Replica; lines: Lines; heldPods: HeldPodWatch };
 
 const LATENCY_MS = 15;
-export const LAG_MS = 400;
-/** What was decided meanwhile takes so long to be written. */
-const MUDDLED_MS = 500;
 
 /** A cluster, all that can happen to it, and two coordinators that keep its Nodes. */
 export class World {
@@ -95,9 +78,7 @@ export class World {
   termBeganMs = 0;
   readonly faults: Faults;
   readonly #processes: Process[] = [];
-  readonly #news = new Map<string, { ways: Map<string, number>; muddledUntilMs: number }>();
-  /** When something that concerns every node was last told, by its way. */
-  readonly #lately = new Map<string, number>();
+  readonly #news: News;
   #leader: number | undefined;
   #serial = 0;
   onWrite: (write: NodeWrite) => void = () => {};
@@ -118,6 +99,7 @@ export class World {
     this.clock = clock;
     this.random = random;
     this.faults = new Faults(clock, random);
+    this.#news = new News(clock);
     this.gate = gate;
     this.startupGate = startupGate;
     this.evict = evict;
@@ -169,27 +151,19 @@ export class World {
     });
   }
 
-  /**
-   * Whether things changed lately that the coordinator hears of by different ways: for a moment it may see them together
-   * as they never were.
-   */
+  /** Whether the coordinator may see things together as they never were. */
   isMuddled(node: string): boolean {
-    const news = this.#news.get(node);
-    return news !== undefined && this.nowMs < news.muddledUntilMs;
+    return this.#news.isMuddled(node);
   }
 
   #heard(way: string, node: string): void {
     this.version += 1;
-    const news = this.#news.get(node) ?? { ways: new Map(), muddledUntilMs: 0 };
-    this.#news.set(node, news.ways.set(way, this.nowMs) && news);
-    const recent = [...news.ways.values()].filter((atMs) => this.nowMs - atMs <= LAG_MS);
-    if (recent.length > 1) news.muddledUntilMs = this.nowMs + LAG_MS + MUDDLED_MS;
+    this.#news.heard(way, node);
   }
 
-  /** Every node is concerned, also one that comes a moment later. */
   #heardByAll(way: string): void {
-    this.#lately.set(way, this.nowMs);
-    for (const name of this.truths.keys()) this.#heard(way, name);
+    this.version += 1;
+    this.#news.heardByAll(way, this.truths.keys());
   }
 
   unique(prefix: string): string {
@@ -209,30 +183,8 @@ export class World {
       ...(this.startupGate ? { taints: [{ key: STARTUP_TAINT, value: '', effect: 'NoSchedule' }] } : {}),
       createdAt: new Date(this.clock.now()).toISOString(),
     });
-    const truth: NodeTruth = {
-      name,
-      uid: metadata.uid,
-      forWorkspaces,
-      createdAtMs: this.nowMs,
-      creationTimestampMs: this.clock.now(),
-      up: { 'ws-daemon': true, 'registry-facade': true },
-      pods: {},
-      ports: Object.fromEntries(PORTS.map((port) => [port, true])),
-      device: false,
-      reachable: true,
-      agents: [],
-      alive: new Set(),
-      agentPodCameMs: 0,
-      agentPodWentMs: Number.NEGATIVE_INFINITY,
-      voices: new Map(),
-      said: undefined,
-      ours: new Map(),
-      started: new Set(),
-      nfd: false,
-      claims: new Map(),
-      editedMs: new Map(),
-    };
-    for (const [way, atMs] of this.#lately) if (this.nowMs - atMs <= LAG_MS) this.#heard(way, name);
+    const truth = newTruth({ name, uid: metadata.uid, forWorkspaces }, this.clock);
+    this.#news.begin(name);
     this.truths.set(name, truth);
     return truth;
   }
@@ -495,24 +447,7 @@ export class World {
     const line = () => new LaggingLine(this.clock, () => this.random() * LAG_MS);
     const latencyMs = () => 1 + this.random() * LATENCY_MS;
     const { clock, random, nodes, gate, startupGate = [], evict } = this;
-    const truths = [...this.truths.values()];
-    const watched = {
-      nodes: nodes.all(),
-      componentPods: truths.flatMap((truth) =>
-        this.#components.flatMap((service) => {
-          const pod = truth.pods[service];
-          return pod
-            ? [{ ...podOf(`${service}-${pod.uid}`, pod.uid, { node: truth.name, component: service }), ...pod }]
-            : [];
-        }),
-      ),
-      agentPods: truths.flatMap(({ agents }) => agents.map(({ pod }) => pod)),
-      poolLabelSets: [...this.sets.values()],
-      workspaces: [...this.workspaces.values()],
-      nodeServices: [...this.services.values()].map(observed),
-      csiNodes: [...this.csiNodes.values()],
-      nodeHolds: [...this.holds.values()].map(observedHold),
-    };
+    const watched = watchedIn(this, this.#components);
     const heldPods = new HeldPodWatch(() => this.heldPods.values(), line);
     const client = createModelClient({
       nodes,
@@ -548,25 +483,12 @@ export class World {
     const { name } = write.node.metadata;
     if (write.manager !== FIELD_MANAGER && write.manager !== 'kubelet') this.#heard('nodes', name);
     this.version += 1;
-    this.#noteOurs(write);
+    const truth = this.truths.get(name);
+    if (truth) noteOurs(truth, write, this.nowMs);
     this.#tell('nodes', (to) => to.node(write.type, write.node));
     this.onWrite(write);
     // Only now: the note is judged by what was so before it.
     for (const uid of startedOn(write.node)) this.truths.get(name)?.started.add(uid);
-  }
-
-  /** Keys of NodeServices are rollcall's from when it sets one until that is gone. */
-  #noteOurs({ node, before, manager }: NodeWrite): void {
-    const truth = this.truths.get(node.metadata.name);
-    if (!before || !truth) return;
-    for (const id of changedKeys(before, node)) {
-      const value = valueOn(node, id);
-      const isPublished = PUBLISHED_IDS.includes(id);
-      if (value === undefined) truth.ours.delete(id);
-      else if (manager === FIELD_MANAGER && isPublished) truth.ours.set(id, value);
-      if (value === undefined && id.startsWith('taint:')) truth.claims.delete(id);
-      if (manager !== FIELD_MANAGER && isPublished) truth.editedMs.set(id, this.nowMs);
-    }
   }
 
   heal(): void {
