@@ -1,6 +1,8 @@
 import { checkId, type NodeServiceObject } from './node-services.ts';
 import type { Hearing } from './silence.ts';
+import { isStarted } from './startup.ts';
 import type { NodeTruth } from './truth.ts';
+import { isOfMachine } from './verdicts.ts';
 import type { World } from './world.ts';
 
 /** A report interval of 10 s, a watch that is late, and what an agent of the model needs to look. */
@@ -16,10 +18,13 @@ export class Assignments {
     this.#world = world;
   }
 
-  look(truth: NodeTruth, { uid, generation, name, spec }: NodeServiceObject, hearing: Hearing): string | undefined {
+  look(truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): string | undefined {
+    const { uid, generation, name, spec } = service;
     const { pods, port } = spec.checks;
     const id = `${truth.uid} ${uid} ${generation}`;
-    const isAssigned = port !== undefined && (pods === undefined || truth.pods[pods] !== undefined);
+    const pod = truth.pods[pods ?? ''];
+    const hasPlace = pods === undefined || (pod !== undefined && isOfMachine(pod, truth));
+    const isAssigned = port !== undefined && hasPlace && !isStarted(truth, service);
     const isHeard = hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && this.#world.decided;
     if (!isAssigned || !isHeard || truth.said?.checks.has(checkId(name, spec.checks))) {
       this.#unsaidMs.delete(id);

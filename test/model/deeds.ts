@@ -8,11 +8,16 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
+import { EVICTION_DEEDS } from './eviction-deeds.ts';
+import { GATE_DEEDS } from './gate-deeds.ts';
+import { HOLD_DEEDS } from './hold-deeds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
+import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL } from './rules.ts';
 import { SERVICE_DEEDS } from './service-deeds.ts';
+import { handOver, renew, renewMachine } from './successors.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
-import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** What a deed is done to, all drawn from its own numbers, so that it is the same whatever was done before. */
 export type Target = {
@@ -34,6 +39,9 @@ export type Deed = {
     | 'pools'
     | 'rules'
     | 'nodes'
+    | 'startup-gate'
+    | 'holds'
+    | 'eviction'
     | 'leaders'
     | 'faults';
   act: (target: Target) => void;
@@ -96,7 +104,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       if (!older || truth.agents.length > 1) return;
       world.startAgent(truth);
       world.later(1500, () => {
-        if (truth.agents.includes(older)) world.endAgentPod(truth, older);
+        if (truth.agents.includes(older) && truth.agents.length > 1) world.endAgentPod(truth, older);
       });
     },
   },
@@ -288,6 +296,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       });
     },
   },
+  'a node is made anew beneath its pods': { theme: 'nodes', act: ({ world, truth }) => renewMachine(world, truth) },
   'a kubelet beats': { theme: 'nodes', act: ({ world, truth }) => world.nodes.touch(truth.name) },
 
   'the other leads': { theme: 'leaders', act: ({ world }) => handOver(world, 1 - (world.leader ?? 0)) },
@@ -328,6 +337,9 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   'admission refuses a key': { theme: 'faults', act: refuse },
 
   ...SERVICE_DEEDS,
+  ...GATE_DEEDS,
+  ...HOLD_DEEDS,
+  ...EVICTION_DEEDS,
 };
 
 function refuse({ world, service, pick, random }: Target): void {
@@ -361,23 +373,9 @@ function withAgent(truth: NodeTruth, pick: Target['pick'], act: (agent: ModelAge
   if (truth.alive.size === 1 && truth.agents.length === 1) act(pick([...truth.alive]));
 }
 
-/** Of the same name, at once, and another. */
-function renew(world: World, truth: NodeTruth): void {
-  const pool = world.nodes.get(truth.name)?.metadata.labels?.[POOL_LABEL] ?? '';
-  world.deleteNode(truth);
-  const next = world.createNode(truth.name, pool, truth.forWorkspaces);
-  world.later(1500, () => world.populate(next));
-}
-
 function nfd(world: World, truth: NodeTruth): void {
   truth.nfd = !truth.nfd;
   const labels = truth.nfd ? { [DEVICE_LABEL]: 'true' } : {};
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: truth.name, labels } };
   world.nodes.patch({ kind: 'apply', name: truth.name, manager: 'nfd-master', body, force: true });
-}
-
-function handOver(world: World, next: number, afterMs = 200): void {
-  if (world.leader === undefined) return;
-  world.lead(undefined);
-  world.later(afterMs, () => world.lead(next));
 }

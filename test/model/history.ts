@@ -1,6 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import { DEEDS } from './deeds.ts';
+import { REQUIREMENTS } from './gate-deeds.ts';
 import { Judge } from './judge.ts';
 import { drawSpec, NODE_SERVICE_NAMES } from './node-services.ts';
 import { generator } from './random.ts';
@@ -34,10 +35,17 @@ export function historyOf(seed: number): History {
     number: Math.floor(random() * 2 ** 31),
   }));
   const gate = pick(GATES);
-  if (!chosen.includes('node-services')) return { seed, world: { gate, nodes }, steps };
   const specs = NODE_SERVICE_NAMES.map((name) => [name, drawSpec(name, { random, pick })] as const);
   const nodeServices = Object.fromEntries(specs.filter(() => random() < 0.7));
-  return { seed, world: { gate, nodes, nodeServices }, steps };
+  const startupGate = pick(REQUIREMENTS);
+  const evict = { readiness: random() < 0.5 };
+  const world = {
+    ...{ gate, nodes },
+    ...(chosen.includes('node-services') ? { nodeServices } : {}),
+    ...(chosen.includes('startup-gate') ? { startupGate } : {}),
+    ...(chosen.includes('eviction') ? { evict } : {}),
+  };
+  return { seed, world, steps };
 }
 
 /** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */

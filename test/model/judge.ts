@@ -1,18 +1,21 @@
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, readyLabel } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import { Assignments } from './assignments.ts';
+import { Evictions } from './evictions.ts';
 import { Falls } from './falls.ts';
+import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
 import { wantsOf } from './oracle.ts';
 import { orderBroken } from './order.ts';
 import { isSelected } from './published.ts';
 import { changedKeys, valueOn } from './sights.ts';
 import { type Hearing, Silence } from './silence.ts';
+import { gatesOpenMs } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 import { evidenceOf, gitpodEvidence, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
-import { LAG_MS, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;
@@ -45,6 +48,7 @@ export class Judge {
   readonly #falls: Falls;
   readonly #noExecute: NoExecute;
   readonly #assignments: Assignments;
+  readonly #evictions: Evictions;
   readonly #nodes = new Map<string, NodeMemory>();
   readonly violations: string[] = [];
   /** Every change of a key, as a sentence. */
@@ -56,6 +60,11 @@ export class Judge {
     this.#falls = new Falls(world);
     this.#noExecute = new NoExecute(world);
     this.#assignments = new Assignments(world);
+    this.#evictions = new Evictions(world);
+    world.workloads.onEvicted = (pod) => {
+      const problem = this.#evictions.evicted(pod);
+      if (problem) this.#complain(problem);
+    };
     world.onWrite = (write) => this.#written(write);
     this.look();
   }
@@ -74,6 +83,8 @@ export class Judge {
     return Math.max(
       this.#world.faults.troubledUntilMs,
       this.#falls.heldUntilMs,
+      this.#world.busyUntilMs,
+      gatesOpenMs(this.#world),
       ...keys.map((key) => key.excusedUntilMs),
     );
   }
@@ -100,7 +111,8 @@ export class Judge {
     const hearing = this.#silence.of(truth);
     const verdicts = this.#verdictsOn(truth, hearing);
     // Most of the time nothing happens.
-    const grounds = `${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts].join()}`;
+    const second = this.#world.startupGate ? Math.floor(this.#world.nowMs / 1000) : 0;
+    const grounds = `${second} ${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts].join()}`;
     if (memory.grounds === grounds) {
       for (const [id, key] of memory.keys) if (key.wrongSinceMs !== undefined) this.#compare(name, id, key);
       return;
@@ -121,6 +133,7 @@ export class Judge {
     for (const service of SERVICE_NAMES) {
       const verdict = verdictOf(truth, service, hearing);
       const evidence = gitpodEvidence(truth, service, hearing);
+      this.#evictions.look(truth, readyLabel(service, 'default'), verdict);
       verdicts.set(service, this.#falls.look(truth, { service, verdict, hearing, evidence, check: '' }));
     }
     for (const service of inForce(world.services.values())) {
@@ -130,6 +143,7 @@ export class Judge {
       const evidence = evidenceOf(world, truth, service, hearing);
       const check = `${uid} ${generation}`;
       this.#noExecute.look(truth, service, verdict);
+      this.#evictions.look(truth, service.spec.publish.label, verdict);
       const untold = this.#assignments.look(truth, service, hearing);
       if (untold) this.#complain(untold);
       verdicts.set(name, this.#falls.look(truth, { service: name, verdict, hearing, evidence, check }));
@@ -197,12 +211,14 @@ export class Judge {
     }
   }
 
-  #written({ type, node, before, manager }: NodeWrite): void {
+  #written(write: NodeWrite): void {
+    const { type, node, before, manager } = write;
     if (type !== 'MODIFIED' || !before) return;
     const { name, uid } = node.metadata;
     const isOurs = manager === FIELD_MANAGER;
     if (isOurs) this.#lookAt(name);
     if (isOurs && !this.#world.isSeen(name, uid)) this.#complain(`${name} was written to before it was seen`);
+    this.#evictions.written(write);
     const memory = this.#memoryOf(name, uid).keys;
     for (const id of changedKeys(before, node)) {
       const key = memory.get(id);
@@ -214,7 +230,10 @@ export class Judge {
       const problem =
         this.#falls.written(before, node) ??
         this.#noExecute.written(before, node) ??
-        orderBroken(this.#world.gate, before, node, (id) => this.#wantsOfLate(memory.get(id)));
+        orderBroken(this.#world.gate, before, node, {
+          wantsOfLate: (id) => this.#wantsOfLate(memory.get(id)),
+          wasLately: (id, value) => this.#wasLately(memory.get(id), value),
+        });
       if (problem && !this.#world.isMuddled(name)) this.#complain(`${name}: ${problem}`);
     }
   }
@@ -234,14 +253,19 @@ export class Judge {
     const isPartOfList = id.startsWith('annotation:') && this.#world.faults.denied.size > 0;
     if (isPartOfList || this.#world.isMuddled(name) || wants.includes(ANY) || wants.includes(value)) return;
     if (wants.includes(HOLD) && this.#wasLately(key, value)) return;
+    if (wants.some((want) => isBeside(want, value)) && this.#isEditedLately(key)) return;
     const why = wants.length === 0 ? 'which is not its own' : `which was to be ${wants.map(shown).join(', then ')}`;
     this.#complain(`${name} ${id} was made ${shown(value)} by rollcall, ${why}`);
   }
 
   /** An apply names what is held as the watch told of it last: for a moment, as it was before somebody's edit. */
   #wasLately(key: Memory | undefined, value: string | undefined): boolean {
-    const { from, atMs } = key?.edited ?? { atMs: Number.NEGATIVE_INFINITY };
-    return from === value && this.#world.nowMs - atMs <= LAG_MS;
+    return key?.edited?.from === value && this.#isEditedLately(key);
+  }
+
+  /** Somebody else changed it, and the watch may not have told of it. */
+  #isEditedLately(key: Memory | undefined): boolean {
+    return this.#world.nowMs - (key?.edited?.atMs ?? Number.NEGATIVE_INFINITY) <= LAG_MS;
   }
 
   #wantsOfLate(key: Memory | undefined): Want[] {
@@ -259,6 +283,11 @@ export class Judge {
   #complain(problem: string): void {
     this.violations.push(`at ${(this.#world.nowMs / 1000).toFixed(1)} s: ${problem}`);
   }
+}
+
+/** A taint was added beside others of its key. */
+function isBeside(want: Want, value: string | undefined): boolean {
+  return typeof want === 'string' && value?.split(',').includes(want) === true;
 }
 
 /** Of the keys of a service, one that is denied holds up the others. */

@@ -15,6 +15,8 @@ export type NodeServiceSpec = {
   checks: Checks;
   /** The only pool whose nodes are selected. */
   pool?: string;
+  /** Judged until it is ready on a node for the first time. */
+  startup?: true;
   publish: Service['publish'];
   /** It has a field that no version knows. */
   unknownField?: true;
@@ -75,6 +77,7 @@ export function observed({ name, spec, status, ...object }: NodeServiceObject): 
       ...(port === undefined ? {} : { probe: { tcp: { port } } }),
       ...(csi ? { csiDriver: CSI_DRIVER } : {}),
       ...(device ? { devices: ['edgetpu'] } : {}),
+      ...(spec.startup ? { mode: 'Startup' } : {}),
       publish: spec.publish,
       ...(spec.unknownField ? { unheardOf: true } : {}),
     },
@@ -109,6 +112,7 @@ export function drawSpec(name: string, { random, pick }: Draw): NodeServiceSpec 
   return {
     checks: pick(CHECKS)(name, pick(PORTS)),
     ...(random() < 0.25 ? { pool: 'a' } : {}),
+    ...(random() < 0.25 ? { startup: true } : {}),
     publish: Object.keys(publish).length > 0 ? publish : { label },
     ...(mistake > 0.9 ? { unknownField: true } : {}),
   };

@@ -1,20 +1,27 @@
 import {
+  DO_NOT_DISRUPT,
+  KARPENTER_POOL_LABEL,
   KEYS_ANNOTATION,
   MANAGED_LABELS_ANNOTATION,
   notReadyTaint,
   readyLabel,
   SCALE_DOWN_DISABLED,
   SCALE_DOWN_HOLD,
+  WITHDRAWN_LABELS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { holdOn } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
+import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL } from './rules.ts';
 import type { Hearing } from './silence.ts';
+import { wantStarted } from './startup.ts';
+import { wantGate } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
-import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** So long after a person's edit a key of ours is theirs, until we have put it right. */
 const EDIT_MS = 3000;
@@ -33,6 +40,8 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   for (const service of SERVICE_NAMES)
     wantService(wants, { world, truth, node, service, verdict: verdicts.get(service) ?? 'unknown' });
   wantPublished(wants, { world, truth, verdicts });
+  wantStarted(wants, { world, truth, verdicts });
+  wantGate(wants, { world, truth, verdicts });
   // Of devices, what was said last is believed until somebody says something else.
   const told = truth.said?.device ? 'true' : undefined;
   const device = hearing === 'open' && truth.voices.size > 1 ? ANY : truth.said ? told : HOLD;
@@ -51,6 +60,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   wantScaleDown(wants, { world, truth, node });
   // It goes by what is there, and not by what is to be there.
   wants.set(`annotation:${KEYS_ANNOTATION}`, ANY);
+  if (world.evict) wants.set(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`, ANY);
   return wants;
 }
 
@@ -106,17 +116,27 @@ function impliedKeys({ rulesOn }: World, { nfd }: NodeTruth, { metadata }: Node,
   return [{ id: `label:${IMPLIED_LABEL}`, want: want ?? (doubt ? ANY : undefined) }];
 }
 
-/** Taken by force while it is wanted, and released afterwards: what was a person's may then be anybody's. */
+/**
+ * §3, §10: while a workspace or a pod of a NodeHold is on the node. Taken by force while it is wanted, and released
+ * afterwards: what was a person's may then be anybody's. The annotation of Karpenter is for its own nodes.
+ */
 function wantScaleDown(
   wants: Map<string, Want>,
   { world, truth, node }: Pick<OfService, 'world' | 'truth' | 'node'>,
 ): void {
-  const id = `annotation:${SCALE_DOWN_DISABLED}`;
-  const held = node.metadata.annotations?.[SCALE_DOWN_HOLD] === 'true';
-  const kept = held || [...world.workspaces.values()].some((workspace) => workspace.node === truth.name);
-  const claim = truth.claims.get(id);
-  if (kept && claim) truth.claims.set(id, 'open');
-  if (kept || claim !== 'foreign') wants.set(id, kept ? 'true' : claim && ANY);
+  const hold = holdOn(world, truth.name);
+  const isAsked = node.metadata.annotations?.[SCALE_DOWN_HOLD] === 'true';
+  const hasWorkspace = [...world.workspaces.values()].some((workspace) => workspace.node === truth.name);
+  const isKept = isAsked || hasWorkspace || hold === 'held';
+  for (const key of [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT]) {
+    const id = `annotation:${key}`;
+    const isFor = key === SCALE_DOWN_DISABLED || node.metadata.labels?.[KARPENTER_POOL_LABEL] !== undefined;
+    const claim = truth.claims.get(id);
+    if (isKept && isFor && claim) truth.claims.set(id, 'open');
+    if (isKept && isFor) wants.set(id, 'true');
+    else if (hold === 'unknown' && isFor) wants.set(id, HOLD);
+    else if (claim !== 'foreign') wants.set(id, claim && ANY);
+  }
 }
 
 function keysIn(list: string | undefined): string[] {

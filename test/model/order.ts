@@ -2,14 +2,20 @@ import { notReadyTaint, readyLabel } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { SERVICE_NAMES } from './truth.ts';
-import { ANY, type Want } from './want.ts';
+import { ANY, HOLD, type Want } from './want.ts';
 
-/** Which order a write of rollcall broke, if any. `wantsOfLate`: what was wanted of a key within the last moments. */
+/** What was wanted of a key within the last moments, and whether it had a value that somebody changed since. */
+type OfLate = {
+  wantsOfLate: (id: string) => readonly Want[];
+  wasLately: (id: string, value: string | undefined) => boolean;
+};
+
+/** Which order a write of rollcall broke, if any. */
 export function orderBroken(
   gate: ReadinessGate,
   before: Node,
   after: Node,
-  wantsOfLate: (id: string) => readonly Want[],
+  { wantsOfLate, wasLately }: OfLate,
 ): string | undefined {
   for (const service of SERVICE_NAMES) {
     const [label, taint] = [readyLabel(service, 'default'), notReadyTaint(service)];
@@ -17,7 +23,10 @@ export function orderBroken(
     const tainted = before.spec?.taints?.some(({ key }) => key === taint) === true;
     const isSet = before.metadata.labels?.[label] !== 'true' && after.metadata.labels?.[label] === 'true';
     const mayBeReady = taintIsOff.includes(undefined) || taintIsOff.includes(ANY);
-    if (gate === 'taint' && isSet && !tainted && !mayBeReady) return `${label} was set before the taint ${taint}`;
+    // An apply names a label that is kept as the watch told of it last.
+    const isKept = wantsOfLate(`label:${label}`).includes(HOLD) && wasLately(`label:${label}`, 'true');
+    if (gate === 'taint' && isSet && !tainted && !mayBeReady && !isKept)
+      return `${label} was set before the taint ${taint}`;
     const isTaken = before.metadata.labels?.[label] === 'true' && after.metadata.labels?.[label] === undefined;
     const others = Object.entries(after.metadata.labels ?? {}).some(
       ([key, value]) => before.metadata.labels?.[key] !== value,

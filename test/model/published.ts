@@ -1,10 +1,14 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import { idsOf, type NodeServiceObject, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
+import { valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
+
+/** So long after a person's edit rollcall may not know of it. */
+const EDIT_MS = 3000;
 
 const LABEL = { ready: 'true', 'not-ready': undefined, silent: undefined, unknown: HOLD, open: ANY } as const;
 const CONDITION = { ready: 'True', 'not-ready': 'False', silent: 'Unknown', unknown: HOLD, open: ANY } as const;
@@ -24,17 +28,33 @@ export function wantPublished(
     const service = services.find(({ spec }) => idsOf(spec).includes(id));
     const isTheirs = isOfRival(world, truth, id);
     if (isTheirs) truth.claims.set(id, 'foreign');
-    else truth.claims.delete(id);
+    else if (service || truth.claims.get(id) === 'foreign') truth.claims.delete(id);
     if (isTheirs) continue;
     if (service) {
       const verdict = isSelected(world, truth, service) ? verdicts.get(service.name) : undefined;
       wants.set(id, verdict && wantOf(service, id, verdict));
     } else if (truth.ours.has(id)) {
-      wants.set(id, undefined);
+      wants.set(id, wantGone(world, truth, id));
     } else if (isListed(world, truth, id)) {
       wants.set(id, ANY);
     }
   }
+}
+
+/**
+ * §10: no taint is ever orphaned. What a person added to the key a moment before rollcall let go of it may have become
+ * theirs; what rollcall set goes in any case.
+ */
+function wantGone({ nodes, nowMs }: World, { name, ours, claims, editedMs }: NodeTruth, id: string): Want {
+  const isLate = nowMs - (editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
+  if (id.startsWith('taint:') && isLate) claims.set(id, 'open');
+  const node = nodes.get(name);
+  const isOrphan =
+    node &&
+    valueOn(node, id)
+      ?.split(',')
+      .includes(ours.get(id) ?? '');
+  return claims.get(id) === 'open' && !isOrphan ? ANY : undefined;
 }
 
 function wantOf({ spec: { publish } }: NodeServiceObject, id: string, verdict: Verdict): Want {

@@ -24,10 +24,17 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
     const object = written(target);
     if (!object) return;
     const drawn = drawSpec(object.name, target);
-    const part = target.pick(['checks', 'publish', 'pool'] as const);
-    const { pool, ...others } = object.spec;
-    if (part !== 'pool') target.world.setService(object.name, { ...object.spec, [part]: drawn[part] });
-    else target.world.setService(object.name, pool === undefined ? { ...others, pool: 'a' } : others);
+    const { pool: _pool, ...everywhere } = object.spec;
+    const { startup: _startup, ...continuous } = object.spec;
+    const { unknownField: _field, ...understood } = object.spec;
+    const edits = [
+      { ...object.spec, checks: drawn.checks },
+      { ...object.spec, publish: drawn.publish },
+      object.spec.pool === undefined ? { ...object.spec, pool: 'a' } : everywhere,
+      object.spec.startup ? continuous : { ...object.spec, startup: true as const },
+      object.spec.unknownField ? understood : { ...object.spec, unknownField: true as const },
+    ];
+    target.world.setService(object.name, target.pick(edits));
   }),
   'a NodeService is deleted': deed((target) => {
     const object = written(target);
@@ -39,7 +46,8 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
     target.world.deleteService(object.name);
     // Of what is gone the keys may go.
     target.world.happened();
-    target.world.setService(object.name, drawSpec(object.name, target));
+    const spec = drawSpec(object.name, target);
+    target.world.setService(object.name, object.spec.startup ? { ...spec, startup: true } : spec);
   }),
   'a port turns over': deed(({ truth, pick }) => {
     const port = pick(PORTS);

@@ -23,7 +23,7 @@ const holds = ({ mayCount, surely }: Group) =>
 /** Who is silent, and whether so many are that silence means nothing. To be looked at once a second. */
 export class Silence {
   readonly #world: World;
-  /** Until when a guard may hold that held lately, by its name. */
+  /** Until when a guard may hold that held lately, by its name; and what it held back, by `node UID`. */
   readonly #perhapsUntilMs = new Map<string, number>();
   /** Since when a guard surely holds, by its name. */
   #holdsSinceMs: ReadonlyMap<string, number> = new Map();
@@ -60,6 +60,11 @@ export class Silence {
       if (isUnheard || (perhaps > 0 && perhaps >= 0.4 * sureCount))
         this.#perhapsUntilMs.set(name, nowMs + WINDOW_MS + 2 * SLACK_MS);
     }
+    // A node that leaves its pool gets one fresh window as well.
+    for (const truth of this.#world.truths.values()) {
+      const untilMs = Math.max(0, ...this.#groupsOf(truth).map((name) => this.#perhapsUntilMs.get(name) ?? 0));
+      if (nowMs < untilMs) this.#perhapsUntilMs.set(`node ${truth.uid}`, untilMs);
+    }
   }
 
   /** Nodes count whose agent was heard in this term, or by the term before: the pod of an agent is always Ready here. */
@@ -72,13 +77,15 @@ export class Silence {
   }
 
   of(truth: NodeTruth): Hearing {
-    const { nowMs, termBeganMs } = this.#world;
+    const { nowMs, termBeganMs, wallClockJumped } = this.#world;
     const last = lastVoice(truth);
     if (last && truth.said && nowMs - last.atMs < (last.leaving ? GOODBYE_MS : WINDOW_MS)) {
       const others = [...truth.voices.values()].filter((voice) => voice !== last);
       // One that hung counts again when its successor goes, until its own pod does.
       const isUnclear = last.leaving && others.some((voice) => voice.leaving || nowMs - voice.atMs >= WINDOW_MS);
-      return isUnclear ? 'open' : 'speaks';
+      // By a clock that was set back, the pod of the older agent may be the newer one.
+      const mayBeOlder = wallClockJumped && others.some(({ atMs }) => nowMs - atMs < WINDOW_MS + SLACK_MS);
+      return isUnclear || mayBeOlder ? 'open' : 'speaks';
     }
     if (last && !truth.said) return 'unheard';
     if (!last && nowMs - this.#unheardSinceMs(truth, termBeganMs) < WINDOW_MS) return 'unheard';
@@ -103,7 +110,9 @@ export class Silence {
     const { nowMs } = this.#world;
     // A Node that went a moment ago is one of them still, for who hears of it late.
     if (names.some((name) => nowMs - (this.#holdsSinceMs.get(name) ?? nowMs) > SLACK_MS)) return 'unheard';
-    return names.some((name) => nowMs < (this.#perhapsUntilMs.get(name) ?? 0)) ? 'open' : 'silent';
+    return [...names, `node ${truth.uid}`].some((name) => nowMs < (this.#perhapsUntilMs.get(name) ?? 0))
+      ? 'open'
+      : 'silent';
   }
 
   /** How long ago the node became overdue; negative before. */

@@ -4,6 +4,7 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { nodeDocument } from '@rollcall/coordinator/answer/console/node-document.ts';
 import { NodeQueries } from '@rollcall/coordinator/answer/console/node-queries.ts';
+import { evictionFor } from '@rollcall/coordinator/app/settings.ts';
 import { NodeController, type PreparedPlan } from '@rollcall/coordinator/controller/node-controller.ts';
 import type { Subscribers } from '@rollcall/coordinator/controller/subscribers.ts';
 import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
@@ -19,12 +20,15 @@ import { gitpodServices, type Service } from '@rollcall/coordinator/model/servic
 import { Scheduling } from '@rollcall/coordinator/scheduler/scheduling.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
+import { Holds } from '@rollcall/coordinator/state/holds/holds.ts';
+import type { HeldPods, ObservedNodeHold } from '@rollcall/coordinator/state/holds/node-hold.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
 import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { ServiceCatalog } from '@rollcall/coordinator/state/services/catalog.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
+import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
 import { Ledger } from '@rollcall/coordinator/subscribers/ledger/ledger.ts';
 import { provenTaintIn } from '@rollcall/coordinator/subscribers/status/service-status.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
@@ -43,7 +47,7 @@ export const SERVICES: readonly Service[] = gitpodServices({
 });
 
 /** Everything that a replica watches, as it is now. */
-type Watched = {
+export type Watched = {
   nodes: readonly Node[];
   componentPods: readonly ObservedPod[];
   agentPods: readonly ObservedPod[];
@@ -51,16 +55,22 @@ type Watched = {
   workspaces: readonly ObservedWorkspace[];
   nodeServices: readonly ObservedNodeService[];
   csiNodes: readonly ObservedCsiNode[];
+  nodeHolds: readonly ObservedNodeHold[];
 };
 
 export type ReplicaOptions = {
   client: KubeClient;
   gate: ReadinessGate;
+  startupGate: readonly string[];
+  /** Whether pods are evicted, and for labels of services as well. */
+  evict: { readiness: boolean } | undefined;
   rules: () => RuleSet;
   clock: Clock;
   random: () => number;
   watched: Watched;
   wholeNodes: boolean;
+  /** Watches the pods that NodeHolds name, and no others. */
+  watchHeldPods: (held: readonly HeldPods[], index: Holds['pods']) => void;
   /** The taint of a NodeService was seen to go. */
   onProven: (uid: string, taint: string) => void;
   dryRun: boolean;
@@ -100,6 +110,7 @@ export class Replica {
   readonly #fleet: Fleet;
   readonly #writer: Reconciler<PreparedPlan>;
   readonly #catalog: ServiceCatalog;
+  readonly #holds: Holds;
   readonly #wholeNodes: boolean;
   readonly #servicePods: ReturnType<Fleet['servicePods']['handlers']>;
   /** Kept while it leads, where it is asked for. */
@@ -107,19 +118,20 @@ export class Replica {
   /** Asks everything that people and kube-scheduler can ask about a node. */
   readonly query: (node: string) => void;
   #ruleLabels: ReadonlyMap<string, string>;
+  readonly #stopped = new AbortController();
   #leading = false;
   #deciding = false;
   #terms = 0;
 
   constructor(options: ReplicaOptions) {
-    const { client, gate, rules, clock, random, watched, dryRun, keepsLedger } = options;
+    const { client, gate, startupGate, evict, rules, clock, random, watched, dryRun, keepsLedger } = options;
     this.#wholeNodes = options.wholeNodes;
     this.#ruleLabels = rules().labels;
     const config = {
       watchedServices: SERVICES,
       poolLabels: [POOL_LABEL],
       readinessGate: gate,
-      startupGateRequires: [],
+      startupGateRequires: startupGate,
     };
     const keys = new KeyRegistry(config);
     const servicePods = new PodsByNamespace<ObservedPod>();
@@ -139,9 +151,20 @@ export class Replica {
     });
     catalog.onChange((uids) => this.#controller.servicesChanged(uids));
     this.#catalog = catalog;
+    const holds = new Holds(clock);
+    holds.onChange({
+      nodeChanged: (node) => this.#controller.changed(node, true),
+      changed: () => {
+        options.watchHeldPods(holds.wanted(), holds.pods);
+        this.#fleet.markAll();
+      },
+    });
+    this.#holds = holds;
     const services = () => catalog.services();
     const mayDecide = () => this.#deciding;
-    const startupGate = { requires: [], maxWaitMs: 600_000 };
+    const gateOptions = { requires: startupGate, maxWaitMs: 600_000 };
+    const fence = { remainingMs: () => (this.#leading ? 10_000 : 0) };
+    const registry = new Registry();
     const fleet = new Fleet({
       servicePods,
       services,
@@ -156,26 +179,25 @@ export class Replica {
     });
     const skipped = new SkippedKeys(clock);
     const labelerOptions: WhatIfOptions = {
-      ...{ services, keys, gate, rules, startupGate },
+      ...{ services, keys, gate, rules, startupGate: gateOptions },
       serviceUids: () => catalog.uids,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
       deviceGrammar: { usb: BUS, pci: BUS },
       factLabels: [],
-      eviction: undefined,
+      eviction: evict && evictionFor({ evictReadiness: evict.readiness }, keys),
     };
     const evaluator = new Evaluator({
       ...labelerOptions,
       ...{ fleet, skipped, clock },
-      holdsOn: () => ({ pods: [], unknown: undefined }),
+      holdsOn: (node) => holds.on(node),
       wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
       massWithdrawalDelayMs: 60_000,
     });
     const writer = new Reconciler<PreparedPlan>({
       writer: new NodeWriter(client),
       observed: (node) => fleet.node(node),
-      fence: { remainingMs: () => (this.#leading ? 10_000 : 0) },
-      ...{ skipped, dryRun, clock, random, logger: LOGGER, registry: new Registry() },
+      ...{ fence, skipped, dryRun, clock, random, logger: LOGGER, registry },
     });
     this.#ledger = new Ledger({
       record: (node) => fleet.record(node),
@@ -189,11 +211,27 @@ export class Replica {
       mayJudge: mayDecide,
       clock,
     });
-    const look = (node: string) => this.#ledger.look(node);
-    const ledger = { changed: look, forget: look, restart: () => this.#ledger.restart() };
+    const evictor =
+      evict &&
+      new Evictor({
+        ...{ client, fence, clock, random, registry, dryRun, signal: this.#stopped.signal, logger: LOGGER },
+        record: () => {},
+        delayMs: 30_000,
+        stateOf: (node) => evaluator.evictable(node),
+      });
+    const look = (node: string) => {
+      if (keepsLedger) this.#ledger.look(node);
+      evictor?.consider(node);
+    };
+    const restart = () => {
+      this.#ledger.restart();
+      evictor?.restart();
+    };
     const subscribers: Subscribers = {
       ...NOBODY,
-      ...(keepsLedger ? ledger : {}),
+      changed: look,
+      forget: look,
+      restart,
       podsListed: () => catalog.judge(),
       taintProven: (service) => {
         const { origin } = service;
@@ -205,7 +243,8 @@ export class Replica {
     this.#writer = writer;
     const changes = new ChangeLog();
     this.#controller = new NodeController({
-      ...{ fleet, evaluator, writer, skipped, subscribers, services, startupGate, mayDecide, clock, logger: LOGGER },
+      ...{ fleet, evaluator, writer, skipped, subscribers, services, mayDecide, clock, logger: LOGGER },
+      startupGate: gateOptions,
       changes,
     });
     const queries = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
@@ -235,6 +274,7 @@ export class Replica {
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
     catalog.handlers.onReplace([...watched.nodeServices]);
+    holds.handlers.onReplace([...watched.nodeHolds]);
   }
 
   #statusOf(service: string): unknown {
@@ -322,6 +362,10 @@ export class Replica {
     this.#controller.statusWritten();
   }
 
+  nodeHold(hold: ObservedNodeHold, gone: boolean): void {
+    tell(this.#holds.handlers, gone, hold);
+  }
+
   csiNode(csiNode: ObservedCsiNode, gone: boolean): void {
     tell(this.#fleet.csiNodeHandlers, gone, csiNode);
   }
@@ -329,6 +373,7 @@ export class Replica {
   /** Ends the process: nothing is written any more. */
   stop(): void {
     this.standBy();
+    this.#stopped.abort();
     void this.#writer.stop();
   }
 

@@ -1,9 +1,18 @@
+import type { Clock } from '@rollcall/common/clock.ts';
 import type { ModelAgent } from './agent.ts';
+import { PORTS } from './node-services.ts';
 
 export type ServiceName = 'ws-daemon' | 'registry-facade';
 export const SERVICE_NAMES: readonly ServiceName[] = ['ws-daemon', 'registry-facade'];
 
-type ServicePod = { uid: string; createdAtMs: number; ready: boolean; terminating: boolean };
+/** `readySinceMs`: when it last became Ready. Both times are of the wall clock. */
+export type ServicePod = {
+  uid: string;
+  createdAtMs: number;
+  readySinceMs: number;
+  ready: boolean;
+  terminating: boolean;
+};
 
 /** What an agent said last to whoever leads. */
 type Voice = { atMs: number; leaving: boolean };
@@ -17,6 +26,8 @@ export type NodeTruth = {
   uid: string;
   forWorkspaces: boolean;
   createdAtMs: number;
+  /** The same by the wall clock, as the Node says it. */
+  creationTimestampMs: number;
   up: Record<ServiceName, boolean>;
   /** By the label `component`: pods of Gitpod and, in a world with NodeServices, those that these select. */
   pods: Record<string, ServicePod | undefined>;
@@ -34,8 +45,10 @@ export type NodeTruth = {
   /** By boot, in this term. */
   voices: Map<string, Voice>;
   said: Said | undefined;
-  /** Keys of NodeServices that rollcall set, and that were there ever since. */
-  ours: Set<string>;
+  /** Keys of NodeServices that rollcall set and that were there ever since, with the value that it set last. */
+  ours: Map<string, string>;
+  /** Uids of NodeServices that the Node records as ready once. */
+  started: Set<string>;
   /** NFD applies the label of the device as well. */
   nfd: boolean;
   /** Keys that a person set before they were ours (`foreign`), or while it was open whose they are. */
@@ -43,3 +56,28 @@ export type NodeTruth = {
   /** When a person last set such a key. */
   editedMs: Map<string, number>;
 };
+
+/** A node that has just been created, with nothing on it yet. */
+export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>, clock: Clock): NodeTruth {
+  return {
+    ...node,
+    createdAtMs: clock.monotonic(),
+    creationTimestampMs: clock.now(),
+    up: { 'ws-daemon': true, 'registry-facade': true },
+    pods: {},
+    ports: Object.fromEntries(PORTS.map((port) => [port, true])),
+    device: false,
+    reachable: true,
+    agents: [],
+    alive: new Set(),
+    agentPodCameMs: 0,
+    agentPodWentMs: Number.NEGATIVE_INFINITY,
+    voices: new Map(),
+    said: undefined,
+    ours: new Map(),
+    started: new Set(),
+    nfd: false,
+    claims: new Map(),
+    editedMs: new Map(),
+  };
+}

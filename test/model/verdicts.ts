@@ -1,6 +1,7 @@
 import { CSI_DRIVER, checkId, type NodeServiceObject } from './node-services.ts';
 import type { Hearing } from './silence.ts';
-import type { NodeTruth, ServiceName } from './truth.ts';
+import { isStarted } from './startup.ts';
+import type { NodeTruth, ServiceName, ServicePod } from './truth.ts';
 import type { World } from './world.ts';
 
 /** `silent`: not ready by silence alone. `unknown`: what is published stays. `open`: the model cannot tell. */
@@ -15,9 +16,14 @@ function composed(verdicts: readonly Verdict[]): Verdict {
 }
 
 /** §10: a pod of it on the node is Ready and not terminating. */
-function hasGoodPod({ pods }: NodeTruth, component: string): boolean {
-  const pod = pods[component];
-  return pod?.ready === true && !pod.terminating;
+function hasGoodPod(truth: NodeTruth, component: string): boolean {
+  const pod = truth.pods[component];
+  return pod?.ready === true && !pod.terminating && isOfMachine(pod, truth);
+}
+
+/** §10: a pod that started before the Node was created counts only after its Ready condition changed since. */
+export function isOfMachine({ createdAtMs, readySinceMs }: ServicePod, { creationTimestampMs }: NodeTruth): boolean {
+  return createdAtMs >= creationTimestampMs || readySinceMs > creationTimestampMs;
 }
 
 /** §10: the CSINode of this Node, by its uid, lists the driver. */
@@ -47,13 +53,10 @@ export function verdictOf(truth: NodeTruth, service: ServiceName, hearing: Heari
 }
 
 /** What the evidence says of a NodeService that selects the node, without damping. */
-export function verdictOn(
-  world: World,
-  truth: NodeTruth,
-  { name, spec }: NodeServiceObject,
-  hearing: Hearing,
-): Verdict {
+export function verdictOn(world: World, truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): Verdict {
+  const { name, spec } = service;
   const { pods, port, csi, device } = spec.checks;
+  if (isStarted(truth, service)) return 'ready';
   const verdicts: Verdict[] = [];
   if (pods !== undefined) verdicts.push(seen(hasGoodPod(truth, pods)));
   if (csi) verdicts.push(seen(hasDriver(world, truth)));
@@ -72,13 +75,10 @@ export function gitpodEvidence(truth: NodeTruth, service: ServiceName, hearing: 
 }
 
 /** What is seen of a NodeService. */
-export function evidenceOf(
-  world: World,
-  truth: NodeTruth,
-  { name, spec }: NodeServiceObject,
-  hearing: Hearing,
-): Evidence {
+export function evidenceOf(world: World, truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): Evidence {
+  const { name, spec } = service;
   const { pods, port, csi, device } = spec.checks;
+  if (isStarted(truth, service)) return {};
   const says = truth.said?.checks.get(checkId(name, spec.checks));
   return {
     pod: pods === undefined ? undefined : hasGoodPod(truth, pods),

@@ -1,9 +1,7 @@
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
-import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-file.ts';
-import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
@@ -13,59 +11,56 @@ import { createModelClient } from './api-server/client.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
 import { LaggingLine } from './api-server/watch.ts';
 import { Faults } from './faults.ts';
+import { LAG_MS, News } from './news.ts';
+import { type HeldPod, HeldPodWatch, type NodeHoldObject, observedHold } from './node-holds.ts';
 import {
   NODE_SERVICE_NAMES,
   type NodeServiceObject,
   type NodeServiceSpec,
   observed,
   POOL_LABEL,
-  PORTS,
-  PUBLISHED_IDS,
 } from './node-services.ts';
-import { changedKeys, contentOf, podOf, saidBy, valueOn } from './sights.ts';
+import { noteOurs } from './ours.ts';
+import { NO_RULES, RULES } from './rules.ts';
+import { contentOf, podOf, saidBy } from './sights.ts';
+import { startedOn } from './startup.ts';
 import { type AgentIdentity, Replica } from './system.ts';
-import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import { type NodeTruth, newTruth, SERVICE_NAMES } from './truth.ts';
 import type { Want } from './want.ts';
+import { watchedIn } from './watched.ts';
+import { type Workload, Workloads } from './workloads.ts';
 
-export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
-/** Of the same device, and NFD knows nothing of it. */
-export const IDENTITY_LABEL = 'device.rollcall.dev/edgetpu';
-export const IMPLIED_LABEL = 'accelerators/edgetpu';
-export const CORAL_LABEL = 'example.com/coral';
 const WORKSPACE_LABEL = 'gitpod.io/workload_workspace_regular';
-
-const RULES = new RuleSet([
-  {
-    label: IMPLIED_LABEL,
-    file: IMPLIED_LABEL,
-    conditions: parseRuleFile(`${DEVICE_LABEL}\n${CORAL_LABEL}`).conditions,
-  },
-]);
-const NO_RULES = new RuleSet([]);
 
 export type WorldOptions = {
   gate: ReadinessGate;
   nodes: readonly { pool: string; forWorkspaces: boolean }[];
   /** The first NodeServices, by name. With any, Nodes are watched whole, and have pods of them. */
   nodeServices?: Readonly<Record<string, NodeServiceSpec>>;
+  /** What the startup gate waits for. With it, Nodes are watched whole, and begin behind the gate. */
+  startupGate?: readonly string[];
+  /** Whether pods are evicted, and for labels of services as well. */
+  evict?: { readiness: boolean };
   dryRun?: boolean;
   /** Whether replicas keep the truth ledger. */
   keepsLedger?: boolean;
 };
 
-type Lines = Record<'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes', LaggingLine>;
-type Process = { replica: Replica; lines: Lines };
+type Lines = Record<
+  'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes' | 'holds',
+  LaggingLine
+>;
+type Process = { replica: Replica; lines: Lines; heldPods: HeldPodWatch };
 
 const LATENCY_MS = 15;
-export const LAG_MS = 400;
-/** What was decided meanwhile takes so long to be written. */
-const MUDDLED_MS = 500;
 
 /** A cluster, all that can happen to it, and two coordinators that keep its Nodes. */
 export class World {
   readonly clock: FakeClock;
   readonly random: () => number;
   readonly gate: ReadinessGate;
+  readonly startupGate: readonly string[] | undefined;
+  readonly evict: WorldOptions['evict'];
   readonly #modes: { dryRun: boolean; keepsLedger: boolean; wholeNodes: boolean };
   readonly #components: readonly string[];
   readonly nodes: ModelNodes;
@@ -74,12 +69,16 @@ export class World {
   readonly workspaces = new Map<string, ObservedWorkspace>();
   readonly services = new Map<string, NodeServiceObject>();
   readonly csiNodes = new Map<string, ObservedCsiNode>();
+  readonly holds = new Map<string, NodeHoldObject>();
+  readonly heldPods = new Map<string, HeldPod>();
+  readonly workloads = new Workloads();
   rulesOn = true;
+  wallClockJumped = false;
   /** When the present term began; what was said before is of another. */
   termBeganMs = 0;
   readonly faults: Faults;
   readonly #processes: Process[] = [];
-  readonly #news = new Map<string, { ways: Map<string, number>; muddledUntilMs: number }>();
+  readonly #news: News;
   #leader: number | undefined;
   #serial = 0;
   onWrite: (write: NodeWrite) => void = () => {};
@@ -93,15 +92,19 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, nodeServices, dryRun = false, keepsLedger = false }: WorldOptions,
+    { gate, nodes, nodeServices, startupGate, evict, dryRun = false, keepsLedger = false }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
     this.clock = clock;
     this.random = random;
     this.faults = new Faults(clock, random);
+    this.#news = new News(clock);
     this.gate = gate;
-    this.#modes = { dryRun, keepsLedger, wholeNodes: nodeServices !== undefined || gate !== 'label' };
+    this.startupGate = startupGate;
+    this.evict = evict;
+    const wholeNodes = nodeServices !== undefined || startupGate !== undefined || gate !== 'label';
+    this.#modes = { dryRun, keepsLedger, wholeNodes };
     this.#components = nodeServices ? [...SERVICE_NAMES, ...NODE_SERVICE_NAMES] : SERVICE_NAMES;
     this.nodes = new ModelNodes((write) => this.#written(write));
     this.nodes.admission = (before, after, manager) =>
@@ -128,6 +131,11 @@ export class World {
     return this.#processes.some(({ replica }) => replica.knows(node, uid));
   }
 
+  jumpWallClock(deltaMs: number): void {
+    this.wallClockJumped = true;
+    this.clock.jumpWallClock(deltaMs);
+  }
+
   get leader(): number | undefined {
     return this.#leader;
   }
@@ -138,28 +146,30 @@ export class World {
     for (const { replica } of this.#processes) for (const node of names) replica.query(node);
   }
 
+  /** Until when what was begun goes on. */
+  busyUntilMs = 0;
+
   later(afterMs: number, act: () => void): void {
+    this.busyUntilMs = Math.max(this.busyUntilMs, this.nowMs + afterMs);
     this.clock.after(afterMs, () => {
       act();
       this.happened();
     });
   }
 
-  /**
-   * Whether things changed lately that the coordinator hears of by different ways: for a moment it may see them together
-   * as they never were.
-   */
+  /** Whether the coordinator may see things together as they never were. */
   isMuddled(node: string): boolean {
-    const news = this.#news.get(node);
-    return news !== undefined && this.nowMs < news.muddledUntilMs;
+    return this.#news.isMuddled(node);
   }
 
   #heard(way: string, node: string): void {
     this.version += 1;
-    const news = this.#news.get(node) ?? { ways: new Map(), muddledUntilMs: 0 };
-    this.#news.set(node, news.ways.set(way, this.nowMs) && news);
-    const recent = [...news.ways.values()].filter((atMs) => this.nowMs - atMs <= LAG_MS);
-    if (recent.length > 1) news.muddledUntilMs = this.nowMs + LAG_MS + MUDDLED_MS;
+    this.#news.heard(way, node);
+  }
+
+  #heardByAll(way: string): void {
+    this.version += 1;
+    this.#news.heardByAll(way, this.truths.keys());
   }
 
   unique(prefix: string): string {
@@ -176,29 +186,11 @@ export class World {
       name,
       labels,
       owners,
+      ...(this.startupGate ? { taints: [{ key: STARTUP_TAINT, value: '', effect: 'NoSchedule' }] } : {}),
       createdAt: new Date(this.clock.now()).toISOString(),
     });
-    const truth: NodeTruth = {
-      name,
-      uid: metadata.uid,
-      forWorkspaces,
-      createdAtMs: this.nowMs,
-      up: { 'ws-daemon': true, 'registry-facade': true },
-      pods: {},
-      ports: Object.fromEntries(PORTS.map((port) => [port, true])),
-      device: false,
-      reachable: true,
-      agents: [],
-      alive: new Set(),
-      agentPodCameMs: 0,
-      agentPodWentMs: Number.NEGATIVE_INFINITY,
-      voices: new Map(),
-      said: undefined,
-      ours: new Set(),
-      nfd: false,
-      claims: new Map(),
-      editedMs: new Map(),
-    };
+    const truth = newTruth({ name, uid: metadata.uid, forWorkspaces }, this.clock);
+    this.#news.begin(name);
     this.truths.set(name, truth);
     return truth;
   }
@@ -211,8 +203,14 @@ export class World {
   }
 
   deleteNode(truth: NodeTruth): void {
-    for (const agent of [...truth.agents]) this.endAgentPod(truth, agent);
     for (const each of this.#components) this.setPod(truth, each, undefined);
+    this.deleteMachine(truth);
+  }
+
+  /** Its pods stay, and are bound to the name. */
+  deleteMachine(truth: NodeTruth): void {
+    for (const agent of [...truth.agents]) this.endAgentPod(truth, agent);
+    for (const [name, { node }] of this.workloads.pods) if (node === truth.name) this.workloads.pods.delete(name);
     this.truths.delete(truth.name);
     this.nodes.delete(truth.name);
   }
@@ -224,10 +222,11 @@ export class World {
     const before = pods[service];
     const uid = before?.uid ?? this.unique('pod');
     const createdAtMs = before?.createdAtMs ?? this.clock.now();
-    pods[service] = state && { uid, createdAtMs, ...state };
+    const readySinceMs = before?.ready ? before.readySinceMs : this.clock.now();
+    pods[service] = state && { uid, createdAtMs, readySinceMs, ...state };
     if (!state && !before) return;
     const ready = state?.ready ?? false;
-    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs });
+    const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs, readySinceMs });
     this.#heard('pods', node);
     this.#tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
   }
@@ -247,7 +246,7 @@ export class World {
     };
     if (labels) this.sets.set(pool, set);
     else this.sets.delete(pool);
-    for (const name of this.truths.keys()) this.#heard('sets', name);
+    this.#heardByAll('sets');
     this.#tell('sets', (to) => to.poolLabelSet(set, !labels));
   }
 
@@ -255,13 +254,13 @@ export class World {
     const workspace = { uid: name, namespace: 'default', name, node: node ?? '' };
     if (node === undefined && !this.workspaces.delete(name)) return;
     if (node !== undefined) this.workspaces.set(name, workspace);
-    for (const each of this.truths.keys()) this.#heard('workspaces', each);
+    this.#heardByAll('workspaces');
     this.#tell('workspaces', (to) => to.workspace(workspace, node === undefined));
   }
 
   setRules(on: boolean): void {
     this.rulesOn = on;
-    for (const name of this.truths.keys()) this.#heard('rules', name);
+    this.#heardByAll('rules');
     for (const { replica } of this.#processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
   }
 
@@ -287,7 +286,7 @@ export class World {
   }
 
   #tellService(object: NodeServiceObject, gone: boolean): void {
-    for (const name of this.truths.keys()) this.#heard('services', name);
+    this.#heardByAll('services');
     this.#tell('services', (to) => to.nodeService(observed(object), gone));
   }
 
@@ -306,6 +305,40 @@ export class World {
     if (drivers) this.csiNodes.set(name, csiNode);
     this.#heard('csiNodes', name);
     this.#tell('csiNodes', (to) => to.csiNode(csiNode, !drivers));
+  }
+
+  // NodeHolds
+
+  setHold(name: string, spec: Pick<NodeHoldObject, 'component' | 'unknownField'> | undefined): void {
+    const before = this.holds.get(name);
+    if (!spec && !before) return;
+    const { uid = this.unique('hold'), generation = 0 } = before ?? {};
+    const object = { unknownField: false, ...spec, name, uid, generation: generation + 1 };
+    if (spec) this.holds.set(name, object);
+    else this.holds.delete(name);
+    this.#heardByAll('holds');
+    this.#tell('holds', (to) => to.nodeHold(observedHold(object), !spec));
+  }
+
+  setHeldPod(name: string, state: Pick<HeldPod, 'node' | 'component'> | undefined): void {
+    const before = this.heldPods.get(name);
+    for (const pod of before ? [before] : []) {
+      this.heldPods.delete(name);
+      this.#heard('held pods', pod.node);
+      for (const { heldPods } of this.#processes) heldPods.tell(pod, true);
+      // Without it the node may be let go of, before another of its name comes.
+      this.happened();
+    }
+    if (!state) return;
+    const pod = { name, uid: this.unique('pod'), ...state };
+    this.heldPods.set(name, pod);
+    this.#heard('held pods', pod.node);
+    for (const { heldPods } of this.#processes) heldPods.tell(pod, false);
+  }
+
+  /** A pod that needs this label runs from now on, in the place of one of its name. */
+  bindWorkload(name: string, pod: Pick<Workload, 'node' | 'key' | 'value'>): void {
+    this.workloads.pods.set(name, { name, uid: this.unique('pod'), isBlocked: false, ...pod });
   }
 
   // Agents
@@ -419,43 +452,32 @@ export class World {
   #start(): Process {
     const line = () => new LaggingLine(this.clock, () => this.random() * LAG_MS);
     const latencyMs = () => 1 + this.random() * LATENCY_MS;
-    const { clock, random, nodes, gate } = this;
-    const truths = [...this.truths.values()];
-    const watched = {
-      nodes: nodes.all(),
-      componentPods: truths.flatMap((truth) =>
-        this.#components.flatMap((service) => {
-          const pod = truth.pods[service];
-          return pod
-            ? [{ ...podOf(`${service}-${pod.uid}`, pod.uid, { node: truth.name, component: service }), ...pod }]
-            : [];
-        }),
-      ),
-      agentPods: truths.flatMap(({ agents }) => agents.map(({ pod }) => pod)),
-      poolLabelSets: [...this.sets.values()],
-      workspaces: [...this.workspaces.values()],
-      nodeServices: [...this.services.values()].map(observed),
-      csiNodes: [...this.csiNodes.values()],
-    };
+    const { clock, random, nodes, gate, startupGate = [], evict } = this;
+    const watched = watchedIn(this, this.#components);
+    const heldPods = new HeldPodWatch(() => this.heldPods.values(), line);
     const client = createModelClient({
       nodes,
       clock,
       fate: () => this.faults.fate(),
       latencyMs,
-      onRequest: () => {
-        this.requests += 1;
+      elsewhere: (request) => this.workloads.answer(request),
+      // Those who evict look again and again.
+      onRequest: ({ path }) => {
+        if (path.startsWith('/api/v1/nodes')) this.requests += 1;
       },
     });
     const rules = () => (this.rulesOn ? RULES : NO_RULES);
     return {
       replica: new Replica({
-        ...{ client, gate, rules, clock, random, watched, ...this.#modes },
+        ...{ client, gate, startupGate, evict, rules, clock, random, watched, ...this.#modes },
+        watchHeldPods: (...wanted) => heldPods.want(...wanted),
         onProven: (uid, taint) => this.clock.after(latencyMs(), () => this.#proveTaint(uid, taint)),
       }),
       lines: {
         ...{ nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
-        ...{ services: line(), csiNodes: line() },
+        ...{ services: line(), csiNodes: line(), holds: line() },
       },
+      heldPods,
     };
   }
 
@@ -467,19 +489,12 @@ export class World {
     const { name } = write.node.metadata;
     if (write.manager !== FIELD_MANAGER && write.manager !== 'kubelet') this.#heard('nodes', name);
     this.version += 1;
-    this.#noteOurs(write);
+    const truth = this.truths.get(name);
+    if (truth) noteOurs(truth, write, this.nowMs);
     this.#tell('nodes', (to) => to.node(write.type, write.node));
     this.onWrite(write);
-  }
-
-  /** Keys of NodeServices are rollcall's from when it sets one until that is gone. */
-  #noteOurs({ node, before, manager }: NodeWrite): void {
-    const truth = this.truths.get(node.metadata.name);
-    if (!before || !truth) return;
-    for (const id of changedKeys(before, node)) {
-      if (valueOn(node, id) === undefined) truth.ours.delete(id);
-      else if (manager === FIELD_MANAGER && PUBLISHED_IDS.includes(id)) truth.ours.add(id);
-    }
+    // Only now: the note is judged by what was so before it.
+    for (const uid of startedOn(write.node)) this.truths.get(name)?.started.add(uid);
   }
 
   heal(): void {

@@ -46,12 +46,16 @@ describe('parseFacts', () => {
   });
 
   test('lets through nothing that a report could not carry', () => {
+    const name = fc.constantFrom('kernel', 'x'.repeat(FACT_LIMITS.key + 1));
+    const value = fc.oneof(fc.string(), fc.constantFrom('', 'y'.repeat(FACT_LIMITS.value + 1)));
     fc.assert(
       fc.property(
         fc.oneof(
           fc.string(),
           fc.json(),
-          fc.dictionary(fc.string(), fc.string()).map((facts) => JSON.stringify(facts)),
+          fc
+            .oneof(fc.dictionary(fc.string(), fc.string()), fc.dictionary(name, value, { maxKeys: 1 }))
+            .map((facts) => JSON.stringify(facts)),
         ),
         (output) => {
           let facts: Readonly<Record<string, string>>;

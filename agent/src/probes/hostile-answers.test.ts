@@ -18,6 +18,8 @@ describe('a message of Protocol Buffers', () => {
     fc
       .array(fc.constantFrom(0, 1, 2, 5, 8, 10, 0x7f, 0x80, 0xff, 0x0b, 0x11, 0x1d), { maxLength: 60 })
       .map((list) => Uint8Array.from(list)),
+    // A number that goes on.
+    fc.nat(60).map((length) => Uint8Array.of(8, ...Array<number>(length).fill(0xff), 1)),
   );
 
   it('of any bytes has no more fields than bytes, all within it, or is refused with a RangeError', () => {

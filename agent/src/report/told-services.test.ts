@@ -89,6 +89,11 @@ describe('the services of a reply', () => {
   });
 
   test('never throw', () => {
-    fc.assert(fc.property(fc.array(fc.jsonValue()), (services) => void read(services)));
+    const fields = Object.fromEntries(Object.keys(FULL).map((field) => [field, fc.jsonValue()]));
+    const named = fc.record(
+      { ...fields, name: fc.constantFrom('a', 'b'), caBundle: fc.jsonValue() },
+      { requiredKeys: ['name'] },
+    );
+    fc.assert(fc.property(fc.array(fc.oneof(fc.jsonValue(), named)), (services) => void read(services)));
   });
 });

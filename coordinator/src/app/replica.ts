@@ -118,6 +118,7 @@ export async function createReplica(base: Base) {
     services,
     catalog,
     fleet,
+    evictable: (node) => evaluator.evictable(node),
     mustYield: () => writer.waiting > 0,
     onLook: (node) => {
       scheduling.changed(node);

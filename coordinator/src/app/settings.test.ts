@@ -4,7 +4,7 @@ import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { configured } from '../model/load.test-fixtures.ts';
-import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
+import { evictionFor, fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 let base: CoordinatorConfig;
 
@@ -102,6 +102,14 @@ test('a withdrawn label of a service is noted where pods are evicted for it, and
   expect(noted({ evict: true, evictReadiness: true })).toContain('ws-daemon');
   expect(noted({ evict: true, evictReadiness: false })).toBeUndefined();
   expect(noted({ evict: false, evictReadiness: true })).toBeUndefined();
+});
+
+test('nothing is noted of labels of services that go because of what was configured', () => {
+  const { isIgnored } = evictionFor({ evictReadiness: true }, new KeyRegistry(base));
+  const label = { label: 'svc.example/gone', origin: 'service:uid' } as const;
+  expect(isIgnored({ ...label, cause: 'configuration' })).toBe(true);
+  expect(isIgnored({ ...label, cause: 'evidence' })).toBe(false);
+  expect(isIgnored({ label: 'tier', origin: 'pool', cause: 'configuration' })).toBe(false);
 });
 
 test('a withdrawn label of no service is noted wherever pods are evicted', () => {

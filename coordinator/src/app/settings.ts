@@ -10,7 +10,6 @@ export function labelerSettings(
   config: CoordinatorConfig,
   keys: KeyRegistry,
 ): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | 'mayTaint' | 'mayClear'> {
-  const { evict, evictReadiness } = config;
   return {
     keys,
     gate: config.readinessGate,
@@ -22,9 +21,18 @@ export function labelerSettings(
       usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
     },
     factLabels: config.factLabels,
-    eviction: evict
-      ? { isIgnored: (label, origin) => !evictReadiness && (isOfService(origin) || keys.isOfService(label)) }
-      : undefined,
+    eviction: config.evict ? evictionFor(config, keys) : undefined,
+  };
+}
+
+/** Pods are not evicted for labels of services unless that is asked for, and never for what was configured of services. */
+export function evictionFor(
+  { evictReadiness }: Pick<CoordinatorConfig, 'evictReadiness'>,
+  keys: KeyRegistry,
+): NonNullable<LabelerOptions['eviction']> {
+  return {
+    isIgnored: ({ label, origin, cause }) =>
+      (isOfService(origin) || keys.isOfService(label)) && (!evictReadiness || cause === 'configuration'),
   };
 }
 

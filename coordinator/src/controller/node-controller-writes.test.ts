@@ -196,7 +196,7 @@ describe('a label that was removed where pods are evicted for it', () => {
   });
 
   test('is not remembered where nobody is evicted for it', async () => {
-    const { fleet, judged } = await withdrawn({ eviction: { isIgnored: (label) => label === LABEL } });
+    const { fleet, judged } = await withdrawn({ eviction: { isIgnored: ({ label }) => label === LABEL } });
     expect(judged('n')?.takenLabels).toBeUndefined();
     expect(fleet.node('n')?.annotations).not.toHaveProperty(['rollcall.dev/withdrawn-labels']);
   });

@@ -11,9 +11,10 @@ import { BlastRadius } from './guards/blast-radius.ts';
 import { guardRemoval, type Note } from './guards/guard-removals.ts';
 import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
-import { intentOf, type NodeIntent } from './intent/intent.ts';
+import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { AskedKey, AskSetAside, NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
+import { type EvictableLabels, evictableLabels } from './labelers/evictable-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { JudgedNode, Labelers } from './labelers/labeler.ts';
 import { type Judgement, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
@@ -196,8 +197,10 @@ export class Evaluator {
   }
 
   /** A write of the plan was answered: labels that went may lead to evictions. */
-  wrote({ record, node, judged, plan }: Evaluation, answer: ObservedNode): void {
-    this.#taken?.took(record, plan?.withdrawal?.labels ?? [], node, answer);
+  wrote({ record, node, judged, intent, plan }: Evaluation, answer: ObservedNode): void {
+    const keys = plan?.withdrawal?.labels ?? [];
+    const causes = new Map(keys.map((key) => [key, intent.get(entryKey({ kind: 'label', key }))?.cause]));
+    this.#taken?.took(record, { keys, causes, before: node, after: answer });
     const note = plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
     // The note that was made of them is there.
     const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
@@ -215,6 +218,13 @@ export class Evaluator {
   planOf(node: ObservedNode, intent: NodeIntent): { plan: NodePlan | undefined; asked: readonly AskedKey[] } {
     const { ask, asked } = this.#options.skipped.asking(node);
     return { plan: planNode(node, intent, ask), asked };
+  }
+
+  /** The labels of a node, and those for which pods may be evicted from it now. */
+  evictable(name: string): EvictableLabels | undefined {
+    const { fleet, services, rules } = this.#options;
+    const node = fleet.node(name);
+    return node && evictableLabels(node, () => this.evaluate(name)?.judged.readiness, { services, rules });
   }
 
   /** Has the node changed in a way that lets kube-scheduler try again there. */

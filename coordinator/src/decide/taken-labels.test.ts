@@ -3,13 +3,18 @@ import { nodeRecord } from '../state/node-record.test-fixtures.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
 import { TakenLabels } from './taken-labels.ts';
 
-const had = observed({ a: 'gold', b: 'true', kept: 'true', ignored: 'true' });
+const had = observed({ a: 'gold', b: 'true', kept: 'true', ignored: 'true', configured: 'true' });
 const has = observed({ kept: 'true' });
 const n = nodeRecord();
 
 function taken(): TakenLabels {
-  const labels = new TakenLabels((key) => ['ignored'].includes(key));
-  labels.took(n, ['a', 'b', 'kept', 'ignored', 'absent'], had, has);
+  const labels = new TakenLabels(({ label, cause }) => label === 'ignored' || cause === 'configuration');
+  const causes = new Map([
+    ['a', 'evidence'],
+    ['configured', 'configuration'],
+  ] as const);
+  const keys = ['a', 'b', 'kept', 'ignored', 'configured', 'absent'];
+  labels.took(n, { keys, causes, before: had, after: has });
   return labels;
 }
 
@@ -23,13 +28,13 @@ test('it is not remembered of another node, nor of this one in another term', ()
 
 test('of a removal that took nothing, nothing is remembered', () => {
   const labels = new TakenLabels(() => false);
-  labels.took(n, ['kept', 'absent'], has, has);
+  labels.took(n, { keys: ['kept', 'absent'], causes: new Map(), before: has, after: has });
   expect(labels.of(n)).toBeUndefined();
 });
 
 test('several removals add up', () => {
   const labels = taken();
-  labels.took(n, ['kept'], has, observed({}));
+  labels.took(n, { keys: ['kept'], causes: new Map(), before: has, after: observed({}) });
   expect(labels.of(n)).toEqual({ a: 'gold', b: 'true', kept: 'true' });
 });
 

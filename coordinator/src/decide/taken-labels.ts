@@ -1,16 +1,17 @@
-import { keysOn, listedKey, type Origin } from '../state/node-keys.ts';
+import { keysOn, listedKey } from '../state/node-keys.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
+import type { WithdrawnLabel } from './labelers/withdrawn-labels.ts';
 
 /**
  * Labels that were removed by requests of their own, with the values that they had, until a write has noted that on the
  * Node: it no longer tells by itself. A program that ends in between never notes them.
  */
 export class TakenLabels {
-  readonly #isIgnored: (label: string, origin: Origin | undefined) => boolean;
+  readonly #isIgnored: (withdrawn: WithdrawnLabel) => boolean;
   readonly #nodes = new WeakMap<NodeRecord, Record<string, string>>();
 
-  constructor(isIgnored: (label: string, origin: Origin | undefined) => boolean) {
+  constructor(isIgnored: (withdrawn: WithdrawnLabel) => boolean) {
     this.#isIgnored = isIgnored;
   }
 
@@ -18,13 +19,27 @@ export class TakenLabels {
     return this.#nodes.get(record);
   }
 
-  /** Those of `keys` that a node had and has no more. */
-  took(record: NodeRecord, keys: readonly string[], before: ObservedNode, after: ObservedNode): void {
+  /** Those of `keys` that a node had and has no more. `causes` are those because of which they were removed. */
+  took(
+    record: NodeRecord,
+    {
+      keys,
+      causes,
+      before,
+      after,
+    }: {
+      keys: readonly string[];
+      causes: ReadonlyMap<string, WithdrawnLabel['cause']>;
+      before: ObservedNode;
+      after: ObservedNode;
+    },
+  ): void {
     const listed = keysOn(before);
     const gone = keys.flatMap((key) => {
       const value = before.labels[key];
       if (value === undefined || after.labels[key] === value) return [];
-      return this.#isIgnored(key, listed.get(listedKey('label', key))) ? [] : [[key, value]];
+      const origin = listed.get(listedKey('label', key));
+      return this.#isIgnored({ label: key, origin, cause: causes.get(key) }) ? [] : [[key, value]];
     });
     if (gone.length > 0) this.#nodes.set(record, { ...this.#nodes.get(record), ...Object.fromEntries(gone) });
   }

@@ -1,5 +1,5 @@
 import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
-import { FOUND_REQUESTS, sendBytes } from '@rollcall/common/hostile-http-fixtures.ts';
+import { requestProperty, STUCK_MS, sendBytes } from '@rollcall/common/hostile-http-fixtures.ts';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -34,7 +34,7 @@ function expectProperAnswers(text: string): void {
 }
 
 async function expectServing(): Promise<void> {
-  const other = { headers: { authorization: 'Bearer bad' } };
+  const other = { headers: { authorization: 'Bearer bad' }, signal: AbortSignal.timeout(STUCK_MS) };
   expect(await send(server.port, report, other)).toMatchObject({ status: 401 });
 }
 
@@ -45,7 +45,7 @@ describe('hostile bytes', () => {
       fc.asyncProperty(bytes, async (garbage) => {
         expectProperAnswers(await sendBytes(server.port, garbage));
       }),
-      { numRuns: fuzzRuns(60), examples: FOUND_REQUESTS },
+      requestProperty(60),
     );
     await expectServing();
   });
@@ -67,6 +67,7 @@ describe('hostile bytes', () => {
       }),
       {
         numRuns: fuzzRuns(120),
+        endOnFailure: true,
         examples: [
           [{ at: 0, drop: 0, insert: '', again: false }],
           [{ at: REQUEST.length - 1, drop: 1, insert: '!', again: false }],
@@ -81,11 +82,11 @@ describe('hostile bytes', () => {
     server.surroundings.nodes.set('n1', 'uid-1');
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (array) => {
-        const { status, body } = await send(server.port, Buffer.from(array));
+        const { status, body } = await send(server.port, Buffer.from(array), { signal: AbortSignal.timeout(STUCK_MS) });
         expect([400, 422]).toContain(status);
         expect(JSON.parse(body)).toMatchObject({ status });
       }),
-      { numRuns: fuzzRuns(60) },
+      { numRuns: fuzzRuns(60), endOnFailure: true },
     );
   });
 

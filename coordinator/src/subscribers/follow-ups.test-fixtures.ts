@@ -1,7 +1,6 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KubeRequest } from '../kube/client.ts';
 import { fleetWith } from '../state/fleet.test-fixtures.ts';
 import type { EventNews } from './events/event-news.ts';
@@ -19,12 +18,11 @@ export function surroundings(config: Partial<FollowUpOptions['config']> = {}, po
     metadata: { ...metadata, name: `p${index + 1}`, uid: `uid-${index + 1}` },
     spec: { nodeName: 'n', nodeSelector: { gpu: 'true' } },
   }));
-  const fleet = fleetWith({ clock, annotationsOfInterest: new Set([WITHDRAWN_LABELS_ANNOTATION]) });
+  const fleet = fleetWith({ clock });
   /** The Node as it is from now on; without `gpu`, rollcall has taken the label away. */
   const setNode = (labels: Record<string, string>) => {
-    const annotations = labels['gpu'] ? {} : { [WITHDRAWN_LABELS_ANNOTATION]: '{"gpu":"true"}' };
     const version = String(clock.monotonic() + requests.length + 1);
-    const node = fleet.observe({ metadata: { name: 'n', uid: 'u', resourceVersion: version, labels, annotations } });
+    const node = fleet.observe({ metadata: { name: 'n', uid: 'u', resourceVersion: version, labels } });
     fleet.nodeHandlers.onReplace([node]);
   };
   async function request(asked: KubeRequest): Promise<unknown> {
@@ -54,6 +52,10 @@ export function surroundings(config: Partial<FollowUpOptions['config']> = {}, po
     },
     fence: { remainingMs: () => 10_000 },
     fleet,
+    evictable: (name) => {
+      const labels = fleet.node(name)?.labels;
+      return labels && { labels, withdrawn: labels['gpu'] ? {} : { gpu: 'true' } };
+    },
     record: (news) => events.push(news),
     onLook: (node) => calls.push(`look ${node}`),
     onRestart: () => calls.push('restart'),

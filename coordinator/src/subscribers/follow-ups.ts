@@ -1,14 +1,13 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
-import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { parseWithdrawnLabels } from '../decide/labelers/withdrawn-labels.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { notifyUrl } from '../model/notify-url.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type EventNews, leaseSubject } from './events/event-news.ts';
 import { Evictor } from './eviction/evictor.ts';
+import type { NodeState } from './eviction/misplaced-pods.ts';
 import { createNotifiers } from './notify/notifiers.ts';
 
 export type FollowUpOptions = {
@@ -26,6 +25,8 @@ export type FollowUpOptions = {
   client: KubeClient;
   fence: WriteFence;
   fleet: Fleet;
+  /** The labels of a node, and those for which pods may be evicted from it; `undefined` where it is not known. */
+  evictable: (node: string) => NodeState | undefined;
   record: (news: EventNews) => void;
   /** Whoever else has to know that a node may be other than it was. */
   onLook: (node: string) => void;
@@ -69,12 +70,7 @@ export function createFollowUps({ config, fleet, ...options }: FollowUpOptions):
         dryRun: config.dryRun,
         delayMs: config.evictionDelaySeconds * 1000,
         perSecond: config.evictionsPerMinute / 60,
-        stateOf: (name) => {
-          const node = fleet.node(name);
-          if (!node) return undefined;
-          const withdrawn = parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
-          return { labels: node.labels, withdrawn };
-        },
+        stateOf: options.evictable,
       })
     : undefined;
   return {

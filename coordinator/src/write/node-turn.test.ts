@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { ConditionChange, NodePlan, NodeSet, NodeWithdrawal, SetAsideKey } from '../decide/intent/plan.ts';
+import type {
+  ConditionChange,
+  NodePlan,
+  NodeSet,
+  NodeWithdrawal,
+  SetAsideKey,
+  TaintChange,
+} from '../decide/intent/plan.ts';
 import { PROBES_MAX } from './isolate.ts';
 import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
 import { set, withdrawal } from './reconciler.test-fixtures.ts';
@@ -67,6 +74,28 @@ describe('a refusal', () => {
       expect(written).toEqual(['taints', 'set']);
     },
   );
+
+  test.each(['invalid', 'denied'] as const)('of one taint (%s) leaves the others to be written', async (kind) => {
+    const taintOf = (key: string) => ({ key, value: 'true', effect: 'NoSchedule' });
+    let left: TaintChange = { add: [taintOf('bad'), taintOf('good')], remove: ['old'], observed: [taintOf('old')] };
+    const sent: string[] = [];
+    const reply = (_kind: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
+      const { add, remove } = change as TaintChange;
+      const keys = [...add.map(({ key }) => key), ...remove];
+      sent.push(keys.join());
+      if (keys.includes('bad')) return { kind, keys: [], message: 'no bad' };
+      left = {
+        ...left,
+        add: left.add.filter(({ key }) => !keys.includes(key)),
+        remove: left.remove.filter((key) => !keys.includes(key)),
+      };
+      staged.replan({ taints: left });
+      return { kind: 'applied', node: { metadata: NODE } };
+    };
+    const staged = started({ taints: left }, { reply });
+    expect(await staged.turn.run()).toMatchObject({ kind: 'retry', error: { message: 'no bad' } });
+    expect(sent).toEqual(['bad,good,old', 'bad', 'good', 'old']);
+  });
 
   test('of conditions that go leaves the rest to be written', async () => {
     const refusal: WriteOutcome = { kind: 'denied', message: 'no conditions' };

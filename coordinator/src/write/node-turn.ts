@@ -32,7 +32,15 @@ import type { SeenNode, SetAside } from './set-aside.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
 import type { Lane, Priority, WorkItem } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
-import { triedKeys, uncontestedTaints, wantedIn, writersOf, writtenKeys } from './written-keys.ts';
+import {
+  restrictTaints,
+  taintKeys,
+  triedKeys,
+  uncontestedTaints,
+  wantedIn,
+  writersOf,
+  writtenKeys,
+} from './written-keys.ts';
 
 /** Prepares what is written, and hears of what came of it. `P` is a plan with what it was made from. */
 export type WriteHandler<P extends NodePlan = NodePlan> = {
@@ -88,6 +96,8 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   /** What the API server said when it refused a change of taints, or of conditions; the rest of the plan does not wait for it. */
   #taintsRefused: string | undefined;
   #conditionsRefused: string | undefined;
+  /** Keys of taints of which a change was refused on its own. */
+  readonly #refusedTaints = new Set<string>();
   #wrote = false;
 
   constructor({ key, priority, lane }: WorkItem, deps: TurnDependencies, handler: WriteHandler<P>) {
@@ -158,7 +168,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     const keys = open.filter((ref) => !waiting.includes(ref) && !(isLabelWaiting && isList(ref)));
     const first = keys.filter(({ kind, key }) => kind === 'label' && ahead.includes(key));
     if (first.length > 0) return { write: 'withdraw', urgent: true, keys: withdrawalOf(first) };
-    const change = this.#taintsRefused === undefined ? uncontestedTaints(node, taints, contested) : undefined;
+    const change = this.#nextTaints(uncontestedTaints(node, taints, contested));
     if (change && change.add.length > 0) return { write: 'taints', urgent: true, taints: change };
     const status = this.#conditionStepOf(plan);
     if (status?.urgent) return status;
@@ -223,7 +233,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
           outcome.foreign.map(({ ref, owner }) => ({ ...ref, cause: 'foreign', message: `owned by ${owner}` })),
         );
       case 'invalid':
-        if (attempt.write === 'taints') return this.#leaveTaints(outcome.message);
+        if (attempt.write === 'taints') return this.#leaveTaints(attempt.taints, outcome.message);
         if (attempt.write === 'conditions') return this.#findRefusedConditions(attempt);
         if (attempt.write === 'withdraw' || outcome.keys.length === 0) return this.#findRefused(attempt, 'invalid');
         return this.#leaveOut(
@@ -231,7 +241,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
           outcome.keys.map((ref) => ({ ...ref, cause: 'invalid', message: outcome.message })),
         );
       case 'denied':
-        if (attempt.write === 'taints') return this.#leaveTaints(outcome.message);
+        if (attempt.write === 'taints') return this.#leaveTaints(attempt.taints, outcome.message);
         if (attempt.write === 'conditions') return this.#findRefusedConditions(attempt);
         return this.#findRefused(attempt, 'denied');
     }
@@ -245,8 +255,17 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return { kind: 'retry', error: new CodedError('WRITE_REFUSED', refused) };
   }
 
-  #leaveTaints(message: string): undefined {
+  #leaveTaints(change: TaintChange, message: string): undefined {
     this.#taintsRefused = message;
+    const [key, ...others] = taintKeys(change);
+    if (key !== undefined && others.length === 0) this.#refusedTaints.add(key);
+  }
+
+  /** The taints to write next. After a refusal one key at a time, so that a refused one holds up no other. */
+  #nextTaints(change: TaintChange | undefined): TaintChange | undefined {
+    if (!change || this.#taintsRefused === undefined) return change;
+    const next = taintKeys(change).find((key) => !this.#refusedTaints.has(key));
+    return next === undefined ? undefined : restrictTaints(change, (key) => key === next);
   }
 
   #applied(step: Step, plan: P, node: Node, seen: SeenNode | undefined): TurnEnd | undefined {

@@ -93,6 +93,7 @@ test('a change of taints is a JSON patch that tests the uid, and has the whole N
   expect(sent[0]?.body).toEqual([
     { op: 'test', path: '/metadata/uid', value: 'u' },
     { op: 'test', path: '/spec/taints/0/key', value: 't' },
+    { op: 'test', path: '/spec/taints/0/effect', value: 'NoSchedule' },
     { op: 'remove', path: '/spec/taints/0' },
   ]);
 });

@@ -24,10 +24,17 @@ describe('the patch of taints', () => {
     expect(taintPatch(node, { add: [], remove: ['a'], observed })).toEqual([
       uidTest,
       { op: 'test', path: '/spec/taints/2/key', value: 'a' },
+      { op: 'test', path: '/spec/taints/2/effect', value: 'NoExecute' },
       { op: 'remove', path: '/spec/taints/2' },
       { op: 'test', path: '/spec/taints/0/key', value: 'a' },
+      { op: 'test', path: '/spec/taints/0/effect', value: 'NoSchedule' },
       { op: 'remove', path: '/spec/taints/0' },
     ]);
+  });
+
+  test('does not take another effect of the key that came before the one to remove', () => {
+    const patch = taintPatch(node, { add: [], remove: ['a'], observed: [taint('a', 'NoExecute')] });
+    expect(() => applied([taint('a', 'PreferNoSchedule'), taint('a', 'NoExecute')], patch)).toThrow();
   });
 
   test('says in the same request whose the taints are, and tests what was said before', () => {
@@ -123,15 +130,16 @@ test('a claim of a taint holds after one patch, whatever effects of its key are 
 });
 
 /** What an API server makes of the patch, as far as it concerns the list. */
-function applied(observed: { key: string }[], operations: ReturnType<typeof taintPatch>): { key: string }[] {
+function applied(observed: Taint[], operations: ReturnType<typeof taintPatch>): Taint[] {
   const list = [...observed];
   for (const operation of operations.slice(1)) {
     const index = Number(operation.path.split('/')[3]);
-    if (operation.op === 'test' && operation.path.endsWith('/key')) expect(list[index]?.key).toBe(operation.value);
+    const field = operation.path.split('/')[4] as 'key' | 'effect' | undefined;
+    if (operation.op === 'test' && field) expect(list[index]?.[field]).toBe(operation.value);
     else if (operation.op === 'test') expect(list).toEqual([]);
     else if (operation.op === 'remove') list.splice(index, 1);
-    else if (operation.path === '/spec/taints') list.push(...(operation.value as { key: string }[]));
-    else list.push(operation.value as { key: string });
+    else if (operation.path === '/spec/taints') list.push(...(operation.value as Taint[]));
+    else list.push(operation.value as Taint);
   }
   return list;
 }

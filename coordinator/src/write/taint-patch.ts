@@ -12,16 +12,19 @@ const ANNOTATIONS = '/metadata/annotations';
 const KEYS = `${ANNOTATIONS}/${KEYS_ANNOTATION.replace('/', '~1')}`;
 
 /**
- * The JSON patch that changes some taints and leaves the others as they are, in order, with what the Node says of them. `spec.taints` is one atomic list:
- * each step tests what it relies on, so that the patch fails where the list has become another.
+ * The JSON patch that changes some taints and leaves the others as they are, in order, with what the Node says of them.
+ * `spec.taints` is one atomic list: each step tests what it relies on, so that the patch fails where the list has become
+ * another. One key may have several taints, with different effects.
  */
 export function taintPatch({ uid }: NodeRef, { add, remove, observed, keys }: TaintChange): Operation[] {
   const operations: Operation[] = [{ op: 'test', path: '/metadata/uid', value: uid }];
   // From the end, so that the indexes of those before stay true.
-  for (const [index, { key }] of [...observed.entries()].toReversed()) {
+  for (const [index, { key, effect }] of [...observed.entries()].toReversed()) {
     if (!remove.includes(key)) continue;
-    operations.push({ op: 'test', path: `/spec/taints/${index}/key`, value: key });
-    operations.push({ op: 'remove', path: `/spec/taints/${index}` });
+    const path = `/spec/taints/${index}`;
+    operations.push({ op: 'test', path: `${path}/key`, value: key });
+    operations.push({ op: 'test', path: `${path}/effect`, value: effect });
+    operations.push({ op: 'remove', path });
   }
   if (observed.length > 0) {
     for (const taint of add) operations.push({ op: 'add', path: '/spec/taints/-', value: taint });

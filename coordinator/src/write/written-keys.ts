@@ -89,20 +89,28 @@ export function uncontestedTaints(
   contested: ContestedKeys,
 ): TaintChange | undefined {
   if (!change) return undefined;
-  const mustWait = (key: string, wanted: string | undefined) => contested.found(node, { kind: 'taint', key }, wanted);
-  const waiting = new Set(change.add.filter((taint) => mustWait(taint.key, taintValue(taint))).map(({ key }) => key));
-  const add = change.add.filter(({ key }) => !waiting.has(key));
-  const isReplaced = (key: string) => add.some((taint) => taint.key === key);
-  const remove = change.remove.filter((key) => isReplaced(key) || !(waiting.has(key) || mustWait(key, undefined)));
-  if (add.length + remove.length > 0) {
-    const { keys, ...rest } = change;
-    const isLeft = (key: string) => !remove.includes(key) && !isReplaced(key);
-    const left = [...change.add.map(({ key }) => key), ...change.remove].filter(isLeft);
-    const listed = keys && withoutTaints(keys, left);
-    return { ...rest, add, remove, ...(listed && { keys: listed }) };
-  }
   // What the Node lists of services may change alone, but not ahead of taints that must wait.
-  return change.add.length + change.remove.length === 0 ? change : undefined;
+  if (taintKeys(change).length === 0) return change;
+  return restrictTaints(change, (key) => {
+    const added = change.add.find((taint) => taint.key === key);
+    return !contested.found(node, { kind: 'taint', key }, added && taintValue(added));
+  });
+}
+
+/** The keys that a change of taints adds, replaces or removes. */
+export function taintKeys({ add, remove }: TaintChange): string[] {
+  return [...new Set([...add.map(({ key }) => key), ...remove])];
+}
+
+/** The change of these keys alone, and of what the Node lists of them; `undefined` when nothing is left of it. */
+export function restrictTaints(change: TaintChange, isKept: (key: string) => boolean): TaintChange | undefined {
+  const { keys, ...rest } = change;
+  const add = change.add.filter(({ key }) => isKept(key));
+  const remove = change.remove.filter(isKept);
+  if (add.length + remove.length === 0) return undefined;
+  const left = taintKeys(change).filter((key) => !isKept(key));
+  const listed = keys && withoutTaints(keys, left);
+  return { ...rest, add, remove, ...(listed && { keys: listed }) };
 }
 
 /** As the console shows a taint. */

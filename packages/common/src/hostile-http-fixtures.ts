@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
+import { fuzzRuns } from './fuzz-fixtures.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'PRI', 'M-SEARCH', 'get', ''];
 const TARGETS = [
@@ -75,7 +76,7 @@ const BODIES = [
  * Requests at which a listener once failed, or fails if a fault is planted there. Each property begins with them; add what a
  * run finds.
  */
-export const FOUND_REQUESTS: [Buffer][] = [
+const FOUND_REQUESTS: [Buffer][] = [
   'GET //127.0.0.1:1/x',
   'GET http://127.0.0.1:1/x',
   'GET http://@',
@@ -118,8 +119,18 @@ export function hostileRequests(paths: readonly string[]): fc.Arbitrary<Buffer> 
   );
 }
 
+/**
+ * Settings of a property of one request. It ends at the first failure: a smaller request that gets no answer would be found
+ * by waiting {@link STUCK_MS} for each of a hundred.
+ */
+export function requestProperty(runs: number): fc.Parameters<[Buffer]> {
+  return { numRuns: fuzzRuns(runs), examples: FOUND_REQUESTS, endOnFailure: true };
+}
+
 /** For how long a listener that says nothing is waited for. */
 const IDLE_MS = 50;
+/** After so long, a request gets no answer any more: its handler has failed. */
+export const STUCK_MS = 10_000;
 
 /**
  * Sends bytes over a connection of its own, and ends it when nothing comes back any more. Resolves to what came back when
@@ -136,9 +147,9 @@ export function sendBytes(port: number, bytes: Uint8Array): Promise<string> {
     // Not half-closed at once: a server of Node.js drops a request whose client has ended the connection.
     socket.setTimeout(IDLE_MS, () => {
       socket.end();
-      socket.setTimeout(30_000, () => {
+      socket.setTimeout(STUCK_MS, () => {
         socket.destroy();
-        reject(new Error('The connection was not closed within 30 s'));
+        reject(new Error(`The connection was not closed within ${STUCK_MS / 1000} s`));
       });
     });
     socket.write(bytes);
@@ -163,6 +174,7 @@ export function statusOf(port: number, path: string): Promise<number> {
       response.resume().once('end', () => resolve(response.statusCode ?? 0));
     });
     outgoing.once('error', reject);
+    outgoing.setTimeout(STUCK_MS, () => outgoing.destroy(new Error(`No answer within ${STUCK_MS / 1000} s`)));
     outgoing.end();
   });
 }

@@ -147,6 +147,18 @@ describe('an answer to a request that is not complete', () => {
     expect(parsed).toBe(0);
   });
 
+  test('does the same where the answer has only begun', async () => {
+    const { server, socket, closed } = await setUp((_request, response) => void response.write('hello'));
+    let parsed = 0;
+    server.on('request', (request) => request.on('data', () => (parsed += 1)));
+    socket.write(HEAD_OF_CHUNKS);
+    await once(socket, 'data');
+    const more = setInterval(() => socket.write('1\r\nx\r\n'.repeat(1000)), 20);
+    await Promise.race([closed, sleep(10_000)]);
+    clearInterval(more);
+    expect([parsed, socket.destroyed]).toEqual([0, true]);
+  });
+
   test('ends the connection after 1 MiB', async () => {
     const { socket, ended, closed } = await setUp(undefined, { allowHalfOpen: true });
     socket.write(HEAD_OF_CHUNKS);

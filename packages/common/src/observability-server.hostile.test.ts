@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fuzzRuns, fuzzTimeoutMs } from './fuzz-fixtures.ts';
+import { fuzzTimeoutMs } from './fuzz-fixtures.ts';
 import { HealthChecks } from './health.ts';
-import { FOUND_REQUESTS, hostileRequests, problemOfResponse, sendBytes, statusOf } from './hostile-http-fixtures.ts';
+import { hostileRequests, problemOfResponse, requestProperty, sendBytes, statusOf } from './hostile-http-fixtures.ts';
 import { closeServer, listen } from './http-server.ts';
 import { createRegistry } from './metrics.ts';
 import { createObservabilityServer } from './observability-server.ts';
@@ -28,6 +28,6 @@ test('the health listener answers any bytes or closes the connection, and serves
       expect(problemOfResponse(await sendBytes(port, request))).toBeUndefined();
       expect(await statusOf(port, '/healthz')).toBe(200);
     }),
-    { numRuns: fuzzRuns(RUNS), examples: FOUND_REQUESTS },
+    requestProperty(RUNS),
   );
 });

@@ -16,6 +16,8 @@ const HEALTH_MS_MAX = 500;
 const ATTACK_MS = 5_000;
 /** Of one connection to the listener for reports. */
 const REFUSALS_MAX = 3;
+/** What a whole request may take: after that, its connection ends in any case. */
+const REQUEST_MS = 10_000;
 /** What a connection still takes after a refusal, with what the buffers of the kernel hold. */
 const LINGER_MIB_MAX = 16;
 
@@ -95,7 +97,7 @@ describe('the listener for reports', () => {
 
   test('ends the connection of a refused request instead of reading its body', async () => {
     const { reportsUrl } = await rig.leader();
-    const { answers, bytesSent, closed } = await pour(reportsUrl, { ...TINY_CHUNKS, forMs: 20_000 });
+    const { answers, bytesSent, closed } = await pour(reportsUrl, { ...TINY_CHUNKS, forMs: REQUEST_MS / 2 });
     // Who goes on sending may find the connection closed, and not the answer.
     expect(answers).toBeLessThanOrEqual(1);
     expect(closed).toBe(true);

@@ -18,6 +18,8 @@ export type ModelClientOptions = {
   fate: () => Fate;
   /** How long a request, and how long its answer, is under way. */
   latencyMs: () => number;
+  /** Answers a request that is not about Nodes. */
+  elsewhere?: (request: KubeRequest) => unknown;
   /** Every request, as it arrives. */
   onRequest?: (request: KubeRequest) => void;
 };
@@ -30,7 +32,7 @@ const KINDS: Readonly<Record<string, PatchKind>> = {
 
 /** A client of the model: GET and PATCH of single Nodes. A watch is a `LaggingLine`. */
 export function createModelClient(options: ModelClientOptions): KubeClient {
-  const { nodes, clock, fate, latencyMs, onRequest } = options;
+  const { nodes, clock, fate, latencyMs, elsewhere, onRequest } = options;
   const pass = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
   return {
     async request<T>(request: KubeRequest): Promise<T> {
@@ -41,7 +43,8 @@ export function createModelClient(options: ModelClientOptions): KubeClient {
       if (typeof decided === 'object') throw failure(decided.status, decided.retryAfterMs);
       let answer: unknown;
       try {
-        answer = carryOut(nodes, request);
+        const isOfNodes = !elsewhere || request.path.startsWith('/api/v1/nodes/');
+        answer = isOfNodes ? carryOut(nodes, request) : elsewhere(request);
       } finally {
         if (decided === 'answered') await pass(latencyMs());
       }

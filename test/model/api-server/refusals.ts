@@ -49,6 +49,21 @@ export function denied(name: string, why: string): KubeStatusError {
   return refusal(422, 'Invalid', message, { name, kind: 'nodes', causes: [{ message: why }] });
 }
 
+export function noSuchPod(name: string): KubeStatusError {
+  return refusal(404, 'NotFound', `pods "${name}" not found`, { name, kind: 'pods' });
+}
+
+/** A precondition on the uid failed. */
+export function anotherUid(name: string): KubeStatusError {
+  return refusal(409, 'Conflict', `Precondition failed: UID in precondition`, { name, kind: 'pods' });
+}
+
+/** An eviction that a PodDisruptionBudget does not allow. */
+export function blockedByBudget(name: string): KubeStatusError {
+  const causes = [{ reason: 'DisruptionBudget', message: 'The disruption budget needs more healthy pods' }];
+  return refusal(429, 'TooManyRequests', 'Cannot evict pod', { name, kind: 'pods', causes });
+}
+
 export function failure(status: number, retryAfterMs?: number): KubeStatusError {
   const message = `The model answered ${status}`;
   return new KubeStatusError(status, { kind: 'Status', code: status, message }, retryAfterMs, {});

@@ -1,9 +1,9 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
+import { fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
 import {
-  FOUND_REQUESTS,
   hostileRequests,
   problemOfResponse,
+  requestProperty,
   sendBytes,
   statusOf,
 } from '@rollcall/common/hostile-http-fixtures.ts';
@@ -86,7 +86,7 @@ test.each([
         expect(problemOfResponse(await sendBytes(port, request))).toBeUndefined();
         expect(await statusOf(port, '/v1/services')).toBe(200);
       }),
-      { numRuns: fuzzRuns(RUNS), examples: FOUND_REQUESTS },
+      requestProperty(RUNS),
     );
     expect(strayed).toBe(0);
     // Each request that the leader receives bears the mark.

@@ -125,6 +125,7 @@ class World {
     }
     if (text !== undefined) this.list = { text, isApplied: true };
     else if (this.list?.isApplied) this.list = undefined;
+    expect(Object.keys(labels).filter((key) => !this.listed.has(key))).toEqual([]);
     return this.#wrote();
   }
 

@@ -54,6 +54,8 @@ function settle(before: ObservedNode, config: Config, plans: NodePlan[] = []): O
     if (!plan) return node;
     plans.push(plan);
     node = apply(node, plan);
+    const listed = listedOf(node, 'taint');
+    expect(plan.taints?.add.filter(({ key }) => !listed.has(key)) ?? []).toEqual([]);
   }
   throw new Error(`It does not settle: ${JSON.stringify(plans)}`);
 }

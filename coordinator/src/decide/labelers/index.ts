@@ -1,6 +1,5 @@
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { Service } from '../../model/services.ts';
-import type { Origin } from '../../state/node-keys.ts';
 import type { DeviceGrammar } from './device-grammar.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
 import { factLabelsLabeler } from './fact-labels.ts';
@@ -15,7 +14,7 @@ import { scaleDownLabeler } from './scale-down.ts';
 import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { type ServicesStartedOptions, servicesStartedLabeler } from './services-started.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
-import { withdrawnLabels } from './withdrawn-labels.ts';
+import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 
 /** What labelers are made with. */
 export type LabelerOptions = {
@@ -33,7 +32,7 @@ export type LabelerOptions = {
   /** The rules as they are at the moment; without it, there are none. */
   rules: (() => Rules) | undefined;
   /** Whether to note which labels were taken, so that pods can be evicted for it, and for which not. */
-  eviction: { isIgnored: (label: string, origin: Origin | undefined) => boolean } | undefined;
+  eviction: { isIgnored: (withdrawn: WithdrawnLabel) => boolean } | undefined;
 };
 
 /** All labelers. Rules build on what the others want, and eviction on what rules want. */

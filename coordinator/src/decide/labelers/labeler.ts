@@ -58,7 +58,10 @@ export type Labeler = {
 };
 
 /** What was claimed of each label so far, by key. */
-export type LabelWishes = ReadonlyMap<string, Pick<Claim, 'stance' | 'ownership' | 'value' | 'origin'>>;
+export type LabelWishes = ReadonlyMap<
+  string,
+  Pick<Claim, 'stance' | 'ownership' | 'value' | 'origin'> & Partial<Pick<Claim, 'cause'>>
+>;
 
 /** What was claimed so far, by `kind:key`. */
 export type Claimed = ReadonlyMap<string, Pick<Claim, 'kind' | 'key'>>;

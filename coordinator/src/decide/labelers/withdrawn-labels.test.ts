@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { isOfService, type Origin } from '../../state/node-keys.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { JudgedNode, LabelWishes } from './labeler.ts';
-import { withdrawnLabels } from './withdrawn-labels.ts';
+import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 
 const NOTE = 'rollcall.dev/withdrawn-labels';
 const READY = 'gitpod.io/ws-daemon_ready_ns_default';
 
 function noted(change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string | undefined {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  const [claim] = withdrawnLabels((key) => key === READY).claims(node, wishes, new Map());
+  const [claim] = withdrawnLabels(({ label }) => label === READY).claims(node, wishes, new Map());
   return claim && `${claim.stance} ${claim.value}`;
 }
 
@@ -51,11 +51,22 @@ test('a label is not noted where what it is listed for, or what claims it now, i
     const wishes: LabelWishes = new Map([
       ['a', { stance: 'withhold', value: '', ownership: 'forced', origin: claimed }],
     ]);
-    return withdrawnLabels((_, origin) => isOfService(origin)).claims(node, wishes, new Map()).length;
+    return withdrawnLabels(({ origin }) => isOfService(origin)).claims(node, wishes, new Map()).length;
   };
   expect(notedFor('rule', 'rule')).toBe(1);
   expect(notedFor('rule:service', 'rule')).toBe(0);
   expect(notedFor('rule', 'rule:service')).toBe(0);
+});
+
+test('why a label goes says whether it is noted, until it is gone', () => {
+  const isIgnored = ({ cause }: WithdrawnLabel) => cause === 'configuration';
+  const wishes: LabelWishes = new Map([
+    ['a', { stance: 'withhold', value: '', ownership: 'shared', cause: 'configuration' }],
+  ]);
+  const claimsOf = (change: Partial<JudgedNode>) =>
+    withdrawnLabels(isIgnored).claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }, wishes, new Map());
+  expect(claimsOf(ours)).toEqual([]);
+  expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'want', value: '{"a":"true"}' }]);
 });
 
 test('one that nobody is evicted for any more is struck out', () => {

@@ -1,8 +1,12 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Cause } from '../../model/inventory/cause.ts';
 import { keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
 import { labelAfter } from './labels-after.ts';
 import { ownNote } from './own-note.ts';
+
+/** A label that rollcall takes: why it had set it, and why it takes it; `undefined` where that is not known. */
+export type WithdrawnLabel = { label: string; origin: Origin | undefined; cause: Cause | undefined };
 
 /** Far more than a node loses at a time. Of more, those that went last are kept. */
 const ENTRIES_MAX = 50;
@@ -12,15 +16,17 @@ const ENTRIES_MAX = 50;
  * back: those who evict pods because of it have to know it after a restart, too. Nobody is evicted for labels
  * that are ignored.
  */
-export function withdrawnLabels(isIgnored: (label: string, origin: Origin | undefined) => boolean): Consequence {
+export function withdrawnLabels(isIgnored: (withdrawn: WithdrawnLabel) => boolean): Consequence {
   return {
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
       const listed = keysOn(node);
       // A service may have come, or gone, since the label was listed.
       const originsOf = (key: string) => [listed.get(listedKey('label', key)), wishes.get(key)?.origin];
+      // What a node lost before stays noted, whatever becomes of its service.
+      const causeOf = (key: string) => (node.labels[key] === undefined ? undefined : wishes.get(key)?.cause);
       const entries = [...withdrawnFrom(node, wishes)]
-        .filter(([key]) => !originsOf(key).some((origin) => isIgnored(key, origin)))
+        .filter(([key]) => !originsOf(key).some((origin) => isIgnored({ label: key, origin, cause: causeOf(key) })))
         .slice(-ENTRIES_MAX);
       const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
       const reason = value

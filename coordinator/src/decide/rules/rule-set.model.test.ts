@@ -52,7 +52,7 @@ describe('files that the predecessor would understand', () => {
     return [...implied].sort();
   }
 
-  const names = fc.constantFrom('a', 'b', 'c', 'd', 'n/a', 'n/b', 'm/c');
+  const names = fc.constantFrom('a', 'b', 'c', 'd', 'n/a', 'n/b', 'n/c', 'm/c');
   const lines = fc.oneof(
     names,
     names.map((key) => `${key}=true`),
@@ -148,12 +148,20 @@ function ordered(name: string, amountOf: (world: World) => number): fc.Arbitrary
   }));
 }
 
+/** Patterns that match several keys, of which no rule gives one. */
+const patternTerms: fc.Arbitrary<Sample> = fc
+  .constantFrom<[string, (value: string) => boolean]>(['?', () => true], ['?=x', (value) => value === 'x'])
+  .map(([text, is]) => ({
+    text,
+    isSo: (_, labels) => ['a', 'b'].some((key) => Object.hasOwn(labels, key) && is(labels[key] ?? '')),
+  }));
+
 function labelTerms(keys: readonly string[]): fc.Arbitrary<Sample> {
   const onLabel = (text: string, key: string, is: (value: string) => boolean): Sample => ({
     text,
     isSo: (_, labels) => Object.hasOwn(labels, key) && is(labels[key] ?? ''),
   });
-  return fc.constantFrom(...keys).chain((key) =>
+  const keyTerms = fc.constantFrom(...keys).chain((key) =>
     fc.oneof(
       fc.constant(onLabel(key, key, () => true)),
       fc.constantFrom('true', 'x', '3').map((value) => onLabel(`${key}=${value}`, key, (there) => there === value)),
@@ -161,6 +169,7 @@ function labelTerms(keys: readonly string[]): fc.Arbitrary<Sample> {
       fc.constant(onLabel(`${key} > 2`, key, (there) => Number(there) > 2)),
     ),
   );
+  return fc.oneof({ weight: 4, arbitrary: keyTerms }, { weight: 1, arbitrary: patternTerms });
 }
 
 const machineTerms: fc.Arbitrary<Sample> = fc.oneof(

@@ -1,8 +1,8 @@
-import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
+import { fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
 import {
-  FOUND_REQUESTS,
   hostileRequests,
   problemOfResponse,
+  requestProperty,
   sendBytes,
   statusOf,
 } from '@rollcall/common/hostile-http-fixtures.ts';
@@ -25,6 +25,6 @@ test('the scheduler extender answers any bytes or closes the connection, and ser
       expect(problemOfResponse(await sendBytes(extender.port, request))).toBeUndefined();
       expect(await statusOf(extender.port, '/status')).toBe(200);
     }),
-    { numRuns: fuzzRuns(RUNS), examples: FOUND_REQUESTS },
+    requestProperty(RUNS),
   );
 });

@@ -93,6 +93,16 @@ test('the uids are those of all objects that exist, in force or not', async () =
   expect([...catalog.uids]).toEqual(['other']);
 });
 
+test('the deletion of a refused object is a change, since Nodes may record that it was ready once', async () => {
+  const { clock, catalog, changes } = stage();
+  const refused = nodeService('refused', { pubish: {} });
+  catalog.handlers.onReplace([refused]);
+  const before = changes();
+  catalog.handlers.onDelete(refused);
+  await clock.advance(50);
+  expect(changes()).toBe(before + 1);
+});
+
 test('a list with the same services changes nothing', () => {
   const { catalog, changes } = stage();
   catalog.handlers.onReplace([nodeService('b')]);

@@ -125,7 +125,10 @@ export class ServiceCatalog {
   judge(always = false): void {
     const { builtIn, otherKeys, logger } = this.#options;
     this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
-    this.#uids = new Set(this.objects().map(({ uid }) => uid));
+    const uids = new Set(this.objects().map(({ uid }) => uid));
+    // Nodes may record of a refused object as well that it was ready once.
+    const isSomeGone = !this.#uids.isSubsetOf(uids);
+    this.#uids = uids;
     const accepted = this.objects().filter((object) => !this.#refusals.get(object));
     const before = this.#inForce;
     const changed = accepted.filter((object) => before.get(object.name) !== object);
@@ -134,7 +137,7 @@ export class ServiceCatalog {
     const refusedBefore = this.#refusedByPods;
     this.#refusedByPods = this.objects().flatMap((each) => (isByPods(this.#refusals.get(each)) ? each.service : []));
     const isWatchedAsBefore = isDeepStrictEqual(refusedBefore, this.#refusedByPods);
-    if (changed.length + gone.length === 0 && isWatchedAsBefore && !always) return;
+    if (changed.length + gone.length === 0 && isWatchedAsBefore && !isSomeGone && !always) return;
     this.#inForce = inForce;
     this.#services = [...builtIn, ...accepted.map(({ service }) => service)];
     for (const name of gone) this.#options.keys.removeService(name);

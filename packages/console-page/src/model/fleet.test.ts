@@ -50,11 +50,11 @@ test('the counts are those of the nodes, whatever happened to them', () => {
       for (const { name, change } of deeds) {
         if (change) fleet.set(summary(name, change));
         else fleet.delete(name);
+        const counts = noCounts();
+        for (const node of fleet.nodes()) counts[stateOfNode(node)] += 1;
+        expect(fleet.counts).toEqual(counts);
+        expect(fleet.pools().flatMap(({ nodes }) => nodes)).toHaveLength(fleet.size);
       }
-      const counts = noCounts();
-      for (const node of fleet.nodes()) counts[stateOfNode(node)] += 1;
-      expect(fleet.counts).toEqual(counts);
-      expect(fleet.pools().flatMap(({ nodes }) => nodes)).toHaveLength(fleet.size);
     }),
   );
 });

@@ -9,6 +9,7 @@ import { shortened, widthOf, wrapped } from './width.ts';
 
 const anyText = fc.string({
   unit: fc.oneof(fc.constantFrom('日', '🧨', 'é', ' ', 'a', '-', '/'), fc.string({ minLength: 1, maxLength: 1 })),
+  maxLength: 120,
 });
 
 describe('what others wrote', () => {

@@ -1,0 +1,41 @@
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { expect, test } from 'vitest';
+import type { Cause } from '../../model/inventory/cause.ts';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
+import { evictableLabels } from './evictable-labels.ts';
+
+const services = () => [serviceOf('cache', { publish: { label: 'svc.example/cache' } })];
+const rules = () => ({ dependents: (labels: Iterable<string>) => new Set([...labels].map((label) => `of ${label}`)) });
+const withdrawn = { 'svc.example/cache': 'true', 'of svc.example/cache': 'true', tier: 'gold' };
+const node = { labels: { zone: 'a' }, annotations: { [WITHDRAWN_LABELS_ANNOTATION]: JSON.stringify(withdrawn) } };
+
+function evictable(verdict: Partial<ServiceReadiness> | undefined): string[] {
+  const shown = new Map(verdict ? [['cache', { ...UNJUDGED, ...verdict }]] : []);
+  const { labels, withdrawn } = evictableLabels(node, () => shown, { services, rules });
+  expect(labels).toBe(node.labels);
+  return Object.keys(withdrawn);
+}
+
+test.each<Cause>(['evidence', 'agent'])('pods go for the label of a service that failed by %s', (cause) => {
+  expect(evictable({ state: 'not-ready', cause })).toEqual(Object.keys(withdrawn));
+});
+
+test.each<Cause>(['silence', 'damping', 'configuration', 'unknown'])(
+  'no pod goes by %s, neither for the label of a service nor for what rules make of it',
+  (cause) => {
+    expect(evictable({ state: 'not-ready', cause })).toEqual(['tier']);
+  },
+);
+
+test('no pod goes for the label of a service that is ready, that is not known, or that does not apply to the node', () => {
+  expect(evictable({ state: 'ready', cause: 'agent' })).toEqual(['tier']);
+  expect(evictable({ state: 'unknown', cause: 'unknown' })).toEqual(['tier']);
+  expect(evictable(undefined)).toEqual(['tier']);
+});
+
+test('a node from which nothing was withdrawn is not judged for it', () => {
+  const judged = () => expect.unreachable('judged for nothing');
+  const { withdrawn } = evictableLabels({ labels: {}, annotations: {} }, judged, { services, rules });
+  expect(withdrawn).toEqual({});
+});

@@ -1,0 +1,33 @@
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { isSeen } from '../../model/inventory/cause.ts';
+import type { Service } from '../../model/services.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
+import type { NodeReadiness } from '../readiness/tracker.ts';
+import type { Rules } from './implied-labels.ts';
+import { parseWithdrawnLabels } from './withdrawn-labels.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+/** The labels of a node, and those that rollcall withdrew and for which pods may be evicted. */
+export type EvictableLabels = { labels: Labels; withdrawn: Labels };
+
+/**
+ * Of the labels that the Node lists as withdrawn, those of a service count only while the service is seen to fail: not
+ * while its agent is silent, it is damped, nobody knows, or it no longer applies to the node. The same holds for what rules make of them.
+ */
+export function evictableLabels(
+  { labels, annotations }: Pick<ObservedNode, 'labels' | 'annotations'>,
+  readiness: () => NodeReadiness | undefined,
+  { services, rules }: { services: () => readonly Service[]; rules: (() => Pick<Rules, 'dependents'>) | undefined },
+): EvictableLabels {
+  const withdrawn = Object.entries(parseWithdrawnLabels(annotations[WITHDRAWN_LABELS_ANNOTATION]));
+  if (withdrawn.length === 0) return { labels, withdrawn: {} };
+  const shown = readiness();
+  const unseen = services().flatMap(({ name, publish: { label } }) => {
+    const verdict = shown?.get(name);
+    const isFailing = verdict?.state === 'not-ready' && isSeen(verdict.cause);
+    return label === undefined || isFailing ? [] : [label];
+  });
+  const ignored = new Set(unseen).union(rules?.().dependents(unseen) ?? new Set());
+  return { labels, withdrawn: Object.fromEntries(withdrawn.filter(([key]) => !ignored.has(key))) };
+}

@@ -1,0 +1,50 @@
+import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { Deed, Target } from './deeds.ts';
+import { edit, taint, untaint } from './people.ts';
+import { handOver } from './successors.ts';
+
+const TEAM_LABEL = 'example.com/team';
+/** What a startup gate may wait for: labels and services. Where it waits for nothing, it is off. */
+export const REQUIREMENTS: readonly (readonly string[])[] = [
+  [],
+  [TEAM_LABEL],
+  ['pool.example/tier'],
+  ['ws-daemon'],
+  ['x'],
+  [TEAM_LABEL, 'ws-daemon'],
+];
+
+/** What happens to Nodes behind the startup gate. */
+export const GATE_DEEDS: Readonly<Record<string, Deed>> = {
+  'a label comes that the gate may wait for': deed(({ world, truth }) =>
+    edit(world, truth, { labels: { [TEAM_LABEL]: 'a' } }),
+  ),
+  'a label goes that the gate may wait for': deed(({ world, truth }) =>
+    edit(world, truth, { labels: { [TEAM_LABEL]: null } }),
+  ),
+  'a set with what the gate may wait for comes or goes': deed(({ world, pick }) => {
+    const pool = pick(['a', 'b']);
+    world.setPoolLabels(pool, world.sets.has(pool) ? undefined : { 'pool.example/tier': 'gold' });
+  }),
+  'a person closes the gate': deed(({ world, truth, pick }) =>
+    taint(world, truth, { key: STARTUP_TAINT, value: pick(['', 'x']), effect: 'NoSchedule' }),
+  ),
+  'a person opens the gate': deed(({ world, truth }) => untaint(world, truth, STARTUP_TAINT)),
+  'what the gate may wait for fails or recovers': deed(({ truth }) => {
+    truth.up['ws-daemon'] = !truth.up['ws-daemon'];
+  }),
+  'another term begins while nodes wait': deed(({ world, pick }) => handOver(world, pick([0, 1]))),
+  'the wall clock jumps': deed(({ world, pick }) => world.jumpWallClock(pick([-1_800_000, -60_000, 900_000]))),
+  'a gated node joins': deed(({ world, truth, random }) => {
+    world.deleteNode(truth);
+    world.later(1000, () => {
+      if (world.truths.has(truth.name)) return;
+      const next = world.createNode(truth.name, 'a', truth.forWorkspaces);
+      world.later(random() * 20_000, () => world.populate(next));
+    });
+  }),
+};
+
+function deed(act: (target: Target) => void): Deed {
+  return { theme: 'startup-gate', act };
+}

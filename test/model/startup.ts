@@ -1,0 +1,39 @@
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { inForce } from './acceptance.ts';
+import type { NodeServiceObject } from './node-services.ts';
+import type { NodeTruth } from './truth.ts';
+import type { Verdict } from './verdicts.ts';
+import { ANY, type Want } from './want.ts';
+import type { World } from './world.ts';
+
+/** §10: judged until first ready on this node, and then left. */
+export function isStarted({ started }: NodeTruth, { uid, spec }: NodeServiceObject): boolean {
+  return spec.startup === true && started.has(uid);
+}
+
+/** Uids of the NodeServices that a Node records as ready once. */
+export function startedOn({ metadata }: Node): string[] {
+  const text = metadata.annotations?.[SERVICES_STARTED_ANNOTATION];
+  return text === undefined ? [] : Object.values((JSON.parse(text) as { services: Record<string, string> }).services);
+}
+
+/** §10: remembered on the Node by uid of the object as long as the object exists, whatever becomes of it meanwhile. */
+export function wantStarted(
+  wants: Map<string, Want>,
+  { world, truth, verdicts }: { world: World; truth: NodeTruth; verdicts: ReadonlyMap<string, Verdict> },
+): void {
+  const services = [...world.services.values()];
+  const accepted = new Set(inForce(services));
+  const judged = services.map((service) => ({ service, verdict: accepted.has(service) && verdicts.get(service.name) }));
+  const listed = judged.filter(
+    ({ service, verdict }) => truth.started.has(service.uid) || (service.spec.startup && verdict === 'ready'),
+  );
+  const fresh = judged.filter(({ service }) => service.spec.startup && !truth.started.has(service.uid));
+  // Of two, one may be recorded before the other.
+  const isOpen =
+    fresh.some(({ verdict }) => verdict === 'open') || fresh.filter(({ verdict }) => verdict === 'ready').length > 1;
+  const entries = listed.map(({ service: { name, uid } }) => [name, uid]).toSorted();
+  const note = JSON.stringify({ node: truth.uid, services: Object.fromEntries(entries) });
+  wants.set(`annotation:${SERVICES_STARTED_ANNOTATION}`, isOpen ? ANY : listed.length > 0 ? note : undefined);
+}
