@@ -6,7 +6,8 @@ import { Judge } from './judge.ts';
 import { drawSpec, NODE_SERVICE_NAMES } from './node-services.ts';
 import { generator } from './random.ts';
 import { SERVICE_NAMES } from './truth.ts';
-import { World, type WorldOptions } from './world.ts';
+import { World } from './world.ts';
+import type { WorldOptions } from './world-options.ts';
 
 /** One deed, after a pause. `number` is what its choices are drawn from. */
 type Step = { pauseMs: number; deed: string; number: number };

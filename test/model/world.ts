@@ -29,22 +29,9 @@ import { type NodeTruth, newTruth, SERVICE_NAMES } from './truth.ts';
 import type { Want } from './want.ts';
 import { watchedIn } from './watched.ts';
 import { type Workload, Workloads } from './workloads.ts';
+import type { WorldOptions } from './world-options.ts';
 
 const WORKSPACE_LABEL = 'gitpod.io/workload_workspace_regular';
-
-export type WorldOptions = {
-  gate: ReadinessGate;
-  nodes: readonly { pool: string; forWorkspaces: boolean }[];
-  /** The first NodeServices, by name. With any, Nodes are watched whole, and have pods of them. */
-  nodeServices?: Readonly<Record<string, NodeServiceSpec>>;
-  /** What the startup gate waits for. With it, Nodes are watched whole, and begin behind the gate. */
-  startupGate?: readonly string[];
-  /** Whether pods are evicted, and for labels of services as well. */
-  evict?: { readiness: boolean };
-  dryRun?: boolean;
-  /** Whether replicas keep the truth ledger. */
-  keepsLedger?: boolean;
-};
 
 type Lines = Record<
   'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes' | 'holds',

@@ -1,0 +1,17 @@
+import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import type { NodeServiceSpec } from './node-services.ts';
+
+/** How a history begins. */
+export type WorldOptions = {
+  gate: ReadinessGate;
+  nodes: readonly { pool: string; forWorkspaces: boolean }[];
+  /** The first NodeServices, by name. With any, Nodes are watched whole, and have pods of them. */
+  nodeServices?: Readonly<Record<string, NodeServiceSpec>>;
+  /** What the startup gate waits for. With it, Nodes are watched whole, and begin behind the gate. */
+  startupGate?: readonly string[];
+  /** Whether pods are evicted, and for labels of services as well. */
+  evict?: { readiness: boolean };
+  dryRun?: boolean;
+  /** Whether replicas keep the truth ledger. */
+  keepsLedger?: boolean;
+};
