@@ -21,7 +21,7 @@ export type ImageOptions = {
   platforms: readonly Platform[];
   /** Downloads are kept there, and the packed binary of Node.js. */
   cacheDir: string;
-  /** Roots of Debian repositories; those of this machine's apt unless told. */
+  /** Roots of Debian repositories; defaults to those of this machine's apt. */
   mirrors?: readonly string[] | undefined;
   /** RFC 3339, in UTC, without a fraction: when the source was made, as the image must not say when it was built. */
   created: string;

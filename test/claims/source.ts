@@ -27,12 +27,12 @@ export function seconds(file: string, name: string): number {
   return constant(file, name) / 1000;
 }
 
-/** What an option of the agent is unless told. */
+/** The default of an option of the agent. */
 export function agentDefault(name: keyof typeof AGENT_OPTIONS): string {
   return defaultOf(name, AGENT_OPTIONS[name]);
 }
 
-/** What an option of the coordinator is unless told. */
+/** The default of an option of the coordinator. */
 export function coordinatorDefault(name: keyof typeof COORDINATOR_OPTIONS): string {
   return defaultOf(name, COORDINATOR_OPTIONS[name]);
 }

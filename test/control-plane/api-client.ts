@@ -46,7 +46,7 @@ export interface ApiClientOptions {
   /** Asked for each request where it is a function: one that is renewed meanwhile counts. */
   readonly token?: string | (() => string);
   readonly clientCert?: KeyPairPem;
-  /** For one request, watches excepted; 30 s unless told. */
+  /** For one request, watches excepted; defaults to 30 s. */
   readonly timeoutMs?: number;
 }
 
@@ -89,7 +89,7 @@ export class ApiClient {
     return JSON.parse(await this.text('PUT', path, JSON.stringify(body))) as T;
   }
 
-  /** A merge patch unless told otherwise; an apply patch needs `fieldManager` in the path's query. */
+  /** Defaults to a merge patch; an apply patch needs `fieldManager` in the path's query. */
   async patch<T extends KubeObject = KubeObject>(
     path: string,
     body: object,

@@ -16,9 +16,9 @@ export type BinaryName = (typeof binaryNames)[number];
 export type Binaries<N extends BinaryName = BinaryName> = Readonly<Record<N, string>>;
 
 export interface BinariesOptions<N extends BinaryName> {
-  /** Which are needed; all unless told. */
+  /** Which are needed; defaults to all. */
   readonly names?: readonly N[];
-  /** Where progress is shown; standard error unless told. Silent when all is there already. */
+  /** Where progress is shown; defaults to standard error. Silent when all is there already. */
   readonly log?: ProgressStream;
   /** For the tests of this function. */
   readonly environment?: Environment;

@@ -29,7 +29,7 @@ export interface NodeOptions {
   readonly podCIDR?: string;
   /** `10.0.0.1` unless told. */
   readonly internalIP?: string;
-  /** `true` unless told. */
+  /** Defaults to `true`. */
   readonly ready?: boolean;
 }
 
@@ -120,7 +120,7 @@ export interface PodOptions {
   /** Without one the pod waits for a scheduler. */
   readonly nodeName?: string;
   readonly labels?: Record<string, string>;
-  /** Must exist; `default` unless told. */
+  /** Must exist; defaults to `default`. */
   readonly serviceAccount?: string;
   /** Running and Ready at once; otherwise the pod stays Pending and not ready. */
   readonly ready?: boolean;
@@ -184,13 +184,13 @@ function readyCondition(ready: boolean, reason: string): object {
 export interface TokenRequest {
   readonly namespace: string;
   readonly serviceAccount: string;
-  /** The API server's own unless told. */
+  /** Defaults to the API server's own. */
   readonly audiences?: readonly string[];
   /** Binds the token to the pod, and through it to the pod's node. */
   readonly boundPod?: { readonly name: string; readonly uid: string };
   /** Binds it to another object, such as a Node. */
   readonly boundObject?: { readonly kind: string; readonly name: string; readonly uid: string };
-  /** At least 600, which the API server insists on; 3600 unless told. */
+  /** At least 600, which the API server insists on; defaults to 3600. */
   readonly expirationSeconds?: number;
 }
 

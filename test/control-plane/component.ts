@@ -9,7 +9,7 @@ export interface ComponentSpec {
   readonly args: readonly string[];
   readonly logFile: string;
   readonly cwd: string;
-  /** This process's unless told. */
+  /** Defaults to this process's. */
   readonly env?: NodeJS.ProcessEnv;
   /** Asked again and again after the start; what it throws counts as no. */
   readonly isReady: () => Promise<boolean>;

@@ -16,10 +16,10 @@ import type { ProgressStream } from './progress.ts';
  * - `scheduler`: whether a kube-scheduler runs, and with which KubeSchedulerConfiguration (block-style YAML; what it
  *   needs to reach the API server is added).
  * - `apiServerArgs`: put behind the usual ones, so that they win.
- * - `auditLog`: whether the API server writes `auditLogFile`, and by which policy; level Metadata unless told.
+ * - `auditLog`: whether the API server writes `auditLogFile`, and by which policy; defaults to level Metadata.
  */
 export interface ControlPlaneOptions extends LaunchOptions {
-  /** Where the progress of obtaining binaries is shown; standard error unless told. */
+  /** Where the progress of obtaining binaries is shown; defaults to standard error. */
   readonly log?: ProgressStream;
   /** Where everything is kept; a directory that the caller owns and removes. A temporary one unless told. */
   readonly dir?: string;
@@ -49,11 +49,11 @@ export interface ControlPlane {
   readonly schedulerPid: number | undefined;
   /** A client for somebody else; the caller closes it. */
   clientFor(identity: Identity): Promise<ApiClient>;
-  /** Writes a kubeconfig and returns its path, one below `dir` unless told. */
+  /** Writes a kubeconfig and returns its path, by default one below `dir`. */
   kubeconfigFor(identity: Identity, path?: string): Promise<string>;
   /** Runs kubectl as admin and returns its standard output. @throws with its standard error. */
   kubectl(args: readonly string[], options?: { stdin?: string }): Promise<string>;
-  /** `SIGKILL` unless told; waits until it is gone, or stands still (SIGSTOP). */
+  /** Defaults to `SIGKILL`; waits until it is gone, or stands still (SIGSTOP). */
   killApiServer(signal?: NodeJS.Signals): Promise<void>;
   /** Also when it does not run; waits until it is ready. */
   restartApiServer(): Promise<void>;

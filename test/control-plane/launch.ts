@@ -25,7 +25,7 @@ import { freePort } from './ports.ts';
 export const SCHEDULER_USER = 'system:kube-scheduler';
 
 export interface LaunchOptions {
-  /** Where etcd and the API server listen; `127.0.0.1` unless told. */
+  /** Where etcd and the API server listen; defaults to `127.0.0.1`. */
   readonly host?: LoopbackHost;
   readonly scheduler?: boolean | { readonly configYaml: string };
   readonly apiServerArgs?: readonly string[];

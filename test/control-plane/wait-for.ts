@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
 export interface WaitOptions {
-  /** 10 s unless told. */
+  /** Defaults to 10 s. */
   readonly timeoutMs?: number;
   /** Unless told, a tenth of the time waited so far, from 25 to 200 ms: looking costs the cores that all share. */
   readonly everyMs?: number;

@@ -7,7 +7,7 @@ export interface WorkspaceObject extends KubeObject {
 
 export interface WorkspaceRef {
   readonly name: string;
-  /** `default` unless told. */
+  /** Defaults to `default`. */
   readonly namespace?: string;
 }
 

@@ -173,7 +173,7 @@ export class Run {
     await this.startAgent(node);
   }
 
-  /** A Ready pod of alpha that tolerates everything, unless told. */
+  /** By default a Ready pod of alpha that tolerates everything. */
   async addPod(pod: string, node: string, change: { ready?: boolean; app?: string; tolerations?: object[] } = {}) {
     const { ready = true, app = 'alpha', tolerations = [{ operator: 'Exists' }] } = change;
     const address = { podIP: '127.0.0.1', hostIP: '127.0.0.1' };

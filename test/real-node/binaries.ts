@@ -20,7 +20,7 @@ type Name = KubernetesName | (typeof ownNames)[number];
 export type NodeBinaries = Readonly<Record<Name, string>>;
 
 export interface NodeBinariesOptions {
-  /** Where progress is shown; standard error unless told. Silent when all is there already. */
+  /** Where progress is shown; defaults to standard error. Silent when all is there already. */
   readonly log?: ProgressStream;
   /** For the tests of this function. */
   readonly environment?: Environment;

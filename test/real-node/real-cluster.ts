@@ -17,7 +17,7 @@ export interface RealClusterOptions {
   readonly nodes: number | readonly NodeOptions[];
   /** Controllers that do not run, such as `node-lifecycle-controller`. */
   readonly without?: readonly string[];
-  /** Where the progress of obtaining binaries is shown; standard error unless told. */
+  /** Where the progress of obtaining binaries is shown; defaults to standard error. */
   readonly log?: ProgressStream;
 }
 

@@ -15,7 +15,7 @@ export async function coordinatorPorts(): Promise<CoordinatorPorts> {
 
 export type CoordinatorOptions = {
   ports: CoordinatorPorts;
-  /** Where it listens, as it stands before a port; `127.0.0.1` unless told. */
+  /** Where it listens, as it stands before a port; defaults to `127.0.0.1`. */
   host?: string;
   kubeconfig: string;
   name: string;

@@ -26,7 +26,7 @@ export type FloodOptions = {
   healthUrl: string;
   /** Of an agent, if that is attacked as well. */
   agentHealthUrl?: string;
-  /** All at once unless told. */
+  /** Defaults to all at once. */
   kinds?: readonly FloodKind[];
   /** What the attacker has of one node: its agent's token. */
   stolen: { node: string; token: string };

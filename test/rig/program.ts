@@ -18,7 +18,7 @@ export type ProgramOptions = {
   /** Flags of Node.js itself, and of V8. */
   nodeArgs?: readonly string[];
   env?: Record<string, string>;
-  /** Root of the tree whose bundle runs; this repository unless told. */
+  /** Root of the tree whose bundle runs; defaults to this repository. */
   root?: string | undefined;
   /** Its standard output and error go there, and are not read. */
   logFile?: string | undefined;

@@ -17,15 +17,15 @@ import { SimulatedNode, type SimulatedNodeOptions } from './simulated-node.ts';
 export type RigOptions = {
   cluster: RigCluster;
   nodes: number;
-  /** 1 unless told. */
+  /** Defaults to 1. */
   coordinators?: number;
   coordinatorArgs?: readonly string[];
   /** How a coordinator's process is started, besides its flags. */
   coordinatorProcess?: { nodeArgs: readonly string[] };
-  /** Of the tree whose programs are started; this repository unless told. */
+  /** Of the tree whose programs are started; defaults to this repository. */
   root?: string;
   agentArgs?: readonly string[];
-  /** Of the services' pods, and in the label keys; `default` unless told. */
+  /** Of the services' pods, and in the label keys; defaults to `default`. */
   namespace?: string;
   onCoordinatorLog?: (coordinator: string, line: LogLine) => void;
 };
@@ -38,7 +38,7 @@ export class Rig {
   readonly coordinators: Coordinator[] = [];
   readonly nodes: SimulatedNode[] = [];
   readonly history: LabelHistory;
-  /** Root of the tree whose programs are started from now on; this repository unless told. */
+  /** Root of the tree whose programs are started from now on; defaults to this repository. */
   root: string | undefined;
   readonly #options: RigOptions;
   readonly #setting: Setting;

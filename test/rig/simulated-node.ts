@@ -24,10 +24,10 @@ export type SimulatedNodeOptions = {
   /** Where its token file is kept. */
   dir: string;
   labels?: Record<string, string>;
-  /** The hardware that its agent sees; none unless told, as what the machine of the test has is not known. */
+  /** The hardware that its agent sees; defaults to none, as what the machine of the test has is not known. */
   sysfsRoot?: string;
   agentArgs?: readonly string[];
-  /** Namespace of the services' pods; `default` unless told. */
+  /** Namespace of the services' pods; defaults to `default`. */
   namespace?: string;
   /** How its agent's process is started, besides its flags. */
   agentProcess?: Pick<ProgramOptions, 'nodeArgs' | 'env' | 'logFile'>;

@@ -17,11 +17,11 @@ export type FleetOptions = {
   reportsUrls: readonly string[];
   /** PEM of the coordinators' CA. */
   ca: string;
-  /** What their certificate has to carry; the address that is asked unless told. */
+  /** What their certificate has to carry; defaults to the address that is asked. */
   serverName?: string;
   /** Each agent has a connection of its own, instead of a few for all. */
   ownConnections?: boolean;
-  /** How long tokens are good for; an hour unless told. */
+  /** How long tokens are good for; defaults to an hour. */
   tokenSeconds?: number;
 };
 
@@ -77,7 +77,7 @@ export class Fleet {
     await Promise.all(reports);
   }
 
-  /** Full reports, of all nodes unless told; resolves when every one was taken. Heartbeats follow by themselves. */
+  /** Sends full reports, by default of all nodes; resolves when every one was taken. Heartbeats follow by themselves. */
   async report(
     names: readonly string[] = this.names,
     see?: { ready: boolean; version?: string; services?: readonly string[] },

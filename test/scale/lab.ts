@@ -92,7 +92,7 @@ export class Lab {
     return this.#profiler ? this.#profiler.during(this.coordinator.pid, name, act) : act();
   }
 
-  /** Starts a coordinator, as the chart does unless told; returns when it began to lead, in monotonic milliseconds. */
+  /** Starts a coordinator, by default as the chart does; returns when it began to lead, in monotonic milliseconds. */
   async lead(args: readonly string[] = [], v8Flags: readonly string[] = COORDINATOR_V8_FLAGS): Promise<number> {
     await this.standDown();
     const { nodeArgs = [], env = {} } = this.#profiler?.start ?? {};

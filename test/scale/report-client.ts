@@ -24,7 +24,7 @@ export class ReportClient {
   /** Bytes of the longest reply so far. */
   replyBytesMax = 0;
 
-  /** `serverName` is what the certificate has to carry; the address that is asked unless told. */
+  /** `serverName` is what the certificate has to carry; defaults to the address that is asked. */
   constructor(
     urls: readonly string[],
     ca: string,

@@ -22,7 +22,7 @@ export type SoakOptions = {
   /** Simulated nodes. */
   fleet: number;
   realNodes: boolean;
-  /** In this order, without much of a pause; all of them in random order until the time is over, unless told. */
+  /** In this order, without much of a pause. Defaults to all of them in random order until the time is over. */
   deeds?: readonly string[];
   minutes?: number;
   /** Of lines of progress, and accounts of lies. */

@@ -10,7 +10,7 @@ type AnyKind = StandInKind | 'http-service' | 'csi-driver';
 export interface StandInOptions {
   /** `127.0.0.1` unless told. */
   readonly host?: string;
-  /** A free one unless told. */
+  /** Defaults to a free one. */
   readonly port?: number;
   /** More flags, such as `--http2` or `--cert-file=…`. */
   readonly args?: readonly string[];

@@ -49,7 +49,7 @@ export type BearerAuthOptions = {
   random: () => number;
   onVerified?: (result: Signature) => void;
   onReview?: (result: ReviewResult) => void;
-  /** Accepted tokens that are remembered; about twice the size of the fleet, 200,000 unless told. */
+  /** Accepted tokens that are remembered; defaults to about twice the size of the fleet, 200,000. */
   acceptedMax?: number;
 };
 

@@ -43,7 +43,7 @@ export type ReportHandlerOptions = {
   clock: Clock;
   logger: Logger;
   metrics: IngestMetrics;
-  /** Of each node; 20 at once and 10 a second unless told. */
+  /** Of each node; defaults to 20 at once and 10 a second. */
   rateLimit?: Rate;
 };
 

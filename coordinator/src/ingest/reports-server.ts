@@ -19,7 +19,7 @@ export type ReportsServerOptions = {
   /** Of connections, for tests. */
   placeLimits?: Partial<PlaceLimits>;
   clock?: Clock;
-  /** For one whole request, for a new connection to send one, and for a TLS handshake; 10 s unless told. */
+  /** For one whole request, for a new connection to send one, and for a TLS handshake; defaults to 10 s. */
   requestTimeoutMs?: number;
 };
 

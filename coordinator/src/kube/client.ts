@@ -8,7 +8,7 @@ export type KubeRequest = {
   query?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
-  /** Of the body; `application/json` unless told. */
+  /** Of the body; defaults to `application/json`. */
   contentType?: string;
   accept?: string;
   /** From the start to the last byte of the answer. */

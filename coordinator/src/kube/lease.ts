@@ -20,7 +20,7 @@ export type LeaseElectionOptions = {
   identity: string;
   /** Where this replica takes reports when it leads. */
   leaderUrl: string;
-  /** Where it answers kube-scheduler; nowhere unless told. */
+  /** Where it answers kube-scheduler; absent where it does not. */
   schedulerUrl?: string;
   /** Where others can reach its console, if they can. */
   consoleUrl?: string;

@@ -34,7 +34,7 @@ export type ReflectorOptions<T> = {
   relistMs?: number;
   /** Asks for PartialObjectMetadata: objects without spec and status. `relist` after the answer has changed. */
   metadataOnly?: MetadataOnly;
-  /** 500 unless told. */
+  /** Defaults to 500. */
   pageSize?: number;
   /** Silence after which a watch is given up; bookmarks come every 60 to 120 s. 150 s unless told. */
   idleTimeoutMs?: number;
@@ -48,7 +48,7 @@ export type ReflectorOptions<T> = {
   trim?: (raw: KubeObject) => T;
   /** For a CRD that need not be installed: a collection that exists in no version counts as one without objects. */
   absentIsEmpty?: boolean;
-  /** When to try again after a refusal for want of rights, in milliseconds; as after any other failure unless told. */
+  /** When to try again after a refusal for want of rights, in milliseconds. Defaults to the pause after any other failure. */
   refusedRetryMs?: number;
   /** Contact was made again after at least one failed try; `outageMs` counts from the last contact before. */
   onRecovered?: (outageMs: number) => void;

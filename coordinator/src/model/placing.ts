@@ -6,9 +6,9 @@ import { parseSelector } from './selector-text.ts';
 export type Placing = {
   /** Its own; of all others it knows nothing, and they pass everywhere. None: there are no others. */
   podSelector: LabelSelector | undefined;
-  /** The services that have to be ready; those of Gitpod unless told. */
+  /** The services that have to be ready; defaults to those of Gitpod. */
   services: readonly string[] | undefined;
-  /** The nodes that they may go to; those for workspaces of their kind unless told. */
+  /** The nodes that they may go to; defaults to those for workspaces of their kind. */
   nodeSelector: LabelSelector | undefined;
 };
 

@@ -7,7 +7,7 @@ import type { LabelSelector } from './label-selector.ts';
 export type Service = {
   /** As agents report it. */
   name: string;
-  /** The nodes that it is for; every node unless told. */
+  /** The nodes that it is for; defaults to every node. */
   nodeSelector?: LabelSelector;
   pods?: ServicePods;
   probe?: ServiceProbe;

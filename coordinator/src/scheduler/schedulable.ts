@@ -9,7 +9,7 @@ import type { NodeWorkspaces, RequiredService, SchedulableNode } from './scoring
 type Known = {
   /** That are in force. */
   services: readonly Service[];
-  /** Names of those that have to be ready; those that need not be written unless told. */
+  /** Names of those that have to be ready; defaults to the built-in ones. */
   required: readonly string[] | undefined;
   gate: ReadinessGate;
 };

@@ -39,7 +39,7 @@ export type ObservedNode = {
   allocatable?: Readonly<Record<string, string>> | undefined;
   /** Those that are not the kubelet's; `undefined` where only metadata is watched. */
   conditions?: readonly ObservedCondition[] | undefined;
-  /** Nobody's unless told. */
+  /** Defaults to no owner. */
   conditionOwners?: ConditionOwners;
 };
 

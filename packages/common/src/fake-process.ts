@@ -5,7 +5,7 @@ export type FakeProcessOptions = {
   world: FakeClock;
   /** A number in [0, 1). */
   random: () => number;
-  /** How fast its monotonic clock runs; 1 unless told. */
+  /** How fast its monotonic clock runs; defaults to 1. */
   rate?: number;
   /** Called whenever the process has done something. */
   afterStep?: () => void;

@@ -10,7 +10,7 @@ export type LoggingOptions = {
   verbose: boolean;
   /** Which program this is, in every line. */
   component: string;
-  /** File descriptor; standard output unless told. */
+  /** File descriptor; defaults to standard output. */
   fd?: number;
 };
 

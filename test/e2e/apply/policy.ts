@@ -8,7 +8,7 @@ export type PolicyOptions = {
   message: string;
   /** Metadata of a merge patch that must be refused once the policy is in force. */
   refused: object;
-  /** The Node to try that on; one of the policy's own unless told. */
+  /** The Node to try that on; defaults to one of the policy's own. */
   on?: string;
 };
 

@@ -8,7 +8,7 @@ import type { StandInKind } from '../../stand-ins/stand-in.ts';
 type ShownService = NodeDocument['services'][number];
 type Change = Omit<Partial<PodOptions>, 'name'>;
 
-/** Creates a pod as the DaemonSet of a service would make it on the node: Ready, unless told. */
+/** Creates a pod as the DaemonSet of a service would make it on the node, by default Ready. */
 export function addServicePod(
   api: ApiClient,
   { name: nodeName, address, podAddress }: Pick<SimulatedNode, 'name' | 'address' | 'podAddress'>,

@@ -183,8 +183,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       changed(COORDINATOR_ROLE, '/rules', (rules: { resources: string[] }[]) =>
         rules.filter(({ resources }) => !resources.includes('nodeservices/status')),
       ),
-    finds:
-      /^fail +The coordinator's account may not patch nodeservices\.rollcall\.dev\/status and patch nodeholds\.rollcall\.dev\/status$/,
+    finds: /^fail +The coordinator's account may not patch nodeservices\.rollcall\.dev\/status$/,
     cure: /^install its ClusterRole and Role again: helm upgrade/,
   },
   'a NetworkPolicy in the way': {

@@ -23,7 +23,7 @@ type AlertCase = {
   series: Readonly<Record<string, string>>;
   /** When it is looked at. */
   after: string;
-  /** What fires then, with the description as people read it; nothing unless told. */
+  /** What fires then, with the description as people read it; defaults to nothing. */
   fires?: readonly { labels: Readonly<Record<string, string>>; says: string }[];
 };
 

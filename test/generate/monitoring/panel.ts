@@ -7,7 +7,7 @@ export type Panel = {
   /** As Grafana names units. */
   unit: 'short' | 's' | 'bytes' | 'ops' | 'percentunit';
   queries: readonly Query[];
-  /** How it is shown; as curves unless told. */
+  /** How it is shown; defaults to curves. */
   shown?: Answer | Table;
 };
 

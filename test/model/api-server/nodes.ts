@@ -35,7 +35,7 @@ export type NodeSeed = Pick<Node['metadata'], 'name'> & {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   taints?: Taint[];
-  /** Of the status, which has none unless told. */
+  /** Conditions of the status; none by default. */
   conditions?: NodeCondition[];
   /** RFC 3339. */
   createdAt?: string;

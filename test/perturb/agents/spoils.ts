@@ -4,9 +4,9 @@ import type { Answer, Fate, Passing } from './report-line.ts';
 /** What befalls a report, and what becomes of it. */
 export type Spoil = {
   act: (passing: Passing, place: Place) => Promise<Fate>;
-  /** It befalls every report for so long; one report alone unless told. */
+  /** It befalls every report for so long; defaults to one report. */
   lastsMs?: number;
-  /** So many reports more than the reference has, at most; one unless told, which says it again. */
+  /** So many reports more than the reference has, at most; defaults to one, which repeats it. */
   more?: number;
   /** What is shown may change on the way: an agent that is sent elsewhere sees nothing there. */
   misleads?: true;

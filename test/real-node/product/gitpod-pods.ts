@@ -18,7 +18,7 @@ export async function applyGitpodPods(cluster: RealCluster, image: string): Prom
 interface StandInPods {
   /** In their labels. */
   readonly component: string;
-  /** Its file in `test/stand-ins`; the component unless told. */
+  /** Its file in `test/stand-ins`; defaults to the component. */
   readonly program?: string;
   readonly port: number;
   readonly nodeSelector?: Readonly<Record<string, string>>;

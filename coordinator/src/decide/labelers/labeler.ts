@@ -10,7 +10,7 @@ export type Claim = {
   kind: 'label' | 'annotation' | 'taint' | 'condition';
   key: string;
   value: string;
-  /** Of a taint; `NoSchedule` unless told. */
+  /** Of a taint; defaults to `NoSchedule`. */
   effect?: TaintEffect;
   stance: 'want' | 'hold' | 'withhold';
   ownership: 'exclusive' | 'forced' | 'shared';

@@ -25,9 +25,9 @@ export type Network = {
   /** In [0, 1): how often a request fails before it is done, and how often after. */
   failsBefore: number;
   failsAfter: number;
-  /** The status of a failure before it is done; 500 unless told. */
+  /** The status of a failure before it is done; defaults to 500. */
   status?: number;
-  /** How much later than its time a watch tells, in milliseconds; at once unless told. */
+  /** How much later than its time a watch tells, in milliseconds; defaults to 0. */
   lag?: () => number;
 };
 

@@ -14,9 +14,9 @@ export type KeyEntry = {
   ownership: 'exclusive' | 'forced' | 'shared' | 'theirs';
   /** Of a taint or condition: where it is kept as it should be all the time, for which whole Nodes are watched; else it is removed. */
   isKept?: (config: KeyConfig) => boolean;
-  /** Whether the fence lets the coordinator add it, or only remove it; it may do both unless told. */
+  /** Whether the fence lets the coordinator add it, or only remove it; defaults to both. */
   fence?: 'remove';
-  /** What pruning does to it: removes it whoever wrote it last, or lets go of what rollcall applied, unless told. */
+  /** What pruning does to it: removes it whoever wrote it last. Defaults to letting go of what rollcall applied. */
   prune?: 'remove';
   /** For the table of keys: its value, and what is so exactly while it is there. */
   value: string;

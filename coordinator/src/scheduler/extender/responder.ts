@@ -28,7 +28,7 @@ export type ResponderOptions = {
   /** Asks the leader; `undefined` where this replica is the one. */
   leader: () => Forward | undefined;
   metrics: Pick<ExtenderMetrics, 'verdicts'>;
-  /** Largest body; 256 MiB unless told: 5,000 whole Nodes are 110 MB. */
+  /** Largest body; defaults to 256 MiB: 5,000 whole Nodes are 110 MB. */
   bodyBytesMax?: number;
 };
 

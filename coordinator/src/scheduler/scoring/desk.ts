@@ -17,7 +17,7 @@ export type DeskOptions = {
   namespace: string;
   /** A node as known now; `undefined` for one that is not. Asked for once, and again when `changed` was called. */
   node: (name: string) => SchedulableNode | undefined;
-  /** Whether what is answered about this pod is kept in mind; for any, unless told. */
+  /** Whether what is answered about this pod is kept in mind; defaults to true for every pod. */
   mayKeep?: (podId: string) => boolean;
 };
 

@@ -64,9 +64,14 @@ test('what is wrong with a device is told with its place', () => {
   expect(devicesProblem).toMatch(/^spec\.devices\[1\], column 1: /);
 });
 
+test('a newer kind of probe is left to the agents', () => {
+  const { service, unknownField } = observeNodeService({ metadata, spec: { probe: { udp: { port: 1 } } } });
+  expect([service.probe, unknownField]).toEqual([{ spec: { kind: 'udp' }, port: 1 }, undefined]);
+});
+
 test.each([
   [{ podz: {} }, 'spec.podz'],
-  [{ probe: { udp: { port: 1 } } }, 'spec.probe.udp'],
+  [{ probe: { tcp: { port: 1 }, jitterMilliseconds: 5 } }, 'spec.probe.jitterMilliseconds'],
   [{ probe: { http: { port: 1, method: 'HEAD' } } }, 'spec.probe.http.method'],
   [{ pods: { namespace: 'a', selector: {}, minReady: 2 } }, 'spec.pods.minReady'],
   [

@@ -2,7 +2,7 @@ import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { NodeService } from '../../kube/objects.ts';
 import { parseDeviceLine, TermProblem } from '../../model/inventory/parse-term.ts';
-import { any, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
+import { any, type Check, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
 import type { LabelSelector } from '../../model/label-selector.ts';
 import type { DeviceRequirement, Publication, Service, ServicePods, ServiceProbe } from '../../model/services.ts';
 
@@ -46,29 +46,51 @@ const PROBE_FIELDS: ReadonlySet<string> = new Set([
 const port = objectOf({ port: any });
 const request = { path: any, headers: any, statuses: any };
 const path = objectOf({ path: any });
+const PROBE_KINDS: ReadonlySet<string> = new Set([
+  'tcp',
+  'tls',
+  'http2',
+  'http',
+  'https',
+  'grpc',
+  'csi',
+  'unix',
+  'file',
+]);
+
+/** Leaves a newer kind of probe, which is an object, to the agent: its answer says whether it knows the kind. */
+function besidesNewKinds(check: Check): Check {
+  return (value, path) => {
+    const isOld = ([field, each]: [string, unknown]) => PROBE_KINDS.has(field) || typeof each !== 'object';
+    return check(Object.fromEntries(Object.entries(value as object).filter(isOld)), path);
+  };
+}
+
 const unknownField = objectOf(
   {},
   {
     nodeSelector: labelSelector,
     pods: objectOf({ namespace: text, selector: labelSelector }, { daemonSet: text }),
-    probe: objectOf(
-      {},
-      {
-        tcp: port,
-        tls: port,
-        http2: port,
-        http: objectOf({ port: any }, request),
-        https: objectOf({ port: any }, { ...request, caBundle: any }),
-        grpc: objectOf({}, { port: any, socket: any, service: any }),
-        csi: objectOf({ socket: any }),
-        unix: path,
-        file: objectOf({ path: any }, { maxAgeSeconds: any }),
-        host: oneOf('Pod', 'Node', 'Loopback'),
-        periodMilliseconds: any,
-        timeoutMilliseconds: any,
-        failureThreshold: any,
-        successThreshold: any,
-      },
+    probe: besidesNewKinds(
+      objectOf(
+        {},
+        {
+          tcp: port,
+          tls: port,
+          http2: port,
+          http: objectOf({ port: any }, request),
+          https: objectOf({ port: any }, { ...request, caBundle: any }),
+          grpc: objectOf({}, { port: any, socket: any, service: any }),
+          csi: objectOf({ socket: any }),
+          unix: path,
+          file: objectOf({ path: any }, { maxAgeSeconds: any }),
+          host: oneOf('Pod', 'Node', 'Loopback'),
+          periodMilliseconds: any,
+          timeoutMilliseconds: any,
+          failureThreshold: any,
+          successThreshold: any,
+        },
+      ),
     ),
     csiDriver: text,
     devices: any,

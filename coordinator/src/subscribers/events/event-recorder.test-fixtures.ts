@@ -23,7 +23,7 @@ export function status(code: number, retryAfterMs?: number): KubeStatusError {
   return new KubeStatusError(code, {}, retryAfterMs, {});
 }
 
-/** News of a Node, which is always the same unless told. */
+/** News of a Node; always the same by default. */
 export function newsOf(node: string, more: Partial<EventNews> = {}): EventNews {
   const subject = { apiVersion: 'v1', kind: 'Node', name: node, uid: `uid-of-${node}` };
   return { subject, type: 'Warning', reason: 'ServiceNotReady', message: 'ws-daemon refuses connections', ...more };

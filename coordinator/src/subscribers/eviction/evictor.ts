@@ -21,7 +21,7 @@ export type EvictorOptions = Pick<
   stateOf: (node: string) => NodeState | undefined;
   /** How long a label has to be away before pods go for it. */
   delayMs: number;
-  /** Evictions in the whole fleet; 1 unless told. */
+  /** Evictions in the whole fleet; defaults to 1. */
   perSecond?: number;
 };
 

@@ -31,7 +31,7 @@ function urlOf(address: string): URL {
 /** Of a clock on which an answer may take a second. */
 const SLOWER = 5;
 
-/** Notifiers for ports of this machine, for which a second is 50 ms, unless told. */
+/** Notifiers for ports of this machine by default, for which a second is 50 ms. */
 function notifying(
   ports: readonly number[],
   { nodes = [], factor = 20, ended = false }: { nodes?: string[]; factor?: number; ended?: boolean } = {},
