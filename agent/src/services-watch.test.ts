@@ -64,8 +64,8 @@ function define(
   return { name, target: HERE, openLine: idleLine(probe), ...rest, ...change } satisfies WatchedService;
 }
 
-async function begin(services: WatchedService[]) {
-  watch.watch(services);
+async function begin(services: WatchedService[], told = true) {
+  watch.watch(services, told);
   await clock.advance(0);
 }
 
@@ -94,15 +94,18 @@ describe('what is known of a service', () => {
     expect(watch.states()[1]).toMatchObject({ ready: true, evidence: 'healthy' });
   });
 
-  test('is nothing at all before there is a list, and nothing is probed', async () => {
+  test('is nothing while the coordinator has not said that it is there', async () => {
+    await begin([define('a')], false);
+    await answer('a', 'hard');
     expect(watch.told).toBe(false);
-    expect([watch.states(), probed.size]).toEqual([[], 0]);
+    expect(watch.states()).toMatchObject([UNKNOWN]);
     await begin([define('a')]);
-    expect([watch.told, probed.size]).toEqual([true, 1]);
+    expect(watch.told).toBe(true);
+    expect(watch.states()).toMatchObject([{ ready: false, evidence: 'hard' }]);
   });
 
-  test('is nothing yet at another address', async () => {
-    await begin([define('a')]);
+  test('is nothing yet where it turns out to be elsewhere than it was looked for', async () => {
+    await begin([define('a')], false);
     await answer('a', 'hard');
     await begin([define('a', { target: ELSEWHERE })]);
     expect(watch.states()).toMatchObject([UNKNOWN]);
@@ -121,6 +124,8 @@ describe('what is known of a service', () => {
 
   test('is told with the reason why it is not known', async () => {
     const evidence = () => watch.states().map((state) => state.evidence);
+    await begin([define('a', { successThreshold: 2 })], false);
+    expect(evidence()).toEqual(['not known yet: the coordinator has not sent its target yet']);
     await begin([define('a', { successThreshold: 2 })]);
     expect(evidence()).toEqual(['not known yet: not probed yet']);
     await answer('a', 'healthy');
@@ -143,7 +148,7 @@ describe('the list', () => {
   });
 
   test('keeps what is known of a check that has another digest and is the same to the agent', async () => {
-    await begin([define('a')]);
+    await begin([define('a')], false);
     await answer('a', 'healthy');
     expect(watch.states()[0]).not.toHaveProperty('digest');
     for (const digest of ['one', 'two']) {

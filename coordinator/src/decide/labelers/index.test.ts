@@ -11,6 +11,7 @@ function labelersWith(change: Partial<LabelerOptions> = {}) {
     services: () => [],
     mayTaint: () => true,
     mayClear: () => true,
+    gate: 'label',
     keys: registryOf(),
     ...NOTHING_CONFIGURED,
     forbiddenLabelDomains: ['example.org'],

@@ -8,7 +8,8 @@ import type { Labelers } from './labeler.ts';
 import { leftOverKeys } from './left-over-keys.ts';
 import { reservedKeys } from './pool-keys.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
-import { type ReadinessOptions, readinessLabeler } from './readiness.ts';
+import { type PublishedKeysOptions, publishedKeysLabeler } from './published-keys.ts';
+import { type ReadinessGate, readinessLabeler } from './readiness.ts';
 import { scaleDownLabeler } from './scale-down.ts';
 import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { type ServicesStartedOptions, servicesStartedLabeler } from './services-started.ts';
@@ -19,8 +20,9 @@ import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 export type LabelerOptions = {
   services: () => readonly Service[];
   serviceUids: ServicesStartedOptions['serviceUids'];
-  mayTaint: ReadinessOptions['mayTaint'];
-  mayClear: ReadinessOptions['mayClear'];
+  mayTaint: PublishedKeysOptions['mayTaint'];
+  mayClear: PublishedKeysOptions['mayClear'];
+  gate: ReadinessGate;
   keys: KeyRegistry;
   poolsAllowedPrefixes: readonly string[];
   forbiddenLabelDomains: readonly string[];
@@ -39,6 +41,7 @@ export function createLabelers(options: LabelerOptions): Labelers {
   return {
     labelers: [
       readinessLabeler(options),
+      publishedKeysLabeler(options),
       servicesStartedLabeler(options),
       scaleDownLabeler,
       poolLabelsLabeler(reservedKeys(keys, options)),

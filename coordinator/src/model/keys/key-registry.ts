@@ -59,7 +59,8 @@ export class KeyRegistry {
 
   /** Whether a label says that a service is ready. */
   isOfService(label: string): boolean {
-    return this.entryOf('label', label)?.labeler === 'readiness';
+    const { labeler } = this.entryOf('label', label) ?? {};
+    return labeler === 'readiness' || labeler === 'published-keys';
   }
 
   /** Whether a label says which pool a node is in. */
