@@ -7,8 +7,6 @@ export const IDENTITY_LABEL = 'device.rollcall.dev/edgetpu';
 export const IMPLIED_LABEL = 'accelerators/edgetpu';
 export const CORAL_LABEL = 'example.com/coral';
 
-export const POOL_KEYS = ['pool.example/tier', 'pool.example/zone'] as const;
-
 export const RULES = new RuleSet([
   {
     label: IMPLIED_LABEL,
