@@ -5,6 +5,7 @@ import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report
 import { nodeDocument } from '@rollcall/coordinator/answer/console/node-document.ts';
 import { NodeQueries } from '@rollcall/coordinator/answer/console/node-queries.ts';
 import { evictionFor } from '@rollcall/coordinator/app/settings.ts';
+import { NOBODY } from '@rollcall/coordinator/controller/node-controller.test-fixtures.ts';
 import { NodeController, type PreparedPlan } from '@rollcall/coordinator/controller/node-controller.ts';
 import type { Subscribers } from '@rollcall/coordinator/controller/subscribers.ts';
 import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
@@ -88,20 +89,6 @@ export type AgentIdentity = {
 type Handlers<T> = { onUpsert(one: T): void; onDelete(one: T): void };
 
 const LOGGER = silentLogger();
-const NOBODY: Subscribers = {
-  changed: () => {},
-  forget: () => {},
-  restart: () => {},
-  sees: () => {},
-  shows: () => {},
-  heldBack: () => {},
-  gateOpened: () => {},
-  contested: () => {},
-  leftAlone: () => {},
-  podsListed: () => {},
-  taintWaits: () => {},
-  taintProven: () => {},
-};
 const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class', 'vendor', 'device'] };
 
 /** One coordinator: warm from the beginning, leading at times. */

@@ -27,7 +27,8 @@ const SERVICE = serviceOf();
 
 type AgentPod = { uid: string; node?: string; ready?: boolean; ageSeconds?: number };
 
-const NOBODY: Subscribers = {
+/** Subscribers that ignore everything. */
+export const NOBODY: Subscribers = {
   changed: () => {},
   forget: () => {},
   restart: () => {},

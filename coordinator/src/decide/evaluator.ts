@@ -198,13 +198,14 @@ export class Evaluator {
 
   /** A write of the plan was answered: labels that went may lead to evictions. */
   wrote({ record, node, judged, intent, plan }: Evaluation, answer: ObservedNode): void {
+    if (!this.#taken) return;
     const keys = plan?.withdrawal?.labels ?? [];
     const causes = new Map(keys.map((key) => [key, intent.get(entryKey({ kind: 'label', key }))?.cause]));
-    this.#taken?.took(record, { keys, causes, before: node, after: answer });
+    this.#taken.took(record, { keys, causes, before: node, after: answer });
     const note = plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
     // The note that was made of them is there.
     const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
-    if (isNoted) this.#taken?.noted(record, judged.takenLabels ?? {});
+    if (isNoted) this.#taken.noted(record, judged.takenLabels ?? {});
   }
 
   intentOf(judged: JudgedNode, now: Moment): { intent: NodeIntent; records: ReadonlyMap<string, () => void> } {

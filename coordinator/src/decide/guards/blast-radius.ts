@@ -82,7 +82,7 @@ export class BlastRadius {
     const { node, key, object } = removal;
     if (this.#delayMs === 0) return;
     const untilMs = this.#endOf(removal, nowMs);
-    if (this.#isFirstMissed(removal)) this.changed([removal.object as string], nowMs);
+    if (object !== undefined && this.#isFirstMissed(removal)) this.changed([object], nowMs);
     const departure = this.#departures.get(key) ?? newDeparture();
     const { gone, held } = departure;
     if (gone.has(node) || this.#settlesMs(object, nowMs) <= nowMs) return;

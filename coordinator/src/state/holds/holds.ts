@@ -1,7 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
 import { selects } from '../../model/label-selector.ts';
+import { isSameButStatus } from '../../model/same-but-status.ts';
 import { PodsByNamespace } from '../pods-by-namespace.ts';
 import type { HoldingPod } from './holding-pod.ts';
 import type { HeldPods, ObservedNodeHold } from './node-hold.ts';
@@ -126,10 +126,6 @@ export class Holds {
       },
     };
   }
-}
-
-function isSameButStatus(before: ObservedNodeHold | undefined, next: ObservedNodeHold): boolean {
-  return before !== undefined && isDeepStrictEqual({ ...before, status: next.status }, next);
 }
 
 function isHeldBy({ pods }: ObservedNodeHold, { namespace, labels }: HoldingPod): boolean {

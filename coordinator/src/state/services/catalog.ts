@@ -4,6 +4,7 @@ import { gathered } from '@rollcall/common/gathered.ts';
 import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import { isSameButStatus } from '../../model/same-but-status.ts';
 import type { Service } from '../../model/services.ts';
 import { type AcceptanceOptions, isByPods, type Refusal, refusalsOf } from './acceptance.ts';
 import type { ObservedNodeService } from './node-service.ts';
@@ -197,7 +198,7 @@ function inPlaceOf({ uid, createdAtMs }: ObservedNodeService, next: ObservedNode
 
 /** A new status alone makes no other object. What is read of one with the same generation changes with its CRD. */
 function asBefore(before: ObservedNodeService | undefined, next: ObservedNodeService): ObservedNodeService {
-  if (!before || !isDeepStrictEqual({ ...before, status: next.status }, next)) return next;
+  if (!before || !isSameButStatus(before, next)) return next;
   before.status = next.status;
   return before;
 }

@@ -35,33 +35,33 @@ type Spec = {
 
 type WrittenProbe = Omit<ServiceProbe, 'spec' | 'port'> & Record<string, unknown>;
 
-/** Fields of `spec.probe` that are not a kind of probe. */
-const PROBE_FIELDS: ReadonlySet<string> = new Set([
-  'host',
-  'periodMilliseconds',
-  'timeoutMilliseconds',
-  'failureThreshold',
-  'successThreshold',
-]);
 const port = objectOf({ port: any });
 const request = { path: any, headers: any, statuses: any };
 const path = objectOf({ path: any });
-const PROBE_KINDS: ReadonlySet<string> = new Set([
-  'tcp',
-  'tls',
-  'http2',
-  'http',
-  'https',
-  'grpc',
-  'csi',
-  'unix',
-  'file',
-]);
+const PROBE_KINDS: Record<string, Check> = {
+  tcp: port,
+  tls: port,
+  http2: port,
+  http: objectOf({ port: any }, request),
+  https: objectOf({ port: any }, { ...request, caBundle: any }),
+  grpc: objectOf({}, { port: any, socket: any, service: any }),
+  csi: objectOf({ socket: any }),
+  unix: path,
+  file: objectOf({ path: any }, { maxAgeSeconds: any }),
+};
+/** Fields of `spec.probe` that are not a kind of probe. */
+const PROBE_FIELDS: Record<string, Check> = {
+  host: oneOf('Pod', 'Node', 'Loopback'),
+  periodMilliseconds: any,
+  timeoutMilliseconds: any,
+  failureThreshold: any,
+  successThreshold: any,
+};
 
 /** Leaves a newer kind of probe, which is an object, to the agent: its answer says whether it knows the kind. */
 function besidesNewKinds(check: Check): Check {
   return (value, path) => {
-    const isOld = ([field, each]: [string, unknown]) => PROBE_KINDS.has(field) || typeof each !== 'object';
+    const isOld = ([field, each]: [string, unknown]) => Object.hasOwn(PROBE_KINDS, field) || typeof each !== 'object';
     return check(Object.fromEntries(Object.entries(value as object).filter(isOld)), path);
   };
 }
@@ -71,27 +71,7 @@ const unknownField = objectOf(
   {
     nodeSelector: labelSelector,
     pods: objectOf({ namespace: text, selector: labelSelector }, { daemonSet: text }),
-    probe: besidesNewKinds(
-      objectOf(
-        {},
-        {
-          tcp: port,
-          tls: port,
-          http2: port,
-          http: objectOf({ port: any }, request),
-          https: objectOf({ port: any }, { ...request, caBundle: any }),
-          grpc: objectOf({}, { port: any, socket: any, service: any }),
-          csi: objectOf({ socket: any }),
-          unix: path,
-          file: objectOf({ path: any }, { maxAgeSeconds: any }),
-          host: oneOf('Pod', 'Node', 'Loopback'),
-          periodMilliseconds: any,
-          timeoutMilliseconds: any,
-          failureThreshold: any,
-          successThreshold: any,
-        },
-      ),
-    ),
+    probe: besidesNewKinds(objectOf({}, { ...PROBE_KINDS, ...PROBE_FIELDS })),
     csiDriver: text,
     devices: any,
     mode: oneOf('Continuous', 'Startup'),
@@ -153,7 +133,7 @@ function readDevices(lines: readonly string[]): { requirements: DeviceRequiremen
 function readProbe(probe: WrittenProbe): ServiceProbe {
   const { host, periodMilliseconds, timeoutMilliseconds, failureThreshold, successThreshold } = probe;
   const times = { periodMilliseconds, timeoutMilliseconds, failureThreshold, successThreshold };
-  const [kind, settings] = Object.entries(probe).find(([field]) => !PROBE_FIELDS.has(field)) ?? ['none', {}];
+  const [kind, settings] = Object.entries(probe).find(([field]) => !Object.hasOwn(PROBE_FIELDS, field)) ?? ['none', {}];
   const { port, ...more } = settings as { port?: number } & Record<string, unknown>;
   const spec: ProbeSpec = { kind, ...more };
   return { spec, ...(port === undefined ? {} : { port }), ...given({ host }), ...given(times) };

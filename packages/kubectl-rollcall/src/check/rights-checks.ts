@@ -7,6 +7,7 @@ import { missingRights } from './cluster-checks.ts';
 import { type Evidence, orWhenMissing, type Right } from './evidence.ts';
 
 const BY_NAME = ['get', 'list', 'watch', 'create', 'patch'];
+
 export const coordinatorRights: Check = async (evidence) => {
   const { may, namespace } = evidence;
   const account = `system:serviceaccount:${namespace}:rollcall-coordinator`;
