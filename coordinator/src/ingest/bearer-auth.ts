@@ -73,13 +73,12 @@ export class BearerAuth {
   /** Rejects with ReportRefusal: 401, 403, or 503 when nobody can tell now. */
   async authenticate(token: string): Promise<AgentIdentity> {
     const { clock, agentPodNode, username, isStale } = this.#options;
-    // First of all: each spelling of a token that is accepted costs a check of its signature and a place in the cache.
-    if (!isCanonicalToken(token)) throw notOfAccount();
     const key = hash('sha256', token, 'base64');
     const verdict = this.#cache.get(key, clock.monotonic());
     if (verdict && 'refusal' in verdict) throw verdict.refusal;
     if (verdict && agentPodNode(verdict.identity.pod) === verdict.identity.node) return verdict.identity;
-    const claims = readClaims(token);
+    // Each spelling of a token would cost a check of its signature, and a place in the cache.
+    const claims = isCanonicalToken(token) ? readClaims(token) : undefined;
     if (!claims) throw notOfAccount();
     const identity = settle(claimedIdentity(claims, username, agentPodNode));
     const underWay = this.#underWay.get(key);
