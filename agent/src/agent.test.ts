@@ -8,7 +8,6 @@ import { VERSION } from '@rollcall/common/version.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Agent, createAgent } from './agent.ts';
 import { registerAgentMetrics } from './metrics.ts';
-import type { ServiceSettings } from './probes/service-settings.ts';
 import type { Delivery, RenderReport } from './report/coordinator-client.ts';
 
 const URL_OF_COORDINATOR = 'https://coordinator:8443';
@@ -22,8 +21,6 @@ let readiness: HealthChecks;
 let reports: FullReport[];
 /** What the coordinator answers to each report. */
 let answer: () => Partial<Delivery['reply']> | Promise<never>;
-/** What the flags say. */
-let own: ServiceSettings[];
 let sockets: Socket[];
 let machine: { facts: Record<string, string>; asked: (readonly string[])[]; starts: number; onChange: () => void };
 let agent: Agent;
@@ -35,7 +32,6 @@ beforeEach(() => {
   readiness = new HealthChecks();
   reports = [];
   answer = () => ({ nextReportSeconds: 600 });
-  own = [];
   sockets = [];
   machine = { facts: {}, asked: [], starts: 0, onChange: () => {} };
   agent = createAgent({
@@ -44,7 +40,10 @@ beforeEach(() => {
       hostIp: '127.0.0.1',
       coordinatorUrl: [URL_OF_COORDINATOR],
       heartbeatSeconds: 10,
-      watchedServices: own,
+      probePeriodMs: 1000,
+      probeTimeoutMs: 1000,
+      failureThreshold: 3,
+      successThreshold: 1,
       probePaths: [],
     },
     newBoot: () => 'boot-1',
@@ -123,13 +122,12 @@ describe('an agent', () => {
     expect(reports.at(-1)?.services).toMatchObject([{ name: 'cache', ready: true }]);
   });
 
-  test('probes what its flags say before anybody has told it anything, and reports that this says nothing', async () => {
-    const timing = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 };
-    own.push({ name: 'ws-daemon', port: 8080, spec: { kind: 'tcp' }, ...timing });
+  test('probes nothing before a coordinator has told it what', async () => {
     answer = () => Promise.reject(new Error('Away'));
     await begin();
-    expect(sockets).toHaveLength(1);
-    expect(reports[0]?.services).toMatchObject([{ name: 'ws-daemon', ready: false, unknown: true }]);
+    await clock.advance(60_000);
+    expect(sockets).toEqual([]);
+    expect(reports[0]?.services).toEqual([]);
   });
 
   test('probes nothing at its own port', async () => {

@@ -13,7 +13,6 @@ import type { CoordinatorClient } from './report/coordinator-client.ts';
 import { buildContent } from './report/report-builder.ts';
 import { ReportSender } from './report/report-sender.ts';
 import { Reporter } from './report/reporter.ts';
-import { serviceCa } from './service-ca.ts';
 import { ServicesWatch } from './services-watch.ts';
 
 /** The reporter comes round every 5 s, or after a delivery of at most 5 s. */
@@ -22,7 +21,15 @@ const REPORTER_STALLED_MS = 30_000;
 export type AgentOptions = {
   config: Pick<
     AgentConfig,
-    'nodeName' | 'hostIp' | 'coordinatorUrl' | 'heartbeatSeconds' | 'watchedServices' | 'probePaths'
+    | 'nodeName'
+    | 'hostIp'
+    | 'coordinatorUrl'
+    | 'heartbeatSeconds'
+    | 'probePaths'
+    | 'probePeriodMs'
+    | 'probeTimeoutMs'
+    | 'failureThreshold'
+    | 'successThreshold'
   >;
   /** An id for each session of reports, such as no other session has. */
   newBoot: () => string;
@@ -96,16 +103,19 @@ export function createAgent(options: AgentOptions): Agent {
     start(ownPort) {
       assignment = new Assignment({
         services,
-        settings: config.watchedServices,
+        timing: {
+          periodMs: config.probePeriodMs,
+          timeoutMs: config.probeTimeoutMs,
+          failureThreshold: config.failureThreshold,
+          successThreshold: config.successThreshold,
+        },
         hostIp: config.hostIp,
         ownPort,
         clock,
-        caFrom: (path, service) => serviceCa(path, service, logger),
         paths: new ProbePaths(config.probePaths, turns),
         connect,
       });
       machine.start();
-      assignment.start();
       reporter.start();
     },
     stop: () => reporter.stop(),

@@ -25,26 +25,15 @@ function invalid(message: RegExp) {
   return expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) });
 }
 
-const TIMING = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 };
-
 describe('the configuration of the agent', () => {
   test('has the documented defaults', async () => {
     expect(await values({})).toEqual({
       nodeName: 'n',
       hostIp: '127.0.0.1',
-      namespace: 'default',
-      registryFacadePort: 31750,
-      wsDaemonPort: 8080,
-      wsDaemonProbe: 'tcp',
-      registryFacadeCaFile: undefined,
       probePeriodMs: 1000,
       probeTimeoutMs: 1000,
       failureThreshold: 3,
       successThreshold: 1,
-      watchedServices: [
-        { name: 'ws-daemon', port: 8080, spec: { kind: 'tcp' }, ...TIMING },
-        { name: 'registry-facade', port: 31750, spec: expect.objectContaining({ kind: 'https' }), ...TIMING },
-      ],
       coordinatorUrl: ['https://rollcall-coordinator.rollcall.svc:8443'],
       coordinatorCaFile: '/etc/rollcall/ca/ca.crt',
       coordinatorServerName: 'rollcall-coordinator.rollcall.svc',
@@ -110,7 +99,7 @@ describe('the configuration of the agent', () => {
   });
 
   test('can be printed and read again', async () => {
-    const argv = ['--node-name=n', '--ws-daemon-probe=http2', '--heartbeat-seconds=2.5', '--listen=off', '-j=false'];
+    const argv = ['--node-name=n', '--probe-period-ms=250', '--heartbeat-seconds=2.5', '--listen=off', '-j=false'];
     const printed = await load({ argv: [...argv, '--print-config'] });
     const text = printed.action === 'print' ? printed.text : '';
     const again = await values({ argv: ['--config=/c'], files: { '/c': text } });
@@ -122,11 +111,7 @@ describe('the configuration of the agent', () => {
     ['a node name that no Node can have', ['--node-name=Node_1'], /^--node-name: /],
     ['a node name with an empty label', ['--node-name=a..b'], /^--node-name: /],
     ['a node name that is too long', [`--node-name=${'a'.repeat(254)}`], /^--node-name: /],
-    ['a namespace with a dot', ['--node-name=n', '--namespace=a.b'], /^--namespace: /],
     ['a host that is no address', ['--node-name=n', '--host-ip=10.0.0.256'], /^--host-ip: /],
-    ['port 0 of a service', ['--node-name=n', '--ws-daemon-port=0'], /^--ws-daemon-port: .*from 1 to 65535/],
-    ['port 65536', ['--node-name=n', '--registry-facade-port=65536'], /^--registry-facade-port: /],
-    ['an unknown probe', ['--node-name=n', '--ws-daemon-probe=icmp'], /^--ws-daemon-probe: .*tcp, tls, http2/],
     ['a period of no time', ['--node-name=n', '--probe-period-ms=9'], /^--probe-period-ms: /],
     ['a time-out of no time', ['--node-name=n', '--probe-timeout-ms=0'], /^--probe-timeout-ms: /],
     ['a threshold of 0', ['--node-name=n', '--failure-threshold=0'], /^--failure-threshold: /],
@@ -165,11 +150,22 @@ describe('the configuration of the agent', () => {
     ['success-threshold', 1, 1000],
     ['heartbeat-seconds', 0.2, 600],
     ['device-removal-grace-seconds', 0, 300],
-    ['ws-daemon-port', 1, 65_535],
   ])('takes --%s from %d to %d', async (flag, least, most) => {
     const given = (value: number) => load({ argv: ['--node-name=n', `--${flag}=${value}`] });
     for (const value of [least, most]) expect(await given(value)).toMatchObject({ action: 'run' });
     for (const value of [least - 0.1, most + 1]) await expect(given(value)).rejects.toThrow(invalid(/ from /));
+  });
+
+  test('has nothing of Gitpod, and says of a list of services what to do instead', async () => {
+    for (const flag of ['--namespace=a', '--ws-daemon-port=1', '--registry-facade-ca-file=/ca']) {
+      await expect(load({ argv: ['--node-name=n', flag] })).rejects.toThrow(invalid(/^unknown flag/));
+    }
+    const files = {
+      '/c': 'apiVersion: rollcall.dev/v1alpha1\nkind: AgentConfiguration\nservices:\n- {name: a, port: 1}\n',
+    };
+    await expect(load({ argv: ['--node-name=n', '--config=/c'], files })).rejects.toThrow(
+      invalid(/^\/c: services: .*NodeService/),
+    );
   });
 
   test('refuses a configuration file that names another one', async () => {

@@ -4,9 +4,7 @@ import type { OptionValues } from '@rollcall/common/config/option.ts';
 import { checkOwnNamespace, ownNamespace } from '@rollcall/common/config/own-namespace.ts';
 import { COORDINATOR_SERVICE_NAME, coordinatorServerName } from '@rollcall/common/well-known.ts';
 import { AGENT_OPTIONS } from './options.ts';
-import type { ServiceSettings } from './probes/service-settings.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
-import { gitpodSettings } from './services.ts';
 
 export const PROGRAM_NAME = 'rollcall-agent';
 
@@ -14,8 +12,6 @@ const DEFAULT_REPORTS_PORT = 8443;
 
 export type AgentConfig = OptionValues<typeof AGENT_OPTIONS> & {
   nodeName: string;
-  /** Those of Gitpod, as the flags say. */
-  watchedServices: ServiceSettings[];
   coordinatorUrl: string[];
   coordinatorServerName: string;
 };
@@ -37,7 +33,6 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
     return {
       ...values,
       nodeName: values.nodeName,
-      watchedServices: gitpodSettings(values),
       coordinatorUrl: values.coordinatorUrl ?? defaultUrls(serverName, sources.env),
       coordinatorServerName: values.coordinatorServerName ?? serverName,
     };

@@ -48,17 +48,24 @@ function put(name: string, content: string) {
 
 async function startCoordinator(identity = FIRST): Promise<TestCoordinator> {
   const coordinator = await new TestCoordinator(identity).start();
+  coordinator.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 600 } });
   coordinators.push(coordinator);
   return coordinator;
 }
 
-/** An agent that watches the services of this test and reports to `coordinators`. */
+function bothServices(): object[] {
+  const at = ({ host, port }: RunningServer) => ({ target: { host, port } });
+  return [
+    { name: 'ws-daemon', probe: { kind: 'tcp' }, ...at(wsDaemon) },
+    { name: 'registry-facade', probe: { kind: 'https', statuses: ['404'] }, ...at(registryFacade) },
+  ];
+}
+
+/** An agent that reports to `coordinators`. */
 function startAgent(to: { origin: string }[], flags: string[] = [], stdout: 'pipe' | number = 'pipe'): AgentProcess {
   return runAgent(
     [
       '--node-name=node-1',
-      `--ws-daemon-port=${wsDaemon.port}`,
-      `--registry-facade-port=${registryFacade.port}`,
       '--probe-period-ms=100',
       `--coordinator-url=${to.map(({ origin }) => origin).join(',')}`,
       `--coordinator-ca-file=${path.join(directory, 'ca.crt')}`,
@@ -113,7 +120,7 @@ describe('the agent', () => {
 
   test('reports the facts about the machine as soon as it has them', async () => {
     const coordinator = await startCoordinator();
-    coordinator.answer = () => ({ body: { nextReportSeconds: 600 } });
+    coordinator.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 600 } });
     startAgent([coordinator]);
     await untilServices(coordinator, ALL_READY);
     await until(() => expect(lastContent(coordinator)?.facts).toMatchObject({ kernel: release() }));
@@ -134,7 +141,7 @@ describe('the agent', () => {
 
   test('reports devices from the start, and each that is plugged in or unplugged within two seconds', async () => {
     const coordinator = await startCoordinator();
-    coordinator.answer = () => ({ body: { nextReportSeconds: 600 } });
+    coordinator.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 600 } });
     sysfs.pci('0000:00:01.0');
     const agent = startAgent([coordinator], ['--device-removal-grace-seconds=0.2']);
     await untilServices(coordinator, ALL_READY);
@@ -168,7 +175,7 @@ describe('the agent', () => {
     const coordinator = await startCoordinator();
     coordinator.answer = (report) => {
       const heartbeat = !('services' in report);
-      return { body: { nextReportSeconds: heartbeat ? 600 : 0.2, full: heartbeat } };
+      return { body: { services: bothServices(), nextReportSeconds: heartbeat ? 600 : 0.2, full: heartbeat } };
     };
     startAgent([coordinator]);
     await untilServices(coordinator, ALL_READY);
@@ -184,14 +191,14 @@ describe('the agent', () => {
   test('goes straight to the leader once it knows it, and back when the leader is gone', async () => {
     const leader = await startCoordinator();
     const standby = await startCoordinator();
-    leader.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    leader.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 0.2 } });
     standby.answer = () => redirectTo(`${leader.origin}/v1/reports`);
     startAgent([standby]);
     await until(() => expect(leader.taken.length).toBeGreaterThan(3));
     const toStandby = standby.taken.length;
     await until(() => expect(leader.taken.length).toBeGreaterThan(6));
     expect(standby.taken.length).toBe(toStandby);
-    standby.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    standby.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 0.2 } });
     await leader.stop();
     await until(() => expect(standby.taken.length).toBeGreaterThan(toStandby));
     await untilServices(standby, ALL_READY);
@@ -199,7 +206,7 @@ describe('the agent', () => {
 
   test('uses a new token and a new CA as soon as they are there', async () => {
     const coordinator = await startCoordinator();
-    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    coordinator.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 0.2 } });
     startAgent([coordinator]);
     await until(() => expect(coordinator.last?.authorization).toBe('Bearer token-1'));
     put('token', 'token-2');
@@ -211,36 +218,37 @@ describe('the agent', () => {
     await untilServices(successor, ALL_READY);
   });
 
-  test('probes where the coordinator says, and at its own defaults again when that says so', async () => {
+  test('probes where the coordinator says, and elsewhere when that says so', async () => {
     const elsewhere = await listenOnLoopback(createService('tcp'));
     const coordinator = await startCoordinator();
-    const own = [{ name: 'ws-daemon' }, { name: 'registry-facade' }];
-    let services: object[] = [{ name: 'ws-daemon', target: { host: '127.0.0.1', port: elsewhere.port } }];
+    const target = { host: '127.0.0.1', port: elsewhere.port };
+    let services: object[] = [{ name: 'ws-daemon', probe: { kind: 'tcp' }, target }];
     coordinator.answer = () => ({ body: { nextReportSeconds: 0.2, services } });
     startAgent([coordinator]);
     await until(() => expect(elsewhere.accepted()).toBeGreaterThan(0));
     await elsewhere.close();
     await untilServices(coordinator, { 'ws-daemon': false });
-    services = own;
+    services = bothServices();
     await untilServices(coordinator, ALL_READY);
   });
 
-  test('goes on probing while no coordinator is there, is healthy, and reports when one comes', async () => {
+  test('goes on probing while its coordinator is away, is healthy, and reports when it comes back', async () => {
     const coordinator = await startCoordinator();
-    await coordinator.stop();
     const agent = startAgent([coordinator]);
     const address = await listenAddress(agent);
+    await untilServices(coordinator, ALL_READY);
+    await coordinator.stop();
+    await registryFacade.close();
     await until(() => expect(agent.lines().map(({ msg }) => msg)).toContain('Could not deliver a report'));
     expect(await httpGet(`http://${address}/healthz`)).toEqual({ status: 200, body: 'ok\n' });
-    // The first report does not wait for the first round.
     await until(async () => {
       const { body } = await httpGet(`http://${address}/metrics`);
       expect(body).toMatch(/^rollcall_agent_coordinator_connected 0$/m);
       expect(body).toMatch(/^rollcall_agent_reports_total\{result="failed"\} [1-9]/m);
-      expect(body).toMatch(/^rollcall_agent_service_ready\{service="ws-daemon"\} 1$/m);
+      expect(body).toMatch(/^rollcall_agent_service_ready\{service="registry-facade"\} 0$/m);
     });
     await coordinator.start();
-    await untilServices(coordinator, ALL_READY);
+    await untilServices(coordinator, { ...ALL_READY, 'registry-facade': false });
   });
 
   test('waits for a token and a CA that are not there yet', async () => {
@@ -280,7 +288,7 @@ describe('the agent', () => {
 
   test('runs on without a listener', async () => {
     const coordinator = await startCoordinator();
-    coordinator.answer = () => ({ body: { nextReportSeconds: 0.2 } });
+    coordinator.answer = () => ({ body: { services: bothServices(), nextReportSeconds: 0.2 } });
     const agent = startAgent([coordinator], ['--listen=off']);
     await until(() => expect(coordinator.taken.length).toBeGreaterThan(3));
     await coordinator.stop();

@@ -13,6 +13,7 @@ import { TestCoordinator } from './report/testing/coordinator.ts';
 // Each starts a process, and waits for what it does.
 vi.setConfig({ testTimeout: 30_000 });
 
+const NOT_FOUND = { kind: 'https', statuses: ['404'] };
 /** Another address of this machine, as that of a pod is. */
 const POD = '127.0.0.2';
 
@@ -49,12 +50,10 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** An agent of a machine without hardware, which looks for ws-daemon where it is not until it is told better. */
+/** An agent of a machine without hardware. */
 function startAgent(flags: string[] = []): AgentProcess {
   const agent = startAgentProcess([
     '--node-name=node-1',
-    `--ws-daemon-port=${wsDaemon.port}`,
-    `--registry-facade-port=${registryFacade.port}`,
     `--coordinator-url=${coordinator.origin}`,
     `--token-file=${path.join(directory, 'token')}`,
     '--listen=127.0.0.1:0',
@@ -69,8 +68,8 @@ function startAgent(flags: string[] = []): AgentProcess {
 /** What the list of a coordinator says of ws-daemon and of registry-facade. */
 function bothServices(): object[] {
   return [
-    { name: 'ws-daemon', target: { host: POD, port: wsDaemon.port }, podAddresses: [POD] },
-    { name: 'registry-facade', target: { host: '127.0.0.1', port: registryFacade.port } },
+    { name: 'ws-daemon', probe: { kind: 'tcp' }, target: { host: POD, port: wsDaemon.port }, podAddresses: [POD] },
+    { name: 'registry-facade', probe: NOT_FOUND, target: { host: '127.0.0.1', port: registryFacade.port } },
   ];
 }
 
@@ -94,19 +93,16 @@ describe('an agent that has just started', () => {
     startAgent();
     for (const name of ['ws-daemon', 'registry-facade']) {
       await until(() => expect(said(name).at(-1)).toMatchObject({ ready: true }));
-      const [first, ...later] = said(name);
-      expect(first).toMatchObject({ ready: false, unknown: true, evidence: expect.stringMatching(/^not known yet: /) });
-      for (const { ready, unknown } of later) expect(ready || unknown).toBe(true);
+      for (const { ready, unknown } of said(name)) expect(ready || unknown).toBe(true);
     }
   });
 
-  test('says so for as long as no coordinator has said where, and probes meanwhile', async () => {
+  test('probes nothing on its node before a coordinator has said what', async () => {
     coordinator.answer = () => ({ status: 503, body: {} });
     const agent = startAgent(['--probe-period-ms=50']);
-    const metrics = async () => (await httpGet(`http://${await listenAddress(agent)}/metrics`)).body;
-    await until(async () => expect(await metrics()).toMatch(/service_ready\{service="registry-facade"\} 1/));
     await until(() => expect(coordinator.taken.length).toBeGreaterThan(3));
-    for (const { ready, unknown } of said('registry-facade')) expect([ready, unknown]).toEqual([false, true]);
+    expect((await httpGet(`http://${await listenAddress(agent)}/metrics`)).body).not.toContain('service="');
+    for (const { report } of coordinator.taken) expect((report as FullReport).services ?? []).toEqual([]);
   });
 
   test('reports what it knows at once, however slow the thresholds of its services', async () => {
@@ -141,7 +137,7 @@ describe('an agent that has just started', () => {
   test('is not ready before it has asked where it was told to', async () => {
     const silent = await listenOnLoopback(createRawServer((socket) => socket.resume()));
     const [first] = bothServices();
-    answer([first, { name: 'registry-facade', target: { host: '127.0.0.1', port: silent.port } }]);
+    answer([first, { name: 'registry-facade', probe: NOT_FOUND, target: { host: '127.0.0.1', port: silent.port } }]);
     const agent = startAgent(['--probe-timeout-ms=60000']);
     await until(() => expect(said('ws-daemon').at(-1)?.ready).toBe(true));
     const { status, body } = await readyz(agent);
@@ -158,7 +154,7 @@ describe('the list of services in a reply', () => {
     await until(() => expect(said('x').at(-1)?.evidence).toMatch(/^tcp /));
     expect(coordinator.taken.map(({ report }) => report as FullReport).at(-1)?.services?.length ?? 1).toBe(1);
     const target = { host: '127.0.0.1', port: registryFacade.port };
-    answer([{ name: 'x', probe: { kind: 'https', statuses: ['404'] }, target }], 0.2);
+    answer([{ name: 'x', probe: NOT_FOUND, target }], 0.2);
     await until(() => expect(said('x').at(-1)?.evidence).toMatch(/^https .* answered 404 as expected$/));
     answer([], 0.2);
     const last = () => coordinator.taken.map(({ report }) => report as FullReport).findLast(({ services }) => services);

@@ -56,6 +56,6 @@ async function startAgent(config: AgentConfig, logger: Logger, life: Lifecycle):
   life.onStop('coordinator connection', () => client.close());
   life.onStop('reporter', () => agent.stop());
   agent.start(Number(bound.slice(bound.lastIndexOf(':') + 1)));
-  const { nodeName: node, namespace, coordinatorUrl: coordinators } = config;
-  logger.info({ version: VERSION, node, namespace, listen: bound, coordinators }, 'Started');
+  const { nodeName: node, coordinatorUrl: coordinators } = config;
+  logger.info({ version: VERSION, node, listen: bound, coordinators }, 'Started');
 }

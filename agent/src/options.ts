@@ -1,4 +1,4 @@
-import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rollcall/common/config/checks.ts';
+import { checkListen, checkSubdomain, isSubdomain } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
 
@@ -44,27 +44,7 @@ export const AGENT_OPTIONS = {
     env: ['HOST_IP'],
     default: '127.0.0.1',
     check: checkHost,
-    help: 'Address of the node. The agent probes services there until the coordinator sends a better address.',
-  },
-  namespace: {
-    type: 'string',
-    default: 'default',
-    check: checkLabel,
-    help: 'Namespace of the Gitpod components, the same as on the coordinator; the agent only logs it.',
-  },
-  registryFacadePort: { ...PORT, default: 31750, help: 'Port on which the agent probes registry-facade.' },
-  wsDaemonPort: { ...PORT, default: 8080, help: 'Port on which the agent probes ws-daemon.' },
-  wsDaemonProbe: {
-    type: 'string',
-    default: 'tcp',
-    choices: ['tcp', 'tls', 'http2'],
-    help: 'Answer that ws-daemon must give to a probe: a connection, a TLS ServerHello, or an HTTP/2 SETTINGS frame.',
-  },
-  registryFacadeCaFile: {
-    type: 'string',
-    check: checkPath,
-    defaultText: 'not verified',
-    help: 'CA certificates (PEM) to verify the certificate of registry-facade.',
+    help: 'Address of the node. The agent probes services there for which the coordinator sends no address.',
   },
   probePeriodMs: { ...PERIOD_MS, default: 1000, help: 'Time between two probes of a service, in milliseconds.' },
   probeTimeoutMs: { ...PERIOD_MS, default: 1000, help: 'Time-out of a probe, in milliseconds.' },

@@ -64,8 +64,8 @@ function define(
   return { name, target: HERE, openLine: idleLine(probe), ...rest, ...change } satisfies WatchedService;
 }
 
-async function begin(services: WatchedService[], told = true) {
-  watch.watch(services, told);
+async function begin(services: WatchedService[]) {
+  watch.watch(services);
   await clock.advance(0);
 }
 
@@ -94,18 +94,15 @@ describe('what is known of a service', () => {
     expect(watch.states()[1]).toMatchObject({ ready: true, evidence: 'healthy' });
   });
 
-  test('is nothing while the coordinator has not said that it is there', async () => {
-    await begin([define('a')], false);
-    await answer('a', 'hard');
+  test('is nothing at all before there is a list, and nothing is probed', async () => {
     expect(watch.told).toBe(false);
-    expect(watch.states()).toMatchObject([UNKNOWN]);
+    expect([watch.states(), probed.size]).toEqual([[], 0]);
     await begin([define('a')]);
-    expect(watch.told).toBe(true);
-    expect(watch.states()).toMatchObject([{ ready: false, evidence: 'hard' }]);
+    expect([watch.told, probed.size]).toEqual([true, 1]);
   });
 
-  test('is nothing yet where it turns out to be elsewhere than it was looked for', async () => {
-    await begin([define('a')], false);
+  test('is nothing yet at another address', async () => {
+    await begin([define('a')]);
     await answer('a', 'hard');
     await begin([define('a', { target: ELSEWHERE })]);
     expect(watch.states()).toMatchObject([UNKNOWN]);
@@ -124,8 +121,6 @@ describe('what is known of a service', () => {
 
   test('is told with the reason why it is not known', async () => {
     const evidence = () => watch.states().map((state) => state.evidence);
-    await begin([define('a', { successThreshold: 2 })], false);
-    expect(evidence()).toEqual(['not known yet: the coordinator has not sent its target yet']);
     await begin([define('a', { successThreshold: 2 })]);
     expect(evidence()).toEqual(['not known yet: not probed yet']);
     await answer('a', 'healthy');
@@ -148,7 +143,7 @@ describe('the list', () => {
   });
 
   test('keeps what is known of a check that has another digest and is the same to the agent', async () => {
-    await begin([define('a')], false);
+    await begin([define('a')]);
     await answer('a', 'healthy');
     expect(watch.states()[0]).not.toHaveProperty('digest');
     for (const digest of ['one', 'two']) {

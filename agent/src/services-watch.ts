@@ -28,8 +28,6 @@ export type ServicesWatchOptions = {
 
 type Watched = {
   service: WatchedService;
-  /** The coordinator has said that the service is to be probed there. */
-  told: boolean;
   /** Absent where the service is refused. */
   monitor: ServiceMonitor | undefined;
   stop: AbortController;
@@ -52,20 +50,17 @@ export class ServicesWatch {
 
   /**
    * From now on these are watched and no others. What is as before goes on as before; of another check, or of another
-   * address, nothing is known at first. What is watched without the coordinator having `told` so is probed, and counts
-   * for nothing yet.
+   * address, nothing is known at first.
    */
-  watch(services: readonly WatchedService[], told: boolean): void {
+  watch(services: readonly WatchedService[]): void {
     if (this.#options.signal.aborted) return;
     const before = this.#watched;
-    this.#watched = new Map(
-      services.map((service) => [service.name, this.#goOn(before.get(service.name), service, told)]),
-    );
+    this.#watched = new Map(services.map((service) => [service.name, this.#goOn(before.get(service.name), service)]));
     for (const [name, watched] of before) {
       if (this.#watched.get(name)?.stop !== watched.stop) this.#end(name, watched, this.#watched.has(name));
     }
     for (const [name, watched] of this.#watched) if (before.get(name)?.stop !== watched.stop) watched.monitor?.start();
-    this.#told = told;
+    this.#told = true;
     this.#options.onChange();
   }
 
@@ -83,14 +78,14 @@ export class ServicesWatch {
     return [...this.#watched.values()].map((watched) => watched.shown.show(stateOf(watched)));
   }
 
-  #goOn(before: Watched | undefined, service: WatchedService, told: boolean): Watched {
-    return before && isSameCheck(before.service, service) ? { ...before, service, told } : this.#begin(service, told);
+  #goOn(before: Watched | undefined, service: WatchedService): Watched {
+    return before && isSameCheck(before.service, service) ? { ...before, service } : this.#begin(service);
   }
 
-  #begin(service: WatchedService, told: boolean): Watched {
+  #begin(service: WatchedService): Watched {
     const { clock, metrics, health, logger } = this.#options;
     const stop = new AbortController();
-    const watched = { service, told, stop, sinceMs: clock.now(), shown: new ShownState(clock) };
+    const watched = { service, stop, sinceMs: clock.now(), shown: new ShownState(clock) };
     metrics.begin(service.name);
     if (!('refusal' in service)) return { ...watched, monitor: this.#monitor(service, stop.signal) };
     health.remove(`probe-${service.name}`);
@@ -145,12 +140,11 @@ function isSameCheck(before: WatchedService, service: WatchedService): boolean {
 /** A verdict has the digest of the check that it was made for. */
 function stateOf(watched: Watched): ServiceState {
   const { digest } = watched.service;
-  return { ...verdictOf(watched), ...(watched.told && digest !== undefined ? { digest } : {}) };
+  return { ...verdictOf(watched), ...(digest !== undefined ? { digest } : {}) };
 }
 
-function verdictOf({ service, told, monitor, sinceMs }: Watched): ServiceState {
+function verdictOf({ service, monitor, sinceMs }: Watched): ServiceState {
   const { name } = service;
-  if (!told) return unknown(name, sinceMs, 'the coordinator has not sent its target yet');
   if ('refusal' in service) return { name, ready: false, sinceMs, evidence: `not probed: ${service.refusal}` };
   const state = monitor?.state();
   if (state) return state;

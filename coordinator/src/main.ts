@@ -1,9 +1,12 @@
 import '@rollcall/common/early-signals.ts';
 import { readFileSync } from 'node:fs';
 import { systemClock } from '@rollcall/common/clock.ts';
+import { describeError } from '@rollcall/common/coded-error.ts';
+import { configInvalid } from '@rollcall/common/config/load.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
 import { runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, silentLogger } from '@rollcall/common/logging.ts';
+import { registryFacadeCa } from './app/catalog.ts';
 import { startCoordinator } from './app/coordinator.ts';
 import { startPrune } from './app/prune.ts';
 import { openRules } from './decide/rules/files/open-rules.ts';
@@ -40,6 +43,11 @@ await runProgram(logger, (life) => start(setup, logger, life), interruptedCode);
 async function checkCertificateFiles(config: CoordinatorConfig): Promise<void> {
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = config;
   readClientCas(config);
+  try {
+    registryFacadeCa(config, silentLogger());
+  } catch (err) {
+    throw configInvalid('--registry-facade-ca-file', describeError(err), err);
+  }
   if (certFile === undefined || keyFile === undefined) return;
   const certificates = new CertificateHolder();
   await new FileCertificates({ certFile, keyFile, certificates, clock: systemClock, logger: silentLogger() }).load();

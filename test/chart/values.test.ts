@@ -186,29 +186,20 @@ describe('the configuration files', () => {
     });
   });
 
-  test('of an agent hold what is only for a file, and no parser is needed without', async () => {
+  test('of an agent hold nothing of Gitpod, and no parser is needed without a file', async () => {
     const { args } = containerOf(await renderObjects(helm, { gitpod: { wsDaemonPort: 8081 } }), 'DaemonSet');
-    expect(args).toEqual([
-      '--listen=[::]:8086',
-      '--namespace=default',
-      '--registry-facade-port=31750',
-      '--ws-daemon-port=8081',
-    ]);
+    expect(args).toEqual(['--listen=[::]:8086']);
   });
 
   test('of all values are what the programs take', async () => {
     const values = parse(readFileSync(EVERYTHING, 'utf8')) as Record<'agent' | 'coordinator', { config: object }>;
     const agent = await effective(loadAgent, everything, containerOf(everything, 'DaemonSet').args);
-    expect(agent).toMatchObject({
-      ...values.agent.config,
-      namespace: 'gitpod',
-      wsDaemonPort: 8081,
-      listen: '0.0.0.0:18086',
-    });
+    expect(agent).toMatchObject({ ...values.agent.config, listen: '0.0.0.0:18086' });
     const coordinator = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
     expect(coordinator).toMatchObject({
       ...values.coordinator.config,
       namespace: 'gitpod',
+      wsDaemonPort: 8081,
       schedulerListen: '0.0.0.0:8889',
     });
     expect(coordinator).toMatchObject({ tlsCertFile: '/etc/rollcall/tls/tls.crt' });
@@ -230,7 +221,7 @@ describe('the configuration files', () => {
     for (const key of ['watchedServices', 'poolLabels', 'leaseName', 'leaseNamespace']) {
       expect(pruning[key]).toEqual(running[key]);
     }
-    expect(pruning['tlsCertFile']).toBeUndefined();
+    for (const key of ['tlsCertFile', 'registryFacadeCaFile']) expect(pruning[key]).toBeUndefined();
   });
 
   test('tell the coordinator, and not --prune, of a CA of schedulers that is in no volume of the Job', async () => {

@@ -1,5 +1,5 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import { DEEDS } from './deeds.ts';
 import { REQUIREMENTS } from './gate-deeds.ts';
 import { Judge } from './judge.ts';

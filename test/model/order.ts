@@ -1,6 +1,6 @@
 import { notReadyTaint, readyLabel } from '@rollcall/common/well-known.ts';
-import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import { SERVICE_NAMES } from './truth.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 

@@ -2,7 +2,7 @@ import type { ReportContent, ServiceReport, ServiceToProbe } from '@rollcall/com
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
-import { SERVICES } from './system.ts';
+import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 
 const DEVICE = { bus: 'usb' as const, attributes: { class: 'fe', vendor: '1a6e', device: '089a' } };
@@ -53,7 +53,7 @@ export function contentOf(truth: NodeTruth, told: readonly ServiceToProbe[]): [c
 /** Digests of the checks, by service. All pods have the same addresses, and an agent of the model knows the checks. */
 const DIGESTS = new Map(
   servicesToProbe(
-    SERVICES,
+    builtInServices('label'),
     SERVICE_NAMES.map((component) => podOf(component, component, { node: '', component })),
   ).map(({ name, digest }) => [name, digest]),
 );

@@ -10,14 +10,13 @@ import { NodeController, type PreparedPlan } from '@rollcall/coordinator/control
 import type { Subscribers } from '@rollcall/coordinator/controller/subscribers.ts';
 import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
 import { ChangeLog } from '@rollcall/coordinator/decide/intent/changes.ts';
-import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
 import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import { WhatIf, type WhatIfOptions } from '@rollcall/coordinator/decide/what-if.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import { KeyRegistry } from '@rollcall/coordinator/model/keys/key-registry.ts';
-import { gitpodServices, type Service } from '@rollcall/coordinator/model/services.ts';
+import { gitpodServices, type ReadinessGate, type Service } from '@rollcall/coordinator/model/services.ts';
 import { Scheduling } from '@rollcall/coordinator/scheduler/scheduling.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
@@ -39,13 +38,17 @@ import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
 
 /** The one place that knows how the controller is built and driven. Everything else of the model goes by `Replica`. */
 
-export const SERVICES: readonly Service[] = gitpodServices({
-  gitpod: true,
-  requirePod: true,
-  namespace: 'default',
-  wsDaemonPort: 8080,
-  registryFacadePort: 31750,
-});
+export function builtInServices(readinessGate: ReadinessGate): readonly Service[] {
+  return gitpodServices({
+    gitpod: true,
+    requirePod: true,
+    namespace: 'default',
+    wsDaemonPort: 8080,
+    registryFacadePort: 31750,
+    readinessGate,
+    wsDaemonProbe: 'tcp',
+  });
+}
 
 /** Everything that a replica watches, as it is now. */
 export type Watched = {
@@ -114,16 +117,12 @@ export class Replica {
     const { client, gate, startupGate, evict, rules, clock, random, watched, dryRun, keepsLedger } = options;
     this.#wholeNodes = options.wholeNodes;
     this.#ruleLabels = rules().labels;
-    const config = {
-      watchedServices: SERVICES,
-      poolLabels: [POOL_LABEL],
-      readinessGate: gate,
-      startupGateRequires: startupGate,
-    };
+    const builtIn = builtInServices(gate);
+    const config = { watchedServices: builtIn, poolLabels: [POOL_LABEL], startupGateRequires: startupGate };
     const keys = new KeyRegistry(config);
     const servicePods = new PodsByNamespace<ObservedPod>();
     const catalog: ServiceCatalog = new ServiceCatalog({
-      builtIn: SERVICES,
+      builtIn,
       keys,
       otherKeys: new KeyRegistry(config),
       allowedPrefixes: ALLOWED_PREFIXES,
@@ -166,7 +165,7 @@ export class Replica {
     });
     const skipped = new SkippedKeys(clock);
     const labelerOptions: WhatIfOptions = {
-      ...{ services, keys, gate, rules, startupGate: gateOptions },
+      ...{ services, keys, rules, startupGate: gateOptions },
       serviceUids: () => catalog.uids,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
@@ -194,7 +193,7 @@ export class Replica {
         const { judged, intent } = evaluation;
         return { node: evaluation.node, judged, intent, ...skipped.keysFor(node) };
       },
-      rules: () => ({ services: services(), gate, dryRun }),
+      rules: () => ({ services: services(), dryRun }),
       mayJudge: mayDecide,
       clock,
     });
@@ -235,7 +234,7 @@ export class Replica {
       changes,
     });
     const queries = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
-    const schedulerConfig = { readinessGate: gate, scoreWeights: [], namespace: 'default', placing: { services: [] } };
+    const schedulerConfig = { scoreWeights: [], namespace: 'default', placing: { services: [] } };
     const scheduling = new Scheduling({
       ...{ fleet, evaluator, services, clock, config: schedulerConfig as unknown as CoordinatorConfig },
       hint: () => {},

@@ -1,4 +1,4 @@
-import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import type { NodeServiceSpec } from './node-services.ts';
 
 /** How a history begins. */

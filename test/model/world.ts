@@ -1,7 +1,7 @@
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import type { ReadinessGate } from '@rollcall/coordinator/decide/labelers/readiness.ts';
+import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';

@@ -30,7 +30,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
     name: 'nrc-382',
     from: 'node-readiness-controller#382: a node noted as done while it had the taint kept it for ever',
     caughtBy: [
-      'coordinator/src/decide/labelers/published-stances.test.ts',
+      'coordinator/src/decide/labelers/readiness.test.ts',
       'that has to be ready once keeps its taint until that is noted, and then loses it',
     ],
   },

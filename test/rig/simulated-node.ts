@@ -163,8 +163,6 @@ export class SimulatedNode {
         `--coordinator-ca-file=${caFile}`,
         `--token-file=${tokenFile}`,
         `--listen=${hostOf(address)}:${listenPort}`,
-        `--ws-daemon-port=${this.#options.wsDaemonPort}`,
-        `--registry-facade-port=${this.#options.registryFacadePort}`,
         `--sysfs-root=${this.#options.sysfsRoot ?? dirname(this.#emptySysfs)}`,
         ...agentArgs,
         ...args,

@@ -143,7 +143,7 @@ describe('a line by http', () => {
     }
     const agent = new Forgetful({ keepAlive: true });
     const check = { path: '/', headers: {}, statuses: ['200'] };
-    const line = httpLine('http', check, () => agent, systemClock)(() => {});
+    const line = httpLine('http', check, agent, systemClock)(() => {});
     onTestFinished(() => line.release());
     for (let round = 0; round < 50; round += 1) {
       expect(await line.ask(server, within(5000), round % 2 === 0)).toMatchObject({ verdict: 'healthy' });
@@ -153,7 +153,7 @@ describe('a line by http', () => {
 
   const HEALTHY = 'healthy: answered 200 as expected';
 
-  async function watched(listener: RequestListener, currentAgent?: () => Agent) {
+  async function watched(listener: RequestListener) {
     const server = await serve(listener);
     const kept = new Agent({ keepAlive: true });
     let lost = 0;
@@ -161,7 +161,7 @@ describe('a line by http', () => {
     const line = httpLine(
       'http',
       check,
-      currentAgent ?? (() => kept),
+      kept,
       systemClock,
     )(() => {
       lost += 1;
@@ -206,17 +206,6 @@ describe('a line by http', () => {
   it('is not asked over a connection whose last answer has not ended', async () => {
     const { server, ask } = await watched((_request, response) => void response.writeHead(200).write('{'));
     expect(await ask()).toBe(HEALTHY);
-    expect(await ask()).toBe(HEALTHY);
-    expect(server.accepted()).toBe(2);
-    await eventually(() => expect(server.connections.size).toBe(1));
-  });
-
-  it('is not asked over a connection that another agent has made', async () => {
-    const agents = [new Agent({ keepAlive: true }), new Agent({ keepAlive: true })];
-    let turn = 0;
-    const { server, ask } = await watched(answer(200), () => agents[turn] ?? new Agent());
-    expect(await ask()).toBe(HEALTHY);
-    turn = 1;
     expect(await ask()).toBe(HEALTHY);
     expect(server.accepted()).toBe(2);
     await eventually(() => expect(server.connections.size).toBe(1));

@@ -10,44 +10,30 @@ import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.t
 /** What keeps a connection for the next question, and has the kernel notice within minutes when the peer vanished. */
 export const KEPT = { keepAlive: true, keepAliveMsecs: 15_000 } as const;
 
-/** Gives the Node.js agent to ask with at the moment; `undefined` when there is no CA to verify against. */
-export type CurrentAgent = () => Agent | undefined;
-
 /**
  * Asks by GET, over the connection that is held where there is one: a new TLS connection costs several times as much CPU. A
  * server that keeps none is asked over a new one each time, and held by an idle one. Redirects are not followed and no
  * proxy is used, whatever the environment says.
  */
-export function httpLine(
-  protocol: 'http' | 'https',
-  check: HttpCheck,
-  currentAgent: CurrentAgent,
-  clock: Clock,
-): OpenLine {
-  return (onLost) => new HttpLine(protocol, check, currentAgent, clock, onLost);
+export function httpLine(protocol: 'http' | 'https', check: HttpCheck, agent: Agent, clock: Clock): OpenLine {
+  return (onLost) => new HttpLine(protocol, check, agent, clock, onLost);
 }
 
 /** That over which the last answer came, while it stands. */
-type Kept = { socket: Socket; agent: Agent; isFree: boolean };
+type Kept = { socket: Socket; isFree: boolean };
 
 class HttpLine implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
   readonly #protocol: 'http' | 'https';
   readonly #check: HttpCheck;
-  readonly #currentAgent: CurrentAgent;
+  readonly #agent: Agent;
   readonly #probe: Probe;
   readonly #kept: KeptConnection<Kept>;
 
-  constructor(
-    protocol: 'http' | 'https',
-    check: HttpCheck,
-    currentAgent: CurrentAgent,
-    clock: Clock,
-    onLost: () => void,
-  ) {
+  constructor(protocol: 'http' | 'https', check: HttpCheck, agent: Agent, clock: Clock, onLost: () => void) {
     this.#protocol = protocol;
     this.#check = check;
-    this.#currentAgent = currentAgent;
+    this.#agent = agent;
     this.#kept = new KeptConnection(({ socket }) => socket.destroy(), onLost);
     this.#probe = createProbe(protocol, clock, (target, signal) => this.#attempt(target, signal));
   }
@@ -65,34 +51,32 @@ class HttpLine implements Line {
   }
 
   async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
-    const agent = this.#currentAgent();
-    if (!agent) return { healthy: false, says: 'was not probed: there is no CA certificate to verify it' };
     const { current } = this.#kept;
-    const reused = current?.isFree === true && current.agent === agent;
-    // One whose last answer has not ended, or that was verified by another CA, does not serve again.
+    const reused = current?.isFree === true;
+    // One whose last answer has not ended does not serve again.
     if (!reused) this.#kept.drop();
     try {
-      return await this.#request(target, signal, agent);
+      return await this.#request(target, signal);
     } catch (error) {
       this.#kept.drop();
       // The server may have closed the kept connection at that very moment: that says nothing about it.
       if (!reused || signal.aborted) throw error;
-      return await this.#request(target, signal, agent);
+      return await this.#request(target, signal);
     }
   }
 
-  async #request(target: ProbeAddress, signal: AbortSignal, agent: Agent): Promise<Answer> {
+  async #request(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
     const { path, headers } = this.#check;
-    const asked = { protocol: this.#protocol, agent, path, headers };
+    const asked = { protocol: this.#protocol, agent: this.#agent, path, headers };
     const { status, socket, ended } = await requestStatus(target, signal, asked);
-    if (socket) this.#keep(socket, agent, ended);
+    if (socket) this.#keep(socket, ended);
     return judgeStatus(status, this.#check);
   }
 
-  #keep(socket: Socket, agent: Agent, ended: Promise<void>): void {
+  #keep(socket: Socket, ended: Promise<void>): void {
     const { current } = this.#kept;
     const isNew = current?.socket !== socket;
-    const kept = isNew ? { socket, agent, isFree: false } : current;
+    const kept = isNew ? { socket, isFree: false } : current;
     // It may have been closed between the answer and now.
     if (socket.destroyed) return void this.#kept.lost(kept);
     kept.isFree = false;

@@ -12,6 +12,6 @@ export const http: ProbeKind = {
     const { Agent } = process.getBuiltinModule('node:http');
     // Of our own, because the global one may have been given a proxy.
     const agent = new Agent(KEPT);
-    return httpLine('http', check, () => agent, clock);
+    return httpLine('http', check, agent, clock);
   },
 };

@@ -3,34 +3,29 @@ import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
 import { type ToldService, watchedServices } from './service-list.ts';
-import { REGISTRY_FACADE_PROBE, type ServiceSettings } from './service-settings.ts';
 import { ROOT_CERTIFICATE, UNRELATED_CERTIFICATE } from './testing/certificates.ts';
 import { within } from './testing/limits.ts';
 import { createService, listenOnLoopback, type ServiceKind } from './testing/servers.ts';
 
 const TIMING = { periodMs: 1000, timeoutMs: 900, failureThreshold: 3, successThreshold: 2 };
-const CA_FILES: Record<string, string> = { '/ca/root': ROOT_CERTIFICATE, '/ca/unrelated': UNRELATED_CERTIFICATE };
+const TCP = { kind: 'tcp' };
 const HERE = '127.0.0.1';
 
-function listOf(told: ToldService[], settings: ServiceSettings[] = [], hostIp = HERE) {
+function listOf(told: ToldService[], hostIp = HERE) {
   return watchedServices(told, {
-    settings,
+    timing: TIMING,
     place: { hostIp, ownAddresses: [], ownPort: Number.NaN },
     clock: systemClock,
-    caFrom: (path) => () => Buffer.from(CA_FILES[path] ?? ''),
     paths: new ProbePaths(['/run']),
   });
 }
 
-/** Asks a server of this kind once, as an agent does that has these settings and was told this. */
-async function ask(kind: ServiceKind, how: Partial<ServiceSettings>, told: Partial<ServiceToProbe> = {}) {
+/** Asks a server of this kind once, as an agent does that was told this probe. */
+async function ask(kind: ServiceKind, probe: ProbeSpec) {
   const server = await listenOnLoopback(createService(kind));
   onTestFinished(server.close);
   const target = { host: server.host, port: server.port };
-  const [service] = listOf(
-    [{ name: 'x', target, ...told }],
-    [{ ...TIMING, name: 'x', port: server.port, spec: REGISTRY_FACADE_PROBE, ...how }],
-  );
+  const [service] = listOf([{ name: 'x', probe, target }]);
   if (!service || 'refusal' in service) throw new Error(service?.refusal);
   const line = service.openLine(() => {});
   onTestFinished(() => line.release());
@@ -38,16 +33,9 @@ async function ask(kind: ServiceKind, how: Partial<ServiceSettings>, told: Parti
 }
 
 describe('what an agent watches', () => {
-  const other = { periodMs: 10, timeoutMs: 20, failureThreshold: 4, successThreshold: 5 };
-  const settings: ServiceSettings[] = [
-    { name: 'ws-daemon', port: 8080, spec: { kind: 'tcp' }, ...TIMING },
-    { name: 'cache', port: 9000, spec: { kind: 'http' }, ...other },
-  ];
-
-  it('is as its own configuration says where nothing else was told', () => {
-    expect(listOf([{ name: 'ws-daemon' }, { name: 'cache' }], settings, '10.0.0.7')).toMatchObject([
-      { name: 'ws-daemon', target: { host: '10.0.0.7', port: 8080 }, ...TIMING },
-      { name: 'cache', target: { host: '10.0.0.7', port: 9000 }, ...other },
+  it('has the times and thresholds of the flags, at the address of the node, where nothing else was told', () => {
+    expect(listOf([{ name: 'x', probe: { ...TCP, port: 8080 } }], '10.0.0.7')).toMatchObject([
+      { name: 'x', target: { host: '10.0.0.7', port: 8080 }, ...TIMING },
     ]);
   });
 
@@ -64,11 +52,7 @@ describe('what an agent watches', () => {
       successThreshold: 14,
     };
     const timing = { periodMs: 11, timeoutMs: 12, failureThreshold: 13, successThreshold: 14 };
-    expect(listOf([told], settings)).toMatchObject([{ name: 'cache', digest: 'd', target: told.target, ...timing }]);
-    const { probe, target, podAddresses } = told;
-    expect(listOf([{ name: 'new', probe, target, podAddresses } as ServiceToProbe])).toMatchObject([
-      { name: 'new', target, periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 },
-    ]);
+    expect(listOf([told])).toMatchObject([{ name: 'cache', digest: 'd', target: told.target, ...timing }]);
   });
 
   it.each<[string, ToldService, RegExp]>([
@@ -78,11 +62,10 @@ describe('what an agent watches', () => {
       /^version \S+ of the agent has no .* icmp$/,
     ],
     ['of a kind that is no kind', { name: 'x', probe: { kind: 'toString' } }, /no probe of the kind toString$/],
-    ['that nobody says how to ask', { name: 'x' }, /^neither the coordinator nor the flags/],
     ['that nobody says where to ask', { name: 'x', probe: { kind: 'tcp' } }, /^no target is known$/],
     [
       'elsewhere',
-      { name: 'ws-daemon', target: { host: '10.9.9.9', port: 1 } },
+      { name: 'x', probe: TCP, target: { host: '10.9.9.9', port: 1 } },
       /^not at 10\.9\.9\.9:1: it belongs neither/,
     ],
     ['with a path that is none', { name: 'ws-daemon', probe: { kind: 'http', path: 'x y' } }, /path/],
@@ -104,7 +87,7 @@ describe('what an agent watches', () => {
     ['with headers that are none', { name: 'ws-daemon', probe: { kind: 'http', headers: { 'a\n': 'b' } } }, /headers/],
     ['that cannot be read', { name: 'ws-daemon', problem: 'no' }, /^no$/],
   ])('is refused, and costs the others nothing: a service %s', (_, told, reason) => {
-    const [first, second] = listOf([told, { name: 'cache' }], settings);
+    const [first, second] = listOf([told, { name: 'cache', probe: { ...TCP, port: 9000 } }]);
     if (first && !('refusal' in first)) throw new Error('It was not refused');
     expect(second).toHaveProperty('target');
     expect(first?.refusal).toMatch(reason);
@@ -119,14 +102,12 @@ describe('what an agent watches', () => {
       { name: 'd', probe: { kind: 'csi', socket: '/run/d' } },
       { name: 'e', probe: { kind: 'unix', path: '/run/e' } },
       { name: 'f', probe: { kind: 'file', path: '/run/f', maxAgeSeconds: 5 } },
-      { name: 'cache', probe: { kind: 'tcp' } },
     ];
-    const targets = listOf(told, settings).map((each) => ('refusal' in each ? each.refusal : each.target));
+    const targets = listOf(told).map((each) => ('refusal' in each ? each.refusal : each.target));
     expect(targets).toEqual([
       { host: HERE, port: 7 },
       target,
       ...['/run/c', '/run/d', '/run/e', '/run/f'].map((path) => ({ path })),
-      { host: HERE, port: 9000 },
     ]);
   });
 
@@ -140,41 +121,30 @@ describe('what an agent watches', () => {
 describe('how a service is asked', () => {
   it.each<[ServiceKind, ProbeSpec]>([
     ['tcp', { kind: 'tcp' }],
-    ['http2', { kind: 'http2' }],
-    ['https', REGISTRY_FACADE_PROBE],
-  ])('is by %s when its configuration says so', async (kind, spec) => {
-    const result = await ask(kind, { spec });
-    expect(result).toMatchObject({ verdict: 'healthy', evidence: expect.stringMatching(new RegExp(`^${kind} `)) });
-  });
-
-  it.each<[ServiceKind, ProbeSpec]>([
     ['tls', { kind: 'tls' }],
+    ['http2', { kind: 'http2' }],
     ['http', { kind: 'http', path: '/x', statuses: ['200-299', '404'] }],
     ['https', { kind: 'https', headers: { accept: '*/*' }, statuses: ['400-499'] }],
-  ])('is as it was told rather than as its configuration says: %s', async (kind, probe) => {
-    expect(await ask(kind, { spec: { kind: 'http2' } }, { probe })).toMatchObject({ verdict: 'healthy' });
+  ])('is as it was told: %s', async (kind, probe) => {
+    const evidence = expect.stringMatching(new RegExp(`^${kind} `));
+    expect(await ask(kind, probe)).toMatchObject({ verdict: 'healthy', evidence });
   });
 
   it('expects 200 of HTTP unless told otherwise', async () => {
-    expect(await ask('http', { spec: { kind: 'http' } })).toMatchObject({
+    expect(await ask('http', { kind: 'http' })).toMatchObject({
       verdict: 'soft',
       evidence: expect.stringContaining('answered 404, 200 was expected'),
     });
   });
 
-  it('verifies registry-facade only against a CA that it was given', async () => {
-    expect(await ask('https', {})).toMatchObject({ verdict: 'healthy' });
-    expect(await ask('https', { caFile: '/ca/root' })).toMatchObject({ verdict: 'healthy' });
-    expect(await ask('https', { caFile: '/ca/unrelated' })).toMatchObject({ verdict: 'soft' });
-  });
-
   it.each(['utf8', 'base64'] as const)(
-    'verifies a service against the CA that it was told, in %s',
+    'verifies a service only against a CA that it was told, in %s',
     async (encoding) => {
-      const verdict = async (pem: string) => {
-        const caBundle = Buffer.from(pem).toString(encoding);
-        return (await ask('https', {}, { probe: { kind: 'https', statuses: ['404'], caBundle } })).verdict;
+      const verdict = async (pem?: string) => {
+        const caBundle = pem === undefined ? {} : { caBundle: Buffer.from(pem).toString(encoding) };
+        return (await ask('https', { kind: 'https', statuses: ['404'], ...caBundle })).verdict;
       };
+      expect(await verdict()).toBe('healthy');
       expect(await verdict(ROOT_CERTIFICATE)).toBe('healthy');
       expect(await verdict(UNRELATED_CERTIFICATE)).toBe('soft');
     },

@@ -1,16 +1,14 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import type { CaProvider } from './https-agent.ts';
 import { PROBE_KINDS } from './kinds.ts';
 import { formatTarget } from './probe.ts';
 import type { ProbePaths } from './probe-paths.ts';
-import type { ServiceSettings } from './service-settings.ts';
 import { type Place, refusalOf } from './target-rule.ts';
 import type { ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
 
 /** What the coordinator told of a service; `problem` says what of it cannot be read. */
-export type ToldService = Omit<ServiceToProbe, 'digest'> & { digest?: string; problem?: string };
+export type ToldService = Omit<ServiceToProbe, 'digest' | 'probe'> & Partial<ServiceToProbe> & { problem?: string };
 
 /** A service that is to be watched, or the reason why it cannot be. */
 export type WatchedService = (ServiceDefinition | Refused) & {
@@ -23,53 +21,40 @@ export type WatchedService = (ServiceDefinition | Refused) & {
 type Refused = { name: string; refusal: string };
 
 export type ServiceListOptions = {
-  /** What the agent's own flags say. */
-  settings: readonly ServiceSettings[];
+  /** Applies where the coordinator sends no other. */
+  timing: Timing;
   place: Place;
   clock: ProbeTools['clock'];
-  /** The CA certificates in a file, for a service. */
-  caFrom: (caFile: string, service: string) => CaProvider;
   paths: ProbePaths;
   connect?: ProbeTools['connect'];
 };
 
-const TIMING: Timing = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 };
-
 /**
- * Makes every service ready to be watched. What the coordinator leaves out is as the agent's own configuration says.
- * What cannot be done, since this agent is older than what it is told or since it may not ask there, is a refusal.
+ * Makes every service ready to be watched. A service that this agent cannot probe, since the agent is older than the list
+ * or may not connect there, is a refusal.
  */
 export function watchedServices(told: readonly ToldService[], options: ServiceListOptions): WatchedService[] {
-  const own = new Map(options.settings.map((each) => [each.name, each]));
-  return told.map((service) => watchedService(service, own.get(service.name), options));
+  return told.map((service) => watchedService(service, options));
 }
 
-function watchedService(
-  told: ToldService,
-  own: ServiceSettings | undefined,
-  options: ServiceListOptions,
-): WatchedService {
-  const { clock, caFrom, paths, connect } = options;
-  const { name } = told;
-  const spec = told.probe ?? own?.spec;
+function watchedService(told: ToldService, options: ServiceListOptions): WatchedService {
+  const { timing: own, ...tools } = options;
+  const { name, probe: spec } = told;
   const timing: Timing = {
-    periodMs: told.periodMilliseconds ?? own?.periodMs ?? TIMING.periodMs,
-    timeoutMs: told.timeoutMilliseconds ?? own?.timeoutMs ?? TIMING.timeoutMs,
-    failureThreshold: told.failureThreshold ?? own?.failureThreshold ?? TIMING.failureThreshold,
-    successThreshold: told.successThreshold ?? own?.successThreshold ?? TIMING.successThreshold,
+    periodMs: told.periodMilliseconds ?? own.periodMs,
+    timeoutMs: told.timeoutMilliseconds ?? own.timeoutMs,
+    failureThreshold: told.failureThreshold ?? own.failureThreshold,
+    successThreshold: told.successThreshold ?? own.successThreshold,
   };
-  // A path on this machine is for its own configuration to name.
-  const caFile = told.probe ? undefined : own?.caFile;
-  const how = digestOf({ spec, caFile, ...timing });
+  const how = digestOf({ spec, ...timing });
   const watched = { name, how, ...(told.digest === undefined ? {} : { digest: told.digest }) };
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
-  if (!spec) return { ...watched, refusal: 'neither the coordinator nor the flags of the agent define a probe' };
-  const kind = PROBE_KINDS.find((each) => each.kind === spec.kind);
-  if (!kind) return { ...watched, refusal: `version ${VERSION} of the agent has no probe of the kind ${spec.kind}` };
-  const ca = caFile === undefined ? undefined : caFrom(caFile, name);
-  const openLine = kind.prepare(spec, { clock, ca, paths, connect });
+  const kind = PROBE_KINDS.find((each) => each.kind === spec?.kind);
+  if (!spec || !kind)
+    return { ...watched, refusal: `version ${VERSION} of the agent has no probe of the kind ${spec?.kind}` };
+  const openLine = kind.prepare(spec, tools);
   if (typeof openLine === 'string') return { ...watched, refusal: openLine };
-  const target = addressOf(kind, spec, told, own, options);
+  const target = addressOf(kind, spec, told, options);
   return typeof target === 'string' ? { ...watched, refusal: target } : { ...watched, ...timing, openLine, target };
 }
 
@@ -78,12 +63,11 @@ function addressOf(
   kind: ProbeKind,
   spec: ProbeSpec,
   told: ToldService,
-  own: ServiceSettings | undefined,
   { place, paths }: ServiceListOptions,
 ): ProbeAddress | string {
   const path = kind.pathOf?.(spec);
   if (path !== undefined) return paths.refusalOf(path) ?? { path: String(path) };
-  const { port = own?.port } = spec;
+  const { port } = spec;
   if (port !== undefined && !isPort(port)) return 'its port is not valid';
   const target = told.target ?? (port === undefined ? undefined : { host: place.hostIp, port });
   if (!target) return 'no target is known';

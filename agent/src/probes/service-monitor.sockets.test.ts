@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServiceMonitor, type ServiceMonitor } from './service-monitor.ts';
-import { REGISTRY_FACADE_PROBE } from './service-settings.ts';
 import { openLineFor } from './testing/ask-once.ts';
 import { startChildService } from './testing/child-service.ts';
 import { eventually } from './testing/limits.ts';
@@ -14,9 +13,14 @@ type Times = { periodMs: number; timeoutMs: number };
 /** So long that only the idle connection can notice anything. */
 const ONE_ROUND_ONLY: Times = { periodMs: 3_600_000, timeoutMs: 2000 };
 
-function defineAt(port: number, name: string, times: Times, kind: 'tcp' | 'tls' | 'http2' = 'tcp'): ServiceDefinition {
+function defineAt(
+  port: number,
+  name: string,
+  times: Times,
+  kind: 'tcp' | 'tls' | 'http2' | 'https' = 'tcp',
+): ServiceDefinition {
   const timing = { failureThreshold: 3, successThreshold: 1, ...times };
-  const openLine = openLineFor(name === 'registry-facade' ? REGISTRY_FACADE_PROBE : { kind });
+  const openLine = openLineFor({ kind, statuses: ['404'] });
   return { name, openLine, target: { host: '127.0.0.1', port }, ...timing };
 }
 
@@ -45,7 +49,7 @@ describe('a service that is killed', () => {
     ['ws-daemon', 'tcp', 'tcp'],
     ['ws-daemon', 'tls', 'tls'],
     ['ws-daemon', 'http2', 'http2'],
-    ['registry-facade', 'tcp', 'https'],
+    ['registry-facade', 'https', 'https'],
   ] as const)('is known not to be ready without waiting for a round: %s, probed by %s', async (name, probe, kind) => {
     const service = await startChildService(kind);
     onTestFinished(service.end);
@@ -95,7 +99,7 @@ describe('a service that hangs', () => {
     onTestFinished(hanging.close);
     const live = await listenOnLoopback(createRawServer((socket) => socket.resume()));
     onTestFinished(live.close);
-    const first = watch(defineAt(hanging.port, 'registry-facade', { periodMs: 20, timeoutMs: 60_000 }));
+    const first = watch(defineAt(hanging.port, 'registry-facade', { periodMs: 20, timeoutMs: 60_000 }, 'https'));
     const second = watch(defineAt(live.port, 'ws-daemon', { periodMs: 20, timeoutMs: 60_000 }));
     await eventually(() => expect(second.monitor.rounds()).toBeGreaterThan(10));
     expect(first.monitor.rounds()).toBe(0);

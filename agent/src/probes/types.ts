@@ -1,7 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
 import type { Connect } from './exchange.ts';
-import type { CaProvider } from './https-agent.ts';
 import type { ProbePaths } from './probe-paths.ts';
 
 /**
@@ -46,8 +45,6 @@ export type OpenLine = (onLost: () => void) => Line;
 
 export type ProbeTools = {
   clock: Clock;
-  /** The CA certificates to verify against; without it, certificates are not verified. */
-  ca?: CaProvider | undefined;
   /** The sockets and files that may be looked at. */
   paths: ProbePaths;
   /** How the TCP and TLS probes connect; that of `node:net` unless told. */

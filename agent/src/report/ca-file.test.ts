@@ -1,9 +1,9 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { CaFile } from '@rollcall/common/ca-file.ts';
 import { type Logger, silentLogger } from '@rollcall/common/logging.ts';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { CaFile } from './ca-file.ts';
 import { FIRST, SECOND } from './testing/certificates.ts';
 
 const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-ca-'));

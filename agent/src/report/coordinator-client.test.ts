@@ -93,13 +93,17 @@ describe('a report that is delivered', () => {
   test('goes to the path of reports with the token, over one connection that is kept', async () => {
     const coordinator = await start(FIRST);
     coordinator.answer = () => ({
-      body: { nextReportSeconds: 5, services: [{ name: 'a', target: { host: 'h', port: 1 } }] },
+      body: { nextReportSeconds: 5, services: [{ name: 'a', probe: { kind: 'tcp' }, target: { host: 'h', port: 1 } }] },
     });
     const delivery = await deliver(coordinator);
     await deliver(coordinator);
     expect(delivery).toEqual({
       origin: coordinator.origin,
-      reply: { nextReportSeconds: 5, full: false, services: [{ name: 'a', target: { host: 'h', port: 1 } }] },
+      reply: {
+        nextReportSeconds: 5,
+        full: false,
+        services: [{ name: 'a', probe: { kind: 'tcp' }, target: { host: 'h', port: 1 } }],
+      },
     });
     expect(coordinator.taken).toMatchObject([
       { path: '/v1/reports', authorization: 'Bearer token-1', report: { sequence: 1 } },

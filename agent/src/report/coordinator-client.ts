@@ -1,10 +1,10 @@
+import { CaFile } from '@rollcall/common/ca-file.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { retryAfterMs } from '@rollcall/common/retry-after.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
-import { CaFile } from './ca-file.ts';
 import { redirectOrigin } from './coordinator-url.ts';
 import { type HttpAnswer, post as postOverHttp } from './http-post.ts';
 import { KeptConnection } from './kept-connection.ts';

@@ -7,6 +7,8 @@ function read(services: unknown) {
   return 'reply' in parsed ? parsed.reply.services : parsed;
 }
 
+const TCP = { kind: 'tcp' };
+const A = { name: 'a', probe: TCP };
 const FULL = {
   name: 'cache',
   probe: { kind: 'http', path: '/x', statuses: ['200'] },
@@ -20,16 +22,12 @@ const FULL = {
 
 describe('the services of a reply', () => {
   test('are read with all that is known of them, and without what is not', () => {
-    expect(read([{ ...FULL, mood: 'good' }, { name: 'ws-daemon' }])).toEqual([FULL, { name: 'ws-daemon' }]);
+    expect(read([{ ...FULL, mood: 'good' }, A])).toEqual([FULL, A]);
     expect(read([])).toEqual([]);
   });
 
-  test('take the place of targets for older agents', () => {
-    const reply = { full: false, services: [{ name: 'a' }] };
-    expect(parseReply(JSON.stringify({ services: [{ name: 'a' }], targets: {} }))).toEqual({ reply });
-  });
-
   test.each([
+    ['probe', { probe: undefined }],
     ['probe', { probe: 'tcp' }],
     ['probe', { probe: null }],
     ['probe', { probe: {} }],
@@ -43,18 +41,16 @@ describe('the services of a reply', () => {
     ['failureThreshold', { failureThreshold: 1.5 }],
   ])('of which %s cannot be read are told apart, and cost the others nothing', (field, change) => {
     const problem = `the coordinator sent a ${field} that cannot be read`;
-    expect(read([{ ...FULL, ...change }, { name: 'b' }])).toEqual([{ name: 'cache', problem }, { name: 'b' }]);
+    expect(read([{ ...FULL, ...change }, A])).toEqual([{ name: 'cache', problem }, A]);
   });
 
   test('without a name, and again, are left out', () => {
-    expect(read([{ port: 1 }, null, 7, { name: 'A b' }, { name: 'a' }, { name: 'a', failureThreshold: 2 }])).toEqual([
-      { name: 'a' },
-    ]);
+    expect(read([{ port: 1 }, null, 7, { name: 'A b' }, A, { ...A, failureThreshold: 2 }])).toEqual([A]);
   });
 
   test('have times and thresholds that are brought into range', () => {
-    expect(read([{ name: 'a', periodMilliseconds: 0, successThreshold: 1e9 }])).toEqual([
-      { name: 'a', periodMilliseconds: 10, successThreshold: 1000 },
+    expect(read([{ ...A, periodMilliseconds: 0, successThreshold: 1e9 }])).toEqual([
+      { ...A, periodMilliseconds: 10, successThreshold: 1000 },
     ]);
   });
 
@@ -64,7 +60,7 @@ describe('the services of a reply', () => {
     ['failureThreshold', 0, 1],
     ['successThreshold', 1001, 1000],
   ])('have a %s that is in range: not %d, but %d', (field, told, taken) => {
-    expect(read([{ name: 'a', [field]: told }])).toEqual([{ name: 'a', [field]: taken }]);
+    expect(read([{ ...A, [field]: told }])).toEqual([{ ...A, [field]: taken }]);
   });
 
   test('have a kind of probe and a host of the longest names that there are, and none that is longer', () => {
@@ -74,7 +70,7 @@ describe('the services of a reply', () => {
     expect(read([{ name: 'a', probe: { kind: 'k'.repeat(64) } }])).toMatchObject([
       { problem: expect.stringContaining('probe') },
     ]);
-    expect(read([{ name: 'a', target: { ...target, host: 'h'.repeat(254) } }])).toMatchObject([
+    expect(read([{ ...A, target: { ...target, host: 'h'.repeat(254) } }])).toMatchObject([
       { problem: expect.stringContaining('target') },
     ]);
   });

@@ -33,14 +33,12 @@ function readService(name: string, entry: JsonObject, caBundles: JsonObject): To
     problem: `the coordinator sent a ${field} that cannot be read`,
   });
   const { probe, caBundle, target, podAddresses } = entry;
-  if (probe !== undefined) {
-    if (!isProbe(probe)) return problem('probe');
-    told.probe = probe;
-  }
+  if (!isProbe(probe)) return problem('probe');
+  told.probe = probe;
   if (caBundle !== undefined) {
     const text = typeof caBundle === 'string' && Object.hasOwn(caBundles, caBundle) ? caBundles[caBundle] : undefined;
-    if (!told.probe || typeof text !== 'string') return problem('caBundle');
-    told.probe = { ...told.probe, caBundle: text };
+    if (typeof text !== 'string') return problem('caBundle');
+    told.probe = { ...probe, caBundle: text };
   }
   if (target !== undefined) {
     if (!isTarget(target)) return problem('target');

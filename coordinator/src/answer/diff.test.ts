@@ -36,7 +36,7 @@ function fleetOf(pods: object[] = []) {
   } as unknown as KubeClient;
   const config = {
     ...{ poolNamespace: 'pools', evict: true, watchedServices: [builtIn], poolLabels: [POOL] },
-    ...{ readinessGate: 'label', startupGateRequires: [], forbiddenLabelDomains: [], poolsAllowedPrefixes: [] },
+    ...{ startupGateRequires: [], forbiddenLabelDomains: [], poolsAllowedPrefixes: [] },
   } as unknown as CoordinatorConfig;
   const options: DiffOptions = { config, nodes: queries, labelerOptions, clock, catalog, rules: undefined, client };
   /** A node of the pool that has the labels of its set, written by rollcall. */

@@ -73,7 +73,7 @@ async function opened(change: object = {}) {
   const replica = () => ({ name: 'r' });
   const news = new FleetNews({ clock, summary: (name) => ({ name }) as never, replica: replica as never });
   const { catalog } = catalogStage([serviceOf()]);
-  const config = { watchedServices: [], poolLabels: [], readinessGate: 'label', startupGateRequires: [] };
+  const config = { watchedServices: [], poolLabels: [], startupGateRequires: [] };
   const scheduling = {
     explain: function* (_pod: unknown, names: readonly string[]) {
       yield undefined;

@@ -1,6 +1,9 @@
+import { CaFile } from '@rollcall/common/ca-file.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
-import type { Service } from '../model/services.ts';
+import { gitpodServices, type Service } from '../model/services.ts';
 import type { ObservedPod } from '../state/observed-pod.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { podsOf } from '../state/service-pods.ts';
@@ -36,6 +39,31 @@ function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPo
   const own = podsOf(service, [...servicePods.in(pods.namespace)]).filter(({ terminating }) => !terminating);
   const found = own.find(({ tolerations }) => !tolerates(tolerations, taint));
   return found && `${found.namespace}/${found.name}`;
+}
+
+/** As of a NodeService, so that the list of services stays small. */
+const CA_BYTES_MAX = 32 * 1024;
+
+/** Throws CERTIFICATE_INVALID at first where the file has no CA certificates; returns `undefined` without a file. */
+export function registryFacadeCa(
+  { registryFacadeCaFile: file }: Pick<CoordinatorConfig, 'registryFacadeCaFile'>,
+  logger: Logger,
+): CaFile | undefined {
+  const ca = file === undefined ? undefined : new CaFile(file, logger, CA_BYTES_MAX);
+  ca?.current();
+  return ca;
+}
+
+/** Returns a function that reads the CA of registry-facade again, and sends it to agents when it has changed. */
+export function followRegistryFacadeCa({ config, logger }: Base, catalog: ServiceCatalog): () => void {
+  const ca = registryFacadeCa(config, logger);
+  let known: string | undefined;
+  return () => {
+    const caBundle = ca?.current();
+    if (caBundle === known) return;
+    known = caBundle;
+    catalog.setBuiltIn(gitpodServices(config, caBundle));
+  };
 }
 
 /** Whether the status of the NodeService records that its taint was seen to go. */

@@ -85,6 +85,7 @@ function run({ standing, clock, logger, signal }: Base, replica: Replica, { tls,
   every(clock, TICK_MS, signal, () => {
     const isDone = guarded(logger, 'tick', () => {
       if (standing.mayDecide()) replica.tick();
+      replica.followCa();
       replica.news.tick();
     });
     // Where each tick fails, /healthz asks for a restart.

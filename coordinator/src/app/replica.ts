@@ -27,7 +27,7 @@ import { NodeWriter } from '../write/node-writer.ts';
 import { Reconciler } from '../write/reconciler.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
 import type { Base } from './base.ts';
-import { createCatalog, wasProven } from './catalog.ts';
+import { createCatalog, followRegistryFacadeCa, wasProven } from './catalog.ts';
 import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 /** After so long without the API server, what agents said meanwhile may not have reached this replica either. */
@@ -45,6 +45,8 @@ export async function createReplica(base: Base) {
   const rules = await openRules(config, { keys, clock, logger });
   const servicePods = new PodsByNamespace<ObservedPod>();
   const catalog = createCatalog(base, { servicePods, rules });
+  const followCa = followRegistryFacadeCa(base, catalog);
+  followCa();
   const services = () => catalog.services();
   const holds = new Holds(clock);
   const fleet = new Fleet({
@@ -102,7 +104,7 @@ export async function createReplica(base: Base) {
       const { judged, intent } = evaluation;
       return { node: evaluation.node, judged, intent, ...nodes.skippedOn(node) };
     },
-    rules: () => ({ services: services(), gate: config.readinessGate, dryRun: config.dryRun }),
+    rules: () => ({ services: services(), dryRun: config.dryRun }),
     mayJudge: mayDecide,
     clock,
   });
@@ -249,6 +251,7 @@ export async function createReplica(base: Base) {
     writer,
     controller,
     watches,
+    followCa,
     /** What time alone changes, while this replica decides. To be called once a second. */
     tick: () => {
       controller.tick();

@@ -12,7 +12,6 @@ export function labelerSettings(
 ): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | 'mayTaint' | 'mayClear'> {
   return {
     keys,
-    gate: config.readinessGate,
     poolsAllowedPrefixes: config.poolsAllowedPrefixes,
     forbiddenLabelDomains: config.forbiddenLabelDomains,
     startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },

@@ -72,7 +72,6 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     fleet,
     skipped,
     keys,
-    gate: 'label',
     ...NOTHING_CONFIGURED,
     holdsOn: () => ({ pods: [], unknown: undefined }),
     wasProven: () => true,

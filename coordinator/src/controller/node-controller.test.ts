@@ -122,7 +122,7 @@ test('keys that were written and stay are forgotten as time passes, without anot
 
 test('an agent that has just started takes nothing from its node before it was told what to probe', async () => {
   const service = serviceOf('ws-daemon', {
-    probe: { port: 8080, host: 'Loopback' },
+    probe: { spec: { kind: 'tcp' }, port: 8080, host: 'Loopback' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
   });
   const { fleet, judged, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });

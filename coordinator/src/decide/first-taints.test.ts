@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { gated, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import type { ObservedNode, Taint } from '../state/observed-node.ts';
 import { FirstTaints } from './first-taints.ts';
@@ -178,18 +178,20 @@ describe('a taint that can go', () => {
 
   test('goes at once where there is no status to note it in', () => {
     const { first } = begun(['n']);
-    expect(first.mayClear({ ...SERVICE, origin: { kind: 'built-in' } }, at(0))).toBe(true);
+    expect(first.mayClear(gated(SERVICE, 'both'), at(0))).toBe(true);
   });
 });
 
 describe('what is seen of a service', () => {
   test('proves nothing where it has no taint, or is built in', () => {
     const { observe, first, news } = begun();
-    const builtIn: Service = { ...SERVICE, origin: { kind: 'built-in' } };
+    const builtIn: Service = gated(SERVICE, 'both');
     observe([{ ...SERVICE, publish: { label: 'a' } }, builtIn], judged('n', 'ready', [TAINT]));
     expect(news).toEqual([]);
     expect(first.provenTaint({ ...SERVICE, publish: { label: 'a' } })).toBeUndefined();
-    expect(first.mayTaint(builtIn, judged('n', 'not-ready'))).toBe(true);
+    for (const taints of [[], undefined]) {
+      expect(first.mayTaint(builtIn, { ...judged('n', 'not-ready'), taints })).toBe(true);
+    }
   });
 
   test('proves nothing while it is not ready, and is told once when it does', () => {

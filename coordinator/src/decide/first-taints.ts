@@ -43,6 +43,7 @@ export class FirstTaints {
 
   /** Whether a node that does not have the taint may get it. Changes nothing. */
   mayTaint(service: Service, { name, taints }: Pick<JudgedNode, 'name' | 'taints'>): boolean {
+    if (service.origin.kind === 'built-in') return true;
     if (!taints) return false;
     const { isProven, nodes } = this.#of(service);
     return isProven || nodes.has(name) || nodes.size < FIRST_NODES;

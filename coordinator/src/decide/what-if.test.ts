@@ -49,7 +49,6 @@ function whatIf(
   const current = now.services ?? [];
   const options = {
     services: () => current,
-    gate: 'both',
     keys: registryOf({ watchedServices: current }),
     ...NOTHING_CONFIGURED,
     rules: now.rules,
@@ -105,7 +104,7 @@ describe('a new service', () => {
   });
 
   test('would change nothing where nobody knows yet what its probe will say', () => {
-    const service = nodeService({ probe: { port: 1 } });
+    const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
     const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'another probe' }]]);
     expect(whatIf({}, { services: [service] }, { services: told }).changes).toEqual([]);
     expect(whatIf({}, { services: [service] }, { services: told, labels: { [LABEL]: 'true' } }).changes).toEqual([]);
@@ -174,15 +173,17 @@ describe('a service that is there', () => {
 
   test('keeps what the agent said of it as long as its probe is the same', () => {
     const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'asked' }]]);
-    const before = nodeService({ probe: { port: 1 } });
+    const before = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
     const situation = { services: told, readiness: { a: notReady } };
-    const then = (port: number) => ({ services: [nodeService({ probe: { port }, mode: 'Startup' })] });
+    const then = (port: number) => ({
+      services: [nodeService({ probe: { spec: { kind: 'tcp' }, port }, mode: 'Startup' })],
+    });
     expect(whatIf({ services: [before] }, then(1), situation).changes).toEqual([`label ${LABEL} undefined true`]);
     expect(whatIf({ services: [before] }, then(2), situation).changes).toEqual([]);
   });
 
   test('is not yet found missing by an agent that was told of it long ago', () => {
-    const service = nodeService({ probe: { port: 1 } });
+    const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
     const situation = {
       ...labeled,
       services: new Map(),

@@ -53,6 +53,18 @@ export const COORDINATOR_OPTIONS = {
   },
   registryFacadePort: { ...PORT, default: 31750, help: 'Port of registry-facade on each node, which agents probe.' },
   wsDaemonPort: { ...PORT, default: 8080, help: 'Port of ws-daemon in its pod, which agents probe.' },
+  wsDaemonProbe: {
+    type: 'string',
+    default: 'tcp',
+    choices: ['tcp', 'tls', 'http2'],
+    help: 'Answer that ws-daemon must give to a probe: a connection, a TLS ServerHello, or an HTTP/2 SETTINGS frame.',
+  },
+  registryFacadeCaFile: {
+    type: 'string',
+    check: (text) => (text === '' ? 'must be the path of a file' : undefined),
+    defaultText: 'not verified',
+    help: 'CA certificates (PEM, at most 32 KiB) with which agents verify the certificate of registry-facade, reloaded when the file changes.',
+  },
   readinessGate: {
     type: 'string',
     default: 'label',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from './config.ts';
 import { formatUnion } from './label-selector.ts';
-import type { Service } from './services.ts';
+import type { ReadinessGate, Service } from './services.ts';
 
 const ENVIRONMENT = { ownNamespace: 'rollcall', podName: undefined, podIp: undefined };
 
@@ -10,31 +10,53 @@ async function services(argv: string[] = []): Promise<Service[]> {
   return loaded.action === 'run' ? loaded.values.watchedServices : [];
 }
 
-function gitpods(name: string, port: number, host: 'Pod' | 'Node', namespace = 'default'): Service {
+type Settings = { namespace?: string; gate?: ReadinessGate };
+
+function gitpods(name: string, probe: Service['probe'], settings: Settings = {}): Service {
+  const { namespace = 'default', gate = 'label' } = settings;
   return {
     name,
     pods: { namespace, selector: { matchLabels: { component: name } } },
-    probe: { port, host },
+    ...(probe ? { probe } : {}),
     mode: 'Continuous',
     publish: {
       label: `gitpod.io/${name}_ready_ns_${namespace}`,
       taint: { key: `gitpod.io/${name}-not-ready`, value: 'true', effect: 'NoSchedule' },
     },
-    origin: { kind: 'built-in' },
+    origin: {
+      kind: 'built-in',
+      gate,
+      taintedNodes: ['gitpod.io/workload_workspace_regular', 'gitpod.io/workload_workspace_headless'],
+    },
   };
 }
 
+const HTTPS = {
+  kind: 'https',
+  path: '/v2/remote/not-a-valid-image/manifests/latest',
+  headers: { accept: 'application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json' },
+  statuses: ['404'],
+};
+
 test('the services of Gitpod are known without being written', async () => {
   const all = await services();
-  expect(all).toEqual([gitpods('ws-daemon', 8080, 'Pod'), gitpods('registry-facade', 31750, 'Node')]);
+  expect(all).toEqual([
+    gitpods('ws-daemon', { spec: { kind: 'tcp' }, port: 8080, host: 'Pod' }),
+    gitpods('registry-facade', { spec: HTTPS, port: 31750, host: 'Node' }),
+  ]);
   expect(formatUnion(all.flatMap(({ pods }) => pods?.selector ?? []))).toBe('component in (ws-daemon,registry-facade)');
 });
 
 test('they are as the flags say', async () => {
-  expect(await services(['--namespace=prod', '--ws-daemon-port=1', '--registry-facade-port=3'])).toEqual([
-    gitpods('ws-daemon', 1, 'Pod', 'prod'),
-    gitpods('registry-facade', 3, 'Node', 'prod'),
-  ]);
+  const flags = ['--namespace=prod', '--ws-daemon-port=1', '--registry-facade-port=3', '--readiness-gate=taint'];
+  const settings = { namespace: 'prod', gate: 'taint' } as const;
+  for (const kind of ['tcp', 'tls', 'http2']) {
+    expect(await services([...flags, `--ws-daemon-probe=${kind}`])).toEqual([
+      gitpods('ws-daemon', { spec: { kind }, port: 1, host: 'Pod' }, settings),
+      gitpods('registry-facade', { spec: HTTPS, port: 3, host: 'Node' }, settings),
+    ]);
+  }
+  await expect(services(['--ws-daemon-probe=icmp'])).rejects.toThrow(/^--ws-daemon-probe: .*tcp, tls, http2/);
 });
 
 test('none is known with --gitpod=false', async () => {

@@ -1,5 +1,12 @@
 import type { ProbeSpec } from '@rollcall/common/report.ts';
-import { COMPONENT_LABEL, notReadyTaint, REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
+import {
+  COMPONENT_LABEL,
+  notReadyTaint,
+  REGISTRY_FACADE,
+  readyLabel,
+  WORKSPACE_NODE_LABELS,
+  WS_DAEMON,
+} from '@rollcall/common/well-known.ts';
 import type { DeviceTerm } from './inventory/term.ts';
 import type { LabelSelector } from './label-selector.ts';
 
@@ -34,9 +41,9 @@ export type ServicePods = {
   optional?: true;
 };
 
-/** How agents ask it. What is left out is as their own configuration says. */
+/** How agents ask it. Times and thresholds that are left out are those of their flags. */
 export type ServiceProbe = {
-  spec?: ProbeSpec;
+  spec: ProbeSpec;
   /** Absent where the service is at a path. */
   port?: number;
   /** The address to ask at; unless told, that of the pod, or of the node where the pod is on its network or there is none. */
@@ -64,8 +71,18 @@ export type ServiceTaint = { key: string; value: string; effect: TaintEffect };
 /** `NoExecute` only where `--allow-no-execute` lets it. */
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
+/** Which keys of a built-in service show whether it is ready; those of a NodeService all do. */
+export type ReadinessGate = 'label' | 'taint' | 'both';
+
 /** Where a service is from: it is known without being written, or a NodeService asks for it. */
-type ServiceOrigin = { kind: 'built-in' } | { kind: 'object'; uid: string; generation: number; createdAtMs: number };
+type ServiceOrigin =
+  | {
+      kind: 'built-in';
+      gate: ReadinessGate;
+      /** Only nodes with one of these labels, whatever its value, get the taint. */
+      taintedNodes: readonly string[];
+    }
+  | { kind: 'object'; uid: string; generation: number; createdAtMs: number };
 
 export type GitpodOptions = {
   gitpod: boolean;
@@ -73,25 +90,48 @@ export type GitpodOptions = {
   wsDaemonPort: number;
   registryFacadePort: number;
   requirePod: boolean;
+  readinessGate: ReadinessGate;
+  wsDaemonProbe: 'tcp' | 'tls' | 'http2';
 };
 
-/** The services of Gitpod, or none where Gitpod is not wanted. How they are probed is for the agents' flags to say. */
-export function gitpodServices({ gitpod, namespace, requirePod, ...ports }: GitpodOptions): Service[] {
-  const service = (name: string, port: number, host: ServiceHost): Service => ({
+/** registry-facade answers 404 for an image that cannot exist, as Gitpod's own readiness check expects. */
+const REGISTRY_FACADE_PROBE: ProbeSpec = {
+  kind: 'https',
+  path: '/v2/remote/not-a-valid-image/manifests/latest',
+  headers: { accept: 'application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json' },
+  statuses: ['404'],
+};
+
+/** The services of Gitpod, or none where Gitpod is not wanted. `caBundle` verifies registry-facade. */
+export function gitpodServices(options: GitpodOptions, caBundle?: string): Service[] {
+  const {
+    gitpod,
+    namespace,
+    requirePod,
+    readinessGate: gate,
+    wsDaemonProbe,
+    wsDaemonPort,
+    registryFacadePort,
+  } = options;
+  const service = (name: string, probe: ServiceProbe): Service => ({
     name,
     pods: {
       namespace,
       selector: { matchLabels: { [COMPONENT_LABEL]: name } },
       ...(requirePod ? {} : { optional: true }),
     },
-    probe: { port, host },
+    probe,
     mode: 'Continuous',
     publish: {
       label: readyLabel(name, namespace),
       taint: { key: notReadyTaint(name), value: 'true', effect: 'NoSchedule' },
     },
-    origin: { kind: 'built-in' },
+    origin: { kind: 'built-in', gate, taintedNodes: WORKSPACE_NODE_LABELS },
   });
   if (!gitpod) return [];
-  return [service(WS_DAEMON, ports.wsDaemonPort, 'Pod'), service(REGISTRY_FACADE, ports.registryFacadePort, 'Node')];
+  const https = { ...REGISTRY_FACADE_PROBE, ...(caBundle === undefined ? {} : { caBundle }) };
+  return [
+    service(WS_DAEMON, { spec: { kind: wsDaemonProbe }, port: wsDaemonPort, host: 'Pod' }),
+    service(REGISTRY_FACADE, { spec: https, port: registryFacadePort, host: 'Node' }),
+  ];
 }

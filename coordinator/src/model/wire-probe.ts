@@ -5,7 +5,7 @@ import type { ServiceProbe } from './services.ts';
 
 /** A probe as agents get it, without what differs between nodes. */
 export type WireProbe = {
-  how: Pick<ServiceToProbe, 'probe' | 'caBundle'> & Partial<ServiceToProbe>;
+  how: Pick<ServiceToProbe, 'probe'> & Partial<ServiceToProbe>;
   /** SHA-256 of `how`, in hex. */
   digest: string;
   /** Bytes of `how` as JSON. */
@@ -23,9 +23,9 @@ export function wireProbe(probe: ServiceProbe): WireProbe {
   const before = known.get(probe);
   if (before) return before;
   const { spec, port: _port, host: _host, ...times } = probe;
-  const { caBundle: text, ...rest } = spec ?? { kind: '' };
+  const { caBundle: text, ...rest } = spec;
   const caBundle = typeof text === 'string' ? bundleOf(text) : undefined;
-  const how = { ...(spec ? { probe: rest } : {}), ...(caBundle ? { caBundle: caBundle.key } : {}), ...times };
+  const how = { probe: rest, ...(caBundle ? { caBundle: caBundle.key } : {}), ...times };
   const made = { how, digest: digestOf(how), bytes: bytesOf(how), caBundle };
   known.set(probe, made);
   return made;

@@ -23,7 +23,7 @@ function seen({ node = {}, judged = {}, readiness = {}, required }: Situation = 
     ([name, each]) => [name, { reason: 'r', cause: 'agent' as const, sinceMs: 0, ...each }] as const,
   );
   const whole = { ...snapshot(), readiness: new Map(known), ageMs: 0, ...judged } as unknown as JudgedNode;
-  return schedulableNode(observed, whole, undefined, { services: [BUILT_IN, OBJECT], required, gate: 'label' });
+  return schedulableNode(observed, whole, undefined, { services: [BUILT_IN, OBJECT], required });
 }
 
 describe('a node, as the scheduler extender sees it', () => {
@@ -71,6 +71,13 @@ describe('the services that have to be ready', () => {
     ).toMatchObject({
       services: [{ state: 'ready', shown: true, falls: 0 }],
     });
+  });
+
+  test('are shown by the taint of a NodeService whatever the readiness gate is', () => {
+    const { label = '', taint } = OBJECT.publish;
+    const node = { labels: { [label]: 'true' }, taints: taint ? [taint] : [] };
+    const readiness = { a: { state: 'ready' } } as const;
+    expect(seen({ readiness, node, required: ['a'] }).services).toMatchObject([{ name: 'a', shown: false }]);
   });
 
   test('are not ready where they are not known, or not for the node, whatever the Node shows', () => {

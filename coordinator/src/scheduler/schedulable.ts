@@ -1,5 +1,4 @@
 import type { JudgedNode } from '../decide/labelers/labeler.ts';
-import type { ReadinessGate } from '../decide/labelers/readiness.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
@@ -11,7 +10,6 @@ type Known = {
   services: readonly Service[];
   /** Names of those that have to be ready; defaults to the built-in ones. */
   required: readonly string[] | undefined;
-  gate: ReadinessGate;
 };
 
 /** A node as the scheduler extender sees it. */
@@ -19,7 +17,7 @@ export function schedulableNode(
   node: ObservedNode,
   judged: JudgedNode,
   workspaces: NodeWorkspaces | undefined,
-  { services, required, gate }: Known,
+  { services, required }: Known,
 ): SchedulableNode {
   const builtIn = services.filter(({ origin }) => origin.kind === 'built-in').map(({ name }) => name);
   return {
@@ -29,7 +27,7 @@ export function schedulableNode(
     taints: node.taints,
     services: (required ?? builtIn).map((name) => {
       const service = services.find((each) => each.name === name);
-      return service ? stateOf(service, node, judged, gate) : missing(name, 'no NodeService of this name is accepted');
+      return service ? stateOf(service, node, judged) : missing(name, 'no NodeService of this name is accepted');
     }),
     fresh: judged.freshness.state === 'fresh' || judged.freshness.state === 'leaving',
     workspaces,
@@ -39,11 +37,11 @@ export function schedulableNode(
   };
 }
 
-function stateOf(service: Service, node: ObservedNode, judged: JudgedNode, gate: ReadinessGate): RequiredService {
+function stateOf(service: Service, node: ObservedNode, judged: JudgedNode): RequiredService {
   const verdict = judged.readiness.get(service.name);
   if (!verdict) return missing(service.name, 'it does not apply to this node');
   const { state, reason, damping } = verdict;
-  return { name: service.name, state, shown: shownReady(node, service, gate), reason, falls: damping?.falls ?? 0 };
+  return { name: service.name, state, shown: shownReady(node, service), reason, falls: damping?.falls ?? 0 };
 }
 
 function missing(name: string, reason: string): RequiredService {

@@ -60,7 +60,7 @@ describe('the pods of workspaces', () => {
   let config: CoordinatorConfig;
   beforeEach(() => {
     clock = new FakeClock();
-    const settings = { readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: {} };
+    const settings = { scoreWeights: [], namespace: 'default', placing: {} };
     config = settings as unknown as CoordinatorConfig;
     scheduling = new Scheduling({
       config,
@@ -143,7 +143,7 @@ describe('the desk', () => {
     const evaluator = { evaluate: () => (known.isJudged ? { judged } : undefined) } as unknown as Evaluator;
     const hint = (name: string) => hints.push(name);
     const config = {
-      ...{ readinessGate: 'label', scoreWeights: [], namespace: 'default', placing: WORKSPACES },
+      ...{ scoreWeights: [], namespace: 'default', placing: WORKSPACES },
       ...{ maxWorkspacesPerNode: 4, maxStartingPerNode: 4, ...change },
     } as unknown as CoordinatorConfig;
     const scheduling = new Scheduling({ config, fleet, evaluator, hint, services: () => [serviceOf()], clock });

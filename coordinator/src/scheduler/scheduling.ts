@@ -74,7 +74,6 @@ export class Scheduling {
 
   #newDesk(): SchedulingDesk {
     const { config, fleet, evaluator, clock } = this.#options;
-    const { readinessGate: gate } = config;
     return new SchedulingDesk({
       clock,
       ...(this.#isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
@@ -89,7 +88,7 @@ export class Scheduling {
         const node = fleet.node(name);
         const judged = evaluator.evaluate(name)?.judged;
         const workspaces = this.#podsKnown ? countWorkspaces(this.#pods.on(name)) : undefined;
-        const known = { services: this.#options.services(), required: config.placing.services, gate };
+        const known = { services: this.#options.services(), required: config.placing.services };
         return node && judged && schedulableNode(node, judged, workspaces, known);
       },
     });

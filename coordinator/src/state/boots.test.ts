@@ -349,8 +349,8 @@ describe('a session that is over', () => {
 
 describe('what an agent is told of', () => {
   const [a, b] = [
-    { name: 'a', digest: 'a' },
-    { name: 'b', digest: 'b' },
+    { name: 'a', digest: 'a', probe: { kind: 'tcp' } },
+    { name: 'b', digest: 'b', probe: { kind: 'tcp' } },
   ] as const;
 
   test('is known since it was told first, and forgotten when it is not told any more', () => {

@@ -65,7 +65,7 @@ test('hardware that keeps changing is looked at once a second, and services besi
 
 test('the reply says what to probe, and asks for the next report soon while that is not settled', async () => {
   const clock = new FakeClock();
-  const service = serviceOf('ws-daemon', { probe: { port: 80, host: 'Pod' } });
+  const service = serviceOf('ws-daemon', { probe: { spec: { kind: 'tcp' }, port: 80, host: 'Pod' } });
   const fleet = fleetWith({ clock, services: () => [service] });
   fleet.nodeHandlers.onReplace([fleet.observe(NODE)]);
   const identity = {

@@ -109,7 +109,11 @@ describe('the orders of a node', () => {
     pod('10.1.0.1');
     services([
       serviceOf(),
-      { ...mirror, pods: undefined, probe: { port: 80, host: 'Loopback' } } as unknown as Service,
+      {
+        ...mirror,
+        pods: undefined,
+        probe: { spec: { kind: 'tcp' }, port: 80, host: 'Loopback' },
+      } as unknown as Service,
     ]);
     expect(namesOf(now())).toEqual(['ws-daemon']);
     label({ role: 'mirror' });

@@ -6,8 +6,8 @@ import { POD_ADDRESSES_MAX, servicesToProbe as toProbe } from './probe-targets.t
 
 const TOLERATIONS: readonly never[] = [];
 const SERVICES = [
-  serviceOf('ws-daemon', { probe: { port: 80, host: 'Pod' } }),
-  serviceOf('registry-facade', { probe: { port: 80, host: 'Node' } }),
+  serviceOf('ws-daemon', { probe: { spec: { kind: 'tcp' }, port: 80, host: 'Pod' } }),
+  serviceOf('registry-facade', { probe: { spec: { kind: 'tcp' }, port: 80, host: 'Node' } }),
 ];
 
 function pod(component: string, podIP: string, change: Partial<ObservedPod> = {}): ObservedPod {
@@ -41,8 +41,14 @@ describe('servicesToProbe', () => {
   test('says where each service is, and every address that its pods have', () => {
     const pods = [pod('ws-daemon', '10.1.0.1'), pod('ws-daemon', '10.1.0.2'), pod('registry-facade', '10.1.0.3')];
     expect(servicesToProbe(SERVICES, pods)).toEqual([
-      { name: 'ws-daemon', target: { host: '10.1.0.1', port: 80 }, podAddresses: ['10.0.0.7', '10.1.0.1', '10.1.0.2'] },
-      { name: 'registry-facade', target: { host: '10.0.0.7', port: 80 }, podAddresses: ['10.0.0.7', '10.1.0.3'] },
+      {
+        ...{ name: 'ws-daemon', probe: { kind: 'tcp' }, target: { host: '10.1.0.1', port: 80 } },
+        podAddresses: ['10.0.0.7', '10.1.0.1', '10.1.0.2'],
+      },
+      {
+        ...{ name: 'registry-facade', probe: { kind: 'tcp' }, target: { host: '10.0.0.7', port: 80 } },
+        podAddresses: ['10.0.0.7', '10.1.0.3'],
+      },
     ]);
   });
 
@@ -77,7 +83,7 @@ describe('servicesToProbe', () => {
     const pods = [pod('registry-facade', '10.1.0.3')];
     expect(servicesToProbe(SERVICES, pods).map(({ name }) => name)).toEqual(['registry-facade']);
     expect(servicesToProbe(SERVICES.map(optional), pods)).toEqual([
-      { name: 'ws-daemon' },
+      { name: 'ws-daemon', probe: { kind: 'tcp', port: 80 } },
       expect.objectContaining({ name: 'registry-facade' }),
     ]);
   });
@@ -102,8 +108,7 @@ describe('servicesToProbe', () => {
     });
   });
 
-  test('leaves it to the agent how and where, for what has no pods and is not said to be asked in a certain way', () => {
-    expect(servicesToProbe([mirror({ probe: { port: 80 } })], [])).toEqual([{ name: 'mirror' }]);
+  test('names no port for what is at a path', () => {
     expect(servicesToProbe([mirror({ probe: { spec } })], [])).toStrictEqual([{ name: 'mirror', probe: spec }]);
   });
 

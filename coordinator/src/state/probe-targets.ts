@@ -26,8 +26,7 @@ export function servicesToProbe(services: readonly Service[], pods: readonly Obs
     const target = targetOf(probe, own);
     const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
     if (target) return [{ ...how, target, ...addressesOf(own, target) }];
-    if (!service.pods) return [{ ...how, ...withPort(probe) }];
-    if (service.pods.optional) return [how];
+    if (!service.pods || service.pods.optional) return [{ ...how, ...withPort(probe) }];
     // A socket on the node is there whatever the address of the pod, if there is one at all.
     return probe.port === undefined && own.length > 0 ? [how] : [];
   });
@@ -55,7 +54,7 @@ function addressOf({ podIP, hostIP }: ObservedPod, host: ServiceProbe['host']): 
 /** The agent knows the address of its node. */
 function withPort(probe: ServiceProbe): Pick<ServiceToProbe, 'probe'> {
   const { how } = wireProbe(probe);
-  return how.probe && probe.port !== undefined ? { probe: { ...how.probe, port: probe.port } } : {};
+  return { probe: { ...how.probe, ...(probe.port === undefined ? {} : { port: probe.port }) } };
 }
 
 /** The target comes first, since the agent asks at no address that is left out. */

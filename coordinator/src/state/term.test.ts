@@ -44,7 +44,7 @@ test('an agent that is heard again within the window remembers what it was told'
   const term = newTerm();
   term.begin({ ...NODE, name: 'n', uid: 'u' }, THERE, 0);
   const boots = term.record('n')?.boots;
-  const service = { name: 'a', digest: 'd' };
+  const service = { name: 'a', digest: 'd', probe: { kind: 'tcp' } };
   const header = { node: 'n', boot: 'b', digest: 'd' };
   boots?.admit({ ...header, sequence: 1, services: [], devices: [], facts: {} }, {}, 0);
   boots?.tell('b', undefined, [service], 0);

@@ -27,7 +27,6 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
   const clock = new FakeClock();
   const announcer = new Announcer({
     services: () => services,
-    gate: 'label',
     record: (each) => {
       events.push(each);
       news.push(`${each.reason}: ${each.message}`);

@@ -2,7 +2,6 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
 import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
 import type { JudgedNode } from '../decide/labelers/labeler.ts';
-import type { ReadinessGate } from '../decide/labelers/readiness.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from '../state/node-record.ts';
@@ -16,7 +15,6 @@ import type { GitpodMetrics } from './gitpod-metrics.ts';
 
 export type AnnouncerOptions = {
   services: () => readonly Service[];
-  gate: ReadinessGate;
   record: (news: EventNews) => void;
   metrics: GitpodMetrics;
   /** Counts it. */
@@ -48,12 +46,12 @@ export class Announcer {
    * evidence says the same: that a key was put right after somebody changed it is none.
    */
   shows(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
-    const { services, gate, metrics, clock, record: tell } = this.#options;
+    const { services, metrics, clock, record: tell } = this.#options;
     const told = this.#told.get(record) ?? new Map<string, boolean>();
     this.#told.set(record, told);
     const news = { ready: [] as string[], notReady: [] as string[] };
     for (const service of services()) {
-      const ready = shownReady(observed, service, gate);
+      const ready = shownReady(observed, service);
       const before = told.get(service.name);
       const evidence = judged.readiness.get(service.name);
       if (before === undefined) told.set(service.name, ready);

@@ -41,7 +41,6 @@ export function createFollowers(options: FollowerOptions): Followers {
   };
   const announcer = new Announcer({
     services,
-    gate: config.readinessGate,
     record,
     metrics: new GitpodMetrics(registry),
     gateOpened: registerGateMetric(registry),

@@ -4,7 +4,7 @@
 {{- define "rollcall.prune.config" -}}
 {{- $config := merge (dict) .Values.coordinator.config (include "rollcall.gitpod" . | fromYaml) -}}
 {{- $_ := set $config "leaseName" .Values.leaseName -}}
-{{- toYaml (omit $config "schedulerTls" "schedulerClientCaFile") -}}
+{{- toYaml (omit $config "schedulerTls" "schedulerClientCaFile" "registryFacadeCaFile") -}}
 {{- end }}
 
 {{- define "rollcall.coordinator.config" -}}

@@ -10,7 +10,7 @@ export type ServiceReport = {
   since: string;
   /** One sentence for people: which probe saw what. Changes only when what was seen changes. */
   evidence: string;
-  /** `digest` of the assigned check that this verdict is of; absent while the coordinator has assigned none. */
+  /** `digest` of the assigned check that this verdict is of; absent where the coordinator sent none that can be read. */
   digest?: string;
 };
 
@@ -81,17 +81,16 @@ export type ProbeTarget = { host: string; port: number };
 /** How a service is asked. What goes with each kind is for the probe of that kind to read. */
 export type ProbeSpec = { readonly kind: string; readonly [setting: string]: unknown };
 
-/** A service that the agent is to probe. What is left out is as the agent's own configuration says. */
+/** A service that the agent is to probe. Times and thresholds that are left out are those of the agent's flags. */
 export type ServiceToProbe = {
   name: string;
   /** Identifies the check: probe, target, times and thresholds. The agent repeats it with its verdict. */
   digest: string;
-  probe?: ProbeSpec;
+  probe: ProbeSpec;
   /** The CA bundle of `probe`, by its key in `caBundles` of the reply. */
   caBundle?: string;
   /**
-   * Left out: at the address of the node, and the port of `probe`, or else the one that the agent's configuration names.
-   * Of no use to what is probed at a path.
+   * Left out: at the address of the node, and the port of `probe`. Of no use to what is probed at a path.
    */
   target?: ProbeTarget;
   /** Addresses of the pods of the service on the node, and of the node as these pods know it. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createService, listenOnLoopback } from '@rollcall/agent/probes/testing/servers.ts';
+import { createService, listenOnLoopback, type RunningServer } from '@rollcall/agent/probes/testing/servers.ts';
 import { FIRST, SERVER_NAME } from '@rollcall/agent/report/testing/certificates.ts';
 import { TestCoordinator } from '@rollcall/agent/report/testing/coordinator.ts';
 import type { FullReport, ServiceToProbe } from '@rollcall/common/report.ts';
@@ -12,10 +12,6 @@ import { AGENT_V8_FLAGS } from '../../generate/chart/agent-values.ts';
 
 const RATIO_MAX = 1.35;
 const PRIVATE_MIB_MAX = 18;
-const OF_GITPOD: ServiceToProbe[] = [
-  { name: 'ws-daemon', digest: 'd' },
-  { name: 'registry-facade', digest: 'd', probe: { kind: 'https', statuses: ['404'] } },
-];
 const SAMPLES = 5;
 const LIMIT = { timeout: 40_000, interval: 100 };
 
@@ -63,17 +59,23 @@ async function settledMemory(child: ChildProcess, isAtWork: () => void) {
   return samples.reduce((least, sample) => (sample.rss < least.rss ? sample : least));
 }
 
-async function startAgent(services: ServiceToProbe[]): Promise<{ child: ChildProcess; coordinator: TestCoordinator }> {
+async function startAgent(more: ServiceToProbe[]): Promise<{ child: ChildProcess; coordinator: TestCoordinator }> {
   for (const { path: file, contents } of (await bundlePrograms()).files) {
     if (file.startsWith('agent/dist/')) put(path.basename(file), contents);
   }
   // As the image has it: an ES module.
   put('package.json', '{"type":"module"}');
   const coordinator = await new TestCoordinator(FIRST).start();
-  coordinator.answer = () => ({ body: { nextReportSeconds: 1, services } });
   const wsDaemon = await listenOnLoopback(createService('tcp'));
   const registryFacade = await listenOnLoopback(createService('https'));
   closers.push(() => coordinator.stop(), wsDaemon.close, registryFacade.close);
+  const at = ({ host, port }: RunningServer) => ({ digest: 'd', target: { host, port } });
+  const services: ServiceToProbe[] = [
+    { name: 'ws-daemon', probe: { kind: 'tcp' }, ...at(wsDaemon) },
+    { name: 'registry-facade', probe: { kind: 'https', statuses: ['404'] }, ...at(registryFacade) },
+    ...more,
+  ];
+  coordinator.answer = () => ({ body: { nextReportSeconds: 1, services } });
   const child = run([
     ...AGENT_V8_FLAGS,
     path.join(directory, 'main.js'),
@@ -83,19 +85,18 @@ async function startAgent(services: ServiceToProbe[]): Promise<{ child: ChildPro
     `--coordinator-ca-file=${put('ca.crt', FIRST.ca)}`,
     `--coordinator-server-name=${SERVER_NAME}`,
     `--token-file=${put('token', 'token')}`,
-    `--ws-daemon-port=${wsDaemon.port}`,
-    `--registry-facade-port=${registryFacade.port}`,
   ]);
   return { child, coordinator };
 }
 
 describe.runIf(process.platform === 'linux')('an agent at work, with the flags of the chart', () => {
-  async function memoryAtWork(services: ServiceToProbe[]) {
-    const { child, coordinator } = await startAgent(services);
+  async function memoryAtWork(more: ServiceToProbe[] = []) {
+    const { child, coordinator } = await startAgent(more);
+    const names = ['ws-daemon', 'registry-facade', ...more.map(({ name }) => name)];
     let reports = 0;
     return settledMemory(child, () => {
       const seen = coordinator.taken.flatMap(({ report }) => (report as FullReport).services ?? []);
-      for (const { name } of services) expect(seen).toContainEqual(expect.objectContaining({ name, ready: true }));
+      for (const name of names) expect(seen).toContainEqual(expect.objectContaining({ name, ready: true }));
       expect(coordinator.taken.length).toBeGreaterThan(reports + 3);
       reports = coordinator.taken.length;
     });
@@ -103,7 +104,7 @@ describe.runIf(process.platform === 'linux')('an agent at work, with the flags o
 
   test(`takes at most ${RATIO_MAX} times the memory of an empty program of the same Node.js`, async () => {
     const empty = run([put('empty.js', 'setInterval(() => {}, 2 ** 30);')]);
-    const settled = await memoryAtWork(OF_GITPOD);
+    const settled = await memoryAtWork();
     expect(settled.rss / memoryOf(empty).rss).toBeLessThan(RATIO_MAX);
     expect(settled.private).toBeLessThan(PRIVATE_MIB_MAX);
   });
@@ -112,7 +113,6 @@ describe.runIf(process.platform === 'linux')('an agent at work, with the flags o
     const { host, port, close } = await listenOnLoopback(createService('grpc'));
     closers.push(close);
     const { private: own } = await memoryAtWork([
-      ...OF_GITPOD,
       { name: 'x', digest: 'd', probe: { kind: 'grpc' }, target: { host, port } },
     ]);
     expect(own).toBeLessThan(PRIVATE_MIB_MAX);

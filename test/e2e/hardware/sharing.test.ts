@@ -82,10 +82,9 @@ test('the PCI devices of this very machine are labelled', async ({ skip }) => {
   if (devices.length === 0) skip('this machine has no PCI bus');
   const [first] = devices;
   const classes = [...new Set(devices.map((device) => device.class))];
-  const agentArgs = ['--namespace=default'];
   await embedded.rig.endCoordinator(await embedded.rig.leader(), 'SIGTERM');
   await embedded.rig.addCoordinator([`--pci-device-class-whitelist=${classes.join(',')}`]);
-  const real = await embedded.rig.addNode({ sysfsRoot: '/sys', agentArgs });
+  const real = await embedded.rig.addNode({ sysfsRoot: '/sys' });
   await embedded.rig.history.until(
     real.name,
     `feature.node.kubernetes.io/pci-${first?.class}_${first?.vendor}.present`,

@@ -245,12 +245,7 @@ describe('a container of the image', () => {
   });
 
   test('runs an agent that answers for its health, with the flags that it is meant to have, and ends when told', async () => {
-    const args = [
-      '--node-name=n',
-      '--listen=127.0.0.1:0',
-      '--coordinator-url=http://127.0.0.1:1',
-      '--ws-daemon-port=1',
-    ];
+    const args = ['--node-name=n', '--listen=127.0.0.1:0', '--coordinator-url=http://127.0.0.1:1'];
     const child: ChildProcess = started().spawn([...AGENT_V8_FLAGS, '/app/agent/main.js', ...args]);
     try {
       const said: { msg: string; listen?: string }[] = [];

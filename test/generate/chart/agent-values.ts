@@ -69,6 +69,6 @@ export const AGENT_VALUES = section('The agent, on every node.', {
   serviceAccountAnnotations: leaf('Annotations of the service account.', STRING_MAP, {}),
   terminationGracePeriodSeconds: count('Time for the last report when the agent stops, in seconds.', 15, 1, 300),
   extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),
-  extraVolumes: leaf('Additional volumes, such as the CA for registryFacadeCaFile.', OBJECTS, []),
+  extraVolumes: leaf('Additional volumes.', OBJECTS, []),
   extraVolumeMounts: leaf('Additional volume mounts.', OBJECTS, []),
 });

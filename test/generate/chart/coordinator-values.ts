@@ -49,6 +49,6 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
   serviceAnnotations: leaf('Annotations of the Service.', STRING_MAP, {}),
   terminationGracePeriodSeconds: count('Time to finish writes and to release the Lease, in seconds.', 15, 1, 300),
   extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),
-  extraVolumes: leaf('Additional volumes.', OBJECTS, []),
+  extraVolumes: leaf('Additional volumes, such as the CA for registryFacadeCaFile.', OBJECTS, []),
   extraVolumeMounts: leaf('Additional volume mounts.', OBJECTS, []),
 });

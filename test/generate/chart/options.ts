@@ -3,7 +3,7 @@ import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import type { ConfigOption } from './value.ts';
 
-/** Both programs have to be told the same of these, so the chart is told once. */
+/** The values of the chart have these under `gitpod`. */
 const OF_GITPOD = ['namespace', 'registryFacadePort', 'wsDaemonPort'];
 
 /** What the chart itself sets, as other objects depend on it. */

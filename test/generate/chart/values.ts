@@ -43,7 +43,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     pullPolicy: text('When it is pulled.', 'IfNotPresent', { enum: ['Always', 'IfNotPresent', 'Never'] }),
     pullSecrets: leaf('Secrets with the credentials for the registry, as objects with a name.', NAMES, []),
   }),
-  gitpod: section('Built-in support for the two node services of Gitpod and its Workspaces, in both programs.', {
+  gitpod: section('Built-in support for the two node services of Gitpod and its Workspaces.', {
     enabled: flag('Enable the support. With false, rollcall probes, writes and watches nothing of Gitpod.', true),
     ...fromOptions(GITPOD_OPTIONS),
   }),

@@ -46,7 +46,15 @@ export function keysOfServices(change: Partial<GitpodOptions>): PolicySettings['
 /** The services that are known without being written, with every option as it is by default but these. */
 export function builtInServices(change: Partial<GitpodOptions>): Service[] {
   const ports = { wsDaemonPort: 8080, registryFacadePort: 31750 };
-  return gitpodServices({ gitpod: true, namespace: 'default', ...ports, requirePod: true, ...change });
+  return gitpodServices({
+    gitpod: true,
+    namespace: 'default',
+    ...ports,
+    requirePod: true,
+    readinessGate: 'label',
+    wsDaemonProbe: 'tcp',
+    ...change,
+  });
 }
 
 /** What NodeServices may publish unless somebody says more. */

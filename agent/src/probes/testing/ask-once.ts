@@ -1,6 +1,5 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
-import type { CaProvider } from '../https-agent.ts';
 import { PROBE_KINDS } from '../kinds.ts';
 import { ProbePaths } from '../probe-paths.ts';
 import type { Line, OpenLine, Probe, ProbeTools } from '../types.ts';
@@ -14,8 +13,8 @@ export function openLineFor(spec: ProbeSpec, tools: Partial<ProbeTools> = {}): O
 }
 
 /** A probe that asks once over a new connection and holds nothing after that. */
-export function askOnce(spec: ProbeSpec, ca?: CaProvider): Probe {
-  const openLine = openLineFor(spec, { ca });
+export function askOnce(spec: ProbeSpec): Probe {
+  const openLine = openLineFor(spec);
   return async (target, signal) => {
     const line: Line = openLine(() => {});
     const result = await line.ask(target, signal, true);

@@ -98,7 +98,7 @@ describe('services', () => {
         publish: { label: 'gitpod.io/ab_ready_ns_default', taint: 'gitpod.io/ab-not-ready' },
         evidence: [
           'a pod in default on the node is Ready and not terminating',
-          "the agent's probe succeeds: as the flags of the agents define it, port 8080",
+          "the agent's probe succeeds: tcp, port 8080",
         ],
         nodes: { ready: 2, notReady: 2, unknown: 3 },
       },

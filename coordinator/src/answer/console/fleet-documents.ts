@@ -80,8 +80,9 @@ function evidenceOf({ pods, probe, csiDriver }: Service): string[] {
     evidence.push(`a pod${controller} in ${pods.namespace} on the node ${says}`);
   }
   if (probe) {
-    const kind = probe.spec?.kind ?? 'as the flags of the agents define it';
-    evidence.push(`the agent's probe succeeds: ${kind}${probe.port === undefined ? '' : `, port ${probe.port}`}`);
+    evidence.push(
+      `the agent's probe succeeds: ${probe.spec.kind}${probe.port === undefined ? '' : `, port ${probe.port}`}`,
+    );
   }
   if (csiDriver !== undefined) evidence.push(`the CSINode lists ${csiDriver}`);
   return evidence;

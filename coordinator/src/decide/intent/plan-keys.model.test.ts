@@ -2,14 +2,14 @@ import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
-import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
-import type { Service } from '../../model/services.ts';
+import { gated, publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { ReadinessGate, Service } from '../../model/services.ts';
 import { listedOf } from '../../state/node-keys.ts';
 import type { ObservedNode, Taint } from '../../state/observed-node.ts';
 import { impliedLabels } from '../labelers/implied-labels.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { leftOverKeys } from '../labelers/left-over-keys.ts';
-import { type ReadinessGate, readinessLabeler } from '../labelers/readiness.ts';
+import { readinessLabeler } from '../labelers/readiness.ts';
 import { rulesOf } from '../labelers/rules.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
@@ -153,15 +153,16 @@ class World {
   }
 
   #plan(): NodePlan | undefined {
-    const { services, gate, ready, others } = this.config;
-    const keys = registryOf({ watchedServices: services, readinessGate: gate });
+    const { gate, ready, others } = this.config;
+    const services = this.config.services.map((each) => gated(each, gate));
+    const keys = registryOf({ watchedServices: services });
     const device: Claim = {
       ...{ kind: 'label', key: DEVICE, value: 'true', stance: others.includes(DEVICE) ? 'want' : 'withhold' },
       ...{ ownership: 'shared', origin: 'device', reason: 'r', cause: 'evidence' },
     };
     const implied = others.includes(RULE) ? { [RULE]: { value: 'true', reason: 'r' } } : {};
     const labelers = [
-      readinessLabeler({ services: () => services, gate }),
+      readinessLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
       { name: 'device-labels', claims: () => [device] },
     ];
     const consequences = [

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
-import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
-import type { Service } from '../../model/services.ts';
+import { gated, publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { ReadinessGate, Service } from '../../model/services.ts';
 import { listedOf } from '../../state/node-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import { leftOverKeys } from '../labelers/left-over-keys.ts';
-import { type ReadinessGate, readinessLabeler } from '../labelers/readiness.ts';
+import { readinessLabeler } from '../labelers/readiness.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { intentOf } from './intent.ts';
@@ -31,9 +31,10 @@ const WORKSPACES = { 'gitpod.io/workload_workspace_regular': 'true' };
 
 type Config = { services: readonly Service[]; gate: ReadinessGate; ready: readonly string[] };
 
-function planFor(node: ObservedNode, { services, gate, ready }: Config): NodePlan | undefined {
-  const keys = registryOf({ watchedServices: services, readinessGate: gate });
-  const labelers = [readinessLabeler({ services: () => services, gate })];
+function planFor(node: ObservedNode, { gate, ready, ...config }: Config): NodePlan | undefined {
+  const services = config.services.map((each) => gated(each, gate));
+  const keys = registryOf({ watchedServices: services });
+  const labelers = [readinessLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true })];
   const consequences = (['before-rules', 'after-rules'] as const).map((stage) => leftOverKeys(keys, stage));
   const stateOf = ({ name }: Service) => (ready.includes(name) ? 'ready' : 'not-ready');
   const readiness = new Map(

@@ -2,7 +2,7 @@ import { KARPENTER_POOL_LABEL, STARTUP_TAINT } from '@rollcall/common/well-known
 import { expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { OWN_KEYS } from '../../model/keys/own-keys.ts';
-import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import { gated, publishing, serviceOf } from '../../model/services.test-fixtures.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
@@ -15,8 +15,8 @@ const MIRROR = serviceOf('mirror', {
   publish: { ...publishing('example.com/mirror', 'example.com/no-mirror'), condition: 'example.com/MirrorReady' },
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
-const SERVICES = [WS_DAEMON_SERVICE, MIRROR];
-const keys = registryOf({ watchedServices: SERVICES, readinessGate: 'both', startupGateRequires: ['tier'] });
+const SERVICES = [gated(WS_DAEMON_SERVICE, 'both'), MIRROR];
+const keys = registryOf({ watchedServices: SERVICES, startupGateRequires: ['tier'] });
 const rules = rulesOf(['accelerators/edgetpu'], {
   implied: { 'accelerators/edgetpu': { value: 'true', reason: 'a rule' } },
 });
@@ -25,7 +25,6 @@ const { labelers, consequences } = createLabelers({
   serviceUids: () => new Set(),
   mayTaint: () => true,
   mayClear: () => true,
-  gate: 'both',
   keys,
   forbiddenLabelDomains: [],
   poolsAllowedPrefixes: [],

@@ -11,7 +11,6 @@ function labelersWith(change: Partial<LabelerOptions> = {}) {
     services: () => [],
     mayTaint: () => true,
     mayClear: () => true,
-    gate: 'label',
     keys: registryOf(),
     ...NOTHING_CONFIGURED,
     forbiddenLabelDomains: ['example.org'],

@@ -8,8 +8,7 @@ import type { Labelers } from './labeler.ts';
 import { leftOverKeys } from './left-over-keys.ts';
 import { reservedKeys } from './pool-keys.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
-import { type PublishedKeysOptions, publishedKeysLabeler } from './published-keys.ts';
-import { type ReadinessGate, readinessLabeler } from './readiness.ts';
+import { type ReadinessOptions, readinessLabeler } from './readiness.ts';
 import { scaleDownLabeler } from './scale-down.ts';
 import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { type ServicesStartedOptions, servicesStartedLabeler } from './services-started.ts';
@@ -20,9 +19,8 @@ import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 export type LabelerOptions = {
   services: () => readonly Service[];
   serviceUids: ServicesStartedOptions['serviceUids'];
-  mayTaint: PublishedKeysOptions['mayTaint'];
-  mayClear: PublishedKeysOptions['mayClear'];
-  gate: ReadinessGate;
+  mayTaint: ReadinessOptions['mayTaint'];
+  mayClear: ReadinessOptions['mayClear'];
   keys: KeyRegistry;
   poolsAllowedPrefixes: readonly string[];
   forbiddenLabelDomains: readonly string[];
@@ -41,7 +39,6 @@ export function createLabelers(options: LabelerOptions): Labelers {
   return {
     labelers: [
       readinessLabeler(options),
-      publishedKeysLabeler(options),
       servicesStartedLabeler(options),
       scaleDownLabeler,
       poolLabelsLabeler(reservedKeys(keys, options)),

@@ -1,23 +1,39 @@
 import { describe, expect, test } from 'vitest';
+import { gated, publishing, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { ReadinessGate, Service } from '../../model/services.ts';
+import { formatStartedServices } from '../../state/started-services.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE, WS_DAEMON_TAINT } from '../readiness/readiness.test-fixtures.ts';
-import type { Verdict } from '../readiness/verdict.ts';
-import type { JudgedNode } from './labeler.ts';
-import { type ReadinessGate, readinessLabeler } from './readiness.ts';
+import type { ServiceReadiness } from '../readiness/tracker.ts';
+import type { Claim, JudgedNode } from './labeler.ts';
+import { readinessLabeler } from './readiness.ts';
 
-const LABEL = WS_DAEMON_LABEL;
-const TAINT = WS_DAEMON_TAINT;
-const WORKSPACE_NODE = { 'gitpod.io/workload_workspace_headless': '' };
-const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
+const MAY = { mayTaint: () => true, mayClear: () => true };
 
-function stances(gate: ReadinessGate, state: Verdict['state'], change: Partial<JudgedNode> = {}) {
-  const readiness = new Map([['ws-daemon', { state, reason: 'because', cause: 'agent' as const, sinceMs: 0 }]]);
-  const node = { ...snapshot({ labels: WORKSPACE_NODE, taints: [] }), readiness, ageMs: 0, ...change };
-  const claims = readinessLabeler({ services: () => [WS_DAEMON_SERVICE], gate }).claims(node);
-  return Object.fromEntries(claims.map(({ kind, stance }) => [kind, stance]));
+/** What is claimed of a service that is so on this node. */
+function claimsOf(
+  service: Service,
+  readiness: Partial<ServiceReadiness>,
+  change: Partial<JudgedNode> = {},
+  may: Partial<typeof MAY> = {},
+): Claim[] {
+  const judged: ServiceReadiness = { state: 'ready', reason: 'because', cause: 'agent', sinceMs: 0, ...readiness };
+  const node = { ...snapshot(), ageMs: 0, ...change, readiness: new Map([[service.name, judged]]) };
+  return readinessLabeler({ services: () => [service], ...MAY, ...may }).claims(node);
 }
 
 describe('the readiness gate', () => {
-  test.each<[ReadinessGate, Verdict['state'], object]>([
+  const LABEL = WS_DAEMON_LABEL;
+  const TAINT = WS_DAEMON_TAINT;
+  const WORKSPACE_NODE = { 'gitpod.io/workload_workspace_headless': '' };
+  const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
+
+  function stances(gate: ReadinessGate, state: ServiceReadiness['state'], change: Partial<JudgedNode> = {}) {
+    const node = { labels: WORKSPACE_NODE, taints: [], ...change };
+    const claims = claimsOf(gated(WS_DAEMON_SERVICE, gate), { state }, node);
+    return Object.fromEntries(claims.map(({ kind, stance }) => [kind, stance]));
+  }
+
+  test.each<[ReadinessGate, ServiceReadiness['state'], object]>([
     ['label', 'ready', { label: 'want', taint: 'withhold' }],
     ['label', 'not-ready', { label: 'withhold', taint: 'withhold' }],
     ['label', 'unknown', { label: 'hold', taint: 'hold' }],
@@ -53,15 +69,127 @@ describe('the readiness gate', () => {
   });
 
   test('claims keys that are exclusive, and gives the evidence as the reason', () => {
-    const readiness = new Map([
-      ['ws-daemon', { state: 'not-ready' as const, reason: 'because', cause: 'agent' as const, sinceMs: 0 }],
+    const claims = claimsOf(gated(WS_DAEMON_SERVICE, 'both'), { state: 'not-ready' }, { labels: WORKSPACE_NODE });
+    const own = { value: 'true', ownership: 'exclusive', origin: 'gitpod', reason: 'because' };
+    expect(claims).toMatchObject([
+      { key: LABEL, ...own },
+      { key: TAINT, ...own },
     ]);
-    const claims = readinessLabeler({ services: () => [WS_DAEMON_SERVICE], gate: 'label' }).claims({
-      ...snapshot(),
-      readiness,
-      ageMs: 0,
-    });
-    expect(claims[0]).toMatchObject({ key: LABEL, value: 'true', ownership: 'exclusive', reason: 'because' });
-    expect(claims[1]).toMatchObject({ key: TAINT, value: 'true', ownership: 'exclusive' });
+    // One that evicts as well is as good.
+    expect(claims[1]).not.toHaveProperty('effect');
   });
+});
+
+const PUBLISH = publishing('example.com/csi', 'example.com/csi-not-ready');
+const SERVICE = serviceOf('csi', {
+  publish: PUBLISH,
+  origin: { kind: 'object', uid: 'service', generation: 1, createdAtMs: 0 },
+});
+const STARTUP: Service = { ...SERVICE, mode: 'Startup' };
+
+type Situation = Partial<ServiceReadiness> & {
+  tainted?: boolean;
+  noted?: string;
+  mayTaint?: boolean;
+  mayClear?: boolean;
+};
+
+describe('a service', () => {
+  /** What is claimed of its label and its taint. */
+  function stances(
+    service: Service,
+    { tainted = false, noted, mayTaint = true, mayClear = true, ...readiness }: Situation = {},
+  ): (string | undefined)[] {
+    const note = noted && formatStartedServices('u', new Map([['csi', noted]]));
+    const node: Partial<JudgedNode> = {
+      taints: tainted ? [{ key: PUBLISH.taint.key, value: 'true', effect: 'NoSchedule' }] : [],
+      annotations: note ? { 'rollcall.dev/services-started': note } : {},
+    };
+    const may = { mayTaint: () => mayTaint, mayClear: () => mayClear };
+    const claims = claimsOf(service, readiness, node, may);
+    return ['label', 'taint'].map((kind) => claims.find((claim) => claim.kind === kind)?.stance);
+  }
+
+  test.each([
+    ['ready', ['want', 'withhold']],
+    ['not-ready', ['withhold', 'want']],
+    ['unknown', ['hold', 'hold']],
+  ] as const)('that is %s has its label and its taint accordingly', (state, expected) => {
+    for (const tainted of [true, false]) expect(stances(SERVICE, { state, tainted })).toEqual(expected);
+  });
+
+  test('has neither on a node that it is not for', () => {
+    expect(stances({ ...SERVICE, nodeSelector: { matchLabels: { a: 'b' } } })).toEqual(['withhold', 'withhold']);
+  });
+
+  test('has no new taint where there may be none yet, and keeps the one that is there', () => {
+    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false })).toEqual(['withhold', 'withhold']);
+    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false, tainted: true })).toEqual(['withhold', 'want']);
+  });
+
+  test('that is ready keeps its first taint until the status notes that it can go', () => {
+    expect(stances(SERVICE, { tainted: true, mayClear: false })).toEqual(['want', 'hold']);
+    expect(stances(SERVICE, { tainted: false, mayClear: false })).toEqual(['want', 'withhold']);
+    expect(stances(SERVICE, { state: 'not-ready', tainted: true, mayClear: false })).toEqual(['withhold', 'want']);
+  });
+
+  test.each([
+    ['agent', 'want'],
+    ['evidence', 'want'],
+    ['silence', 'hold'],
+    ['damping', 'hold'],
+  ] as const)('that is not ready by the cause %s has a taint that evicts: %s', (cause, expected) => {
+    const taint = { ...PUBLISH.taint, effect: 'NoExecute' as const };
+    const evicting: Service = { ...SERVICE, publish: { ...PUBLISH, taint } };
+    expect(stances(evicting, { state: 'not-ready', cause })).toEqual(['withhold', expected]);
+  });
+
+  test('that has to be ready once keeps its taint until that is noted, and then loses it', () => {
+    expect(stances(STARTUP, { tainted: true })).toEqual(['want', 'hold']);
+    expect(stances(STARTUP, { tainted: true, noted: 'service' })).toEqual(['want', 'withhold']);
+    // A NodeService of the same name that was there before is another.
+    expect(stances(STARTUP, { tainted: true, noted: 'other' })).toEqual(['want', 'hold']);
+  });
+});
+
+const CONDITION = 'example.com/MirrorReady';
+const MIRROR = serviceOf('mirror', {
+  nodeSelector: { matchLabels: { tier: 'gold' } },
+  publish: { condition: CONDITION },
+  origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+});
+
+const claimed = (readiness: Partial<ServiceReadiness>, labels = { tier: 'gold' }) =>
+  claimsOf(MIRROR, readiness, { labels, createdAtMs: 1000, ageMs: 4000 });
+
+test.each([
+  [{ state: 'ready', cause: 'agent' }, 'True', 'ServiceReady', 'mirror is ready: because'],
+  [{ state: 'not-ready', cause: 'agent' }, 'False', 'ServiceNotReady', 'mirror is not ready: because'],
+  [{ state: 'not-ready', cause: 'damping' }, 'False', 'ServiceNotReady', 'mirror is not ready: because'],
+  [{ state: 'not-ready', cause: 'silence' }, 'Unknown', 'AgentSilent', 'mirror may be ready or not: because'],
+] as const)('of a service that is %j the condition says %s', (readiness, value, reason, message) => {
+  const news = { reason, message, at: '1970-01-01T00:00:05Z' };
+  expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'want', value, news }]);
+});
+
+test('a condition is held while nobody knows, and gone where the service is not for the node', () => {
+  expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'hold' }]);
+  expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'withhold' }]);
+});
+
+test.each([
+  ['is held as it was before the edit, until it may go to this node', [{ key: 'k', effect: 'NoExecute' }], 'hold'],
+  ['is held with its value from before', [{ key: 'k', value: 'old', effect: 'NoSchedule' }], 'hold'],
+  ['is wanted where it is as written', [{ key: 'k', effect: 'NoSchedule' }], 'want'],
+  ['waits where there is none', [{ key: 'other', effect: 'NoSchedule' }], 'withhold'],
+] as const)('a taint that was edited and may not go to every node yet %s', (_what, taints, stance) => {
+  const taint = { key: 'k', value: '', effect: 'NoSchedule' } as const;
+  const service = { ...MIRROR, publish: { taint } };
+  const stanceOf = (state: 'ready' | 'not-ready') => {
+    const node = { labels: { tier: 'gold' }, taints };
+    return claimsOf(service, { state }, node, { mayTaint: () => false, mayClear: () => false })[0]?.stance;
+  };
+  expect(stanceOf('not-ready')).toBe(stance);
+  // Only the one that is written waits for the status to say that it can go.
+  expect(stanceOf('ready')).toBe(stance === 'want' ? 'hold' : 'withhold');
 });

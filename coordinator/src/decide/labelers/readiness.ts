@@ -1,80 +1,171 @@
-import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
-import type { Publication, Service } from '../../model/services.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { type Cause, isSeen } from '../../model/inventory/cause.ts';
+import { selects } from '../../model/label-selector.ts';
+import type { Service, ServiceTaint } from '../../model/services.ts';
+import type { Origin } from '../../state/node-keys.ts';
+import { hasTaint } from '../../state/observed-node.ts';
+import { hasStarted, startedServices } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, JudgedNode, Labeler } from './labeler.ts';
 
-/** How a node shows that a service is not ready. */
-export type ReadinessGate = 'label' | 'taint' | 'both';
-
-const OWN = { value: 'true', ownership: 'exclusive', origin: 'gitpod' } as const;
-const BY_GATE = { cause: 'configuration' } as const;
-
-/**
- * The services of Gitpod, by the gate. The label of one is on a node while the service is ready there, or its taint while it
- * is not, or both.
- */
-export function readinessLabeler(options: { services: () => readonly Service[]; gate: ReadinessGate }): Labeler {
-  const { services, gate } = options;
-  return {
-    name: 'readiness',
-    claims: (node) =>
-      services().flatMap(({ name, publish, origin }) => {
-        if (origin.kind !== 'built-in') return [];
-        const readiness = node.readiness.get(name) ?? UNJUDGED;
-        const { label, taint } = publish;
-        const shown = gate === 'taint' ? lastingLabel(publish, readiness, node) : labelWhileReady(readiness);
-        const claims: Claim[] = [];
-        if (label !== undefined) claims.push({ ...OWN, kind: 'label', key: label, ...shown });
-        if (taint)
-          claims.push({ ...OWN, kind: 'taint', key: taint.key, ...taintOf(publish, readiness, { gate, node }) });
-        return claims;
-      }),
-  };
-}
+export type ReadinessOptions = {
+  services: () => readonly Service[];
+  /** Whether a taint may be put on a node that does not have it yet: a new one begins on a few nodes. */
+  mayTaint: (service: Service, node: JudgedNode) => boolean;
+  /** Whether a taint may be taken off a node where the service is ready: that it can go is noted first. */
+  mayClear: (service: Service, node: JudgedNode) => boolean;
+};
 
 type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs' | 'cause'>;
 
-const LABEL_STANCE = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
-const TAINT_STANCE = { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' } as const;
+/** The stance on each kind of key while a service is ready, not ready or unknown. */
+const STANCES = {
+  label: { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' },
+  taint: { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' },
+  condition: { ready: 'want', 'not-ready': 'want', unknown: 'hold' },
+} as const;
 
-function labelWhileReady({ state, reason, sinceMs, cause }: ServiceReadiness): Stand {
-  return { stance: LABEL_STANCE[state], reason, sinceMs, cause };
+const NOT_SELECTED: Stand = {
+  stance: 'withhold',
+  reason: 'the service does not apply to this node',
+  cause: 'evidence',
+};
+
+const NOT_FOR_WORKSPACES: Stand = { stance: 'withhold', reason: 'the node is not for workspaces', cause: 'evidence' };
+
+/** What services publish: a label while the service is ready on the node, a taint while it is not, a condition always. */
+export function readinessLabeler(options: ReadinessOptions): Labeler {
+  return {
+    name: 'readiness',
+    claims: (node) => options.services().flatMap((service) => claimsOf(service, node, options)),
+  };
+}
+
+function claimsOf(service: Service, node: JudgedNode, options: ReadinessOptions): Claim[] {
+  const { name, nodeSelector, publish, origin } = service;
+  const claims: Claim[] = [];
+  const isBuiltIn = origin.kind === 'built-in';
+  const listed: Origin = isBuiltIn ? 'gitpod' : `service:${origin.uid}`;
+  const own = { ownership: 'exclusive', origin: listed } as const;
+  const { label, taint, condition } = publish;
+  const isSelected = selects(nodeSelector, node.labels);
+  const readiness = node.readiness.get(name) ?? UNJUDGED;
+  if (label !== undefined) {
+    const stand = isSelected ? labelStand(service, label, node, readiness) : NOT_SELECTED;
+    claims.push({ ...own, ...stand, kind: 'label', key: label, value: 'true' });
+  }
+  if (taint) {
+    const stand = isSelected ? taintStand(service, taint, node, { ...options, readiness }) : NOT_SELECTED;
+    // A taint of a built-in service that evicts as well stays as it is.
+    const effect = isBuiltIn ? {} : { effect: taint.effect };
+    claims.push({ ...own, ...stand, ...effect, kind: 'taint', key: taint.key, value: taint.value });
+  }
+  if (condition !== undefined) {
+    const nowMs = node.createdAtMs + node.ageMs;
+    const stand = isSelected ? conditionStand(name, readiness, nowMs) : { ...NOT_SELECTED, value: '' };
+    claims.push({ ...own, ...stand, ownership: 'shared', kind: 'condition', key: condition });
+  }
+  return claims;
+}
+
+function standOf(kind: keyof typeof STANCES, { state, reason, sinceMs, cause }: ServiceReadiness): Stand {
+  return { stance: STANCES[kind][state], reason, sinceMs, cause };
 }
 
 /**
- * Set once, and left. A node that is new, and on which the service is not ready, gets it after the taint: in between, a
- * scheduler would take the node for ready.
+ * With the gate `taint` the label is set once and stays. A new node on which the service is not ready gets it after the
+ * taint: in between, a scheduler would take the node for ready.
  */
-function lastingLabel(
-  { label = '', taint }: Publication,
-  { state, reason, cause }: ServiceReadiness,
-  node: JudgedNode,
-): Stand {
-  const key = taint?.key;
-  if (!isForWorkspaces(node))
-    return { stance: 'withhold', reason: 'the node is not for workspaces', cause: 'evidence' };
-  const guarded = node.labels[label] === 'true' || node.taints?.some((each) => each.key === key) === true;
-  if (guarded || state === 'ready')
-    return { ...BY_GATE, stance: 'want', reason: `permanent: the taint ${key} shows whether it is ready` };
-  return { stance: 'hold', reason: `waits for the taint ${key}; ${reason}`, cause };
-}
-
-function taintOf(
-  { label = '' }: Publication,
-  { state, reason, sinceMs, cause }: ServiceReadiness,
-  { gate, node }: { gate: ReadinessGate; node: JudgedNode },
-): Stand {
-  if (gate === 'label') {
-    // One that was left there may say what the label does not say yet, or still says wrongly.
-    const mislabeled = state === 'not-ready' && node.labels[label] === 'true';
-    if (state === 'unknown' || mislabeled) return { stance: 'hold', reason, sinceMs, cause };
-    return { ...BY_GATE, stance: 'withhold', reason: 'the readiness gate uses labels only' };
+function labelStand({ publish, origin }: Service, label: string, node: JudgedNode, readiness: ServiceReadiness): Stand {
+  if (origin.kind !== 'built-in' || origin.gate !== 'taint') return standOf('label', readiness);
+  if (!isTainted(origin, node)) return NOT_FOR_WORKSPACES;
+  const key = publish.taint?.key;
+  const isGuarded = node.labels[label] === 'true' || node.taints?.some((each) => each.key === key) === true;
+  if (isGuarded || readiness.state === 'ready') {
+    const reason = `permanent: the taint ${key} shows whether it is ready`;
+    return { stance: 'want', reason, cause: 'configuration' };
   }
-  if (!isForWorkspaces(node))
-    return { stance: 'withhold', reason: 'the node is not for workspaces', cause: 'evidence' };
-  return { stance: TAINT_STANCE[state], reason, sinceMs, cause };
+  return { stance: 'hold', reason: `waits for the taint ${key}; ${readiness.reason}`, cause: readiness.cause };
 }
 
-function isForWorkspaces({ labels }: JudgedNode): boolean {
-  return WORKSPACE_NODE_LABELS.some((key) => key in labels);
+function taintStand(
+  service: Service,
+  taint: ServiceTaint,
+  node: JudgedNode,
+  { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & ReadinessOptions,
+): Stand {
+  const { state, reason, sinceMs, cause } = readiness;
+  const { mode, origin, publish } = service;
+  const { key, effect } = taint;
+  if (origin.kind === 'built-in' && origin.gate === 'label') {
+    // One that was left there may say what the label does not say yet, or still says wrongly.
+    const isMislabeled = state === 'not-ready' && node.labels[publish.label ?? ''] === 'true';
+    if (state === 'unknown' || isMislabeled) return { stance: 'hold', reason, sinceMs, cause };
+    return { stance: 'withhold', reason: 'the readiness gate uses labels only', cause: 'configuration' };
+  }
+  if (origin.kind === 'built-in' && !isTainted(origin, node)) return NOT_FOR_WORKSPACES;
+  const isThere = node.taints?.some((each) => each.key === key) === true;
+  const isAsWritten = hasTaint(node.taints, taint);
+  if (state === 'not-ready' && !isAsWritten && !mayTaint(service, node)) {
+    return {
+      // What it was before it was edited stays.
+      stance: isThere ? 'hold' : 'withhold',
+      reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
+      cause,
+    };
+  }
+  if (effect === 'NoExecute' && state === 'not-ready' && !isSeen(cause)) {
+    return {
+      stance: 'hold',
+      reason: `${reason}; pods are evicted only when the service is seen to fail`,
+      sinceMs,
+      cause,
+    };
+  }
+  // Were it taken first, a coordinator that ends in between would have the service judged again.
+  if (state === 'ready' && isThere && mode === 'Startup' && !hasStarted(service, startedServices(node))) {
+    return { stance: 'hold', reason: 'waits until the Node records that the service was ready', sinceMs, cause };
+  }
+  if (state === 'ready' && isAsWritten && !mayClear(service, node)) {
+    return {
+      stance: 'hold',
+      reason: 'waits until the status of the NodeService records that the taint can be removed',
+      sinceMs,
+      cause,
+    };
+  }
+  return standOf('taint', readiness);
+}
+
+function isTainted({ taintedNodes }: { taintedNodes: readonly string[] }, { labels }: JudgedNode): boolean {
+  return taintedNodes.some((key) => key in labels);
+}
+
+const SAID = {
+  True: { reason: 'ServiceReady', what: 'is ready' },
+  False: { reason: 'ServiceNotReady', what: 'is not ready' },
+  Unknown: { reason: 'AgentSilent', what: 'may be ready or not' },
+} as const;
+
+/**
+ * What a node's condition is to say of a service. Reason and message are those of the moment in which the status became
+ * so: they move with it alone. `nowMs` is by the wall clock.
+ */
+function conditionStand(
+  service: string,
+  readiness: ServiceReadiness,
+  nowMs: number,
+): Stand & Pick<Claim, 'value' | 'news'> {
+  const { state, reason, cause } = readiness;
+  const stand = standOf('condition', readiness);
+  if (state === 'unknown') return { ...stand, value: '' };
+  const value = statusOf(state, cause);
+  const said = SAID[value];
+  const news = { reason: said.reason, message: `${service} ${said.what}: ${reason}`, at: rfc3339(nowMs) };
+  return { ...stand, value, news };
+}
+
+function statusOf(state: 'ready' | 'not-ready', cause: Cause): keyof typeof SAID {
+  if (state === 'ready') return 'True';
+  return cause === 'silence' ? 'Unknown' : 'False';
 }

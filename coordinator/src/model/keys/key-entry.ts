@@ -28,7 +28,6 @@ export type KeyConfig = {
   watchedServices: readonly ServiceKeys[];
   /** The labels that say which pool a node is in: nobody may ask for them. */
   poolLabels: readonly string[];
-  readinessGate: 'label' | 'taint' | 'both';
   startupGateRequires: readonly string[];
 };
 
@@ -36,7 +35,7 @@ export type KeyConfig = {
 export type ServiceKeys = {
   name: string;
   publish: { label?: string; taint?: { key: string; value: string; effect: string }; condition?: string };
-  origin: { kind: 'built-in' | 'object' };
+  origin: { kind: 'built-in'; gate: 'label' | 'taint' | 'both' } | { kind: 'object' };
 };
 
 /** Who asks for keys that people choose. What rollcall decides by name is for none of them, and a service goes first. */

@@ -5,7 +5,8 @@ import { LISTING_ANNOTATIONS, OWN_KEYS, serviceKeys } from './own-keys.ts';
 
 const [LABEL, TAINT] = ['example.com/cache', 'example.com/no-cache'];
 const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
-const CACHE: ServiceKeys = { name: 'cache', publish: { label: LABEL, taint }, origin: { kind: 'built-in' } };
+const byLabel = { kind: 'built-in', gate: 'label' } as const;
+const CACHE: ServiceKeys = { name: 'cache', publish: { label: LABEL, taint }, origin: byLabel };
 const STARTUP = 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall';
 
 describe('a service that comes and goes', () => {
@@ -59,7 +60,9 @@ describe('a key that people choose', () => {
 
 test('taints are kept where services show them, or where nodes wait behind the startup gate', () => {
   expect(registryOf({ watchedServices: [CACHE] }).needsWholeNodes).toBe(false);
-  expect(registryOf({ watchedServices: [CACHE], readinessGate: 'both' }).needsWholeNodes).toBe(true);
+  expect(registryOf({ watchedServices: [{ ...CACHE, origin: { ...byLabel, gate: 'both' } }] }).needsWholeNodes).toBe(
+    true,
+  );
   expect(registryOf({ startupGateRequires: ['a'] }).needsWholeNodes).toBe(true);
 });
 
@@ -114,8 +117,6 @@ test('names are those of one kind', () => {
 
 test('the table of keys says when the taint of a service is there', () => {
   const presentWhile = (origin: ServiceKeys['origin']) => serviceKeys({ ...CACHE, origin })[1]?.presentWhile;
-  expect(presentWhile({ kind: 'built-in' })).toBe(
-    'cache is not ready, on nodes for workspaces, if `--readiness-gate` uses taints',
-  );
+  expect(presentWhile(byLabel)).toBe('cache is not ready, on nodes for workspaces, if `--readiness-gate` uses taints');
   expect(presentWhile({ kind: 'object' })).toBe('cache is not ready');
 });

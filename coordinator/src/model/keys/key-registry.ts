@@ -59,8 +59,7 @@ export class KeyRegistry {
 
   /** Whether a label says that a service is ready. */
   isOfService(label: string): boolean {
-    const { labeler } = this.entryOf('label', label) ?? {};
-    return labeler === 'readiness' || labeler === 'published-keys';
+    return this.entryOf('label', label)?.labeler === 'readiness';
   }
 
   /** Whether a label says which pool a node is in. */

@@ -173,9 +173,7 @@ export const LISTING_ANNOTATIONS: ReadonlySet<string> = new Set(
 );
 
 export function serviceKeys({ name, publish: { label, taint, condition }, origin }: ServiceKeys): KeyEntry[] {
-  const isGitpods = origin.kind === 'built-in';
-  const labeler = isGitpods ? 'readiness' : 'published-keys';
-  const base = { labeler, ownership: 'exclusive', prune: 'remove' } as const;
+  const base = { labeler: 'readiness', ownership: 'exclusive', prune: 'remove' } as const;
   const entries: KeyEntry[] = [];
   if (label !== undefined) {
     entries.push({ ...base, kind: 'label', keys: { name: label }, value: '`true`', presentWhile: `${name} is ready` });
@@ -186,9 +184,9 @@ export function serviceKeys({ name, publish: { label, taint, condition }, origin
       ...base,
       kind: 'taint',
       keys: { name: taint.key },
-      isKept: ({ readinessGate }) => !isGitpods || readinessGate !== 'label',
+      isKept: () => origin.kind === 'object' || origin.gate !== 'label',
       value: `\`${taint.value}:${taint.effect}\``,
-      presentWhile: `${name} is not ready${isGitpods ? where : ''}`,
+      presentWhile: `${name} is not ready${origin.kind === 'built-in' ? where : ''}`,
     });
   }
   if (condition !== undefined) {

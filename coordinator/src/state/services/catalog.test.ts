@@ -57,7 +57,7 @@ test('built-in services come first, and are in force before anything is listed',
 test('a service has its keys while it is in force', () => {
   const { catalog, keys } = stage();
   catalog.handlers.onReplace([nodeService('b'), nodeService('c')]);
-  expect(keys.entryOf('label', LABEL)).toMatchObject({ labeler: 'published-keys' });
+  expect(keys.entryOf('label', LABEL)).toMatchObject({ labeler: 'readiness' });
   catalog.handlers.onReplace([nodeService('c')]);
   expect(keys.entryOf('label', LABEL)).toBeUndefined();
   expect(keys.entryOf('label', 'service.rollcall.dev/c')).toBeDefined();

@@ -33,7 +33,7 @@ const PODS_MS = 5000;
 
 /** Every service that is in force: those that need not be written, and the NodeServices that are accepted. */
 export class ServiceCatalog {
-  readonly #options: CatalogOptions;
+  #options: CatalogOptions;
   readonly #objects = new Map<string, ObservedNodeService>();
   #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
   #services: readonly Service[];
@@ -49,6 +49,12 @@ export class ServiceCatalog {
     this.#options = options;
     this.#services = options.builtIn;
     this.#soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
+  }
+
+  /** The built-in services, which have the same keys as before, are probed otherwise from now on. */
+  setBuiltIn(builtIn: readonly Service[]): void {
+    this.#options = { ...this.#options, builtIn };
+    this.judge(true);
   }
 
   /** From now on this listener hears of every change. */

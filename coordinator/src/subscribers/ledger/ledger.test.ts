@@ -30,7 +30,7 @@ function stage() {
   const ledger = new Ledger({
     record: (name) => records.get(name) as NodeRecord | undefined,
     facts: (name) => witnesses.get(name),
-    rules: () => ({ services: [], gate: 'label', dryRun: false }),
+    rules: () => ({ services: [], dryRun: false }),
     mayJudge: () => rig.mayJudge,
     clock,
   });

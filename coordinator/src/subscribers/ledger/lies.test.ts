@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { intentOf } from '../../decide/intent/intent.ts';
 import type { Claim } from '../../decide/labelers/labeler.ts';
-import { publishedKeysLabeler } from '../../decide/labelers/published-keys.ts';
-import { type ReadinessGate, readinessLabeler } from '../../decide/labelers/readiness.ts';
+import { readinessLabeler } from '../../decide/labelers/readiness.ts';
 import {
   WS_DAEMON_SERVICE as BUILT_IN,
   WS_DAEMON_LABEL as LABEL,
@@ -10,7 +9,8 @@ import {
   WS_DAEMON_TAINT as TAINT,
 } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
-import type { Service } from '../../model/services.ts';
+import { gated } from '../../model/services.test-fixtures.ts';
+import type { ReadinessGate, Service } from '../../model/services.ts';
 import { type LedgerFacts, type LieRules, liesOn } from './lies.ts';
 
 const WORKSPACES = { 'gitpod.io/workload_workspace_regular': 'true' };
@@ -34,15 +34,21 @@ type Case = {
 
 /** As `direction kind cause`. */
 function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'state'>, some: Case = {}): string[] {
-  const { gate = 'label', service = BUILT_IN, label, taints, claims = [], sharedLabels = new Set() } = some;
+  const {
+    gate = 'label',
+    service = gated(BUILT_IN, gate),
+    label,
+    taints,
+    claims = [],
+    sharedLabels = new Set(),
+  } = some;
   const labels = { ...WORKSPACES, ...(label === undefined ? {} : { [LABEL]: label }), ...some.labels };
   const shown: ServiceReadiness = { reason: 'the evidence', cause: 'agent', sinceMs: 0, ...readiness };
   const seen = { ...snapshot({ labels, taints }), sharedLabels };
   const judged = { ...seen, readiness: new Map([[service.name, shown]]), ageMs: 0 };
   const services = [service];
   const labelers = [
-    readinessLabeler({ services: () => services, gate }),
-    publishedKeysLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
+    readinessLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
     { name: 'other', claims: () => claims },
   ];
   const node = { name: 'n', labels, taints, annotations: {} } as unknown as LedgerFacts['node'];
@@ -55,7 +61,7 @@ function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'sta
     refusedWithdrawals: [],
     ...some.witness,
   };
-  const found = liesOn(witness, { services, gate, dryRun: false, ...some.rules });
+  const found = liesOn(witness, { services, dryRun: false, ...some.rules });
   return found.map(({ direction, kind, cause }) => `${direction} ${kind} ${cause}`);
 }
 

@@ -2,7 +2,6 @@ import type { KeyKind, LieCause, LieDirection } from '@rollcall/common/console.t
 import type { Evaluation } from '../../decide/evaluator.ts';
 import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
-import type { ReadinessGate } from '../../decide/labelers/readiness.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import type { Service } from '../../model/services.ts';
 import { isOfService } from '../../state/node-keys.ts';
@@ -24,7 +23,6 @@ export type LedgerFacts = Pick<Evaluation, 'node' | 'judged' | 'intent'> & Skipp
 
 export type LieRules = {
   services: readonly Service[];
-  gate: ReadinessGate;
   /** Whoever writes the keys is not rollcall. */
   dryRun: boolean;
 };
@@ -42,7 +40,7 @@ export function liesOn(facts: LedgerFacts, rules: LieRules): Lie[] {
       if (lie) lies.push(lie);
       continue;
     }
-    const truth = truthOf(entry, service, facts, rules);
+    const truth = truthOf(entry, service, facts);
     if (!truth) continue;
     const isThere = isOn(entry, facts);
     if (isThere === undefined || isThere === truth.isThere) continue;
@@ -83,23 +81,18 @@ function conditionLie(
   return { kind: 'condition', key: entry.key, service: service?.name, direction, cause, evidence: reason };
 }
 
-function truthOf(
-  entry: IntentEntry,
-  service: Service | undefined,
-  { judged }: LedgerFacts,
-  { gate }: LieRules,
-): Truth | undefined {
+function truthOf(entry: IntentEntry, service: Service | undefined, { judged }: LedgerFacts): Truth | undefined {
   const readiness = service && isOfService(entry.origin) ? judged.readiness.get(service.name) : undefined;
   if (!service || !readiness) return truthOfStance(entry, judged.sharedLabels);
-  const isBuiltIn = service.origin.kind === 'built-in';
+  const gate = service.origin.kind === 'built-in' ? service.origin.gate : 'both';
   const isTaint = entry.kind === 'taint';
   // Where the taint shows it, the label is set for good, on nodes for workspaces.
-  if (isBuiltIn && gate === 'taint' && !isTaint) return truthOfStance(entry, judged.sharedLabels);
+  if (gate === 'taint' && !isTaint) return truthOfStance(entry, judged.sharedLabels);
   const { state, reason } = readiness.evidence ?? readiness;
   if (state === 'unknown') return undefined;
   const isReady = state === 'ready';
   // Where it is not the taint that shows it, or not yet, one that is absent says nothing.
-  if (isTaint && !isReady && (entry.stance === 'withhold' || (isBuiltIn && gate === 'label'))) return undefined;
+  if (isTaint && !isReady && (entry.stance === 'withhold' || gate === 'label')) return undefined;
   return { isThere: isTaint !== isReady, evidence: reason, readiness };
 }
 

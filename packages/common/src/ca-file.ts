@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { CodedError, describeError } from '@rollcall/common/coded-error.ts';
-import type { Logger } from '@rollcall/common/logging.ts';
+import { CodedError, describeError } from './coded-error.ts';
+import type { Logger } from './logging.ts';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
 
@@ -12,13 +12,15 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
 export class CaFile {
   readonly #path: string;
   readonly #logger: Logger;
+  readonly #bytesMax: number;
   #text: string | undefined;
   #certificates: string | undefined;
   #problem: string | undefined;
 
-  constructor(path: string, logger: Logger) {
+  constructor(path: string, logger: Logger, bytesMax = Number.POSITIVE_INFINITY) {
     this.#path = path;
     this.#logger = logger;
+    this.#bytesMax = bytesMax;
   }
 
   /** PEM text of one certificate or several. Throws CERTIFICATE_INVALID while there never was any. */
@@ -40,8 +42,10 @@ export class CaFile {
     const text = readFileSync(this.#path, 'utf8');
     if (text !== this.#text) {
       const certificates = readCertificates(text);
+      const joined = certificates.join('\n');
+      if (joined.length > this.#bytesMax) throw new Error(`its certificates have more than ${this.#bytesMax} bytes`);
       const known = this.#certificates;
-      this.#certificates = certificates.join('\n');
+      this.#certificates = joined;
       this.#text = text;
       if (known !== undefined) {
         this.#logger.info({ path: this.#path, certificates: certificates.length }, 'Reloaded CA certificates');
