@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 
 /** Connections of an attacker, which the server has closed or not. */
@@ -81,7 +82,7 @@ export class Thief {
   }
 
   post(token: string, body: object | string): Promise<Answer> {
-    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const text = typeof body === 'string' ? body : JSON.stringify({ protocol: PROTOCOL_VERSION, ...body });
     return new Promise((resolve, reject) => {
       const outgoing = request(
         this.#url,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Backoff } from '@rollcall/common/backoff.ts';
 import { contentDigest } from '@rollcall/common/digest.ts';
-import type { ReportContent } from '@rollcall/common/report.ts';
+import { PROTOCOL_VERSION, type ReportContent } from '@rollcall/common/report.ts';
 import { REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well-known.ts';
 import type { ReportClient } from './report-client.ts';
 
@@ -106,6 +106,7 @@ export class FleetAgent {
   message(full: boolean): string {
     this.#sequence += 1;
     const header = {
+      protocol: PROTOCOL_VERSION,
       node: this.#options.node,
       boot: this.#boot,
       sequence: this.#sequence,

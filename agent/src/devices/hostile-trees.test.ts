@@ -5,6 +5,7 @@ import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseReport } from '../../../coordinator/src/ingest/report-schema.ts';
@@ -139,7 +140,7 @@ test('whatever is in a tree, nothing breaks, and the coordinator takes what is m
         }
         const { devices, unread } = await scan();
         const report = { ...HEADER, devices, facts: {} };
-        expect(parseReport(report)).toHaveProperty('report', report);
+        expect(parseReport({ protocol: PROTOCOL_VERSION, ...report })).toHaveProperty('report', report);
         expect(unread).toEqual([]);
         expect(JSON.stringify(devices)).not.toMatch(/\\u00[01]|\uFFFD/);
         seen += devices.length;

@@ -65,7 +65,10 @@ describe('ReportSender', () => {
     await send(OTHER_CONTENT);
     await send(OTHER_CONTENT);
     expect(kinds()).toEqual([`${A} full`, `${A} heartbeat`, `${A} full`, `${A} heartbeat`]);
-    expect(sent.at(-1)?.report).toEqual({ node: 'n', boot: 'boot 1', sequence: 4, digest: OTHER_CONTENT.digest });
+    expect(sent.at(-1)?.report).toEqual({
+      ...{ protocol: 1, node: 'n', boot: 'boot 1', sequence: 4 },
+      digest: OTHER_CONTENT.digest,
+    });
   });
 
   test('sends the content until it was accepted', async () => {

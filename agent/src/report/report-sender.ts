@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
+import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import type { CoordinatorClient } from './coordinator-client.ts';
 import { Endpoints } from './endpoints.ts';
 import type { Reply } from './reply.ts';
@@ -62,7 +63,8 @@ export class ReportSender {
       full = this.#known?.origin !== origin || this.#known.digest !== report.digest;
       this.#session.sequence += 1;
       const identity = { node, ...this.#session, servicesDigest: servicesDigest(), leaving };
-      return JSON.stringify(full ? fullReport(identity, report) : heartbeat(identity, report));
+      const sent = full ? fullReport(identity, report) : heartbeat(identity, report);
+      return JSON.stringify({ protocol: PROTOCOL_VERSION, ...sent });
     };
     try {
       const { origin, reply } = await client.deliver(this.#endpoints.current, render, timeoutMs, signal);

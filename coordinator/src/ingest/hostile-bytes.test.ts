@@ -3,9 +3,9 @@ import { requestProperty, STUCK_MS, sendBytes } from '@rollcall/common/hostile-h
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sample, send, sendRaw, startReportsServer } from './reports-server-fixture.ts';
+import { sample, send, sendRaw, startReportsServer, wire } from './reports-server-fixture.ts';
 
-const report = JSON.stringify({ node: 'n1', boot: 'b', sequence: 1, digest: 'd' });
+const report = wire({ node: 'n1', boot: 'b', sequence: 1, digest: 'd' });
 const REQUEST = [
   'POST /v1/reports HTTP/1.1',
   'Host: coordinator',

@@ -1,8 +1,9 @@
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
+import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { describe, expect, it, vi } from 'vitest';
 import { unavailable } from './report-refusal.ts';
-import { POD, reportsServer, sample, send } from './reports-server-fixture.ts';
+import { POD, reportsServer, sample, send, wire } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
@@ -38,27 +39,16 @@ describe('a report that is taken', () => {
     expect(await sample(registry, `rollcall_coordinator_reports_total{result="${result}"}`)).toBe(1);
   });
 
-  it('is heard for what is known here when the agent is newer, and the rest is told once', async () => {
-    const { port, accepted, warnings } = await reportsServer();
-    const usb = { bus: 'usb', attributes: { vendor: '1a6e' } };
-    const devices = [usb, { bus: 'isa', attributes: {} }];
-    for (const sequence of [1, 2]) {
-      expect(await send(port, { ...full, sequence, devices, unread: ['isa', 'smbus'] })).toMatchObject({ status: 200 });
+  it('is refused with the reason when the agent speaks another version of the protocol', async () => {
+    const { port, accepted } = await reportsServer();
+    for (const protocol of [undefined, PROTOCOL_VERSION + 1, `${PROTOCOL_VERSION}`]) {
+      const { status, body } = await send(port, { ...full, protocol });
+      expect([status, JSON.parse(body)]).toMatchObject([
+        422,
+        { field: 'protocol', detail: 'protocol must be 1: run agents and coordinators of the same release' },
+      ]);
     }
-    expect(accepted).toMatchObject([{ report: { devices: [usb] } }, { report: { devices: [usb] } }]);
-    expect(warnings).toEqual([
-      { kind: 'isa', node: 'n1' },
-      { kind: 'smbus', node: 'n1' },
-    ]);
-  });
-
-  it('does not fill the log with words that an agent makes up', async () => {
-    const { port, warnings } = await reportsServer();
-    for (const sequence of [1, 2, 3]) {
-      const unread = Array.from({ length: 20 }, (_, index) => `made-up-${sequence}-${index}`);
-      expect(await send(port, { ...full, sequence, unread })).toMatchObject({ status: 200 });
-    }
-    expect(warnings).toHaveLength(32);
+    expect(accepted).toEqual([]);
   });
 
   it('is taken by the path alone, in the origin form and in the absolute form', async () => {
@@ -70,7 +60,7 @@ describe('a report that is taken', () => {
 
   it('may come in pieces', async () => {
     const { port, accepted } = await reportsServer();
-    const text = JSON.stringify(full);
+    const text = wire(full);
     const pieces = [text.slice(0, 10), text.slice(10)];
     const socket = connect(port, '127.0.0.1');
     const answered = vi.fn();
@@ -254,7 +244,7 @@ describe('a standby', () => {
 
   it('that lost the lead while a body was on its way does not take the report', async () => {
     const { port, surroundings, reviewed, accepted } = await reportsServer();
-    const text = JSON.stringify(heartbeat);
+    const text = wire(heartbeat);
     const socket = connect(port, '127.0.0.1');
     let answer = '';
     socket.on('data', (chunk) => {

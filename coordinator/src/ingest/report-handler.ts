@@ -56,9 +56,6 @@ const REPORTS: Rate = { burst: 20, intervalMs: 100 };
 /** More than there are in the largest fleet. */
 const NODES_MAX = 131_072;
 
-/** How many words are told at most: an agent could make them up. */
-const UNKNOWN_MAX = 32;
-
 const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
   content: 'full',
   heartbeat: 'heartbeat',
@@ -74,8 +71,6 @@ export class ReportHandler {
   readonly #options: ReportHandlerOptions;
   readonly #rateLimit: TokenBuckets;
   readonly #byteLimit = new TokenBuckets({ ...BYTES, keysMax: NODES_MAX });
-  /** What agents spoke of that nobody here knows. */
-  readonly #unknown = new Set<string>();
 
   constructor(options: ReportHandlerOptions) {
     this.#options = options;
@@ -124,20 +119,9 @@ export class ReportHandler {
     // Leadership may have gone while the API server or the client was slow.
     const movedTo = this.#leaderElsewhere();
     if (movedTo !== undefined) return redirect(response, movedTo);
-    if (parsed.unknown) this.#tellUnknown(parsed.unknown, sender.node);
     const { admission, reply } = this.#options.accept(parsed.report, sender);
     sendJson(response, JSON.stringify(reply));
     return RESULTS[admission];
-  }
-
-  /** An agent that is newer is heard for what is known here. Says each word once, whoever has it. */
-  #tellUnknown(words: readonly string[], node: string): void {
-    const { logger } = this.#options;
-    for (const kind of words) {
-      if (this.#unknown.has(kind) || this.#unknown.size >= UNKNOWN_MAX) continue;
-      this.#unknown.add(kind);
-      logger.warn({ kind, node }, 'Ignored what an agent reads and this coordinator does not know');
-    }
   }
 
   /** Where the leader takes reports, `undefined` when it is this replica. Throws ReportRefusal (503). */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { reportsServer, sample, send } from './reports-server-fixture.ts';
+import { reportsServer, sample, send, wire } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 
@@ -14,7 +14,7 @@ async function statuses(count: number, ask: () => ReturnType<typeof send>): Prom
 }
 
 describe('the bytes that a node may send', () => {
-  const text = JSON.stringify(heartbeat);
+  const text = wire(heartbeat);
 
   test('are half a mebibyte at once, and no more', async () => {
     const { port } = await reportsServer();

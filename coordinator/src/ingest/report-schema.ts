@@ -1,11 +1,4 @@
-import {
-  DEVICE_BUSES,
-  type DeviceBus,
-  type DeviceReport,
-  type FullReport,
-  type Heartbeat,
-  type Unread,
-} from '@rollcall/common/report.ts';
+import { DEVICE_BUSES, type FullReport, type Heartbeat, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import * as z from 'zod/mini';
 
 /** Limits on what one report may hold. They are far above what any real node has. */
@@ -16,7 +9,7 @@ export const REPORT_LIMITS = {
   deviceNodes: 16,
   answers: 64,
   facts: 64,
-  unread: 32,
+  unread: 4,
   /** Characters of each, not bytes. */
   nodeName: 253,
   boot: 128,
@@ -31,9 +24,6 @@ export const REPORT_LIMITS = {
 
 /** Where the fault is (`services[0].ready`; empty for the whole body), and what is wrong there. */
 type ReportProblem = { field: string; detail: string };
-
-/** `unknown`: buses, or other things that agents read, of which this coordinator does not know. Absent where there are none. */
-type ParsedReport = { report: FullReport | Heartbeat; unknown?: readonly string[] };
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
@@ -76,11 +66,8 @@ const service = z.object({
   digest: z.exactOptional(text(REPORT_LIMITS.digest)),
 });
 
-/** The name of a bus, or of something else that an agent reads: one that is newer knows more of them. */
-const kind = z.string().check(z.regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/));
-
 const device = z.object({
-  bus: kind,
+  bus: z.enum(DEVICE_BUSES),
   attributes: textMap(REPORT_LIMITS.deviceAttributes),
   count: z.exactOptional(z.int().check(z.minimum(1), z.maximum(REPORT_LIMITS.deviceCount))),
   driver: z.exactOptional(text(REPORT_LIMITS.value)),
@@ -112,44 +99,31 @@ const heartbeat = z.object(header);
 const fullReport = z.object({
   ...header,
   services: listOf(service, REPORT_LIMITS.services),
-  devices: z.exactOptional(listOf(device, REPORT_LIMITS.devices)),
-  unread: z.exactOptional(listOf(kind, REPORT_LIMITS.unread)),
-  facts: z.exactOptional(textMap(REPORT_LIMITS.facts)),
+  devices: listOf(device, REPORT_LIMITS.devices),
+  unread: z.exactOptional(listOf(z.enum([...DEVICE_BUSES, 'facts']), REPORT_LIMITS.unread)),
+  facts: textMap(REPORT_LIMITS.facts),
   answers: z.exactOptional(answers),
   values: z.exactOptional(textMap(REPORT_LIMITS.answers)),
   version: z.exactOptional(text(REPORT_LIMITS.key)),
 });
 
 /**
- * Reads a report out of parsed JSON. One with content (services, devices or facts) is a full report, where services
- * are required and the others empty unless told, and unread; one without is a heartbeat. Fields that are not known
- * here, of an agent newer than this coordinator, are dropped; so are devices on such buses, which are `unknown`.
+ * Reads a report out of parsed JSON. One with content (services, devices or facts) is a full report; one without is a
+ * heartbeat. A report of another protocol version is a problem; unknown fields are dropped.
  */
-export function parseReport(body: object): ParsedReport | { problem: ReportProblem } {
+export function parseReport(body: object): { report: FullReport | Heartbeat } | { problem: ReportProblem } {
+  if (!('protocol' in body) || body.protocol !== PROTOCOL_VERSION) {
+    const detail = `must be ${PROTOCOL_VERSION}: run agents and coordinators of the same release`;
+    return { problem: { field: 'protocol', detail } };
+  }
   if (!('services' in body || 'devices' in body || 'facts' in body)) {
     const result = heartbeat.safeParse(body);
     return result.success ? { report: result.data satisfies Heartbeat } : { problem: problemOf(result.error, body) };
   }
   const result = fullReport.safeParse(body);
   if (!result.success) return { problem: problemOf(result.error, body) };
-  const { devices, unread: told = [], facts, ...rest } = result.data;
-  const duplicate = duplicateName(rest.services);
-  if (duplicate !== undefined) return { problem: duplicate };
-  // An agent that says nothing of its hardware does not say that there is none.
-  const untold: readonly Unread[] = [...(devices ? [] : DEVICE_BUSES), ...(facts ? [] : (['facts'] as const))];
-  const unread = [...new Set<Unread>([...told.filter(isUnread), ...untold])];
-  const known = devices?.filter((one): one is DeviceReport => isBus(one.bus)) ?? [];
-  const report = { ...rest, devices: known, facts: facts ?? {}, ...(unread.length > 0 ? { unread } : {}) };
-  const kinds = [...(devices?.map((one) => one.bus) ?? []), ...told].filter((name) => !isUnread(name));
-  return { report: report satisfies FullReport, ...(kinds.length > 0 ? { unknown: [...new Set(kinds)] } : {}) };
-}
-
-function isBus(name: string): name is DeviceBus {
-  return DEVICE_BUSES.some((bus) => bus === name);
-}
-
-function isUnread(name: string): name is Unread {
-  return name === 'facts' || isBus(name);
+  const duplicate = duplicateName(result.data.services);
+  return duplicate ? { problem: duplicate } : { report: result.data satisfies FullReport };
 }
 
 function duplicateName(services: FullReport['services']): ReportProblem | undefined {

@@ -4,7 +4,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { listen } from '@rollcall/common/http-server.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { type FullReport, type Heartbeat, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
@@ -83,6 +83,11 @@ export async function reportsServer(options: Partial<ReportsServerOptions> = {})
   return server;
 }
 
+/** A report as an agent sends it. */
+export function wire(report: object): string {
+  return JSON.stringify({ protocol: PROTOCOL_VERSION, ...report });
+}
+
 const POST: RequestOptions & { headers: Record<string, string> } = {
   host: '127.0.0.1',
   method: 'POST',
@@ -111,7 +116,7 @@ export function send(
       },
     );
     request.on('error', reject);
-    request.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+    request.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : wire(body));
   });
 }
 

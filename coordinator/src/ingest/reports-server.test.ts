@@ -11,7 +11,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
 import { CertificateHolder } from '../tls/certificate-holder.ts';
 import type { AgentIdentity } from './agent-identity.ts';
-import { POD, reportsServer, sample, send, sendRaw } from './reports-server-fixture.ts';
+import { POD, reportsServer, sample, send, sendRaw, wire } from './reports-server-fixture.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
@@ -60,7 +60,7 @@ describe('a body that is too large', () => {
 
   it('is taken at exactly the limit', async () => {
     const { port } = await reportsServer();
-    const text = JSON.stringify(heartbeat);
+    const text = wire(heartbeat);
     const padded = text + ' '.repeat(REPORT_BODY_BYTES_MAX - text.length);
     expect(await send(port, padded)).toMatchObject({ status: 200 });
     expect(await send(port, `${padded} `)).toMatchObject({ status: 413 });
@@ -179,7 +179,7 @@ describe('limits', () => {
     const { promise, resolve } = Promise.withResolvers<AgentIdentity>();
     surroundings.identities.get = () => promise as never;
     const socket = connect(port, '127.0.0.1');
-    const text = JSON.stringify(heartbeat);
+    const text = wire(heartbeat);
     socket.write(rawHead(`Content-Length: ${text.length + 1}\r\n`) + text);
     await vi.waitFor(async () => expect(await sample(registry, 'rollcall_coordinator_report_connections')).toBe(1));
     socket.destroy();
@@ -203,7 +203,7 @@ describe('over TLS', () => {
   it('a report is taken like any other, by HTTP/1.1 alone', async () => {
     const { port, ca } = await startTls();
     const socket = connectTls({ port, host: '127.0.0.1', ca, ALPNProtocols: ['h2', 'http/1.1'] });
-    const text = JSON.stringify(full);
+    const text = wire(full);
     socket.write(`${rawHead(`Content-Length: ${text.length}\r\nConnection: close\r\n`)}${text}`);
     let answer = '';
     for await (const chunk of socket) answer += chunk;
@@ -223,7 +223,7 @@ describe('over TLS', () => {
     const first = connect(port, '127.0.0.1').on('error', () => {});
     await once(first, 'connect');
     const second = connectTls({ port, host: '127.0.0.1', ca });
-    const text = JSON.stringify(full);
+    const text = wire(full);
     second.write(`${rawHead(`Content-Length: ${text.length}\r\nConnection: close\r\n`)}${text}`);
     let answer = '';
     for await (const chunk of second) answer += chunk;

@@ -195,9 +195,7 @@ export type NodeDocument = {
 
 export type AcceleratorDocument = {
   name: string;
-  /** At least so many, where its agent does not count. */
   count: number;
-  isCounted: boolean;
   /** As the agent sees them: alone, or some that are alike. */
   devices: readonly DeviceReport[];
   /** Where some were in this term that are no longer there. */

@@ -1,5 +1,8 @@
 /** The wire between agent and coordinator: what is posted to /v1/reports, and what comes back. */
 
+/** Every report has it as `protocol`; the coordinator refuses a report of another version. */
+export const PROTOCOL_VERSION = 1;
+
 /** What the agent says about one service of its node. */
 export type ServiceReport = {
   name: string;
@@ -14,7 +17,7 @@ export type ServiceReport = {
   digest?: string;
 };
 
-/** Every bus that there is a collector for in the agent. What a coordinator does not find here, it ignores. */
+/** Every bus that there is a collector for in the agent. */
 export const DEVICE_BUSES = ['usb', 'pci', 'device-tree'] as const;
 
 export type DeviceBus = (typeof DEVICE_BUSES)[number];
@@ -26,7 +29,7 @@ export type Unread = DeviceBus | 'facts';
 export type DeviceReport = {
   bus: DeviceBus;
   attributes: Record<string, string>;
-  /** How many it stands for. Absent in reports of agents that do not count: they do not tell drivers, either. */
+  /** How many it stands for; 1 by default. */
   count?: number;
   /** Bound to each of them; absent while none is. Several of one device, one for each interface, have commas in between. */
   driver?: string;

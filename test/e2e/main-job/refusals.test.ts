@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
+import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createServiceAccount, requestToken } from '../../control-plane/cluster.ts';
 import { agentServiceAccount, ownNamespace, reportAudience } from '../../control-plane/rbac.ts';
@@ -60,7 +61,8 @@ async function post({ token, body, contentType = 'application/json', url }: Post
 
 function report(node: SimulatedNode, change: Record<string, unknown> = {}): string {
   const service = { name: 'ws-daemon', ready: false, since: '2026-01-01T00:00:00Z', evidence: 'made up' };
-  return JSON.stringify({ node: node.name, boot: 'b', sequence: 1, digest: 'd', services: [service], ...change });
+  const header = { protocol: PROTOCOL_VERSION, node: node.name, boot: 'b', sequence: 1, digest: 'd' };
+  return JSON.stringify({ ...header, services: [service], devices: [], facts: {}, ...change });
 }
 
 const agentOf = (node: SimulatedNode) => ({

@@ -142,8 +142,8 @@ describe('accelerators', () => {
       heldDrivers: new Set([name]),
     };
     expect(nodeDocument(factsOf({ judged: { machine, inventory } }), []).accelerators).toEqual([
-      { name: 'a-gone-one', count: 0, isCounted: true, devices: [], gone: ['p'], driverHeldBack: undefined },
-      { name, count: 1, isCounted: false, devices: [devices[0]], gone: ['q'], driverHeldBack: true },
+      { name: 'a-gone-one', count: 0, devices: [], gone: ['p'], driverHeldBack: undefined },
+      { name, count: 1, devices: [devices[0]], gone: ['q'], driverHeldBack: true },
     ]);
   });
 

@@ -43,7 +43,6 @@ function acceleratorDocuments({ machine, inventory }: JudgedNode): AcceleratorDo
   return [...new Set([...tally.keys(), ...gone.keys()])].sort().map((name) => ({
     name,
     count: tally.get(name)?.count ?? 0,
-    isCounted: tally.get(name)?.isCounted ?? true,
     devices: byName.get(name) ?? [],
     gone: gone.get(name),
     driverHeldBack: heldDrivers.has(name) || undefined,

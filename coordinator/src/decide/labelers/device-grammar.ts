@@ -68,7 +68,7 @@ export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGr
 export function tallyLabels({ devices = new Map(), unread, heldDrivers }: Inventory): Map<string, DeviceLabel> {
   const labels = new Map<string, DeviceLabel>();
   for (const [identity, tallied] of devices) {
-    if (!tallied.isCounted || busesOfIdentity(identity).some((bus) => unread.includes(bus))) continue;
+    if (busesOfIdentity(identity).some((bus) => unread.includes(bus))) continue;
     const { count } = tallied;
     labels.set(countKey(identity), { value: String(count), reason: `the agent sees ${count} of ${identity}` });
     const driver = heldDrivers.has(identity) ? undefined : driverOf(tallied);

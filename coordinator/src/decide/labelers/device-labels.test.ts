@@ -59,9 +59,10 @@ test('of far too many, those of known accelerators and the first others are set,
   const all = stances({ ...seen([...many, tpu]), labels: { [last]: 'true' }, ownedLabels: new Set([last]) });
   expect(all.filter((each) => each.startsWith('want'))).toHaveLength(128);
   expect(all[0]).toBe('want shared device.rollcall.dev/edgetpu');
-  expect(all[1]).toBe('want shared feature.node.kubernetes.io/usb-ff_abcd_700.present');
+  expect(all[1]).toBe('want shared device.rollcall.dev/edgetpu.count');
+  expect(all[2]).toBe('want shared feature.node.kubernetes.io/usb-ff_abcd_700.present');
   expect(all.filter((each) => each.endsWith(last))).toEqual([`withhold shared ${last}`]);
-  expect(all).toHaveLength(301);
+  expect(all).toHaveLength(302);
   expect(stances(seen(many.toReversed()))).toEqual(stances(seen(many)));
 });
 
@@ -114,13 +115,11 @@ test('the loss of one of eight is another count', () => {
   });
 });
 
-test('count and driver stay while the bus is not read, or the agent is too old to tell', () => {
+test('count and driver stay while the bus is not read', () => {
   const there = { [`${GPU}.count`]: '8', [`${GPU}.driver`]: 'nvidia' };
   const labelled = { labels: there, ownedLabels: new Set(Object.keys(there)) };
   const held = [`hold shared ${GPU}.count`, `hold shared ${GPU}.driver`];
-  const countless = gpus('nvidia').map(({ bus, attributes }): DeviceReport => ({ bus, attributes }));
   expect(stances({ ...seen(gpus('nvidia'), ['pci']), ...labelled })).toEqual(expect.arrayContaining(held));
-  expect(stances({ ...seen(countless), ...labelled })).toEqual(expect.arrayContaining(held));
   expect(stances(labelled)).toEqual(held);
   expect(stances({ ...seen(gpus(''), ['usb']), ...labelled })).toContain(`withhold shared ${GPU}.driver`);
   expect(stances({ ...seen([]), ...labelled })).toEqual([
@@ -169,6 +168,7 @@ describe('the reason', () => {
     const tpu: DeviceReport = { bus: 'usb', attributes: { vendor: '18d1', device: '9302' } };
     expect(reasons(seen([tpu]))).toEqual({
       'device.rollcall.dev/edgetpu': 'want: the agent sees USB device 18d1:9302',
+      'device.rollcall.dev/edgetpu.count': 'want: the agent sees 1 of edgetpu',
     });
     expect(reasons(seen(gpus('nvidia', 'nvidia')))).toMatchObject({
       [`${GPU}.count`]: 'want: the agent sees 2 of nvidia-gpu',
@@ -182,8 +182,6 @@ describe('the reason', () => {
     expect(reasons({ ...seen([]), ...owned(KEY) })[KEY]).toBe('withhold: the agent sees no such device any more');
     expect(reasons({ ...seen([], ['usb']), ...owned(KEY) })[KEY]).toBe('hold: the agent cannot read the bus usb');
     expect(reasons({ ...seen(gpus('')), ...owned(driver) })[driver]).toBe('withhold: no driver is bound to it');
-    const countless = gpus('nvidia').map(({ bus, attributes }): DeviceReport => ({ bus, attributes }));
-    expect(reasons({ ...seen(countless), ...owned(driver) })[driver]).toBe('hold: the agent is too old to report it');
     const node = snapshot({ ...seen(gpus('nvidia')), ...owned(driver) });
     const inventory = { ...node.inventory, heldDrivers: new Set(['nvidia-gpu']) };
     expect(reasons({ ...seen(gpus('nvidia')), ...owned(driver), inventory })[driver]).toBe(

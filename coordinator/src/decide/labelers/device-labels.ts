@@ -89,7 +89,6 @@ function standOf({ machine, inventory }: JudgedNode, key: string): Pick<Claim, '
   const identity = isOfTally(key) ? key.slice(DEVICE_IDENTITY_PREFIX.length, key.lastIndexOf('.')) : '';
   const tallied = inventory.devices?.get(identity);
   if (!tallied) return { stance: 'withhold', reason: 'the agent sees no such device any more' };
-  if (!tallied.isCounted) return { stance: 'hold', reason: 'the agent is too old to report it' };
   const isHeld = inventory.heldDrivers.has(identity);
   return {
     stance: 'withhold',

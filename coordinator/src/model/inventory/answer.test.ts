@@ -46,15 +46,6 @@ describe('how many there are', () => {
     expect(truth('count:nvidia-gpu >= 3', { ...seen(...gpus('nvidia')), unread: ['usb', 'device-tree'] })).toBe('no');
   });
 
-  test('is at least one to an agent that does not count', () => {
-    const old = seen(...gpus('nvidia').map(({ bus, attributes }) => ({ bus, attributes })));
-    expect(['count:nvidia-gpu', 'count:nvidia-gpu >= 2', 'driver:nvidia-gpu'].map((text) => truth(text, old))).toEqual([
-      'yes',
-      'unknown',
-      'unknown',
-    ]);
-  });
-
   test('is unknown while no agent has spoken', () => {
     expect(ask('count:edgetpu', { devices: undefined })).toEqual({
       truth: 'unknown',

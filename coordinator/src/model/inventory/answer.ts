@@ -65,7 +65,7 @@ function count({ name, test }: { name: string; test: Order }, inventory: Invento
   const tallied = combined(devices, name);
   const away = identitiesIn(name).flatMap((identity) => gone.get(identity) ?? []);
   const found = `the agent sees ${tallied.count} of ${name}${away.length > 0 ? `, and no longer ${away.join(', ')}` : ''}`;
-  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to report their number');
+  const doubt = doubtOf(name, inventory);
   return ofAtLeast(test, tallied.count, { found, doubt: doubt && `the agent ${doubt}` });
 }
 
@@ -94,7 +94,7 @@ function driver({ name, test }: { name: string; test?: Among }, inventory: Inven
   const { devices, heldDrivers } = inventory;
   if (!devices) return { truth: 'unknown', found: NO_AGENT };
   const tallied = combined(devices, name);
-  const doubt = doubtOf(name, inventory) ?? (tallied.isCounted ? undefined : 'is too old to report drivers');
+  const doubt = doubtOf(name, inventory);
   if (doubt !== undefined) return { truth: 'unknown', found: `the agent ${doubt}` };
   if (tallied.count === 0) return { truth: 'no', found: `the agent sees no ${name}` };
   const held = identitiesIn(name).find((identity) => heldDrivers.has(identity));

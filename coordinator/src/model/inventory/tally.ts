@@ -3,10 +3,7 @@ import type { DeviceReport } from '@rollcall/common/report.ts';
 
 /** What an agent sees of one kind of accelerator. */
 export type Tallied = {
-  /** At least so many. */
   count: number;
-  /** Whether the agent counts, and tells drivers: an older one does neither. */
-  isCounted: boolean;
   /** How many have which driver; the empty one stands for none. */
   drivers: ReadonlyMap<string, number>;
   /** The driver of each that is told of by itself, by address. */
@@ -16,7 +13,7 @@ export type Tallied = {
 /** By identity. What is not in it was not seen. */
 export type DeviceTally = ReadonlyMap<string, Tallied>;
 
-export const NONE_SEEN: Tallied = { count: 0, isCounted: true, drivers: new Map(), places: new Map() };
+export const NONE_SEEN: Tallied = { count: 0, drivers: new Map(), places: new Map() };
 
 /**
  * Counts accelerators by their identity. A USB device that is there once for each class of its interfaces is one; virtual
@@ -35,7 +32,6 @@ export function tallyDevices(devices: readonly DeviceReport[]): DeviceTally {
 function tallied(devices: readonly DeviceReport[]): Tallied {
   const itself = devices.filter((device) => !isBoard(device));
   if (itself.length === 0) return { ...NONE_SEEN, count: 1, drivers: new Map([['', 1]]) };
-  if (itself.some(({ count }) => count === undefined)) return { ...NONE_SEEN, count: 1, isCounted: false };
   const places = new Map<string, string>();
   const drivers = new Map<string, number>();
   const add = (driver: string, count: number) => drivers.set(driver, (drivers.get(driver) ?? 0) + count);
@@ -47,7 +43,7 @@ function tallied(devices: readonly DeviceReport[]): Tallied {
     }
   }
   const count = [...drivers.values()].reduce((sum, each) => sum + each, 0);
-  return { count, isCounted: true, drivers, places };
+  return { count, drivers, places };
 }
 
 function isBoard({ bus, address }: DeviceReport): boolean {
@@ -74,7 +70,6 @@ function combine(tally: DeviceTally, name: string): Tallied {
   }
   return {
     count: all.reduce((sum, { count }) => sum + count, 0),
-    isCounted: all.every(({ isCounted }) => isCounted),
     drivers,
     places: new Map(all.flatMap(({ places }) => [...places])),
   };
