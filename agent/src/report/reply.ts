@@ -24,8 +24,8 @@ export const NEXT_REPORT_SECONDS_MIN = 0.2;
 export const NEXT_REPORT_SECONDS_MAX = 600;
 
 /**
- * Reads a reply: unknown fields are ignored; a field of a wrong type is a
- * problem. An interval out of range is brought into it.
+ * Reads a reply: unknown fields are ignored; a field of a wrong type is a problem. An interval out of range is brought
+ * into it.
  */
 export function parseReply(text: string): { reply: Reply } | { problem: string } {
   const body = parseObject(text);

@@ -22,7 +22,8 @@ let ready: [SimulatedNode, SimulatedNode];
 /** Its pod is Ready, and its ws-daemon is dead. */
 let dead: SimulatedNode;
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--stale-after-seconds=6'] });
+  // Longer than the 10 s that agents may wait between two attempts to reach a coordinator.
+  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--stale-after-seconds=12'] });
   rig = embedded.rig;
   states = new NodeStates(embedded.controlPlane.api);
   await rig.endCoordinator(await rig.leader(), 'SIGTERM');
