@@ -43,7 +43,7 @@ export type AgentOptions = {
   signal: AbortSignal;
   /** Carries reports. */
   client: Pick<CoordinatorClient, 'deliver'>;
-  /** Looks at the machine itself, at paths by `turns`; `onChange` is called when there is something else to report. */
+  /** ChangedNodes at the machine itself, at paths by `turns`; `onChange` is called when there is something else to report. */
   machine: (onChange: () => void, turns: PathTurns) => Pick<MachineCollectors, 'observe' | 'ask' | 'start'>;
   /** How services are connected to; that of `node:net` unless told. */
   connect?: ProbeTools['connect'];

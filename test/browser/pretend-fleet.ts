@@ -70,7 +70,7 @@ export function nodeDocument(summary: NodeSummary, replica: ReplicaDocument): No
 }
 
 function readyLabel(service: string, state: ServiceState): KeyDocument {
-  const stance = { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' } as const;
+  const stance = { ready: 'present', 'not-ready': 'absent', unknown: 'keep' } as const;
   return keyDocument({
     key: labelOf(service),
     service,

@@ -6,7 +6,7 @@ import type { Claims } from './claim.ts';
 import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
 
 const COMMON = 'packages/common/src/well-known.ts';
-const PLACES = 'coordinator/src/ingest/places.ts';
+const PLACES = 'coordinator/src/ingest/connection-limiter.ts';
 const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
@@ -54,7 +54,7 @@ export const OVERVIEW: Claims = {
     `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,
     `up to ${share} of \`staleAfterSeconds\``,
     `on its port ${value('agent.port')}`,
-    `tried again after ${seconds('coordinator/src/write/set-aside.ts', 'DENIED_FIRST_MS')} s`,
+    `tried again after ${seconds('coordinator/src/write/unwritable-keys.ts', 'DENIED_FIRST_MS')} s`,
   ],
   'deploy/chart/README.md': [
     `rollcall for Kubernetes ${oldest} and later`,
@@ -71,7 +71,7 @@ export const OVERVIEW: Claims = {
     `When at least ${coordinatorDefault('fleetGuardPercent')} % of a pool or of the fleet is silent (and more than ${numberIn('coordinator/src/state/guard.ts', /overdue > ([0-9]+) \|\|/)}, or all)`,
     `which gives its node ${grace} s`,
     `never more than ${share} of the time after which a node counts as silent`,
-    `no more than ${grouped(constant('coordinator/src/state/attention.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
+    `no more than ${grouped(constant('coordinator/src/state/report-pacing.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
     `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
     `what was refused, for ${word(seconds('coordinator/src/scheduler/scoring/refusal-memory.ts', 'REMEMBERED_MS') / 60)} minutes`,
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,

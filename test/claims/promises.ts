@@ -22,7 +22,7 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Sessions', promise: 'A boot id reaches no session of another pod.', file: 'test/e2e/hostile/sessions.test.ts', test: 'the boot id of one pod does not reach the session of another' },
   { area: 'Sessions', promise: 'The id of a session is written nowhere.', file: 'test/e2e/hostile/sessions.test.ts', test: 'the boot id of an agent stands nowhere: not in logs, metrics, documents of the console, or Events' },
   { area: 'Connections', promise: 'Connections without an accepted token end soon, and agents are heard meanwhile.', file: NEIGHBOURHOOD, test: 'to the listener for reports end soon, and agents are heard meanwhile' },
-  { area: 'Connections', promise: 'A connection without an accepted token has 10 s to its first request.', file: 'coordinator/src/ingest/places.test.ts', test: 'has 10 s to its first request' },
+  { area: 'Connections', promise: 'A connection without an accepted token has 10 s to its first request.', file: 'coordinator/src/ingest/connection-limiter.test.ts', test: 'has 10 s to its first request' },
   { area: 'Connections', promise: 'Kept connections do not keep others from the health listeners.', file: NEIGHBOURHOOD, test: 'to the health listener of %s do not keep others out' },
   { area: 'Connections', promise: 'Requests that do not wait for answers end no agent.', file: 'test/e2e/hostile/pipelining.test.ts', test: 'survives three times as many requests as fit into one read' },
   { area: 'Connections', promise: 'Such requests delay neither the leader’s health nor its Lease.', file: 'test/e2e/hostile/pipelining.test.ts', test: 'sixteen connections that do not wait for answers cost the leader little, and delay neither /healthz nor the Lease' },

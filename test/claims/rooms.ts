@@ -1,7 +1,7 @@
 import type { Claims } from './claim.ts';
 import { constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
 
-const PLACES = 'coordinator/src/ingest/places.ts';
+const PLACES = 'coordinator/src/ingest/connection-limiter.ts';
 const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const KEYS = 'coordinator/src/ingest/signing-keys.ts';
 const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
@@ -13,7 +13,7 @@ const REFLECTOR = 'coordinator/src/kube/reflector.ts';
 const EXTENDER = 'coordinator/src/scheduler/extender';
 const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
 const POSTER = 'coordinator/src/subscribers/notify/poster.ts';
-const ASIDE = 'coordinator/src/write/set-aside.ts';
+const ASIDE = 'coordinator/src/write/unwritable-keys.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const leafDays = numberIn(AUTHORITY, /LEAF_LIFE_MS = ([0-9]+) \* DAY_MS/);

@@ -43,7 +43,7 @@ export type PatchType =
 export interface ApiClientOptions {
   readonly url: string;
   readonly ca: string;
-  /** Asked for each request where it is a function: one that is renewed meanwhile counts. */
+  /** OnDemand for each request where it is a function: one that is renewed meanwhile counts. */
   readonly token?: string | (() => string);
   readonly clientCert?: KeyPairPem;
   /** For one request, watches excepted; defaults to 30 s. */

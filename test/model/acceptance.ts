@@ -1,7 +1,7 @@
 import { ALLOWED_PREFIXES, idsOf, type NodeServiceObject } from './node-services.ts';
 
 /**
- * §10: one object never decides about another that is older and in force: objects are judged by age, each against those
+ * §10: one object never decides about another that is older and in force: objects are evaluated by age, each against those
  * accepted before it. Two services that publish the same key: the older has it, then the one whose name sorts first.
  */
 export function inForce(objects: Iterable<NodeServiceObject>): NodeServiceObject[] {

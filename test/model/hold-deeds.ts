@@ -19,7 +19,7 @@ export const HOLD_DEEDS: Readonly<Record<string, Deed>> = {
       world.setHeldPod(`p${index}`, { node: truth.name, component });
       world.later(index * 2000, () => world.setHold('h0', { component, unknownField: false }));
     }
-    // Something else has the node judged at that moment.
+    // Something else has the node evaluated at that moment.
     world.later(2000 + random() * 500, () => {
       if (world.truths.has(truth.name)) edit(world, truth, { labels: { [KARPENTER_POOL_LABEL]: 'other' } });
     });

@@ -19,7 +19,7 @@ import type { World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;
-/** What was decided lately may still be under way: a write is judged by what was wanted within so long. */
+/** What was decided lately may still be under way: a write is evaluated by what was wanted within so long. */
 const REASON_MS = 2000;
 /** So often within a minute, and a key is contested. */
 const CONTESTED_EDITS = 3;

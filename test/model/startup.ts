@@ -7,7 +7,7 @@ import type { Verdict } from './verdicts.ts';
 import { ANY, type Want } from './want.ts';
 import type { World } from './world.ts';
 
-/** §10: judged until first ready on this node, and then left. */
+/** §10: evaluated until first ready on this node, and then left. */
 export function isStarted({ started }: NodeTruth, { uid, spec }: NodeServiceObject): boolean {
   return spec.startup === true && started.has(uid);
 }
@@ -25,11 +25,14 @@ export function wantStarted(
 ): void {
   const services = [...world.services.values()];
   const accepted = new Set(inForce(services));
-  const judged = services.map((service) => ({ service, verdict: accepted.has(service) && verdicts.get(service.name) }));
-  const listed = judged.filter(
+  const evaluated = services.map((service) => ({
+    service,
+    verdict: accepted.has(service) && verdicts.get(service.name),
+  }));
+  const listed = evaluated.filter(
     ({ service, verdict }) => truth.started.has(service.uid) || (service.spec.startup && verdict === 'ready'),
   );
-  const fresh = judged.filter(({ service }) => service.spec.startup && !truth.started.has(service.uid));
+  const fresh = evaluated.filter(({ service }) => service.spec.startup && !truth.started.has(service.uid));
   // Of two, one may be recorded before the other.
   const isOpen =
     fresh.some(({ verdict }) => verdict === 'open') || fresh.filter(({ verdict }) => verdict === 'ready').length > 1;

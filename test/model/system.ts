@@ -26,14 +26,14 @@ import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
 import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
-import { ServiceCatalog } from '@rollcall/coordinator/state/services/catalog.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
+import { ServiceRegistry } from '@rollcall/coordinator/state/services/service-registry.ts';
 import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
 import { Ledger } from '@rollcall/coordinator/subscribers/ledger/ledger.ts';
 import { provenTaintIn } from '@rollcall/coordinator/subscribers/status/service-status.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
-import { Reconciler } from '@rollcall/coordinator/write/reconciler.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
+import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
 
 /** The one place that knows how the controller is built and driven. Everything else of the model goes by `Replica`. */
@@ -98,8 +98,8 @@ const BUS = { deviceClassWhitelist: ['fe', '0880'], deviceLabelFields: ['class',
 export class Replica {
   readonly #controller: NodeController;
   readonly #fleet: Fleet;
-  readonly #writer: Reconciler<PreparedPlan>;
-  readonly #catalog: ServiceCatalog;
+  readonly #writer: WriteQueue<PreparedPlan>;
+  readonly #serviceRegistry: ServiceRegistry;
   readonly #holds: Holds;
   readonly #wholeNodes: boolean;
   readonly #servicePods: ReturnType<Fleet['servicePods']['handlers']>;
@@ -121,7 +121,7 @@ export class Replica {
     const config = { watchedServices: builtIn, poolLabels: [POOL_LABEL], startupGateRequires: startupGate };
     const keys = new KeyRegistry(config);
     const servicePods = new PodsByNamespace<ObservedPod>();
-    const catalog: ServiceCatalog = new ServiceCatalog({
+    const serviceRegistry: ServiceRegistry = new ServiceRegistry({
       builtIn,
       keys,
       otherKeys: new KeyRegistry(config),
@@ -135,8 +135,8 @@ export class Replica {
       clock,
       logger: LOGGER,
     });
-    catalog.onChange((uids) => this.#controller.servicesChanged(uids));
-    this.#catalog = catalog;
+    serviceRegistry.onChange((uids) => this.#controller.servicesChanged(uids));
+    this.#serviceRegistry = serviceRegistry;
     const holds = new Holds(clock);
     holds.onChange({
       nodeChanged: (node) => this.#controller.changed(node, true),
@@ -146,7 +146,7 @@ export class Replica {
       },
     });
     this.#holds = holds;
-    const services = () => catalog.services();
+    const services = () => serviceRegistry.services();
     const mayDecide = () => this.#deciding;
     const gateOptions = { requires: startupGate, maxWaitMs: 600_000 };
     const fence = { remainingMs: () => (this.#leading ? 10_000 : 0) };
@@ -154,7 +154,7 @@ export class Replica {
     const fleet = new Fleet({
       servicePods,
       services,
-      servicesKnown: () => catalog.known,
+      servicesKnown: () => serviceRegistry.known,
       questions: () => rules().questions,
       poolLabels: [POOL_LABEL],
       windowMs: 30_000,
@@ -166,7 +166,7 @@ export class Replica {
     const skipped = new SkippedKeys(clock);
     const labelerOptions: WhatIfOptions = {
       ...{ services, keys, rules, startupGate: gateOptions },
-      serviceUids: () => catalog.uids,
+      serviceUids: () => serviceRegistry.uids,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
       deviceGrammar: { usb: BUS, pci: BUS },
@@ -180,7 +180,7 @@ export class Replica {
       wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
       massWithdrawalDelayMs: 60_000,
     });
-    const writer = new Reconciler<PreparedPlan>({
+    const writer = new WriteQueue<PreparedPlan>({
       writer: new NodeWriter(client),
       observed: (node) => fleet.node(node),
       ...{ fence, skipped, dryRun, clock, random, logger: LOGGER, registry },
@@ -190,8 +190,8 @@ export class Replica {
       facts: (node) => {
         const evaluation = evaluator.evaluate(node);
         if (!evaluation) return undefined;
-        const { judged, intent } = evaluation;
-        return { node: evaluation.node, judged, intent, ...skipped.keysFor(node) };
+        const { evaluated, intent } = evaluation;
+        return { node: evaluation.node, evaluated, intent, ...skipped.keysFor(node) };
       },
       rules: () => ({ services: services(), dryRun }),
       mayJudge: mayDecide,
@@ -218,7 +218,7 @@ export class Replica {
       changed: look,
       forget: look,
       restart,
-      podsListed: () => catalog.judge(),
+      podsListed: () => serviceRegistry.judge(),
       taintProven: (service) => {
         const { origin } = service;
         const taint = evaluator.provenTaint(service);
@@ -247,7 +247,7 @@ export class Replica {
       queries.planOf(evaluation);
       const proposal = { services: [], keys, rules: rules(), poolLabelSet: () => undefined };
       new WhatIf(labelerOptions, proposal, clock.monotonic()).changesOn(evaluation);
-      catalog.propose(catalog.objects());
+      serviceRegistry.propose(serviceRegistry.objects());
       scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
       evaluator.heldWithdrawals();
       this.#ledger.seconds();
@@ -259,12 +259,12 @@ export class Replica {
     fleet.poolLabelSetHandlers.onReplace([...watched.poolLabelSets]);
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
-    catalog.handlers.onReplace([...watched.nodeServices]);
+    serviceRegistry.handlers.onReplace([...watched.nodeServices]);
     holds.handlers.onReplace([...watched.nodeHolds]);
   }
 
   #statusOf(service: string): unknown {
-    return this.#catalog.objects().find(({ name }) => name === service)?.status;
+    return this.#serviceRegistry.objects().find(({ name }) => name === service)?.status;
   }
 
   /** What its ledger says, over all terms. */
@@ -318,7 +318,7 @@ export class Replica {
   }
 
   rulesChanged(rules: RuleSet): void {
-    this.#catalog.judge();
+    this.#serviceRegistry.judge();
     this.#controller.rulesChanged(this.#ruleLabels, rules.labels);
     this.#ruleLabels = rules.labels;
   }
@@ -344,7 +344,7 @@ export class Replica {
   }
 
   nodeService(service: ObservedNodeService, gone: boolean): void {
-    tell(this.#catalog.handlers, gone, service);
+    tell(this.#serviceRegistry.handlers, gone, service);
     this.#controller.statusWritten();
   }
 

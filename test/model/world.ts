@@ -127,7 +127,7 @@ export class World {
     return this.#leader;
   }
 
-  /** Asks both coordinators everything about every node, in another order than that in which they are judged. */
+  /** Asks both coordinators everything about every node, in another order than that in which they are evaluated. */
   query(): void {
     const names = [...this.truths.keys()].toReversed();
     for (const { replica } of this.#processes) for (const node of names) replica.query(node);
@@ -480,7 +480,7 @@ export class World {
     if (truth) noteOurs(truth, write, this.nowMs);
     this.#tell('nodes', (to) => to.node(write.type, write.node));
     this.onWrite(write);
-    // Only now: the note is judged by what was so before it.
+    // Only now: the note is evaluated by what was so before it.
     for (const uid of startedOn(write.node)) this.truths.get(name)?.started.add(uid);
   }
 

@@ -79,7 +79,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
   {
     name: 'npls-lost-patch',
     from: 'NodePoolLabelSet operator: a patch that failed was logged, and never tried again',
-    caughtBy: ['coordinator/src/write/reconciler.test.ts', 'because the API server fails is repeated later and later'],
+    caughtBy: ['coordinator/src/write/write-queue.test.ts', 'because the API server fails is repeated later and later'],
   },
 ];
 

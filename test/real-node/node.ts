@@ -89,7 +89,7 @@ export class RealNode {
     return `/proc/${this.#running()}/root/sys/bus`;
   }
 
-  /** Boots the node and waits until the API server has it Ready. */
+  /** AgentSessions the node and waits until the API server has it Ready. */
   async start(): Promise<void> {
     if (this.#pid !== undefined) throw new Error(`${this.name} is running already`);
     await this.#boot();

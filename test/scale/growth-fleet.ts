@@ -3,12 +3,12 @@ import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import type { FullReport, Heartbeat, ReportContent } from '@rollcall/common/report.ts';
 import { FIELD_MANAGER, REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well-known.ts';
-import { createBase } from '@rollcall/coordinator/app/base.ts';
 import { createReplica } from '@rollcall/coordinator/app/replica.ts';
+import { createReplicaContext } from '@rollcall/coordinator/app/replica-context.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { Election } from '@rollcall/coordinator/kube/election.ts';
-import { realMeans } from '@rollcall/coordinator/kube/means.ts';
 import type { Node, Pod } from '@rollcall/coordinator/kube/objects.ts';
+import { realDependencies } from '@rollcall/coordinator/kube/runtime-dependencies.ts';
 import { loadConfig, loadEnvironment } from '@rollcall/coordinator/model/config.ts';
 import { observePod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { contentOf } from './fleet-agent.ts';
@@ -36,13 +36,18 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   const life = new Lifecycle(silentLogger());
   const store = new MetadataStore();
   const base = {
-    ...createBase({ config: loaded.values, environment, access }, silentLogger(), life, realMeans(access)),
+    ...createReplicaContext(
+      { config: loaded.values, environment, access },
+      silentLogger(),
+      life,
+      realDependencies(access),
+    ),
     client: store,
   };
-  base.standing.joined(SOLE);
+  base.leadershipState.joined(SOLE);
   const replica = await createReplica(base);
   const { controller, fleet, writer } = replica;
-  base.standing.begin().decide();
+  base.leadershipState.begin().decide();
   controller.beginTerm();
 
   const pods = fleet.servicePods.handlers(SERVICES_NAMESPACE);
@@ -53,7 +58,7 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   fleet.nodeHandlers.onReplace(names.map(observe));
   const podOn = (service: string, name: string, ready: boolean) => observePod(podObject(service, name, ready));
   pods.onReplace(names.flatMap((name) => SERVICES.map((service) => podOn(service, name, true))));
-  replica.catalog.handlers.onReplace([]);
+  replica.serviceRegistry.handlers.onReplace([]);
   fleet.poolLabelSetHandlers.onReplace([]);
   fleet.workspaceHandlers.onReplace([]);
 
@@ -91,8 +96,8 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
         ...{ uid: `uid-${pool}`, name: pool, namespace: 'rollcall', generation: store.writes + 1 },
         ...{ createdAt: '2026-01-01T00:00:00Z', pool, labels, status: undefined },
       }),
-    serviceEvent: (object: Parameters<typeof replica.catalog.handlers.onUpsert>[0]) =>
-      replica.catalog.handlers.onUpsert(object),
+    serviceEvent: (object: Parameters<typeof replica.serviceRegistry.handlers.onUpsert>[0]) =>
+      replica.serviceRegistry.handlers.onUpsert(object),
     tick: () => replica.tick(),
     get writes() {
       return store.writes;

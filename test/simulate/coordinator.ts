@@ -1,10 +1,10 @@
 import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
-import type { Base } from '@rollcall/coordinator/app/base.ts';
 import { startCoordinator } from '@rollcall/coordinator/app/coordinator.ts';
 import { handlingOf } from '@rollcall/coordinator/app/listeners.ts';
 import type { Replica } from '@rollcall/coordinator/app/replica.ts';
+import type { ReplicaContext } from '@rollcall/coordinator/app/replica-context.ts';
 import type { ReportHandler } from '@rollcall/coordinator/ingest/report-handler.ts';
 import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
@@ -50,7 +50,7 @@ export class SimCoordinator {
   readonly identity: string;
   readonly machine: Machine;
   readonly #life = new Lifecycle(LOGGER);
-  #parts: { base: Base; replica: Replica; handler: ReportHandler } | undefined;
+  #parts: { base: ReplicaContext; replica: Replica; handler: ReportHandler } | undefined;
 
   constructor(options: SimCoordinatorOptions) {
     const { name, host, serial, config, random } = options;
@@ -60,7 +60,7 @@ export class SimCoordinator {
     this.machine = new Machine(options);
     const access = { server: '', viaProxy: false, options: () => Promise.reject(new Error('unused')), renew: () => {} };
     const { machine } = this;
-    const means = {
+    const dependencies = {
       clock: machine.clock,
       random,
       uniqueName: () => String(serial),
@@ -71,14 +71,14 @@ export class SimCoordinator {
       environment: { ...ENVIRONMENT, podName: name },
       access,
     };
-    const open = async (base: Base, replica: Replica) => {
+    const open = async (base: ReplicaContext, replica: Replica) => {
       this.#parts = { base, replica, handler: createReportHandler(handlingOf(base, replica)) };
       const address = { host, port: 8443 };
       const reports = { address, stop: async () => {} };
       const addresses = { listen: 'off', console: 'off', reports: address, scheduler: undefined };
       return { tls: undefined, reports, scheduler: undefined, console: undefined, beat: () => {}, addresses };
     };
-    void startCoordinator(setup, LOGGER, this.#life, { means, open });
+    void startCoordinator(setup, LOGGER, this.#life, { dependencies, open });
   }
 
   /** `undefined` until it listens. */
@@ -97,8 +97,10 @@ export class SimCoordinator {
 
   /** Whether it leads, knows enough to write, and runs. */
   get decides(): boolean {
-    const standing = this.#parts?.base.standing;
-    return !this.machine.isDead && !this.machine.isPaused && standing?.mayDecide() === true && standing.leads();
+    const leadershipState = this.#parts?.base.leadershipState;
+    return (
+      !this.machine.isDead && !this.machine.isPaused && leadershipState?.mayDecide() === true && leadershipState.leads()
+    );
   }
 
   /** SIGTERM; then it ends. */

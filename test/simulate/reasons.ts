@@ -26,7 +26,7 @@ type Heard = { atMs: number | undefined; silentUntilMs: number; sequences: Map<s
 
 const NEVER_HEARD: Heard = { atMs: undefined, silentUntilMs: Number.NEGATIVE_INFINITY, sequences: new Map() };
 
-type Grounds = { node: SimNode; by: SimCoordinator; evidence: Evidence; isEdited: boolean };
+type ReasonInputs = { node: SimNode; by: SimCoordinator; evidence: Evidence; isEdited: boolean };
 
 /** Whether there is a reason for what a coordinator writes: by what is so, and by what it heard. */
 export class Reasons {
@@ -89,8 +89,8 @@ export class Reasons {
   }
 
   /** What a write lacks a reason for, if anything. */
-  problemOf(old: Shown, now: Shown, grounds: Grounds): string | undefined {
-    const { evidence, isEdited, by, node } = grounds;
+  problemOf(old: Shown, now: Shown, inputs: ReasonInputs): string | undefined {
+    const { evidence, isEdited, by, node } = inputs;
     const { nowMs } = this.#world;
     const seenMs = SEEN_MS + (nowMs - this.#troubles.lastPauseMs < 2 * SEEN_MS ? 2 * SEEN_MS : 0);
     const wasDown = evidence.notReadyAgoMs(nowMs) <= seenMs || nowMs < evidence.heldUntilMs;

@@ -3,7 +3,7 @@ import { plainText } from './attribute-text.ts';
 import type { HostFiles } from './host-files.ts';
 
 /** What is told of an accelerator besides its ids and its driver. */
-export type Place = Pick<DeviceReport, 'address' | 'numaNode' | 'iommuGroup' | 'nodes'>;
+export type DeviceLocation = Pick<DeviceReport, 'address' | 'numaNode' | 'iommuGroup' | 'nodes'>;
 
 /** A USB device has its classes below its interfaces. */
 const DEPTH_MAX = 3;
@@ -19,7 +19,7 @@ export function boundDriver(files: HostFiles, directory: string): string | undef
 }
 
 /** Where the device in a directory of sysfs is, and what belongs to it in `/dev`, as far as the kernel tells. */
-export function placeOf(files: HostFiles, directory: string, name: string): Place {
+export function placeOf(files: HostFiles, directory: string, name: string): DeviceLocation {
   const numa = files.text(`${directory}/numa_node`)?.trim() ?? '';
   const iommuGroup = lastName(files.link(`${directory}/iommu_group`)) ?? '';
   const nodes = deviceNodes(files, directory);
@@ -33,7 +33,7 @@ export function placeOf(files: HostFiles, directory: string, name: string): Plac
 }
 
 /** The address alone. */
-export function addressed(name: string): Place {
+export function addressed(name: string): DeviceLocation {
   const address = plainText(name);
   return address === undefined ? {} : { address };
 }

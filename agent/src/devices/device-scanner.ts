@@ -33,7 +33,7 @@ export type ScannedDevices = {
   unread: readonly DeviceBus[];
 };
 
-/** Looks at all buses every second, and sooner when told to. A bus that fails keeps what was last seen on it. */
+/** ChangedNodes at all buses every second, and sooner when told to. A bus that fails keeps what was last seen on it. */
 export class DeviceScanner {
   readonly #options: DeviceScannerOptions;
   readonly #buses: readonly BusWatch[];

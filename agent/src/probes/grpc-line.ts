@@ -1,6 +1,6 @@
 import { callGrpc, type GrpcConnection, openGrpcConnection } from './grpc-call.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
-import { type Answer, createProbe } from './probe.ts';
+import { createProbe, type ProbeAnswer } from './probe.ts';
 import { SocketFile } from './socket-file.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult, ProbeTools } from './types.ts';
 
@@ -16,7 +16,7 @@ export type GrpcCheck = {
   method: string;
   message: Uint8Array;
   /** What the message says that came with the status OK. May throw when it is not what it should be. */
-  judge(message: Uint8Array): Answer;
+  judge(message: Uint8Array): ProbeAnswer;
   /** What another status says, where that is known. */
   explain: Readonly<Record<string, string>>;
 };
@@ -58,7 +58,7 @@ class GrpcLine implements Line {
     this.#kept.release();
   }
 
-  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
+  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<ProbeAnswer> {
     let address = target;
     if ('path' in target) {
       const opened = await this.#file.open(target.path, signal);
@@ -78,7 +78,7 @@ class GrpcLine implements Line {
     }
   }
 
-  async #call(connection: GrpcConnection, signal: AbortSignal): Promise<Answer> {
+  async #call(connection: GrpcConnection, signal: AbortSignal): Promise<ProbeAnswer> {
     const { method, message, judge, explain } = this.#check;
     try {
       const reply = await callGrpc(connection, method, message, signal);
@@ -102,7 +102,7 @@ class GrpcLine implements Line {
   }
 }
 
-function tryJudge(judge: GrpcCheck['judge'], message: Uint8Array): Answer {
+function tryJudge(judge: GrpcCheck['judge'], message: Uint8Array): ProbeAnswer {
   try {
     return judge(message);
   } catch {

@@ -1,5 +1,5 @@
 import type { ProbeSpec } from '@rollcall/common/report.ts';
-import type { Answer } from './probe.ts';
+import type { ProbeAnswer } from './probe.ts';
 
 /** What is asked by GET, and which statuses are healthy. */
 export type HttpCheck = {
@@ -36,7 +36,7 @@ function isStatuses(value: unknown): value is string[] {
   return value.every((status) => typeof status === 'string' && STATUSES.test(status));
 }
 
-export function judgeStatus(status: number, { statuses }: HttpCheck): Answer {
+export function judgeStatus(status: number, { statuses }: HttpCheck): ProbeAnswer {
   const isExpected = statuses.some((each) => {
     const [, from = '', to = from] = STATUSES.exec(each) ?? [];
     return status >= Number(from) && status <= Number(to);

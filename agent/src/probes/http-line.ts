@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { type HttpCheck, judgeStatus } from './http-check.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
-import { type Answer, createProbe } from './probe.ts';
+import { createProbe, type ProbeAnswer } from './probe.ts';
 import { requestStatus } from './request-status.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.ts';
 
@@ -50,7 +50,7 @@ class HttpLine implements Line {
     this.#kept.release();
   }
 
-  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
+  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<ProbeAnswer> {
     const { current } = this.#kept;
     const reused = current?.isFree === true;
     // One whose last answer has not ended does not serve again.
@@ -65,7 +65,7 @@ class HttpLine implements Line {
     }
   }
 
-  async #request(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
+  async #request(target: ProbeAddress, signal: AbortSignal): Promise<ProbeAnswer> {
     const { path, headers } = this.#check;
     const asked = { protocol: this.#protocol, agent: this.#agent, path, headers };
     const { status, socket, ended } = await requestStatus(target, signal, asked);

@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { posix } from 'node:path';
 import { PathTurns, unlessAborted } from '../path-turns.ts';
 import { codedError } from './exchange.ts';
-import type { Answer } from './probe.ts';
+import type { ProbeAnswer } from './probe.ts';
 
 /** open(2): a handle on what is at a path, which neither reads it nor waits for it. Node.js has no name for it. */
 const O_PATH = 0o10000000;
@@ -43,7 +43,7 @@ export class ProbePaths {
   }
 
   /** What is at the path, or why it was not looked at. Rejects as fs does, or with the signal's reason. */
-  async find(path: string, signal: AbortSignal): Promise<FoundFile | Answer> {
+  async find(path: string, signal: AbortSignal): Promise<FoundFile | ProbeAnswer> {
     const noTurn = await this.#turns.begin(path, signal);
     if (noTurn) {
       return { healthy: false, isUnknown: true, says: `was not checked: ${noTurn.hanging.join(', ')} did not answer` };
@@ -54,7 +54,7 @@ export class ProbePaths {
   }
 
   /** As `find`; what is there and is no socket answers that. */
-  async findSocket(path: string, signal: AbortSignal): Promise<FoundFile | Answer> {
+  async findSocket(path: string, signal: AbortSignal): Promise<FoundFile | ProbeAnswer> {
     const found = await this.find(path, signal);
     if ('says' in found || found.kind === 'socket') return found;
     found.close();

@@ -1,11 +1,11 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
-import { type Answer, createProbe, formatTarget, ProbeTimeout } from './probe.ts';
+import { createProbe, formatTarget, type ProbeAnswer, ProbeTimeout } from './probe.ts';
 import type { ProbeAddress, ProbeResult } from './types.ts';
 
 const TARGET = { host: '192.0.2.1', port: 80 };
-const HEALTHY: Answer = { healthy: true, says: 'is well' };
+const HEALTHY: ProbeAnswer = { healthy: true, says: 'is well' };
 
 function failure(code: string, syscall?: string): Error {
   return Object.assign(new Error('message with a pointer 0x7f'), { code, ...(syscall ? { syscall } : {}) });
@@ -13,7 +13,7 @@ function failure(code: string, syscall?: string): Error {
 
 /** Probes with attempts that end as listed, in order, and counts them. */
 async function probeWith(
-  outcomes: (Answer | Error)[],
+  outcomes: (ProbeAnswer | Error)[],
   target: ProbeAddress = TARGET,
 ): Promise<ProbeResult & { attempts: number }> {
   let attempts = 0;
@@ -104,7 +104,7 @@ describe('createProbe', () => {
   });
 
   it('needs no second attempt where an answer is proof', async () => {
-    const answer: Answer = { healthy: false, isProof: true, says: 'is none' };
+    const answer: ProbeAnswer = { healthy: false, isProof: true, says: 'is none' };
     expect(await probeWith([answer])).toMatchObject({
       verdict: 'hard',
       evidence: 'test 192.0.2.1:80 is none',

@@ -5,10 +5,10 @@ import type { Probe, ProbeAddress, ProbeResult } from './types.ts';
  * What the service answered, and whether that was the right answer; `says` goes on after the service's address.
  * `isProof`: nobody can serve there, and it needs no second look. `isUnknown`: it was not asked.
  */
-export type Answer = { healthy: boolean; isProof?: true; isUnknown?: true; says: string };
+export type ProbeAnswer = { healthy: boolean; isProof?: true; isUnknown?: true; says: string };
 
 /** Asks once, over one connection. Rejects with the socket's error, or with the signal's reason when it aborts. */
-export type Attempt = (target: ProbeAddress, signal: AbortSignal) => Promise<Answer>;
+export type ProbeAttempt = (target: ProbeAddress, signal: AbortSignal) => Promise<ProbeAnswer>;
 
 /** The reason with which a probe is aborted when its time is over. */
 export class ProbeTimeout extends Error {
@@ -25,7 +25,7 @@ export class ProbeTimeout extends Error {
  * A probe out of one way to ask. Who is refused or reset asks once more at once, so that a single reset by a busy
  * service is no proof; the second time it is (`hard`). The abort signal bounds both attempts together.
  */
-export function createProbe(protocol: string, clock: Clock, attempt: Attempt): Probe {
+export function createProbe(protocol: string, clock: Clock, attempt: ProbeAttempt): Probe {
   return async (target, signal) => {
     const startMs = clock.monotonic();
     let finding = await ask(attempt, target, signal);
@@ -48,7 +48,7 @@ export function formatTarget(target: ProbeAddress): string {
 /** `cut`: the connection was refused, reset or closed, which is worth a second attempt. */
 type Finding = { verdict: ProbeResult['verdict']; says: string; cut: boolean };
 
-async function ask(attempt: Attempt, target: ProbeAddress, signal: AbortSignal): Promise<Finding> {
+async function ask(attempt: ProbeAttempt, target: ProbeAddress, signal: AbortSignal): Promise<Finding> {
   try {
     const answer = await attempt(target, signal);
     return { verdict: verdictOf(answer), says: answer.says, cut: false };
@@ -57,7 +57,7 @@ async function ask(attempt: Attempt, target: ProbeAddress, signal: AbortSignal):
   }
 }
 
-function verdictOf({ healthy, isProof, isUnknown }: Answer): ProbeResult['verdict'] {
+function verdictOf({ healthy, isProof, isUnknown }: ProbeAnswer): ProbeResult['verdict'] {
   if (healthy) return 'healthy';
   if (isUnknown) return 'unknown';
   return isProof ? 'hard' : 'soft';

@@ -4,7 +4,7 @@ import { VERSION } from '@rollcall/common/version.ts';
 import { PROBE_KINDS } from './kinds.ts';
 import { formatTarget } from './probe.ts';
 import type { ProbePaths } from './probe-paths.ts';
-import { type Place, refusalOf } from './target-rule.ts';
+import { type AddressRules, refusalOf } from './target-rule.ts';
 import type { ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
 
 /** What the coordinator told of a service; `problem` says what of it cannot be read. */
@@ -23,7 +23,7 @@ type Refused = { name: string; refusal: string };
 export type ServiceListOptions = {
   /** Applies where the coordinator sends no other. */
   timing: Timing;
-  place: Place;
+  place: AddressRules;
   clock: ProbeTools['clock'];
   paths: ProbePaths;
   connect?: ProbeTools['connect'];

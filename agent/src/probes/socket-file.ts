@@ -1,4 +1,4 @@
-import type { Answer } from './probe.ts';
+import type { ProbeAnswer } from './probe.ts';
 import type { FoundFile, ProbePaths } from './probe-paths.ts';
 import type { ProbeAddress } from './types.ts';
 
@@ -18,7 +18,7 @@ export class SocketFile {
   }
 
   /** Opens what is at the path now; `isOther`: it is not the file of the look before. */
-  async open(path: string, signal: AbortSignal): Promise<{ address: ProbeAddress; isOther: boolean } | Answer> {
+  async open(path: string, signal: AbortSignal): Promise<{ address: ProbeAddress; isOther: boolean } | ProbeAnswer> {
     this.close();
     const found = await this.#paths.findSocket(path, signal);
     if ('says' in found) return found;

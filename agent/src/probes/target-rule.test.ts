@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Place, refusalOf } from './target-rule.ts';
+import { type AddressRules, refusalOf } from './target-rule.ts';
 
-const ON_HOST: Place = { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.0.0.7', '::1'], ownPort: 8086 };
-const IN_POD: Place = { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.1.2.3'], ownPort: 8086 };
+const ON_HOST: AddressRules = { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.0.0.7', '::1'], ownPort: 8086 };
+const IN_POD: AddressRules = { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.1.2.3'], ownPort: 8086 };
 const PODS = ['10.1.9.9', 'fd00:0:0::9'];
 
 describe('refusalOf', () => {

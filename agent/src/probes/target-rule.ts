@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
 
 /** What an agent knows of where it is. */
-export type Place = {
+export type AddressRules = {
   /** Address, or name, of the node. */
   hostIp: string;
   /** Addresses of the network that this process is in. */
@@ -50,7 +50,7 @@ const NEVER_BY_RANGE = NEVER.map(([network, bits, what]) => ({ range: rangesOf([
 export function refusalOf(
   { host, port }: ProbeTarget,
   podAddresses: readonly string[],
-  { hostIp, ownAddresses, ownPort }: Place,
+  { hostIp, ownAddresses, ownPort }: AddressRules,
 ): string | undefined {
   if (isIP(host) === 0) return host === hostIp ? undefined : 'it is not an address';
   const isLoopback = holds(LOOPBACK, host);

@@ -1,5 +1,5 @@
 import { exchange } from './exchange.ts';
-import { type Answer, createProbe } from './probe.ts';
+import { createProbe, type ProbeAnswer } from './probe.ts';
 import { Sentinel } from './sentinel.ts';
 import { SocketFile } from './socket-file.ts';
 import type { Line, Probe, ProbeAddress, ProbeKind, ProbeResult, ProbeTools } from './types.ts';
@@ -40,7 +40,7 @@ class UnixLine implements Line {
     this.#sentinel.release();
   }
 
-  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<Answer> {
+  async #attempt(target: ProbeAddress, signal: AbortSignal): Promise<ProbeAnswer> {
     const opened = await this.#file.open('path' in target ? target.path : '', signal);
     if ('says' in opened) return opened;
     if (opened.isOther) this.#sentinel.release();

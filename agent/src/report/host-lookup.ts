@@ -14,7 +14,7 @@ const TRY_NEXT: readonly unknown[] = ['ENOTFOUND', 'ENODATA', 'ESERVFAIL'];
 const RESOLUTION_DELAY_MS = 50;
 
 type Family = 4 | 6;
-type Answer = PromiseSettledResult<string[]>;
+type LookupResult = PromiseSettledResult<string[]>;
 
 /**
  * Resolves names in the manner of getaddrinfo, by the hosts file and by DNS as resolv.conf says, until `signal` aborts.
@@ -77,11 +77,11 @@ async function resolveHost(
  * The answers of both families, in their order. Some networks drop the queries for one of them: once the other has
  * addresses, or says that the name does not exist, which holds for both, the wait is over soon.
  */
-function answersOf(queries: readonly Promise<string[]>[]): Promise<Answer[]> {
+function answersOf(queries: readonly Promise<string[]>[]): Promise<LookupResult[]> {
   return new Promise((resolve) => {
-    const answers: (Answer | undefined)[] = queries.map(() => undefined);
+    const answers: (LookupResult | undefined)[] = queries.map(() => undefined);
     const finish = () => resolve(answers.filter((answer) => answer !== undefined));
-    const take = (index: number, answer: Answer) => {
+    const take = (index: number, answer: LookupResult) => {
       answers[index] = answer;
       const isLast = answers.every((each) => each !== undefined);
       if (isLast) finish();

@@ -16,7 +16,7 @@ let clock: FakeClock;
 let lifetime: AbortController;
 let content: ReportContent | undefined;
 /** Called once, when the content is looked at the next time. */
-let onLook: () => void;
+let onChanged: () => void;
 /** How each attempt ends; the last one goes for all that follow. */
 let outcomes: (() => Outcome | Promise<Outcome>)[];
 let attempts: { atMs: number; facts: Record<string, string>; leaving: boolean; timeoutMs: number }[];
@@ -31,7 +31,7 @@ beforeEach(() => {
   clock = new FakeClock();
   lifetime = new AbortController();
   content = undefined;
-  onLook = () => {};
+  onChanged = () => {};
   outcomes = [() => ({})];
   attempts = [];
   replies = [];
@@ -50,8 +50,8 @@ beforeEach(() => {
     heartbeatSeconds: 10,
     content: () => {
       const seen = content;
-      onLook();
-      onLook = () => {};
+      onChanged();
+      onChanged = () => {};
       return seen;
     },
     onReply: (reply) => {
@@ -132,13 +132,13 @@ describe('an unexpected error', () => {
   test('while a report is made is counted and passes, but such rounds do not count for the watchdog', async () => {
     await begin('a');
     const roundsBefore = rounds;
-    onLook = () => {
+    onChanged = () => {
       throw new RangeError('Maximum call stack size exceeded');
     };
     see('b');
     await clock.advance(0);
     expect([await metric('report_errors_total'), rounds]).toEqual([1, roundsBefore]);
-    onLook = () => {};
+    onChanged = () => {};
     await clock.advance(1000);
     expect(attempts.at(-1)?.facts).toEqual({ what: 'b' });
     expect(rounds).toBeGreaterThan(roundsBefore);
@@ -206,7 +206,7 @@ describe('while reports are accepted', () => {
     await clock.advance(4000);
     see('b');
     see('a');
-    onLook = () => queueMicrotask(() => see('b'));
+    onChanged = () => queueMicrotask(() => see('b'));
     await clock.advance(0);
     expect(times()).toEqual([0, 4000]);
   });

@@ -5,7 +5,7 @@ import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
-import { stage as catalogStage, nodeService } from '../state/services/catalog.test-fixtures.ts';
+import { stage as catalogStage, nodeService } from '../state/services/service-registry.test-fixtures.ts';
 import { Slices } from './console/slices.ts';
 import { type DiffOptions, diff } from './diff.ts';
 
@@ -24,8 +24,8 @@ const SET: ObservedPoolLabelSet = {
 /** A fleet with the set of the pool `gold`; `pods` are those that the API server has. */
 function fleetOf(pods: object[] = []) {
   const builtIn = serviceOf();
-  const { catalog } = catalogStage([builtIn]);
-  const { queries, options: labelerOptions, clock, fleet } = stage({ services: () => catalog.services() });
+  const { serviceRegistry } = catalogStage([builtIn]);
+  const { queries, options: labelerOptions, clock, fleet } = stage({ services: () => serviceRegistry.services() });
   fleet.poolLabelSetHandlers.onReplace([{ ...SET }]);
   const requests: KubeRequest[] = [];
   const client = {
@@ -38,7 +38,15 @@ function fleetOf(pods: object[] = []) {
     ...{ poolNamespace: 'pools', evict: true, watchedServices: [builtIn], poolLabels: [POOL] },
     ...{ startupGateRequires: [], forbiddenLabelDomains: [], poolsAllowedPrefixes: [] },
   } as unknown as CoordinatorConfig;
-  const options: DiffOptions = { config, nodes: queries, labelerOptions, clock, catalog, rules: undefined, client };
+  const options: DiffOptions = {
+    config,
+    nodes: queries,
+    labelerOptions,
+    clock,
+    serviceRegistry,
+    rules: undefined,
+    client,
+  };
   /** A node of the pool that has the labels of its set, written by rollcall. */
   const addNode = (name: string, pool = 'gold', more: Record<string, string> = {}) => {
     const owned = { tier: '1', zone: 'a', ...more };
@@ -55,7 +63,7 @@ function fleetOf(pods: object[] = []) {
     change: Partial<DiffOptions> = {},
     slices = new Slices(),
   ) => diff({ objects, rules } as Parameters<typeof diff>[0], { ...options, ...change }, slices);
-  return { addNode, ask, requests, config, catalog };
+  return { addNode, ask, requests, config, serviceRegistry };
 }
 
 function pod(name: string, nodeSelector: Record<string, string>): object {
@@ -210,9 +218,9 @@ describe('pods that would be evicted', () => {
     [true, [{ pod: 'apps/needs', misses: ['example.com/ready=true'] }]],
     [false, []],
   ])('for a service are named as far as that evicts (%s)', async (evictReadiness, evicted) => {
-    const { addNode, ask, catalog, config } = fleetOf([pod('needs', { 'example.com/ready': 'true' })]);
+    const { addNode, ask, serviceRegistry, config } = fleetOf([pod('needs', { 'example.com/ready': 'true' })]);
     const service = (label: string) => ({ csiDriver: 'csi.test', publish: { label } });
-    catalog.handlers.onReplace([nodeService('csi', service('example.com/ready'))]);
+    serviceRegistry.handlers.onReplace([nodeService('csi', service('example.com/ready'))]);
     addNode('a', 'gold', { 'example.com/ready': 'true' });
     const proposed = { kind: 'NodeService', metadata: { name: 'csi' }, spec: service('example.com/another') };
     const [node] = (await ask([proposed], {}, { config: { ...config, evictReadiness } })).nodes;

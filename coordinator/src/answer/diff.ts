@@ -10,8 +10,8 @@ import type { CoordinatorConfig } from '../model/config.ts';
 import type { ServiceKeys } from '../model/keys/key-entry.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
-import type { ServiceCatalog } from '../state/services/catalog.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
+import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { labelsMissedBy } from '../subscribers/eviction/misplaced-pods.ts';
 import type { NodeQueries } from './console/node-queries.ts';
 import type { Slices } from './console/slices.ts';
@@ -25,7 +25,7 @@ export type DiffOptions = {
   nodes: NodeQueries;
   labelerOptions: WhatIfOptions;
   clock: Clock;
-  catalog: ServiceCatalog;
+  serviceRegistry: ServiceRegistry;
   rules: RuleDirectory | undefined;
   client: KubeClient;
 };
@@ -36,15 +36,15 @@ type Sorted = {
   problems: string[];
 };
 
-/** What a changed configuration would do to the fleet. Looks only. */
+/** What a changed configuration would do to the fleet. ChangedNodes only. */
 export async function diff(
   { objects, rules: files }: DiffRequest,
   options: DiffOptions,
   slices: Slices,
 ): Promise<Omit<DiffDocument, 'replica'>> {
-  const { config, nodes: queries, labelerOptions, catalog, rules, clock } = options;
+  const { config, nodes: queries, labelerOptions, serviceRegistry, rules, clock } = options;
   const { services, sets, problems } = sort(objects, config, clock.now());
-  const proposed = catalog.propose(services);
+  const proposed = serviceRegistry.propose(services);
   for (const [name, { reason, message }] of proposed.refusals) {
     problems.push(`NodeService ${name} would not be accepted (${reason}): ${message}`);
   }
@@ -69,7 +69,7 @@ export async function diff(
     await slices.pause();
   }
   const notes = notesOn(services, proposed.refusals);
-  const before = keysOf(config, catalog.services());
+  const before = keysOf(config, serviceRegistry.services());
   const isIgnored = (label: string) => !config.evictReadiness && (before.isOfService(label) || keys.isOfService(label));
   if (config.evict) await addEvictions(nodes, isIgnored, options, notes);
   return { looked: names.length, problems, notes, evicts: config.evict, nodes };
@@ -90,7 +90,7 @@ function diffed(name: string, queries: NodeQueries, whatIf: WhatIf): DiffedNode 
   const evaluation = queries.evaluate(name);
   const changes = evaluation ? whatIf.changesOn(evaluation) : [];
   if (!evaluation || changes.length === 0) return undefined;
-  const { pool } = evaluation.judged;
+  const { pool } = evaluation.evaluated;
   return { name, ...(pool === undefined ? {} : { pool }), changes, evicted: [] };
 }
 

@@ -46,7 +46,7 @@ test('no document about 5,000 nodes holds the loop for 20 ms', async () => {
     services: () => [],
     replica,
     clock: systemClock,
-    standing: { leads: () => true },
+    leadershipState: { leads: () => true },
     news,
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);

@@ -5,7 +5,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stage } from '../controller/node-controller.test-fixtures.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
-import { stage as catalogStage } from '../state/services/catalog.test-fixtures.ts';
+import { stage as catalogStage } from '../state/services/service-registry.test-fixtures.ts';
 import { FleetNews } from './console/fleet-news.ts';
 import { type ConsoleOptions, openConsole } from './open-console.ts';
 
@@ -26,7 +26,7 @@ test('a pod that is named like none is not there, and nobody is asked for it', a
   const options = {
     client,
     nodes: { names: () => [] },
-    standing: { leads: () => true },
+    leadershipState: { leads: () => true },
     replica: () => ({}),
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);
@@ -72,7 +72,7 @@ async function opened(change: object = {}) {
   for (const name of ['b', 'a']) addNode(name);
   const replica = () => ({ name: 'r' });
   const news = new FleetNews({ clock, summary: (name) => ({ name }) as never, replica: replica as never });
-  const { catalog } = catalogStage([serviceOf()]);
+  const { serviceRegistry } = catalogStage([serviceOf()]);
   const config = { watchedServices: [], poolLabels: [], startupGateRequires: [] };
   const scheduling = {
     explain: function* (_pod: unknown, names: readonly string[]) {
@@ -84,8 +84,8 @@ async function opened(change: object = {}) {
   const client = { request: async () => ({ items: [{ metadata: { name: 'p' } }] }) };
   const options = {
     ...{ nodes: queries, evaluator, labelerOptions },
-    ...{ config, services: () => [serviceOf()], catalog, rules: undefined, scheduling, ledger, news },
-    ...{ replica, client, standing: { leads: () => true, leaderConsoleUrl: () => undefined }, clock, ...change },
+    ...{ config, services: () => [serviceOf()], serviceRegistry, rules: undefined, scheduling, ledger, news },
+    ...{ replica, client, leadershipState: { leads: () => true, leaderConsoleUrl: () => undefined }, clock, ...change },
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);
   return { news, port: bound?.port, ask: (path: string, body?: object) => ask(bound?.port, path, body) };
@@ -125,17 +125,19 @@ test('rules are shown where there are any, with what they do to the nodes', asyn
 });
 
 test('a replica that does not lead names no event to go on from, and asks the leader where it knows one', async () => {
-  const standing = { leads: () => false, leaderConsoleUrl: (): string | undefined => undefined };
-  const alone = await opened({ standing });
+  const leadershipState = { leads: () => false, leaderConsoleUrl: (): string | undefined => undefined };
+  const alone = await opened({ leadershipState });
   expect((await alone.ask('/v1/nodes')).document).not.toHaveProperty('eventId');
   const server = createServer((_request, response) => response.end('{"by":"leader"}'));
   const leader = await listen(server, { host: '127.0.0.1', port: 0 });
   life.onStop('leader', () => closeServer(server, 0));
   const leaderConsoleUrl = () => `http://127.0.0.1:${leader.port}`;
-  expect((await (await opened({ standing: { ...standing, leaderConsoleUrl } })).ask('/v1/nodes')).document).toEqual({
+  expect(
+    (await (await opened({ leadershipState: { ...leadershipState, leaderConsoleUrl } })).ask('/v1/nodes')).document,
+  ).toEqual({
     by: 'leader',
   });
-  const leading = await opened({ standing: { leads: () => true, leaderConsoleUrl } });
+  const leading = await opened({ leadershipState: { leads: () => true, leaderConsoleUrl } });
   expect((await leading.ask('/v1/nodes')).document).toHaveProperty('eventId');
 });
 

@@ -10,9 +10,9 @@ import type { KubeObject } from '../kube/objects.ts';
 import { type CoordinatorConfig, listenAddress } from '../model/config.ts';
 import type { Service } from '../model/services.ts';
 import type { BoundAddress } from '../model/urls.ts';
-import type { ServiceCatalog } from '../state/services/catalog.ts';
+import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import type { Ledger } from '../subscribers/ledger/ledger.ts';
-import type { Standing } from '../term/standing.ts';
+import type { LeadershipState } from '../term/leadership-state.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
 import { plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
 import type { FleetNews } from './console/fleet-news.ts';
@@ -33,7 +33,7 @@ export type ConsoleOptions = {
   evaluator: { tally: ServiceTally };
   labelerOptions: WhatIfOptions;
   services: () => readonly Service[];
-  catalog: ServiceCatalog;
+  serviceRegistry: ServiceRegistry;
   rules: RuleDirectory | undefined;
   /** Explains what kube-scheduler would be answered about a pod, node by node. */
   scheduling: { explain(pod: unknown, names: readonly string[]): Generator<undefined, { nodes: object[] }> };
@@ -41,7 +41,7 @@ export type ConsoleOptions = {
   news: FleetNews;
   replica: () => ReplicaDocument;
   client: KubeClient;
-  standing: Pick<Standing, 'leads' | 'leaderConsoleUrl'>;
+  leadershipState: Pick<LeadershipState, 'leads' | 'leaderConsoleUrl'>;
   clock: Clock;
 };
 
@@ -60,7 +60,19 @@ export async function openConsole(
 }
 
 function consoleSource(options: ConsoleOptions): ConsoleSource {
-  const { nodes, evaluator, services, catalog, rules, scheduling, ledger, news, replica, client, standing } = options;
+  const {
+    nodes,
+    evaluator,
+    services,
+    serviceRegistry,
+    rules,
+    scheduling,
+    ledger,
+    news,
+    replica,
+    client,
+    leadershipState,
+  } = options;
   const html = pageHtml();
   const page = html === undefined ? undefined : pageOf(html);
   return {
@@ -69,7 +81,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
       return facts && { replica: replica(), ...nodeDocument(facts, services()) };
     },
     nodes: () => ({
-      head: { replica: replica(), ...(standing.leads() ? { eventId: news.follow() } : {}) },
+      head: { replica: replica(), ...(leadershipState.leads() ? { eventId: news.follow() } : {}) },
       list: 'nodes',
       items: nodes
         .names()
@@ -77,7 +89,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
         .map((name) => news.summary(name)),
     }),
     plan: () => ({ head: { replica: replica() }, list: 'nodes', items: plannedNodes(nodes) }),
-    services: () => ({ replica: replica(), services: serviceDocuments(catalog, evaluator.tally) }),
+    services: () => ({ replica: replica(), services: serviceDocuments(serviceRegistry, evaluator.tally) }),
     audit: () => ({ head: { replica: replica(), ...ledger.summary() }, list: 'entries', items: ledger.entries() }),
     rules: (label) =>
       rulesDocument({
@@ -102,7 +114,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
     readers: () => news.readers,
     stream: (reader) => news.open(reader),
     page: () => page,
-    leaderUrl: () => (standing.leads() ? undefined : standing.leaderConsoleUrl()),
+    leaderUrl: () => (leadershipState.leads() ? undefined : leadershipState.leaderConsoleUrl()),
   };
 }
 

@@ -5,10 +5,10 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { configured } from '../model/load.test-fixtures.ts';
 import { serviceList } from '../state/service-list.ts';
-import { stage } from '../state/services/catalog.test-fixtures.ts';
+import { stage } from '../state/services/service-registry.test-fixtures.ts';
 import { createAuthority } from '../tls/certificate-authority.ts';
-import type { Base } from './base.ts';
-import { followRegistryFacadeCa } from './catalog.ts';
+import type { ReplicaContext } from './replica-context.ts';
+import { followRegistryFacadeCa } from './service-registry.ts';
 
 let directory: string;
 let file: string;
@@ -24,12 +24,15 @@ const newCa = async () => (await createAuthority({ nowMs: Date.now() })).cert.tr
 
 async function started(...argv: string[]) {
   const config = await configured(...argv);
-  const { catalog, changes } = stage(config.watchedServices);
-  const follow = followRegistryFacadeCa({ config, logger: silentLogger() } as unknown as Base, catalog);
+  const { serviceRegistry, changes } = stage(config.watchedServices);
+  const follow = followRegistryFacadeCa(
+    { config, logger: silentLogger() } as unknown as ReplicaContext,
+    serviceRegistry,
+  );
   follow();
   /** The CA bundles that agents get, by service. */
   const bundles = () => {
-    const everywhere = catalog.services().map(({ pods: _pods, ...service }) => service);
+    const everywhere = serviceRegistry.services().map(({ pods: _pods, ...service }) => service);
     const { services, caBundles = {} } = serviceList(everywhere, []);
     return Object.fromEntries(services.map(({ name, caBundle }) => [name, caBundle && caBundles[caBundle]]));
   };

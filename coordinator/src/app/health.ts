@@ -2,14 +2,14 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import type { Watches } from '../watch/watches.ts';
-import type { Reconciler } from '../write/reconciler.ts';
+import type { WriteQueue } from '../write/write-queue.ts';
 
 const STALLED_MS = 30_000;
 /** Far more than the rounds of one node take, each request of which is bounded by 10 s. */
 const WRITE_STALLED_MS = 300_000;
 
 export type HealthSources = {
-  writer: Pick<Reconciler, 'busyMs'>;
+  writer: Pick<WriteQueue, 'busyMs'>;
   watches: Watches;
   clock: Clock;
   signal: AbortSignal;

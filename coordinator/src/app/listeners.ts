@@ -9,9 +9,9 @@ import type { BoundAddress } from '../model/urls.ts';
 import { openExtender } from '../scheduler/scheduling.ts';
 import { CertificateMetrics } from '../tls/metrics.ts';
 import { prepareReportsTls } from '../tls/reports-tls.ts';
-import type { Base } from './base.ts';
 import { createHealth } from './health.ts';
 import type { Replica } from './replica.ts';
+import type { ReplicaContext } from './replica-context.ts';
 
 /** A watch of few objects is sent a bookmark every 120 s; one that was silent for longer may be deaf. */
 const WATCH_STALE_MS = 150_000;
@@ -22,15 +22,15 @@ const API_STALE_MS = 60_000;
 export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** What is opened before the election may be asked before there is one. */
-export async function openListeners(base: Base, replica: Replica, life: Lifecycle) {
-  const { config, environment, standing, registry } = base;
+export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
+  const { config, environment, leadershipState, registry } = context;
   const { scheduling } = replica;
-  const { beat, ...health } = createHealth({ ...base, ...replica });
+  const { beat, ...health } = createHealth({ ...context, ...replica });
   const listen = await openObservability(config.listen, { ...health, registry }, life);
-  warnOfOpenConsole(base);
-  const console = await openConsole(config.consoleListen, { ...base, ...replica }, life);
+  warnOfOpenConsole(context);
+  const console = await openConsole(config.consoleListen, { ...context, ...replica }, life);
 
-  const tls = await prepareReportsTls({ ...base, metrics: new CertificateMetrics(registry) });
+  const tls = await prepareReportsTls({ ...context, metrics: new CertificateMetrics(registry) });
   const certificates = tls?.certificates;
   if (certificates) {
     health.readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
@@ -38,16 +38,16 @@ export async function openListeners(base: Base, replica: Replica, life: Lifecycl
   const address = listenAddress(config.reportsListen);
   let reports: ReportsListener | undefined;
   if (address) {
-    reports = await openReports({ ...handlingOf(base, replica), address, certificates });
+    reports = await openReports({ ...handlingOf(context, replica), address, certificates });
     life.onStop('reports listener', reports.stop);
   }
   const extender = {
-    ...base,
+    ...context,
     ownNamespace: environment.ownNamespace,
     address: listenAddress(config.schedulerListen),
     scheduling,
-    leads: () => standing.mayDecide() && standing.leads(),
-    leaderUrl: () => standing.leaderSchedulerUrl(),
+    leads: () => leadershipState.mayDecide() && leadershipState.leads(),
+    leaderUrl: () => leadershipState.leaderSchedulerUrl(),
     certificates,
   };
   const scheduler = await openExtender(extender, life);
@@ -61,19 +61,19 @@ export async function openListeners(base: Base, replica: Replica, life: Lifecycl
 }
 
 /** How reports are answered. */
-export function handlingOf(base: Base, replica: Replica): ReportHandling {
-  const { config, standing, contact, registry } = base;
+export function handlingOf(context: ReplicaContext, replica: Replica): ReportHandling {
+  const { config, leadershipState, contact, registry } = context;
   const { watches } = replica;
-  const leadership = { role: () => standing.role(), synced: () => watches.unsynced().length === 0 };
+  const leadership = { role: () => leadershipState.role(), synced: () => watches.unsynced().length === 0 };
   const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
-  return { ...base, ...config, ...replica, isStale, leadership, metrics: new IngestMetrics(registry) };
+  return { ...context, ...config, ...replica, isStale, leadership, metrics: new IngestMetrics(registry) };
 }
 
 function textOf({ host, port }: BoundAddress): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function warnOfOpenConsole({ config: { consoleListen }, logger }: Base): void {
+function warnOfOpenConsole({ config: { consoleListen }, logger }: ReplicaContext): void {
   if (isLoopback(listenAddress(consoleListen)?.host ?? 'localhost')) return;
   logger.warn({ address: consoleListen }, 'Opened the console, which asks nobody who they are, to the network');
 }

@@ -17,7 +17,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   createApplyMetrics(registry, {
     queueDepth: () => 0,
     writeConcurrency: () => 0,
-    setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
+    skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
     contestedKeys: () => 0,
   });
   createEventMetrics(registry);

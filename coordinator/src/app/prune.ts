@@ -5,16 +5,16 @@ import { createRegistry } from '@rollcall/common/metrics.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { prunePlan } from '../decide/intent/prune.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
-import { realMeans } from '../kube/means.ts';
 import { createReflector } from '../kube/reflector.ts';
+import { realDependencies } from '../kube/runtime-dependencies.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { NodeStore } from '../state/node-store.ts';
 import { createIntern, observeNode } from '../state/observed-node.ts';
 import { joinElection } from '../term/election.ts';
 import { NodeWriter } from '../write/node-writer.ts';
-import { Reconciler } from '../write/reconciler.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
-import { kubeClient, type Setup } from './base.ts';
+import { WriteQueue } from '../write/write-queue.ts';
+import { kubeClient, type Setup } from './replica-context.ts';
 
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
@@ -26,22 +26,22 @@ const PROGRESS_EVERY_MS = 5000;
 export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
   const { config } = setup;
   const { signal } = life;
-  const means = realMeans(setup.access);
-  const { clock, random } = means;
+  const dependencies = realDependencies(setup.access);
+  const { clock, random } = dependencies;
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
-  const client = kubeClient(means, metrics, logger);
+  const client = kubeClient(dependencies, metrics, logger);
   const keys = new KeyRegistry(config);
   const annotations = keys.names('annotation');
   const intern = createIntern();
-  const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
+  const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? writeQueue.add(name) : writeQueue.forget(name)));
   const plan = (name: string) => {
     const node = nodes.get(name);
     return node && prunePlan(node, keys);
   };
   const election = joinElection({
     ...setup,
-    ...means,
+    ...dependencies,
     // It takes no reports: agents that are sent here go on to try the others.
     leaderUrl: '',
     schedulerUrl: '',
@@ -49,11 +49,11 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     logger,
     metrics,
     onStartedLeading: () => {
-      for (const name of nodes.names()) reconciler.add(name);
+      for (const name of nodes.names()) writeQueue.add(name);
     },
     onStandby: () => {},
   });
-  const reconciler: Reconciler = new Reconciler({
+  const writeQueue: WriteQueue = new WriteQueue({
     observed: (name) => nodes.get(name),
     writer: new NodeWriter(client),
     skipped: new SkippedKeys(clock),
@@ -64,7 +64,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     clock,
     random,
   });
-  reconciler.serve({
+  writeQueue.serve({
     prepare: plan,
     written: (node) => nodes.written(observeNode(node, intern, annotations)),
     contested: () => {},
@@ -78,7 +78,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     signal,
     logger,
     metrics,
-    trim: (raw) => observeNode(raw, intern, annotations),
+    transform: (raw) => observeNode(raw, intern, annotations),
     handlers: {
       onListing: () => nodes.listing(),
       onReplace: (all) => nodes.replace(all),
@@ -86,8 +86,8 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
       onDelete: ({ name }) => nodes.remove(name),
     },
   });
-  life.onStop('election', () => election.release(reconciler.settled()));
-  life.onStop('writes', () => reconciler.stop());
+  life.onStop('election', () => election.release(writeQueue.settled()));
+  life.onStop('writes', () => writeQueue.stop());
   void watch.run();
   void election.run();
   let saidAtMs = Number.NEGATIVE_INFINITY;

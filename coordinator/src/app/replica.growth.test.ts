@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import type { KubeObject, Pod } from '../kube/objects.ts';
 import { configured } from '../model/load.test-fixtures.ts';
 import { MemoryApi, podObject, podsPath } from '../watch/memory-api.test-fixtures.ts';
-import { createBase } from './base.ts';
 import { createReplica } from './replica.ts';
+import { createReplicaContext } from './replica-context.ts';
 
 const CI = podsPath('ci');
 const NODES = '/api/v1/nodes';
@@ -28,9 +28,9 @@ function heapUsed(): number {
 }
 
 function pod(index: number): Pod {
-  const base = podObject(`pod-${index}`, { app: `app-${index % 10}` }, `node-${index % NODE_COUNT}`);
-  const metadata = { ...base.metadata, creationTimestamp: '2026-01-01T00:00:00Z' };
-  const spec = { ...base.spec, tolerations: [{ operator: 'Exists' as const }] };
+  const context = podObject(`pod-${index}`, { app: `app-${index % 10}` }, `node-${index % NODE_COUNT}`);
+  const metadata = { ...context.metadata, creationTimestamp: '2026-01-01T00:00:00Z' };
+  const spec = { ...context.spec, tolerations: [{ operator: 'Exists' as const }] };
   return { metadata, spec, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
 }
 
@@ -76,12 +76,12 @@ async function leader() {
   const access = { server: 'https://127.0.0.1:1', viaProxy: false, options: async () => ({ headers: {} }), renew() {} };
   const life = new Lifecycle(silentLogger());
   const { clock, random, client } = api.shared;
-  const means = { clock, random, uniqueName: () => 'name', connect: () => client };
-  const base = createBase({ config, environment, access }, silentLogger(), life, means);
-  const replica = await createReplica(base);
+  const dependencies = { clock, random, uniqueName: () => 'name', connect: () => client };
+  const context = createReplicaContext({ config, environment, access }, silentLogger(), life, dependencies);
+  const replica = await createReplica(context);
   void replica.watches.run();
   await clock.advance(1000);
-  base.standing.begin().decide();
+  context.leadershipState.begin().decide();
   replica.controller.beginTerm();
   await clock.advance(1000);
   return { api, replica, life };

@@ -15,19 +15,19 @@ import { Holds } from '../state/holds/holds.ts';
 import { registerFleetMetrics } from '../state/metrics.ts';
 import type { ObservedPod } from '../state/observed-pod.ts';
 import { PodsByNamespace } from '../state/pods-by-namespace.ts';
-import { createFollowers } from '../subscribers/create-followers.ts';
+import { ChangedNodes } from '../subscribers/changed-nodes.ts';
+import { createSubscribers } from '../subscribers/create-subscribers.ts';
 import { Ledger } from '../subscribers/ledger/ledger.ts';
 import { registerLedgerMetric } from '../subscribers/ledger/metrics.ts';
-import { Looks } from '../subscribers/looks.ts';
-import { createHoldStatusKeeper } from '../subscribers/status/hold-status-keeper.ts';
-import { createPoolStatusKeeper } from '../subscribers/status/pool-status-keeper.ts';
-import { createServiceStatusKeeper } from '../subscribers/status/service-status-keeper.ts';
+import { createHoldStatusController } from '../subscribers/status/hold-status-controller.ts';
+import { createPoolStatusController } from '../subscribers/status/pool-status-controller.ts';
+import { createServiceStatusController } from '../subscribers/status/service-status-controller.ts';
 import { createWatches } from '../watch/watches.ts';
 import { NodeWriter } from '../write/node-writer.ts';
-import { Reconciler } from '../write/reconciler.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
-import type { Base } from './base.ts';
-import { createCatalog, followRegistryFacadeCa, wasProven } from './catalog.ts';
+import { WriteQueue } from '../write/write-queue.ts';
+import type { ReplicaContext } from './replica-context.ts';
+import { createServiceRegistry, followRegistryFacadeCa, wasProven } from './service-registry.ts';
 import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 /** After so long without the API server, what agents said meanwhile may not have reached this replica either. */
@@ -37,22 +37,22 @@ const OUTAGE_MS = 10_000;
 export type Replica = Awaited<ReturnType<typeof createReplica>>;
 
 /** Builds a replica from the bottom up: state, decisions, the writer, subscribers, watches, and at last the controller. */
-export async function createReplica(base: Base) {
-  const { config, keys, client, fence, standing, registry, kubeMetrics, clock, random, logger } = base;
-  const mayDecide = () => standing.mayDecide();
+export async function createReplica(context: ReplicaContext) {
+  const { config, keys, client, fence, leadershipState, registry, kubeMetrics, clock, random, logger } = context;
+  const mayDecide = () => leadershipState.mayDecide();
 
   // State.
   const rules = await openRules(config, { keys, clock, logger });
   const servicePods = new PodsByNamespace<ObservedPod>();
-  const catalog = createCatalog(base, { servicePods, rules });
-  const followCa = followRegistryFacadeCa(base, catalog);
+  const serviceRegistry = createServiceRegistry(context, { servicePods, rules });
+  const followCa = followRegistryFacadeCa(context, serviceRegistry);
   followCa();
-  const services = () => catalog.services();
+  const services = () => serviceRegistry.services();
   const holds = new Holds(clock);
   const fleet = new Fleet({
     servicePods,
     services,
-    servicesKnown: () => catalog.known,
+    servicesKnown: () => serviceRegistry.known,
     questions: () => rules?.ruleSet.questions ?? [],
     ...fleetSettings(config),
     annotationsOfInterest: keys.names('annotation'),
@@ -63,7 +63,7 @@ export async function createReplica(base: Base) {
   const labelerOptions: Omit<LabelerOptions, 'mayTaint' | 'mayClear'> = {
     ...labelerSettings(config, keys),
     services,
-    serviceUids: () => catalog.uids,
+    serviceUids: () => serviceRegistry.uids,
     rules: rules && (() => rules.ruleSet),
   };
   const skipped = new SkippedKeys(clock);
@@ -71,12 +71,12 @@ export async function createReplica(base: Base) {
     ...labelerOptions,
     fleet,
     holdsOn: (node) => holds.on(node),
-    wasProven: (service, taint) => wasProven(catalog, service, taint),
+    wasProven: (service, taint) => wasProven(serviceRegistry, service, taint),
     skipped,
     ...guardSettings(config),
     clock,
   });
-  const writer = new Reconciler<PreparedPlan>({
+  const writer = new WriteQueue<PreparedPlan>({
     writer: new NodeWriter(client),
     observed: (node) => fleet.node(node),
     skipped,
@@ -101,48 +101,48 @@ export async function createReplica(base: Base) {
     facts: (node) => {
       const evaluation = nodes.evaluate(node);
       if (!evaluation) return undefined;
-      const { judged, intent } = evaluation;
-      return { node: evaluation.node, judged, intent, ...nodes.skippedOn(node) };
+      const { evaluated, intent } = evaluation;
+      return { node: evaluation.node, evaluated, intent, ...nodes.skippedOn(node) };
     },
     rules: () => ({ services: services(), dryRun: config.dryRun }),
     mayJudge: mayDecide,
     clock,
   });
   registerLedgerMetric(registry, () => ledger.seconds());
-  const replica = () => replicaDocument({ ...base, fleet, evaluator });
+  const replica = () => replicaDocument({ ...context, fleet, evaluator });
   const news = new FleetNews({ clock, replica, summary: (name) => nodeSummary(nodes, name) });
-  const looks = new Looks(clock, (node) => {
+  const changedNodes = new ChangedNodes(clock, (node) => {
     ledger.look(node);
     news.look(node);
   });
-  const followers = createFollowers({
-    ...base,
+  const created = createSubscribers({
+    ...context,
     services,
-    catalog,
+    serviceRegistry,
     fleet,
     evictable: (node) => evaluator.evictable(node),
     mustYield: () => writer.waiting > 0,
-    onLook: (node) => {
+    onChanged: (node) => {
       scheduling.changed(node);
-      looks.add(node);
+      changedNodes.add(node);
     },
     onRestart: () => {
       ledger.restart();
       news.restart();
     },
   });
-  const { record } = followers;
+  const { record } = created;
 
   // What is watched.
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
   let wholeNodes = packs || keys.needsWholeNodes || rules?.ruleSet.usesResources === true;
   const watches = createWatches({
-    ...base,
+    ...context,
     ...config,
     fleet,
-    services: () => catalog.watched(),
-    nodeServiceHandlers: catalog.handlers,
+    services: () => serviceRegistry.watched(),
+    nodeServiceHandlers: serviceRegistry.handlers,
     holds,
     wholeNodes: () => wholeNodes,
     workspacePodHandlers: config.schedulerListen === 'off' ? undefined : scheduling.podHandlers,
@@ -164,24 +164,24 @@ export async function createReplica(base: Base) {
     for (const node of evaluator.takeWaiting()) writer.add(node);
   };
   const reserved = reservedKeys(keys, config);
-  const pools = createPoolStatusKeeper({ ...base, record, fleet, reserved });
-  const serviceStatus = createServiceStatusKeeper({
-    ...base,
+  const pools = createPoolStatusController({ ...context, record, fleet, reserved });
+  const serviceStatus = createServiceStatusController({
+    ...context,
     record,
-    catalog,
+    serviceRegistry,
     fleet,
     evaluator,
     problemOf: (service) => watches.problemOf(service),
     onStatusWritten: goOn,
   });
-  const holdStatus = createHoldStatusKeeper({
-    ...base,
+  const holdStatus = createHoldStatusController({
+    ...context,
     record,
     holds,
     isNode: (name) => fleet.node(name) !== undefined,
     problemOf: (hold) => watches.problemOfHold(hold),
   });
-  const statuses = config.dryRun ? [] : [pools.keeper, serviceStatus, holdStatus];
+  const statuses = config.dryRun ? [] : [pools.controller, serviceStatus, holdStatus];
 
   // The controller, and the ways up to it.
   const controller = new NodeController({
@@ -193,8 +193,8 @@ export async function createReplica(base: Base) {
     services,
     startupGate: labelerOptions.startupGate,
     subscribers: {
-      ...followers.subscribers,
-      podsListed: () => catalog.judge(),
+      ...created.subscribers,
+      podsListed: () => serviceRegistry.judge(),
       taintProven: () => {
         if (!config.dryRun) void serviceStatus.tickNow();
       },
@@ -203,7 +203,7 @@ export async function createReplica(base: Base) {
     clock,
     logger,
   });
-  catalog.onChange((uids) => {
+  serviceRegistry.onChange((uids) => {
     if (keys.needsWholeNodes) watchWhole();
     watches.servicesChanged();
     controller.servicesChanged(uids);
@@ -219,23 +219,23 @@ export async function createReplica(base: Base) {
   const rulesChanged = (next: RuleSet) => {
     if (next.usesResources) watchWhole();
     watches.want(next);
-    catalog.judge();
+    serviceRegistry.judge();
     controller.rulesChanged(ruleLabels, next.labels);
     ruleLabels = next.labels;
   };
 
   registerFleetMetrics(registry, {
-    refusedPoolKeys: () => (standing.leads() ? pools.refusedKeys() : 0),
-    countByFreshness: () => (standing.leads() ? fleet.countByFreshness() : {}),
-    activeGuards: () => (standing.leads() ? fleet.freshness.activeGuards() : []),
-    heldBack: () => (standing.leads() ? evaluator.heldBackCount : 0),
-    heldWithdrawals: () => (standing.leads() ? evaluator.heldWithdrawals() : []),
+    refusedPoolKeys: () => (leadershipState.leads() ? pools.refusedKeys() : 0),
+    countByFreshness: () => (leadershipState.leads() ? fleet.countByFreshness() : {}),
+    activeGuards: () => (leadershipState.leads() ? fleet.freshness.activeGuards() : []),
+    heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
+    heldWithdrawals: () => (leadershipState.leads() ? evaluator.heldWithdrawals() : []),
     ruleProblems: () => rules?.problems().length ?? 0,
   });
 
   return {
     services,
-    catalog,
+    serviceRegistry,
     holds,
     rules,
     rulesChanged,
@@ -243,7 +243,7 @@ export async function createReplica(base: Base) {
     ledger,
     news,
     replica,
-    followers,
+    created,
     fleet,
     evaluator,
     labelerOptions,
@@ -255,13 +255,13 @@ export async function createReplica(base: Base) {
     /** What time alone changes, while this replica decides. To be called once a second. */
     tick: () => {
       controller.tick();
-      for (const node of scheduling.desk.hintsDue()) hint(node);
-      catalog.podsMayHaveChanged();
+      for (const node of scheduling.extenderService.hintsDue()) hint(node);
+      serviceRegistry.podsMayHaveChanged();
       for (const status of statuses) void status.tick();
-      followers.announcer.guards(fleet.term, fleet.freshness.activeGuards());
-      followers.announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
+      created.announcer.guards(fleet.term, fleet.freshness.activeGuards());
+      created.announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
     },
     /** Resolves when nothing is under way that only a leader may do. */
-    settled: () => Promise.all([writer, followers, ...statuses].map((each) => each.settled())),
+    settled: () => Promise.all([writer, created, ...statuses].map((each) => each.settled())),
   };
 }

@@ -6,14 +6,14 @@ import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { configured } from '../model/load.test-fixtures.ts';
 import { evictionFor, fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
-let base: CoordinatorConfig;
+let context: CoordinatorConfig;
 
 beforeAll(async () => {
-  base = await configured();
+  context = await configured();
 });
 
 const staged = (change: Partial<CoordinatorConfig>) => {
-  const config = { ...base, ...change };
+  const config = { ...context, ...change };
   return stage({
     ...labelerSettings(config, new KeyRegistry(config)),
     ...fleetSettings(config),
@@ -105,7 +105,7 @@ test('a withdrawn label of a service is noted where pods are evicted for it, and
 });
 
 test('nothing is noted of labels of services that go because of what was configured', () => {
-  const { isIgnored } = evictionFor({ evictReadiness: true }, new KeyRegistry(base));
+  const { isIgnored } = evictionFor({ evictReadiness: true }, new KeyRegistry(context));
   const label = { label: 'svc.example/gone', origin: 'service:uid' } as const;
   expect(isIgnored({ ...label, cause: 'configuration' })).toBe(true);
   expect(isIgnored({ ...label, cause: 'evidence' })).toBe(false);

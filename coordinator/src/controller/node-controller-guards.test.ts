@@ -67,7 +67,7 @@ test('a label that a rule builds on a label of an emptied rule stays as long as 
   };
   const { controller, evaluator, fleet } = stage({ rules: () => rules });
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
-  for (const name of NAMES) expect(evaluator.evaluate(name)?.intent.get('label:derived')?.stance).toBe('want');
+  for (const name of NAMES) expect(evaluator.evaluate(name)?.intent.get('label:derived')?.stance).toBe('present');
   isEmptied = true;
   // Both files were emptied.
   const emptied = new Map([...rules.labels].map(([key]) => [key, key === 'derived' ? 'lines of derived' : '']));
@@ -77,8 +77,8 @@ test('a label that a rule builds on a label of an emptied rule stays as long as 
     controller.prepare(name);
     return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
   });
-  const leaves = NAMES.slice(0, AT_ONCE).map(() => ['withhold', undefined]);
-  expect(stances).toEqual([...leaves, ['hold', 'want'], ['hold', 'want']]);
+  const leaves = NAMES.slice(0, AT_ONCE).map(() => ['absent', undefined]);
+  expect(stances).toEqual([...leaves, ['keep', 'present'], ['keep', 'present']]);
 });
 
 test('a rule that has gone long ago is not taken for one that goes now', async () => {
@@ -230,8 +230,8 @@ describe('a label that a pool asked for', () => {
       controller.prepare(name);
       return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
     });
-    expect(stances.slice(AT_ONCE)).toEqual(NAMES.slice(AT_ONCE).map(() => ['hold', 'want']));
-    expect(stances.slice(0, AT_ONCE)).toEqual(NAMES.slice(0, AT_ONCE).map(() => ['withhold', undefined]));
+    expect(stances.slice(AT_ONCE)).toEqual(NAMES.slice(AT_ONCE).map(() => ['keep', 'present']));
+    expect(stances.slice(0, AT_ONCE)).toEqual(NAMES.slice(0, AT_ONCE).map(() => ['absent', undefined]));
   });
 
   test('is held for nobody any more on a node that is gone, nor in the next term', async () => {
@@ -254,7 +254,7 @@ describe('agents that were replaced, and no longer see a service whose pods are 
     const looked: string[] = [];
     const subscribers = { changed: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
     const staged = stage({ subscribers } as never);
-    const { fleet, judged, addNode, servicePod, agentPod } = staged;
+    const { fleet, evaluated, addNode, servicePod, agentPod } = staged;
     let sequence = 0;
     const report = (node: string, version: string, ready: boolean) => {
       sequence += 1;
@@ -276,7 +276,7 @@ describe('agents that were replaced, and no longer see a service whose pods are 
       agentPod({ uid: name, node: name });
     }
     replace();
-    const states = () => nodes.map((name) => judged(name)?.readiness.get('ws-daemon')?.state);
+    const states = () => nodes.map((name) => evaluated(name)?.readiness.get('ws-daemon')?.state);
     return { ...staged, replace, report, states, looked };
   }
 
@@ -339,15 +339,15 @@ describe('a service that comes and goes', () => {
   }
 
   test('is told when it is held back, counted, and looked at when that is over', async () => {
-    const { evaluator, judged, told, looked, pass, report } = falling();
+    const { evaluator, evaluated, told, looked, pass, report } = falling();
     expect([told, evaluator.heldBackCount]).toEqual([['n ws-daemon'], 1]);
     await pass(9);
-    expect(judged('n')?.readiness.get('ws-daemon')?.state).toBe('not-ready');
+    expect(evaluated('n')?.readiness.get('ws-daemon')?.state).toBe('not-ready');
     report('a', { ready: true });
     looked.length = 0;
     await pass(1);
     expect(looked).toEqual(['n']);
-    expect([evaluator.heldBackCount, judged('n')?.readiness.get('ws-daemon')?.state]).toEqual([0, 'ready']);
+    expect([evaluator.heldBackCount, evaluated('n')?.readiness.get('ws-daemon')?.state]).toEqual([0, 'ready']);
   });
 
   test('is looked at in its turn when that is over, and not before what is urgent', async () => {

@@ -130,7 +130,7 @@ describe('a write', () => {
     expect(fleet.node('n')?.labels).toEqual({});
   });
 
-  test('is judged by what was known when it was planned, and not by what the watch told meanwhile', async () => {
+  test('is evaluated by what was known when it was planned, and not by what the watch told meanwhile', async () => {
     const { queries, report, watched, written, lines } = await withdrawn();
     report('a');
     watched({ metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'new' } } });
@@ -167,14 +167,14 @@ describe('a label that was removed where pods are evicted for it', () => {
     const staged = await withdrawn({ eviction });
     const noted = staged.fleet.node('n')?.annotations;
     expect(Object.values(noted ?? {})).toContain(`{"${LABEL}":"true"}`);
-    expect(staged.judged('n')?.takenLabels).toBeUndefined();
+    expect(staged.evaluated('n')?.takenLabels).toBeUndefined();
   });
 
   test('is remembered as long as the note cannot be written, or until it is back', async () => {
     const staged = await withdrawn({ eviction: { isIgnored: () => false } }, (request) => {
       if (request.contentType?.startsWith('application/apply-patch')) throw new Error('on purpose');
     });
-    const taken = () => staged.judged('n')?.takenLabels;
+    const taken = () => staged.evaluated('n')?.takenLabels;
     expect(taken()).toEqual({ [LABEL]: 'true' });
     await staged.written();
     expect(taken()).toEqual({ [LABEL]: 'true' });
@@ -192,12 +192,12 @@ describe('a label that was removed where pods are evicted for it', () => {
       metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'gold' }, annotations },
     });
     await staged.written();
-    expect(staged.judged('n')?.takenLabels).toEqual({ [LABEL]: 'true', tier: 'gold' });
+    expect(staged.evaluated('n')?.takenLabels).toEqual({ [LABEL]: 'true', tier: 'gold' });
   });
 
   test('is not remembered where nobody is evicted for it', async () => {
-    const { fleet, judged } = await withdrawn({ eviction: { isIgnored: ({ label }) => label === LABEL } });
-    expect(judged('n')?.takenLabels).toBeUndefined();
+    const { fleet, evaluated } = await withdrawn({ eviction: { isIgnored: ({ label }) => label === LABEL } });
+    expect(evaluated('n')?.takenLabels).toBeUndefined();
     expect(fleet.node('n')?.annotations).not.toHaveProperty(['rollcall.dev/withdrawn-labels']);
   });
 });
@@ -250,7 +250,7 @@ test('a condition of somebody else is left alone, and told', async () => {
   watched({ metadata, spec: {}, status: { conditions: [condition] } as never });
   await written();
   expect(told).toEqual([`left alone n ${type}`]);
-  expect(queries.explain('n')?.setAside).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
+  expect(queries.explain('n')?.unwritable).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
 });
 
 test('a label that somebody puts back each time is told', async () => {

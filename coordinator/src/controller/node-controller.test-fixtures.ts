@@ -15,8 +15,8 @@ import { Fleet, type FleetOptions } from '../state/fleet.ts';
 import { observePod } from '../state/observed-pod.ts';
 import { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { NodeWriter } from '../write/node-writer.ts';
-import { Reconciler } from '../write/reconciler.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
+import { WriteQueue } from '../write/write-queue.ts';
 import { NodeController, type NodeControllerOptions, type PreparedPlan } from './node-controller.ts';
 import type { Subscribers } from './subscribers.ts';
 
@@ -79,7 +79,7 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     ...shared,
   } as EvaluatorOptions;
   const evaluator = new Evaluator(options);
-  const writer = new Reconciler<PreparedPlan>({
+  const writer = new WriteQueue<PreparedPlan>({
     writer: new NodeWriter(client as KubeClient),
     observed: (node) => fleet.node(node),
     skipped,
@@ -166,7 +166,7 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   };
   /** What is to become of the label. */
   const fate = (node = 'n') => (controller.prepare(node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
-  const judged = (node = 'n') => evaluator.evaluate(node)?.judged;
+  const evaluated = (node = 'n') => evaluator.evaluate(node)?.evaluated;
   const parts = { clock, fleet, skipped, options, evaluator, writer, queries, controller };
-  return { ...parts, judged, addNode, servicePod, agentPod, report, pass, fate };
+  return { ...parts, evaluated, addNode, servicePod, agentPod, report, pass, fate };
 }

@@ -6,11 +6,11 @@ import { serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 
 test('of two hints in one second, each changes the node', async () => {
-  const { evaluator, judged, addNode, clock } = stage();
+  const { evaluator, evaluated, addNode, clock } = stage();
   addNode('n');
   const hint = () => {
     evaluator.hint('n');
-    return judged('n')?.schedulingHint;
+    return evaluated('n')?.schedulingHint;
   };
   const first = hint();
   expect(first).toMatch(/^\d{4}-.*Z$/);
@@ -19,19 +19,19 @@ test('of two hints in one second, each changes the node', async () => {
 });
 
 test('what is remembered of a node goes with its uid, and with the term', () => {
-  const { evaluator, controller, judged, addNode } = stage();
+  const { evaluator, controller, evaluated, addNode } = stage();
   addNode('n');
   evaluator.hint('n');
   addNode('n');
-  expect(judged('n')?.schedulingHint).toBeDefined();
+  expect(evaluated('n')?.schedulingHint).toBeDefined();
   addNode('n', { uid: 'other' });
-  expect(judged('n')?.schedulingHint).toBeUndefined();
+  expect(evaluated('n')?.schedulingHint).toBeUndefined();
   evaluator.hint('n');
   controller.beginTerm();
-  expect(judged('n')?.schedulingHint).toBeUndefined();
+  expect(evaluated('n')?.schedulingHint).toBeUndefined();
 });
 
-test('nothing is judged or planned before it may be decided', () => {
+test('nothing is evaluated or planned before it may be decided', () => {
   let may = false;
   const seen: string[] = [];
   const announcer = { sees: (_: unknown, { name }: { name: string }) => seen.push(name) };
@@ -47,8 +47,8 @@ test('nothing is judged or planned before it may be decided', () => {
 });
 
 test('of a node that is not known nothing is said', () => {
-  const { queries, controller, judged } = stage();
-  expect([controller.prepare('n'), judged('n'), queries.explain('n'), queries.explain('n')]).toEqual(
+  const { queries, controller, evaluated } = stage();
+  expect([controller.prepare('n'), evaluated('n'), queries.explain('n'), queries.explain('n')]).toEqual(
     Array.from({ length: 4 }),
   );
 });
@@ -62,9 +62,9 @@ test('what would become of a node without a service can be asked: its label, whi
   const keys = registryOf({ watchedServices: [], poolLabels: [] });
   const proposal = { services: [], keys, rules: undefined, poolLabelSet: () => undefined };
   const without = new WhatIf(options, proposal, 0);
-  const witness = queries.explain('n');
+  const evaluation = queries.explain('n');
   const label = { kind: 'label', key: 'gitpod.io/ws-daemon_ready_ns_default' };
-  expect(witness && without.changesOn(witness)).toMatchObject([{ ...label, from: 'true', to: undefined }]);
+  expect(evaluation && without.changesOn(evaluation)).toMatchObject([{ ...label, from: 'true', to: undefined }]);
   expect(fate()).toBe('kept');
 });
 
@@ -96,7 +96,7 @@ test('a node that is gone is forgotten by those who follow, and a term that begi
 });
 
 test('a withdrawal says why, beside what the node has', async () => {
-  const { queries, judged, addNode, servicePod, agentPod, report, clock } = stage();
+  const { queries, evaluated, addNode, servicePod, agentPod, report, clock } = stage();
   addNode('n');
   servicePod();
   agentPod({ uid: 'a' });
@@ -104,7 +104,7 @@ test('a withdrawal says why, beside what the node has', async () => {
   await clock.advance(4000);
   expect(queries.explain('n')).toMatchObject({ plan: undefined, changes: [], quietMs: 4000 });
   report('a', { ready: false });
-  expect(judged('n')?.readiness.get('ws-daemon')).toMatchObject({ state: 'not-ready', reason: 'tcp' });
+  expect(evaluated('n')?.readiness.get('ws-daemon')).toMatchObject({ state: 'not-ready', reason: 'tcp' });
   const facts = queries.explain('n');
   expect(facts).toMatchObject({ quietMs: 0, plan: { node: { name: 'n', uid: 'uid-n' } } });
   expect(facts?.plan?.withdrawal?.labels).toEqual(Object.keys(facts?.node.labels ?? {}));
@@ -125,8 +125,8 @@ test('an agent that has just started takes nothing from its node before it was t
     probe: { spec: { kind: 'tcp' }, port: 8080, host: 'Loopback' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
   });
-  const { fleet, judged, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });
-  const state = () => judged('n')?.readiness.get('ws-daemon')?.state;
+  const { fleet, evaluated, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });
+  const state = () => evaluated('n')?.readiness.get('ws-daemon')?.state;
   addNode('n');
   servicePod();
   agentPod({ uid: 'before' });
@@ -145,7 +145,7 @@ test('an agent that has just started takes nothing from its node before it was t
   expect(state()).toBe('not-ready');
 });
 
-test('a label that is left to somebody else is set aside without a write, and those who follow are told', async () => {
+test('a label that is left to somebody else is skipped without a write, and those who follow are told', async () => {
   const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
   const rules = () => rulesOf(['tier'], { implied: Object.fromEntries(implied) });
   const pending: (boolean | undefined)[] = [];
@@ -170,12 +170,12 @@ test('a label that is left to somebody else is set aside without a write, and th
   addNode('n', { more: { tier: 'mine' } });
   expect(pending.at(-1)).toBe(true);
   await clock.advance(0);
-  expect(skipped.setAside.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
+  expect(skipped.unwritable.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
   expect(pending.at(-1)).toBe(false);
   addNode('n');
   expect(isPending('n')).toBe(true);
   await clock.advance(0);
-  expect(skipped.setAside.counts.foreign).toBe(0);
+  expect(skipped.unwritable.counts.foreign).toBe(0);
 });
 
 test('once the pods of a namespace are listed, whoever waits for them is told, and every node is looked at', () => {

@@ -4,7 +4,7 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Evaluation, Evaluator } from '../decide/evaluator.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
-import type { NodePlan, SetAsideKey } from '../decide/intent/plan.ts';
+import type { NodePlan, SkippedKey } from '../decide/intent/plan.ts';
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
 import { setOfPool } from '../decide/labelers/pool-labels.ts';
 import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
@@ -13,8 +13,8 @@ import type { Service } from '../model/services.ts';
 import type { Fleet, FleetListener } from '../state/fleet.ts';
 import type { ContestedKey } from '../write/contested-keys.ts';
 import type { WriteHandler } from '../write/node-turn.ts';
-import type { Reconciler } from '../write/reconciler.ts';
 import type { SkippedKeys } from '../write/skipped-keys.ts';
+import type { WriteQueue } from '../write/write-queue.ts';
 import type { Subscribers } from './subscribers.ts';
 
 export type NodeControllerOptions = {
@@ -22,7 +22,7 @@ export type NodeControllerOptions = {
   evaluator: Evaluator;
   skipped: SkippedKeys;
   subscribers: Subscribers;
-  writer: Reconciler<PreparedPlan>;
+  writer: WriteQueue<PreparedPlan>;
   /** Gets what each write changed. */
   changes: ChangeLog;
   services: () => readonly Service[];
@@ -50,7 +50,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     options.writer.serve(this);
   }
 
-  /** A term of leadership begins: what was heard and judged before is of another time. */
+  /** A term of leadership begins: what was heard and evaluated before is of another time. */
   beginTerm(): void {
     const { evaluator, subscribers, fleet } = this.#options;
     evaluator.beginTerm();
@@ -120,9 +120,9 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const { evaluator, subscribers } = this.#options;
     const observation = evaluator.observe(name);
     if (!observation) return;
-    const { record, node, judged } = observation.evaluation;
-    subscribers.sees(record, node, judged);
-    for (const service of observation.heldBack) subscribers.heldBack(judged, service);
+    const { record, node, evaluated } = observation.evaluation;
+    subscribers.sees(record, node, evaluated);
+    for (const service of observation.heldBack) subscribers.heldBack(evaluated, service);
     subscribers.changed(name);
     for (const service of observation.proven) subscribers.taintProven(service);
     if (observation.proven.length > 0) this.#options.fleet.markAll();
@@ -158,7 +158,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   /** Takes the answer to a write, and tells what it changed, and why. */
   written(written: Node, { evaluation }: PreparedPlan): void {
     const { fleet, evaluator, subscribers, services, startupGate, clock, logger } = this.#options;
-    const { record, node: before, judged, intent } = evaluation;
+    const { record, node: before, evaluated, intent } = evaluation;
     const answer = fleet.observe(written);
     evaluator.wrote(evaluation, answer);
     fleet.written(answer);
@@ -168,9 +168,9 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const changes = changesBetween(before, after, intent);
     this.#options.changes.add(record, changes, clock.now());
     if (changes.length > 0) logger.info({ node: before.name, changes }, 'Changed a node');
-    subscribers.shows(record, after, judged);
+    subscribers.shows(record, after, evaluated);
     const opened = changes.find(({ kind, key, to }) => kind === 'taint' && key === STARTUP_TAINT && to === undefined);
-    if (opened) subscribers.gateOpened(judged, missingAtGate(judged, startupGate.requires, services));
+    if (opened) subscribers.gateOpened(evaluated, missingAtGate(evaluated, startupGate.requires, services));
   }
 
   contested(name: string, keys: readonly ContestedKey[]): void {
@@ -179,7 +179,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   }
 
   /** Keys are skipped, and no write follows. */
-  skipped(name: string, keys: readonly SetAsideKey[]): void {
+  skipped(name: string, keys: readonly SkippedKey[]): void {
     const { fleet, subscribers } = this.#options;
     const node = fleet.node(name);
     const conditions = keys.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');

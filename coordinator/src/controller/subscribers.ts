@@ -1,5 +1,5 @@
-import type { SetAsideKey } from '../decide/intent/plan.ts';
-import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { SkippedKey } from '../decide/intent/plan.ts';
+import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
@@ -18,9 +18,9 @@ export type Subscribers = {
   /** This replica begins to lead, or ends. */
   restart: () => void;
   /** What a Node shows at first sight in its term; later it is passed over. */
-  sees: (record: NodeRecord, observed: ObservedNode, judged: JudgedNode) => void;
+  sees: (record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode) => void;
   /** What a Node shows after a write. */
-  shows: (record: NodeRecord, observed: ObservedNode, judged: JudgedNode) => void;
+  shows: (record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode) => void;
   /** A service begins to be held back. */
   heldBack: (node: NodeSnapshot, service: Service) => void;
   /** The startup gate of a node was opened, at last without the labels that are missing. */
@@ -28,7 +28,7 @@ export type Subscribers = {
   /** Keys that do not stay as they are written. */
   contested: (node: ObservedNode, keys: readonly ContestedNews[]) => void;
   /** Keys that are not written, since somebody else has them. */
-  leftAlone: (node: ObservedNode, keys: readonly Pick<SetAsideKey, 'kind' | 'key' | 'message'>[]) => void;
+  leftAlone: (node: ObservedNode, keys: readonly Pick<SkippedKey, 'kind' | 'key' | 'message'>[]) => void;
   /** The pods of a namespace were listed for the first time. */
   podsListed: () => void;
   /** A taint of a service is on the first nodes, and waits. */

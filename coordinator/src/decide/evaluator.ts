@@ -12,11 +12,11 @@ import { guardRemoval, type Note } from './guards/guard-removals.ts';
 import type { HeldWithdrawals } from './guards/held-withdrawals.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
-import type { AskedKey, AskSetAside, NodePlan } from './intent/plan.ts';
+import type { AskedKey, AskSkipped, NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import { type EvictableLabels, evictableLabels } from './labelers/evictable-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
-import type { JudgedNode, Labelers } from './labelers/labeler.ts';
+import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import { type Judgement, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
 import { TakenLabels } from './taken-labels.ts';
@@ -28,7 +28,7 @@ export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
   wasProven: FirstTaintsOptions['wasProven'];
   /** Keys that a plan leaves out for now. */
   skipped: {
-    asking: (node: ObservedNode) => { ask: AskSetAside; asked: AskedKey[] };
+    asking: (node: ObservedNode) => { ask: AskSkipped; asked: AskedKey[] };
     settle: (node: ObservedNode, asked: readonly AskedKey[]) => void;
   };
   /** How long labels stay that many nodes would lose for what was configured; 0 not at all. */
@@ -71,7 +71,7 @@ class Memory {
 export class Evaluation {
   readonly record: NodeRecord;
   readonly node: ObservedNode;
-  readonly judged: JudgedNode;
+  readonly evaluated: EvaluatedNode;
   readonly judgements: readonly Judgement[];
   readonly now: Moment;
   readonly #evaluator: Evaluator;
@@ -80,12 +80,18 @@ export class Evaluation {
 
   constructor(
     evaluator: Evaluator,
-    { record, node, judged, judgements, now }: Pick<Evaluation, 'record' | 'node' | 'judged' | 'judgements' | 'now'>,
+    {
+      record,
+      node,
+      evaluated,
+      judgements,
+      now,
+    }: Pick<Evaluation, 'record' | 'node' | 'evaluated' | 'judgements' | 'now'>,
   ) {
     this.#evaluator = evaluator;
     this.record = record;
     this.node = node;
-    this.judged = judged;
+    this.evaluated = evaluated;
     this.judgements = judgements;
     this.now = now;
   }
@@ -100,7 +106,7 @@ export class Evaluation {
   }
 
   get #intended() {
-    this.#intent ??= this.#evaluator.intentOf(this.judged, this.now);
+    this.#intent ??= this.#evaluator.intentOf(this.evaluated, this.now);
     return this.#intent;
   }
 
@@ -162,7 +168,7 @@ export class Evaluator {
     const now = momentOf(this.#options.clock);
     const judgements = readiness.judge(record, snapshot, now);
     const ageMs = now.wallMs - snapshot.createdAtMs;
-    const judged: JudgedNode = {
+    const evaluated: EvaluatedNode = {
       ...snapshot,
       readiness: readinessOf(judgements),
       holds: holdsOn(name),
@@ -171,33 +177,33 @@ export class Evaluator {
       schedulingHint: this.#hints.get(record),
       takenLabels: this.#taken?.of(record),
     };
-    return new Evaluation(this, { record, node, judged, judgements, now });
+    return new Evaluation(this, { record, node, evaluated, judgements, now });
   }
 
   /** Evaluates the node and remembers what it shows. To be called at each change: of what comes and goes, nothing is missed. */
   observe(name: string): Observation | undefined {
     const evaluation = this.evaluate(name);
     if (!evaluation) return undefined;
-    const { record, node, judged, judgements, now } = evaluation;
+    const { record, node, evaluated, judgements, now } = evaluation;
     const { readiness, gates, firstTaints } = this.#memory;
-    const heldBack = readiness.record(record, judged, judgements, now.monotonicMs);
-    gates.observe(record, node, { ageMs: judged.ageMs, nowMs: now.monotonicMs });
+    const heldBack = readiness.record(record, evaluated, judgements, now.monotonicMs);
+    gates.observe(record, node, { ageMs: evaluated.ageMs, nowMs: now.monotonicMs });
     this.#taken?.seen(record, node);
-    this.tally.seen(name, judged.readiness);
-    const proven = firstTaints.observe(this.#options.services(), judged);
+    this.tally.seen(name, evaluated.readiness);
+    const proven = firstTaints.observe(this.#options.services(), evaluated);
     return { evaluation, heldBack, proven };
   }
 
   /** The plan of the evaluation is about to be written. Returns services whose taints begin to wait for a place. */
-  commit({ node, judged, plan, asked, guardRecords }: Evaluation): readonly Service[] {
+  commit({ node, evaluated, plan, asked, guardRecords }: Evaluation): readonly Service[] {
     const { skipped, services } = this.#options;
     skipped.settle(node, asked);
     for (const record of guardRecords.values()) record();
-    return this.#memory.firstTaints.commit(services(), judged, plan?.taints?.add ?? []);
+    return this.#memory.firstTaints.commit(services(), evaluated, plan?.taints?.add ?? []);
   }
 
   /** A write of the plan was answered: labels that went may lead to evictions. */
-  wrote({ record, node, judged, intent, plan }: Evaluation, answer: ObservedNode): void {
+  wrote({ record, node, evaluated, intent, plan }: Evaluation, answer: ObservedNode): void {
     if (!this.#taken) return;
     const keys = plan?.withdrawal?.labels ?? [];
     const causes = new Map(keys.map((key) => [key, intent.get(entryKey({ kind: 'label', key }))?.cause]));
@@ -205,14 +211,14 @@ export class Evaluator {
     const note = plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
     // The note that was made of them is there.
     const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
-    if (isNoted) this.#taken.noted(record, judged.takenLabels ?? {});
+    if (isNoted) this.#taken.noted(record, evaluated.takenLabels ?? {});
   }
 
-  intentOf(judged: JudgedNode, now: Moment): { intent: NodeIntent; records: ReadonlyMap<string, () => void> } {
+  intentOf(evaluated: EvaluatedNode, now: Moment): { intent: NodeIntent; records: ReadonlyMap<string, () => void> } {
     const guard = this.#memory.blastRadius;
     const records = new Map<string, () => void>();
     const note: Note = (key, record) => (record ? records.set(key, record) : records.delete(key));
-    const intent = intentOf(this.#labelers, judged, (entry) => guardRemoval(entry, judged, { guard, now, note }));
+    const intent = intentOf(this.#labelers, evaluated, (entry) => guardRemoval(entry, evaluated, { guard, now, note }));
     return { intent, records };
   }
 
@@ -225,7 +231,7 @@ export class Evaluator {
   evictable(name: string): EvictableLabels | undefined {
     const { fleet, services, rules } = this.#options;
     const node = fleet.node(name);
-    return node && evictableLabels(node, () => this.evaluate(name)?.judged.readiness, { services, rules });
+    return node && evictableLabels(node, () => this.evaluate(name)?.evaluated.readiness, { services, rules });
   }
 
   /** Has the node changed in a way that lets kube-scheduler try again there. */

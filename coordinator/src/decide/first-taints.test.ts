@@ -3,7 +3,7 @@ import { gated, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import type { ObservedNode, Taint } from '../state/observed-node.ts';
 import { FirstTaints } from './first-taints.ts';
-import type { JudgedNode } from './labelers/labeler.ts';
+import type { EvaluatedNode } from './labelers/labeler.ts';
 import { snapshot } from './readiness/readiness.test-fixtures.ts';
 
 const TAINT = { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } as const;
@@ -12,7 +12,11 @@ const SERVICE: Service = serviceOf('a', {
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
 
-function judged(name: string, state?: 'ready' | 'not-ready', taints: readonly Taint[] | undefined = []): JudgedNode {
+function evaluated(
+  name: string,
+  state?: 'ready' | 'not-ready',
+  taints: readonly Taint[] | undefined = [],
+): EvaluatedNode {
   const readiness = new Map(state ? [['a', { state, reason: '', cause: 'agent' as const, sinceMs: 0 }]] : []);
   return { ...snapshot({ name, taints }), readiness, ageMs: 0 };
 }
@@ -26,12 +30,12 @@ function begun(tainted: readonly string[] = [], wasProven = false) {
   });
   const asked = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => {
-      const node = judged(`n${from + index}`, 'not-ready');
+      const node = evaluated(`n${from + index}`, 'not-ready');
       const may = first.mayTaint(SERVICE, node);
       news.push(...first.commit([SERVICE], node, may ? [TAINT] : []).map(() => 'waiting'));
       return may;
     });
-  const observe = (services: readonly Service[], node: JudgedNode) => {
+  const observe = (services: readonly Service[], node: EvaluatedNode) => {
     news.push(...first.observe(services, node).map(() => 'proven'));
   };
   return { first, observe, news, asked, noted };
@@ -48,9 +52,9 @@ describe('a new taint', () => {
   test('goes to every node once its service was ready where it is', () => {
     const { observe, first, asked, news } = begun();
     asked(11);
-    observe([SERVICE], judged('other', 'ready'));
+    observe([SERVICE], evaluated('other', 'ready'));
     expect(asked(1, 20)).toEqual([false]);
-    observe([SERVICE], judged('n3', 'ready', [TAINT]));
+    observe([SERVICE], evaluated('n3', 'ready', [TAINT]));
     expect(asked(1, 20)).toEqual([true]);
     expect(news).toEqual(['waiting', 'proven']);
     expect(first.provenTaint(SERVICE)).toBe('example.com/no-a=:NoSchedule');
@@ -63,7 +67,7 @@ describe('a new taint', () => {
 
   test('is as new as before once it is another', () => {
     const { first } = begun();
-    first.observe([SERVICE], judged('n', 'ready', [TAINT]));
+    first.observe([SERVICE], evaluated('n', 'ready', [TAINT]));
     const edited = { ...SERVICE, publish: { taint: { ...TAINT, value: 'x' } } };
     expect([first.provenTaint(SERVICE), first.provenTaint(edited)]).toEqual([
       'example.com/no-a=:NoSchedule',
@@ -75,7 +79,7 @@ describe('a new taint', () => {
     const { first, asked } = begun();
     asked(10);
     first.forget('n0');
-    first.observe([SERVICE], judged('n1'));
+    first.observe([SERVICE], evaluated('n1'));
     expect(asked(3, 30)).toEqual([true, true, false]);
   });
 
@@ -87,7 +91,7 @@ describe('a new taint', () => {
     expect([...first.takeWaiting()].toSorted()).toEqual(['n10', 'n11', 'n12']);
     expect(asked(3, 10)).toEqual([true, false, false]);
     expect([...first.takeWaiting()]).toEqual([]);
-    first.observe([SERVICE], judged('n1'));
+    first.observe([SERVICE], evaluated('n1'));
     expect([...first.takeWaiting()].toSorted()).toEqual(['n11', 'n12']);
   });
 
@@ -95,7 +99,7 @@ describe('a new taint', () => {
     const { first, asked } = begun();
     asked(13);
     first.forget('n10');
-    first.observe([SERVICE], judged('n11'));
+    first.observe([SERVICE], evaluated('n11'));
     expect([...first.takeWaiting()]).toEqual([]);
     first.forget('n0');
     expect([...first.takeWaiting()]).toEqual(['n12']);
@@ -106,13 +110,13 @@ describe('a new taint', () => {
   test('that is not asked for any more is begun anew when it is asked for again', () => {
     const { first, asked } = begun();
     asked(11);
-    first.observe([], judged('n0'));
+    first.observe([], evaluated('n0'));
     expect(asked(11, 20).filter(Boolean)).toHaveLength(10);
   });
 
   test('waits where the taints of the node are not known', () => {
     const { first } = begun([], true);
-    expect(first.mayTaint(SERVICE, { ...judged('n', 'not-ready'), taints: undefined })).toBe(false);
+    expect(first.mayTaint(SERVICE, { ...evaluated('n', 'not-ready'), taints: undefined })).toBe(false);
   });
 });
 
@@ -121,11 +125,11 @@ test('a taint that was seen to go before is put on any node at once', () => {
 });
 
 describe('a taint that can go', () => {
-  const clears = (first: FirstTaints, node: JudgedNode) => {
+  const clears = (first: FirstTaints, node: EvaluatedNode) => {
     first.observe([SERVICE], node);
     return first.mayClear(SERVICE, node);
   };
-  const at = (ageMs: number): JudgedNode => ({ ...judged('n', 'ready', [TAINT]), ageMs });
+  const at = (ageMs: number): EvaluatedNode => ({ ...evaluated('n', 'ready', [TAINT]), ageMs });
 
   test('waits until the status notes that it can, so that whoever leads next knows as well', () => {
     const { first, noted } = begun(['n']);
@@ -186,33 +190,33 @@ describe('what is seen of a service', () => {
   test('proves nothing where it has no taint, or is built in', () => {
     const { observe, first, news } = begun();
     const builtIn: Service = gated(SERVICE, 'both');
-    observe([{ ...SERVICE, publish: { label: 'a' } }, builtIn], judged('n', 'ready', [TAINT]));
+    observe([{ ...SERVICE, publish: { label: 'a' } }, builtIn], evaluated('n', 'ready', [TAINT]));
     expect(news).toEqual([]);
     expect(first.provenTaint({ ...SERVICE, publish: { label: 'a' } })).toBeUndefined();
     for (const taints of [[], undefined]) {
-      expect(first.mayTaint(builtIn, { ...judged('n', 'not-ready'), taints })).toBe(true);
+      expect(first.mayTaint(builtIn, { ...evaluated('n', 'not-ready'), taints })).toBe(true);
     }
   });
 
   test('proves nothing while it is not ready, and is told once when it does', () => {
     const { observe, first, news } = begun();
-    observe([SERVICE], judged('n', 'not-ready', [TAINT]));
+    observe([SERVICE], evaluated('n', 'not-ready', [TAINT]));
     expect([news, first.provenTaint(SERVICE)]).toEqual([[], undefined]);
-    for (const name of ['n', 'm']) observe([SERVICE], judged(name, 'ready', [TAINT]));
+    for (const name of ['n', 'm']) observe([SERVICE], evaluated(name, 'ready', [TAINT]));
     expect(news).toEqual(['proven']);
   });
 
   test('proves nothing by a taint of another key, or where nobody knows the taints', () => {
     const { observe, news } = begun();
-    observe([SERVICE], judged('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
-    observe([SERVICE], { ...judged('n', 'ready'), taints: undefined });
+    observe([SERVICE], evaluated('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
+    observe([SERVICE], { ...evaluated('n', 'ready'), taints: undefined });
     expect(news).toEqual([]);
   });
 
   test('is of each of several services', () => {
     const { observe, news } = begun();
     const other: Service = { ...SERVICE, name: 'b', publish: {} };
-    observe([other, SERVICE], judged('n', 'ready', [TAINT]));
+    observe([other, SERVICE], evaluated('n', 'ready', [TAINT]));
     expect(news).toEqual(['proven']);
   });
 });
@@ -221,9 +225,9 @@ test('a node that has the taint as it was before it was edited is none of the fi
   const { observe, first, asked, news } = begun(['x']);
   const taint = { ...TAINT, effect: 'PreferNoSchedule' } as const;
   const before: Service = { ...SERVICE, publish: { taint } };
-  expect(first.mayTaint(before, judged('n', 'not-ready', [TAINT]))).toBe(true);
-  observe([SERVICE], judged('x', 'ready', [taint]));
-  observe([SERVICE], judged('y', 'ready', [{ ...TAINT, value: 'other' }]));
+  expect(first.mayTaint(before, evaluated('n', 'not-ready', [TAINT]))).toBe(true);
+  observe([SERVICE], evaluated('x', 'ready', [taint]));
+  observe([SERVICE], evaluated('y', 'ready', [{ ...TAINT, value: 'other' }]));
   expect(news).toEqual([]);
   expect(asked(13).filter(Boolean)).toHaveLength(9);
 });
@@ -234,6 +238,6 @@ test('a taint with another effect, or of another NodeService of the same name, b
   const origin = { kind: 'object', uid: 'other', generation: 1, createdAtMs: 0 } as const;
   const taint = { ...TAINT, effect: 'NoExecute' } as const;
   for (const service of [SERVICE, { ...SERVICE, origin }, { ...SERVICE, publish: { taint } }]) {
-    expect(first.mayTaint(service, judged('new', 'not-ready'))).toBe(service !== SERVICE);
+    expect(first.mayTaint(service, evaluated('new', 'not-ready'))).toBe(service !== SERVICE);
   }
 });

@@ -1,6 +1,6 @@
 import type { Service } from '../model/services.ts';
 import { hasTaint, type ObservedNode, type Taint } from '../state/observed-node.ts';
-import type { JudgedNode } from './labelers/labeler.ts';
+import type { EvaluatedNode } from './labelers/labeler.ts';
 
 /** A taint that is new is on so many nodes at first: where its service can never be ready, no more are locked. */
 const FIRST_NODES = 10;
@@ -42,7 +42,7 @@ export class FirstTaints {
   }
 
   /** Whether a node that does not have the taint may get it. Changes nothing. */
-  mayTaint(service: Service, { name, taints }: Pick<JudgedNode, 'name' | 'taints'>): boolean {
+  mayTaint(service: Service, { name, taints }: Pick<EvaluatedNode, 'name' | 'taints'>): boolean {
     if (service.origin.kind === 'built-in') return true;
     if (!taints) return false;
     const { isProven, nodes } = this.#of(service);
@@ -53,7 +53,7 @@ export class FirstTaints {
    * The writer adds these taints to a node, which takes a place for each; where no place is left, the node waits. Returns
    * the services that begin to wait.
    */
-  commit(services: readonly Service[], { name, taints, readiness }: JudgedNode, added: readonly Taint[]): Service[] {
+  commit(services: readonly Service[], { name, taints, readiness }: EvaluatedNode, added: readonly Taint[]): Service[] {
     const waiting: Service[] = [];
     for (const service of services) {
       const { taint } = service.publish;
@@ -76,7 +76,7 @@ export class FirstTaints {
    * Whether the taint may go from a node where the service is ready. The first to go is recorded in the status beforehand:
    * if a coordinator ended in between, no other would know of it. Changes nothing.
    */
-  mayClear(service: Service, { name, createdAtMs, ageMs }: JudgedNode): boolean {
+  mayClear(service: Service, { name, createdAtMs, ageMs }: EvaluatedNode): boolean {
     const taint = textOf(service);
     if (taint === undefined || service.origin.kind !== 'object') return true;
     const { notedBeforeMs = Number.POSITIVE_INFINITY } = this.#of(service);
@@ -95,7 +95,7 @@ export class FirstTaints {
   }
 
   /** Records what a node shows. Returns the services whose taint it proves: they are ready where it is. */
-  observe(services: readonly Service[], node: JudgedNode): Service[] {
+  observe(services: readonly Service[], node: EvaluatedNode): Service[] {
     const proven: Service[] = [];
     const { name, taints, readiness } = node;
     if (services !== this.#services) this.#forgetOthers(services);
@@ -118,7 +118,7 @@ export class FirstTaints {
     return proven;
   }
 
-  #awaitStatus(beginning: Beginning, service: Service, { name, createdAtMs, ageMs }: JudgedNode): void {
+  #awaitStatus(beginning: Beginning, service: Service, { name, createdAtMs, ageMs }: EvaluatedNode): void {
     if (this.#options.wasProven(service, beginning.taint)) return;
     const nowMs = createdAtMs + ageMs;
     beginning.notedBeforeMs ??= nowMs + NOTED_WITHIN_MS;

@@ -5,7 +5,7 @@ type State = 'ready' | 'not-ready' | 'unknown';
 /** On how many nodes a service is what. */
 export type ServiceCount = Record<State, number>;
 
-/** Counts, for each service, the nodes that it is for, as they are judged. */
+/** Counts, for each service, the nodes that it is for, as they are evaluated. */
 export class ServiceTally {
   readonly #nodes = new Map<string, ReadonlyMap<string, State>>();
   readonly #counts = new Map<string, ServiceCount>();

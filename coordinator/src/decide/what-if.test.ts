@@ -7,7 +7,7 @@ import type { NodeSnapshot } from '../state/snapshot.ts';
 import { intentOf } from './intent/intent.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
-import type { JudgedNode } from './labelers/labeler.ts';
+import type { EvaluatedNode } from './labelers/labeler.ts';
 import { NOTHING_CONFIGURED } from './labelers/labelers.test-fixtures.ts';
 import { rulesOf } from './labelers/rules.test-fixtures.ts';
 import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
@@ -57,7 +57,7 @@ function whatIf(
   const setOf = (labels: Record<string, string> | undefined) =>
     labels && { ...{ uid: 's', name: 'gold', namespace: 'x', generation: 1, createdAt: '', pool: 'gold' }, labels };
   const seen = snapshot({ pool: 'gold', taints: [], ...situation });
-  const judged: JudgedNode = {
+  const evaluated: EvaluatedNode = {
     ...seen,
     poolLabelSet: setOf(now.poolLabels) as never,
     readiness: new Map(Object.entries(readiness)),
@@ -71,7 +71,7 @@ function whatIf(
     conditions: Object.entries(conditions).map(([type, status]) => ({ type, status })) as never,
   };
   const unguarded = { delay: (claims: readonly never[]) => [...claims], mayTaint: () => true, mayClear: () => true };
-  const intent = intentOf(createLabelers({ ...options, ...unguarded } as never), judged);
+  const intent = intentOf(createLabelers({ ...options, ...unguarded } as never), evaluated);
   const services = then.services ?? current;
   const proposal = {
     services,
@@ -79,15 +79,15 @@ function whatIf(
     rules: then.rules?.(),
     poolLabelSet: (pool: string | undefined) => setOf(pool === 'gold' ? then.poolLabels : undefined) as never,
   };
-  const changes = new WhatIf(options, proposal, nowMs).changesOn({ node, judged, intent });
+  const changes = new WhatIf(options, proposal, nowMs).changesOn({ node, evaluated, intent });
   return {
     changes: changes.map(({ kind, key, from, to }) => `${kind} ${key} ${from} ${to}`),
     reasons: changes.map(({ reason }) => reason),
   };
 }
 
-const ready = { state: 'ready', reason: 'as judged', cause: 'agent', sinceMs: 0 } as const;
-const notReady = { state: 'not-ready', reason: 'as judged', cause: 'agent', sinceMs: 0 } as const;
+const ready = { state: 'ready', reason: 'as evaluated', cause: 'agent', sinceMs: 0 } as const;
+const notReady = { state: 'not-ready', reason: 'as evaluated', cause: 'agent', sinceMs: 0 } as const;
 
 describe('a new service', () => {
   test('would have its label where it is ready by what is known', () => {
@@ -145,7 +145,7 @@ describe('a new service', () => {
 describe('a service that is there', () => {
   const labeled = { labels: { [LABEL]: 'true' }, ownedLabels: new Set([LABEL]) };
 
-  test('is as it is judged now where it stays as it is, whatever the evidence alone says', () => {
+  test('is as it is evaluated now where it stays as it is, whatever the evidence alone says', () => {
     const service = nodeService();
     const situation = { ...labeled, pods: [], readiness: { a: ready } };
     expect(whatIf({ services: [service] }, { services: [service] }, situation).changes).toEqual([]);
@@ -162,7 +162,7 @@ describe('a service that is there', () => {
     expect(changes).toContain(`taint ${TAINT.key} true:NoExecute undefined`);
   });
 
-  test('is judged anew where it would be another', () => {
+  test('is evaluated anew where it would be another', () => {
     const situation = { ...labeled, pods: [], readiness: { a: ready } };
     const changed = { services: [nodeService({ mode: 'Startup' })] };
     expect(whatIf({ services: [nodeService()] }, changed, situation)).toEqual({

@@ -10,7 +10,7 @@ import { valueOn } from './intent/changes.ts';
 import { type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { Rules } from './labelers/implied-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
-import type { JudgedNode, Labelers } from './labelers/labeler.ts';
+import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
 import { judgeService } from './readiness/verdict.ts';
 
@@ -58,24 +58,24 @@ export class WhatIf {
     });
   }
 
-  changesOn({ node, judged, intent }: Pick<Evaluation, 'node' | 'judged' | 'intent'>): ProposedChange[] {
+  changesOn({ node, evaluated, intent }: Pick<Evaluation, 'node' | 'evaluated' | 'intent'>): ProposedChange[] {
     const { poolLabelSet } = this.#proposal;
-    const then: JudgedNode = {
-      ...judged,
-      readiness: this.#readinessOn(judged),
-      poolLabelSet: poolLabelSet(judged.pool),
+    const then: EvaluatedNode = {
+      ...evaluated,
+      readiness: this.#readinessOn(evaluated),
+      poolLabelSet: poolLabelSet(evaluated.pool),
     };
     return differences(node, intent, intentOf(this.#labelers, then));
   }
 
-  #readinessOn(judged: JudgedNode): NodeReadiness {
+  #readinessOn(evaluated: EvaluatedNode): NodeReadiness {
     const readiness = new Map<string, ServiceReadiness>();
-    const started = startedServices(judged);
+    const started = startedServices(evaluated);
     for (const service of this.#proposal.services) {
-      if (!selects(service.nodeSelector, judged.labels)) continue;
+      if (!selects(service.nodeSelector, evaluated.labels)) continue;
       const before = this.#current.find(({ name }) => name === service.name);
-      const known = before === service ? judged.readiness.get(service.name) : undefined;
-      readiness.set(service.name, known ?? this.#judge(service, before, hasStarted(service, started), judged));
+      const known = before === service ? evaluated.readiness.get(service.name) : undefined;
+      readiness.set(service.name, known ?? this.#judge(service, before, hasStarted(service, started), evaluated));
     }
     return readiness;
   }
@@ -115,7 +115,7 @@ function outcome(
   const isOursAlone = kind === 'label' && node.owned.labels.has(key) && node.shared?.has(key) !== true;
   if (!entry) return isOursAlone ? undefined : there;
   const { stance, value, effect = 'NoSchedule', ownership } = entry;
-  if (stance === 'hold') return there;
-  if (stance === 'want') return kind === 'taint' ? `${value}:${effect}` : value;
+  if (stance === 'keep') return there;
+  if (stance === 'present') return kind === 'taint' ? `${value}:${effect}` : value;
   return ownership === 'exclusive' || isOursAlone || kind === 'condition' ? undefined : there;
 }

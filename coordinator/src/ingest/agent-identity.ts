@@ -23,7 +23,7 @@ export type AgentIdentity = {
 /** The node of an agent's pod as watched; `undefined` when there is none of this name and uid. */
 export type AgentPodNode = (pod: { name: string; uid: string }) => string | undefined;
 
-export type Verdict = { identity: AgentIdentity } | { refusal: ReportRefusal };
+export type TokenDecision = { identity: AgentIdentity } | { refusal: ReportRefusal };
 
 /**
  * Whose token this would be if it were genuine. What cannot be an agent's is refused before anybody is asked about it:
@@ -33,7 +33,7 @@ export function claimedIdentity(
   { audiences, subject, pod, nodeName, issuedAt }: TokenClaims,
   username: string,
   agentPodNode: AgentPodNode,
-): Verdict {
+): TokenDecision {
   if (!audiences.includes(REPORT_AUDIENCE)) return refused(`The token is not for the audience ${REPORT_AUDIENCE}`);
   if (subject !== username) return { refusal: otherAccount(subject, username) };
   if (!pod) return refused('The token is not bound to a pod: mount a projected token of the pod');

@@ -5,14 +5,14 @@ import {
   type AgentPodNode,
   claimedIdentity,
   reviewedRefusal,
+  type TokenDecision,
   type TokenReviewResult,
-  type Verdict,
 } from './agent-identity.ts';
 import { unauthenticated, unavailable } from './report-refusal.ts';
 import { ReviewLimit } from './review-limit.ts';
 import type { Signature } from './signing-keys.ts';
 import { isCanonicalToken, readClaims, type TokenClaims } from './token-claims.ts';
-import { VerdictCache } from './verdict-cache.ts';
+import { TokenDecisionCache } from './verdict-cache.ts';
 
 /** How long a good token is taken without being looked at again, less a random share of a fifth. */
 const ACCEPTED_MS = 600_000;
@@ -59,14 +59,14 @@ export type BearerAuthOptions = {
  * worth no more than its pod, which has to be there as watched. Tokens are kept as hashes only.
  */
 export class BearerAuth {
-  readonly #cache: VerdictCache;
+  readonly #cache: TokenDecisionCache;
   readonly #limit: ReviewLimit;
   readonly #underWay = new Map<string, Promise<AgentIdentity>>();
   readonly #options: BearerAuthOptions;
 
   constructor(options: BearerAuthOptions) {
     this.#options = options;
-    this.#cache = new VerdictCache({ acceptedMax: options.acceptedMax ?? 200_000, refusedMax: 10_000 });
+    this.#cache = new TokenDecisionCache({ acceptedMax: options.acceptedMax ?? 200_000, refusedMax: 10_000 });
     this.#limit = new ReviewLimit(options.agents);
   }
 
@@ -92,7 +92,7 @@ export class BearerAuth {
   async #judge(key: string, token: string, claims: TokenClaims, identity: AgentIdentity): Promise<AgentIdentity> {
     const { clock, random, username, agentPodNode, signature, onVerified } = this.#options;
     const leftSeconds = secondsLeft(claims, clock.now());
-    let verdict: Verdict;
+    let verdict: TokenDecision;
     if (leftSeconds <= 0) verdict = invalid('The token has expired, or is not valid yet');
     else {
       const verified = (await signature?.(token, claims)) ?? 'unknown';
@@ -111,7 +111,7 @@ export class BearerAuth {
     return settle(verdict);
   }
 
-  async #review(token: string, username: string, identity: AgentIdentity): Promise<Verdict> {
+  async #review(token: string, username: string, identity: AgentIdentity): Promise<TokenDecision> {
     const { review, clock, onReview } = this.#options;
     const { uid } = identity.pod;
     if (!this.#limit.begin(uid, clock.monotonic())) {
@@ -141,7 +141,7 @@ function secondsLeft({ expiresAt, notBefore = 0 }: TokenClaims, nowMs: number): 
   return expiresAt === undefined ? 0 : expiresAt + LEEWAY_SECONDS - nowSeconds;
 }
 
-function invalid(detail: string): Verdict {
+function invalid(detail: string): TokenDecision {
   return { refusal: unauthenticated(detail, 'invalid_token') };
 }
 
@@ -153,7 +153,7 @@ function gone() {
   return unauthenticated('The pod that the token is bound to no longer exists', 'invalid_token');
 }
 
-function settle(verdict: Verdict): AgentIdentity {
+function settle(verdict: TokenDecision): AgentIdentity {
   if ('refusal' in verdict) throw verdict.refusal;
   return verdict.identity;
 }

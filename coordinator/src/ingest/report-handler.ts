@@ -5,7 +5,7 @@ import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { type Rate, TokenBuckets } from '@rollcall/common/token-bucket.ts';
 import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
-import type { Admission } from '../state/boots.ts';
+import type { SessionResult } from '../state/agent-sessions.ts';
 import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { readBearerToken } from './bearer-token.ts';
@@ -24,14 +24,14 @@ import { parseReport } from './report-schema.ts';
 
 export type Leadership = {
   role: () => Role;
-  /** Whether what a report is judged by is there: Nodes and pods as watched. */
+  /** Whether what a report is evaluated by is there: Nodes and pods as watched. */
   synced: () => boolean;
 };
 
 /** Who sent a report; the uid is that of the Node as watched. */
 export type ReportSender = AgentIdentity & { nodeUid: string };
 
-export type Acceptance = { admission: Admission; reply: ReportReply };
+export type Acceptance = { admission: SessionResult; reply: ReportReply };
 
 export type ReportHandlerOptions = {
   leadership: Leadership;

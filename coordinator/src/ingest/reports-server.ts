@@ -6,8 +6,8 @@ import { closeServer, connectionKey } from '@rollcall/common/http-server.ts';
 import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { serveCurrentCertificate, TLS_VERSION_MIN } from '../tls/secure-context.ts';
+import { ConnectionLimiter, type ConnectionLimits, type Outcome } from './connection-limiter.ts';
 import type { IngestMetrics, ReportResult } from './metrics.ts';
-import { type Outcome, type PlaceLimits, Places } from './places.ts';
 import type { ReportHandler } from './report-handler.ts';
 import { ReportRefusal } from './report-refusal.ts';
 
@@ -17,7 +17,7 @@ export type ReportsServerOptions = {
   certificates?: CertificateHolder;
   metrics: IngestMetrics;
   /** Of connections, for tests. */
-  placeLimits?: Partial<PlaceLimits>;
+  connectionLimits?: Partial<ConnectionLimits>;
   clock?: Clock;
   /** For one whole request, for a new connection to send one, and for a TLS handshake; defaults to 10 s. */
   requestTimeoutMs?: number;
@@ -38,21 +38,21 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
   let draining = false;
   const listener: RequestListener = async (request, response) => {
     const socket = sockets.get(connectionKey(request.socket) ?? '') ?? request.socket;
-    const { isLast } = places.asked(socket);
+    const { isLast } = limiter.asked(socket);
     if (draining || isLast) response.setHeader('connection', 'close');
-    const result = await handler.handle(request, response, ({ pod }) => places.accepted(socket, pod.uid));
-    places.answered(socket, outcomeOf(result));
+    const result = await handler.handle(request, response, ({ pod }) => limiter.accepted(socket, pod.uid));
+    limiter.answered(socket, outcomeOf(result));
   };
   const server = createServer(options, listener);
   // What Node.js does with a connection is put off until there is a place for it.
   const beginnings = server.listeners('connection');
   server.removeAllListeners('connection');
-  const places = new Places<Socket>({
+  const limiter = new ConnectionLimiter<Socket>({
     begin: (socket) => {
       for (const begin of beginnings) begin.call(server, socket);
     },
     clock: options.clock ?? systemClock,
-    ...(options.placeLimits ? { limits: options.placeLimits } : {}),
+    ...(options.connectionLimits ? { limits: options.connectionLimits } : {}),
     onClosed: (reason) => metrics.connectionShut(reason),
   });
   /** TCP sockets by a name that they share with the TLS sockets upon them. */
@@ -65,11 +65,11 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
     socket.once('close', () => {
       metrics.connectionClosed();
       if (sockets.get(key) === socket) sockets.delete(key);
-      places.gone(socket);
+      limiter.gone(socket);
     });
     // One that waits may be reset.
     socket.on('error', () => socket.destroy());
-    places.arrived(socket);
+    limiter.arrived(socket);
   });
   // It was held back while it waited, and so is what comes upon it.
   server.on('secureConnection', (socket: Socket) => socket.resume());
@@ -86,7 +86,7 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
   };
   const stop = (graceMs: number) => {
     drain();
-    places.stop();
+    limiter.stop();
     return closeServer(server, graceMs);
   };
   return { server, drain, stop };

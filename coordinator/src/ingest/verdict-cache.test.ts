@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { unauthenticated } from './report-refusal.ts';
-import { VerdictCache } from './verdict-cache.ts';
+import { TokenDecisionCache } from './verdict-cache.ts';
 
 const LIFE_MS = 600_000;
 const identity = { node: 'n1', pod: { name: 'a', uid: 'p1' }, issuedAtSeconds: 0 };
 
 test('what is over goes as others come, so that tokens that were replaced do not pile up', () => {
-  const cache = new VerdictCache({ acceptedMax: 200_000, refusedMax: 10_000 });
+  const cache = new TokenDecisionCache({ acceptedMax: 200_000, refusedMax: 10_000 });
   // An agent has a new token every 48 minutes, and asks about the old one never again.
   for (let minute = 0; minute < 10_000; minute += 48) {
     const nowMs = minute * 60_000;
@@ -17,7 +17,7 @@ test('what is over goes as others come, so that tokens that were replaced do not
 });
 
 test('a verdict that lasts longer goes later than one that came after it', () => {
-  const cache = new VerdictCache({ acceptedMax: 10, refusedMax: 10 });
+  const cache = new TokenDecisionCache({ acceptedMax: 10, refusedMax: 10 });
   cache.accept('long', identity, 0, LIFE_MS);
   cache.accept('short', identity, 0, 1000);
   cache.accept('other', identity, 2000, LIFE_MS);
@@ -28,7 +28,7 @@ test('a verdict that lasts longer goes later than one that came after it', () =>
 const refusal = unauthenticated('no');
 
 test('a verdict counts until its time, and not at it', () => {
-  const cache = new VerdictCache({ acceptedMax: 10, refusedMax: 10 });
+  const cache = new TokenDecisionCache({ acceptedMax: 10, refusedMax: 10 });
   cache.accept('a', identity, 0, 1000);
   cache.refuse('b', refusal, 0, 1000);
   expect([cache.get('a', 999), cache.get('b', 999)]).toEqual([{ identity }, { refusal }]);
@@ -37,7 +37,7 @@ test('a verdict counts until its time, and not at it', () => {
 });
 
 test('a token that is refused is no longer accepted, and the last verdict counts', () => {
-  const cache = new VerdictCache({ acceptedMax: 10, refusedMax: 10 });
+  const cache = new TokenDecisionCache({ acceptedMax: 10, refusedMax: 10 });
   cache.accept('a', identity, 0, LIFE_MS);
   cache.refuse('a', refusal, 1, 1000);
   expect([cache.get('a', 1), cache.size]).toEqual([{ refusal }, 1]);
@@ -46,7 +46,7 @@ test('a token that is refused is no longer accepted, and the last verdict counts
 });
 
 test('where there is no room the oldest go, of each kind by itself', () => {
-  const cache = new VerdictCache({ acceptedMax: 2, refusedMax: 3 });
+  const cache = new TokenDecisionCache({ acceptedMax: 2, refusedMax: 3 });
   const names = ['a', 'b', 'c', 'd'];
   for (const name of names) cache.refuse(`no ${name}`, refusal, 0, 1000);
   for (const name of names) cache.accept(name, identity, 0, LIFE_MS);

@@ -1,9 +1,9 @@
-import type { AgentIdentity, Verdict } from './agent-identity.ts';
+import type { AgentIdentity, TokenDecision } from './agent-identity.ts';
 import type { ReportRefusal } from './report-refusal.ts';
 
 type Entry<T> = { value: T; untilMs: number };
 
-export type VerdictCacheOptions = {
+export type TokenDecisionCacheOptions = {
   /** Most tokens of agents that are remembered. */
   acceptedMax: number;
   /** Most refused tokens that are remembered; apart, so that a flood of them does not push out the others. */
@@ -14,16 +14,16 @@ export type VerdictCacheOptions = {
  * Verdicts by a hash of the token. The oldest go when they are over, and where there is no room. All times are monotonic
  * milliseconds.
  */
-export class VerdictCache {
+export class TokenDecisionCache {
   readonly #accepted = new Map<string, Entry<AgentIdentity>>();
   readonly #refused = new Map<string, Entry<ReportRefusal>>();
-  readonly #options: VerdictCacheOptions;
+  readonly #options: TokenDecisionCacheOptions;
 
-  constructor(options: VerdictCacheOptions) {
+  constructor(options: TokenDecisionCacheOptions) {
     this.#options = options;
   }
 
-  get(key: string, nowMs: number): Verdict | undefined {
+  get(key: string, nowMs: number): TokenDecision | undefined {
     const accepted = current(this.#accepted, key, nowMs);
     if (accepted) return { identity: accepted };
     const refused = current(this.#refused, key, nowMs);

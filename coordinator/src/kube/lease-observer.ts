@@ -18,7 +18,7 @@ const ABSENCE_MS = 200;
 
 /**
  * What one candidate knows of the Lease, and from when on it may take it. Whether a holder has let its lease run out
- * is judged by how long the record has not changed on the candidate's own monotonic clock, never by the times that are
+ * is evaluated by how long the record has not changed on the candidate's own monotonic clock, never by the times that are
  * written in it: wall clocks differ (client-go does the same). All times here are of that clock, in milliseconds.
  */
 export class LeaseObserver {
@@ -78,7 +78,7 @@ export class LeaseObserver {
     return true;
   }
 
-  /** The Lease is not there. The first step to take it is to create it; what that waits for is judged then. */
+  /** The Lease is not there. The first step to take it is to create it; what that waits for is evaluated then. */
   observeAbsence(now: number): void {
     if (this.#lease === undefined && this.#changedAt !== undefined) return;
     this.#lease = undefined;

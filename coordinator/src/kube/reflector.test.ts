@@ -4,7 +4,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test, vi } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
 import type { KubeObject } from './objects.ts';
-import { createReflector, type ReflectorHandlers } from './reflector.ts';
+import { createReflector, type ResourceEventHandler } from './reflector.ts';
 
 type Watched = (emit: (event: object) => void, request: Parameters<KubeClient['stream']>[0]) => Promise<void>;
 
@@ -12,8 +12,8 @@ type Watched = (emit: (event: object) => void, request: Parameters<KubeClient['s
 function started(options: {
   lists: KubeObject[][];
   watch?: Watched;
-  handlers?: Partial<ReflectorHandlers<KubeObject>>;
-  trim?: (raw: KubeObject) => KubeObject;
+  handlers?: Partial<ResourceEventHandler<KubeObject>>;
+  transform?: (raw: KubeObject) => KubeObject;
   /** In the place of `lists`: what a request for a page is answered, or throws. */
   answer?: (request: KubeRequest) => unknown;
   absentIsEmpty?: boolean;
@@ -54,7 +54,7 @@ function started(options: {
       onDelete: (object) => told.push(`gone ${namesOf([object])}`),
       ...options.handlers,
     },
-    ...(options.trim ? { trim: options.trim } : {}),
+    ...(options.transform ? { transform: options.transform } : {}),
     ...(options.absentIsEmpty ? { absentIsEmpty: true } : {}),
   });
   void reflector.run();
@@ -66,7 +66,7 @@ function object(name: string, labels: Record<string, string> = {}): KubeObject {
 }
 
 /** Chokes on objects with the label `bad`. */
-function trim(raw: KubeObject): KubeObject {
+function transform(raw: KubeObject): KubeObject {
   if (raw.metadata.labels?.['bad']) throw new Error('on purpose');
   return raw;
 }
@@ -97,7 +97,7 @@ test('an object that cannot be read any more stays as it was until it is gone', 
       emit = onObject;
       return new Promise(() => {});
     },
-    trim,
+    transform,
   });
   await clock.advance(0);
   emit({ type: 'MODIFIED', object: object('b', { bad: 'yes' }) });
@@ -113,7 +113,7 @@ test('an object is remembered from event to event, and forgotten when it is dele
       emit = onObject;
       return new Promise(() => {});
     },
-    trim,
+    transform,
   });
   await clock.advance(0);
   emit({ type: 'MODIFIED', object: object('a') });
@@ -149,7 +149,7 @@ test('a list with an object that cannot be read tells of the one that was known'
       [],
       [object('b', { bad: 'yes' })],
     ],
-    trim,
+    transform,
   });
   await clock.advance(0);
   reflector.relist();
@@ -188,7 +188,7 @@ test('a handler that keeps nothing of an object hears of it all the same', async
       emit({ type: 'DELETED', object: object('a') });
       return new Promise(() => {});
     },
-    trim: () => undefined as never,
+    transform: () => undefined as never,
     handlers: {
       onReplace: (all) => heard.push(`all ${all.length}`),
       onUpsert: () => heard.push('put'),

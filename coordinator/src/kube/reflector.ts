@@ -10,7 +10,7 @@ import type { KubeObject } from './objects.ts';
 import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
 import { readWatchEvent } from './watch-event.ts';
 
-export type ReflectorHandlers<T> = {
+export type ResourceEventHandler<T> = {
   /** A list is asked for: what is written from now on may be missing from it. */
   onListing?: () => void;
   /** All that there is; what was there before and is not among them has gone. */
@@ -43,9 +43,9 @@ export type ReflectorOptions<T> = {
   random: () => number;
   signal: AbortSignal;
   logger: Logger;
-  handlers: ReflectorHandlers<T>;
+  handlers: ResourceEventHandler<T>;
   /** Keeps of an object what is needed, before it is held in memory. */
-  trim?: (raw: KubeObject) => T;
+  transform?: (raw: KubeObject) => T;
   /** For a CRD that need not be installed: a collection that exists in no version counts as one without objects. */
   absentIsEmpty?: boolean;
   /** When to try again after a refusal for want of rights, in milliseconds. Defaults to the pause after any other failure. */
@@ -379,11 +379,11 @@ class ListWatch<T> implements Reflector {
 
   /** Hands on what is kept of an object: where it cannot be read any more, what was kept of it before, if anything. */
   #read(raw: KubeObject, take: (object: T) => void): void {
-    const { trim } = this.#options;
+    const { transform } = this.#options;
     // Nothing to choke on, and nothing to remember.
-    if (!trim) return void take(raw as T);
+    if (!transform) return void take(raw as T);
     const { uid } = raw.metadata;
-    this.#guarded(() => this.#known.set(uid, trim(raw)));
+    this.#guarded(() => this.#known.set(uid, transform(raw)));
     // What is kept may be nothing at all.
     if (this.#known.has(uid)) take(this.#known.get(uid) as T);
   }

@@ -7,7 +7,7 @@ import {
   WORKSPACE_NODE_LABELS,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
-import type { DeviceTerm } from './inventory/term.ts';
+import type { DevicePredicate } from './inventory/predicate.ts';
 import type { LabelSelector } from './label-selector.ts';
 
 /** Something that has to be up on a node for the node to do its job: what tells whether it is, and what is said of it. */
@@ -22,14 +22,14 @@ export type Service = {
   csiDriver?: string;
   /** Each has to be so of what the agent sees. */
   devices?: readonly DeviceRequirement[];
-  /** `Startup`: judged until it is ready on a node for the first time, by the uid of the node, and then left. */
+  /** `Startup`: evaluated until it is ready on a node for the first time, by the uid of the node, and then left. */
   mode: 'Continuous' | 'Startup';
   publish: Publication;
   origin: ServiceOrigin;
 };
 
 /** What a node has to have, as it is written and as it is meant. */
-export type DeviceRequirement = { text: string; term: DeviceTerm };
+export type DeviceRequirement = { text: string; term: DevicePredicate };
 
 /** Where its pods are. One of them on the node has to be Ready and not terminating. */
 export type ServicePods = {

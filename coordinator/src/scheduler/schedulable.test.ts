@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../decide/readiness/tracker.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
@@ -12,17 +12,17 @@ const OBJECT = serviceOf('a', { origin: { kind: 'object', uid: 'u', generation: 
 
 type Situation = {
   node?: Partial<ObservedNode>;
-  judged?: Partial<JudgedNode>;
+  evaluated?: Partial<EvaluatedNode>;
   readiness?: Record<string, Partial<ServiceReadiness>>;
   required?: readonly string[];
 };
 
-function seen({ node = {}, judged = {}, readiness = {}, required }: Situation = {}) {
+function seen({ node = {}, evaluated = {}, readiness = {}, required }: Situation = {}) {
   const observed = { name: 'n', labels: {}, annotations: {}, ...node } as unknown as ObservedNode;
   const known = Object.entries(readiness).map(
     ([name, each]) => [name, { reason: 'r', cause: 'agent' as const, sinceMs: 0, ...each }] as const,
   );
-  const whole = { ...snapshot(), readiness: new Map(known), ageMs: 0, ...judged } as unknown as JudgedNode;
+  const whole = { ...snapshot(), readiness: new Map(known), ageMs: 0, ...evaluated } as unknown as EvaluatedNode;
   return schedulableNode(observed, whole, undefined, { services: [BUILT_IN, OBJECT], required });
 }
 
@@ -47,7 +47,7 @@ describe('a node, as the scheduler extender sees it', () => {
     ['unheard', false],
     ['absent', false],
   ] as const)('whose agent is %s is fresh: %s', (state, fresh) => {
-    expect(seen({ judged: { freshness: { state } } }).fresh).toBe(fresh);
+    expect(seen({ evaluated: { freshness: { state } } }).fresh).toBe(fresh);
   });
 });
 
@@ -60,7 +60,7 @@ describe('the services that have to be ready', () => {
     expect(namesOf([])).toEqual([]);
   });
 
-  test('are as they are judged, and as the Node shows them', () => {
+  test('are as they are evaluated, and as the Node shows them', () => {
     const damping = { untilMs: 1, falls: 4 };
     const readiness = { 'ws-daemon': { state: 'not-ready', reason: 'r', damping } } as const;
     expect(seen({ readiness }).services).toEqual([

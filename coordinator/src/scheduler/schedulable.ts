@@ -1,4 +1,4 @@
-import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
@@ -15,7 +15,7 @@ type Known = {
 /** A node as the scheduler extender sees it. */
 export function schedulableNode(
   node: ObservedNode,
-  judged: JudgedNode,
+  evaluated: EvaluatedNode,
   workspaces: NodeWorkspaces | undefined,
   { services, required }: Known,
 ): SchedulableNode {
@@ -27,9 +27,9 @@ export function schedulableNode(
     taints: node.taints,
     services: (required ?? builtIn).map((name) => {
       const service = services.find((each) => each.name === name);
-      return service ? stateOf(service, node, judged) : missing(name, 'no NodeService of this name is accepted');
+      return service ? stateOf(service, node, evaluated) : missing(name, 'no NodeService of this name is accepted');
     }),
-    fresh: judged.freshness.state === 'fresh' || judged.freshness.state === 'leaving',
+    fresh: evaluated.freshness.state === 'fresh' || evaluated.freshness.state === 'leaving',
     workspaces,
     allocatable: allocatableResources(node.allocatable),
     // They are in the status of Nodes, which is not kept.
@@ -37,8 +37,8 @@ export function schedulableNode(
   };
 }
 
-function stateOf(service: Service, node: ObservedNode, judged: JudgedNode): RequiredService {
-  const verdict = judged.readiness.get(service.name);
+function stateOf(service: Service, node: ObservedNode, evaluated: EvaluatedNode): RequiredService {
+  const verdict = evaluated.readiness.get(service.name);
   if (!verdict) return missing(service.name, 'it does not apply to this node');
   const { state, reason, damping } = verdict;
   return { name: service.name, state, shown: shownReady(node, service), reason, falls: damping?.falls ?? 0 };

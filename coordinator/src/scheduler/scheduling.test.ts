@@ -71,14 +71,14 @@ describe('the pods of workspaces', () => {
       clock,
     });
     settled = [];
-    scheduling.desk.settled = (id) => void settled.push(id);
+    scheduling.extenderService.settled = (id) => void settled.push(id);
   });
 
   const pod = (name: string, spec: object, status = {}) =>
     observeWorkspacePod({ metadata: { uid: name, namespace: 'default', name }, spec, status });
 
   test('that have a node, or have ended, are no longer on their way, whether they are listed or seen', () => {
-    const { desk } = scheduling;
+    const { extenderService } = scheduling;
     const pods = [pod('waits', {}), pod('bound', { nodeName: 'n' }), pod('ended', {}, { phase: 'Failed' })];
     scheduling.podHandlers.onReplace(pods);
     expect(settled).toEqual(['bound', 'ended']);
@@ -86,13 +86,13 @@ describe('the pods of workspaces', () => {
     expect(settled).toEqual(['bound', 'ended', 'bound', 'ended']);
     scheduling.podHandlers.onDelete(pod('waits', {}));
     expect(settled.at(-1)).toBe('waits');
-    expect(scheduling.desk).toBe(desk);
+    expect(scheduling.extenderService).toBe(extenderService);
   });
 
   test('are asked about anew in each term: what was answered before is not known', () => {
-    const { desk } = scheduling;
+    const { extenderService } = scheduling;
     scheduling.beginTerm();
-    expect(scheduling.desk).not.toBe(desk);
+    expect(scheduling.extenderService).not.toBe(extenderService);
   });
 
   test('are waited for while they are not seen yet, for a moment, and not where clients show who they are', async () => {
@@ -130,9 +130,9 @@ describe('the pods of workspaces', () => {
   });
 });
 
-describe('the desk', () => {
+describe('the extenderService', () => {
   const NODE = { name: 'n', labels: { [REGULAR]: 'true' }, annotations: {}, taints: [] } as unknown as ObservedNode;
-  const judged = { ...snapshot(), readiness: new Map([['ws-daemon', { state: 'ready', reason: 'r', sinceMs: 0 }]]) };
+  const evaluated = { ...snapshot(), readiness: new Map([['ws-daemon', { state: 'ready', reason: 'r', sinceMs: 0 }]]) };
 
   /** What is known of the one node `n`, on which four workspaces have room and all may start at once. */
   function started(change: object = {}) {
@@ -140,14 +140,15 @@ describe('the desk', () => {
     const known: { node: ObservedNode | undefined; isJudged: boolean } = { node: NODE, isJudged: true };
     const hints: string[] = [];
     const fleet = { node: (name: string) => (name === 'n' ? known.node : undefined) } as unknown as Fleet;
-    const evaluator = { evaluate: () => (known.isJudged ? { judged } : undefined) } as unknown as Evaluator;
+    const evaluator = { evaluate: () => (known.isJudged ? { evaluated } : undefined) } as unknown as Evaluator;
     const hint = (name: string) => hints.push(name);
     const config = {
       ...{ scoreWeights: [], namespace: 'default', placing: WORKSPACES },
       ...{ maxWorkspacesPerNode: 4, maxStartingPerNode: 4, ...change },
     } as unknown as CoordinatorConfig;
     const scheduling = new Scheduling({ config, fleet, evaluator, hint, services: () => [serviceOf()], clock });
-    const filter = (id = 'ws-1') => scheduling.desk.filter(workspacePod({ id, name: id }), ['n'])[0]?.rule ?? 'passed';
+    const filter = (id = 'ws-1') =>
+      scheduling.extenderService.filter(workspacePod({ id, name: id }), ['n'])[0]?.rule ?? 'passed';
     return { scheduling, filter, known, hints, clock };
   }
 
@@ -239,13 +240,13 @@ describe('the extender', () => {
   });
   afterEach(() => life.stop());
 
-  /** An extender whose desk refuses every node with this message. */
+  /** An extender whose extenderService refuses every node with this message. */
   async function opened(message: string, change: Partial<ExtenderOptions> = {}, config: object = {}) {
     const arrivals: string[] = [];
     const verdict = { rule: 'r', message, announced: true };
     const answers = (_pod: unknown, names: readonly unknown[]) => names.map(() => verdict);
     const scheduling = {
-      desk: {
+      extenderService: {
         filter: answers,
         predicate: answers,
         prioritize: (_pod: unknown, names: readonly string[]) => names.map(() => 7),
@@ -276,7 +277,7 @@ describe('the extender', () => {
     return { bound, arrivals, asked };
   }
 
-  test('asks the desk, once the pod is seen', async () => {
+  test('asks the extenderService, once the pod is seen', async () => {
     const { asked, arrivals } = await opened('me');
     for (const path of [FILTER, PREDICATES]) {
       expect((await asked(path)).document.FailedAndUnresolvableNodes).toEqual({ n: 'me' });

@@ -11,7 +11,7 @@ import type { CoordinatorConfig } from '../model/config.ts';
 import { parseScoreWeights } from '../model/score-weights.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
-import { NodeIndex } from '../state/node-index.ts';
+import { NodeIndexer } from '../state/node-indexer.ts';
 import type { ObservedWorkspacePod } from '../state/observed-workspace-pod.ts';
 import type { Leader } from '../term/leader/ask-leader.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
@@ -21,7 +21,7 @@ import { createForward } from './extender/forward.ts';
 import { createExtenderMetrics } from './extender/metrics.ts';
 import { createResponder } from './extender/responder.ts';
 import { schedulableNode } from './schedulable.ts';
-import { SchedulingDesk } from './scoring/desk.ts';
+import { ExtenderService } from './scoring/extender-service.ts';
 import type { ScheduleDocument } from './scoring/schedule-document.ts';
 import { readSchedulingPod } from './scoring/scheduling-pod.ts';
 import { countWorkspaces } from './scoring/workspace-pods.ts';
@@ -43,8 +43,8 @@ export type SchedulingOptions = {
 
 /** What is known for the scheduler's questions, beside what everybody knows. */
 export class Scheduling {
-  #desk: SchedulingDesk;
-  readonly #pods: NodeIndex<ObservedWorkspacePod>;
+  #extenderService: ExtenderService;
+  readonly #pods: NodeIndexer<ObservedWorkspacePod>;
   readonly #options: SchedulingOptions;
   #podsKnown = false;
   /** Uids of those that have no node yet, as watched. */
@@ -54,27 +54,27 @@ export class Scheduling {
 
   constructor(options: SchedulingOptions) {
     this.#options = options;
-    this.#pods = new NodeIndex<ObservedWorkspacePod>((previous, next) => this.#podChanged(previous, next));
-    this.#desk = this.#newDesk();
+    this.#pods = new NodeIndexer<ObservedWorkspacePod>((previous, next) => this.#podChanged(previous, next));
+    this.#extenderService = this.#newExtenderService();
   }
 
-  get desk(): SchedulingDesk {
-    return this.#desk;
+  get extenderService(): ExtenderService {
+    return this.#extenderService;
   }
 
   /** Every node's verdict and score for a pod, for people. Yields where it can be interrupted. */
   explain(pod: unknown, names: readonly string[]): Generator<undefined, ScheduleDocument> {
-    return this.desk.explain(readSchedulingPod(pod, this.#options.config.placing), names);
+    return this.extenderService.explain(readSchedulingPod(pod, this.#options.config.placing), names);
   }
 
   /** This replica begins to lead: what it answered before is of another time. */
   beginTerm(): void {
-    this.#desk = this.#newDesk();
+    this.#extenderService = this.#newExtenderService();
   }
 
-  #newDesk(): SchedulingDesk {
+  #newExtenderService(): ExtenderService {
     const { config, fleet, evaluator, clock } = this.#options;
-    return new SchedulingDesk({
+    return new ExtenderService({
       clock,
       ...(this.#isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
       limits: {
@@ -86,10 +86,10 @@ export class Scheduling {
       namespace: config.namespace,
       node: (name) => {
         const node = fleet.node(name);
-        const judged = evaluator.evaluate(name)?.judged;
+        const evaluated = evaluator.evaluate(name)?.evaluated;
         const workspaces = this.#podsKnown ? countWorkspaces(this.#pods.on(name)) : undefined;
         const known = { services: this.#options.services(), required: config.placing.services };
-        return node && judged && schedulableNode(node, judged, workspaces, known);
+        return node && evaluated && schedulableNode(node, evaluated, workspaces, known);
       },
     });
   }
@@ -106,7 +106,7 @@ export class Scheduling {
         this.#podsKnown = true;
         this.#waiting.clear();
         this.#pods.replace(pods);
-        this.desk.allChanged();
+        this.extenderService.allChanged();
         for (const pod of pods) this.#settle(pod);
       },
       onUpsert: (pod: ObservedWorkspacePod) => {
@@ -116,7 +116,7 @@ export class Scheduling {
       onDelete: (pod: ObservedWorkspacePod) => {
         this.#pods.remove(pod);
         this.#waiting.delete(pod.uid);
-        this.desk.settled(pod.uid);
+        this.extenderService.settled(pod.uid);
       },
     };
   }
@@ -147,8 +147,8 @@ export class Scheduling {
 
   /** A node may be other than it was, or gone. */
   changed(node: string): void {
-    this.desk.changed(node);
-    if (this.desk.hintDue(node)) this.#options.hint(node);
+    this.extenderService.changed(node);
+    if (this.extenderService.hintDue(node)) this.#options.hint(node);
   }
 
   #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {
@@ -163,7 +163,7 @@ export class Scheduling {
       return;
     }
     this.#waiting.delete(pod.uid);
-    this.desk.settled(pod.uid);
+    this.extenderService.settled(pod.uid);
   }
 }
 
@@ -205,9 +205,9 @@ export async function openExtender(
   const forward = createForward({ leader, clock });
   const respond = createResponder({
     handler: {
-      filter: (pod, names) => scheduling.desk.filter(pod, names),
-      prioritize: (pod, names) => scheduling.desk.prioritize(pod, names),
-      predicate: (pod, nodes) => scheduling.desk.predicate(pod, nodes),
+      filter: (pod, names) => scheduling.extenderService.filter(pod, names),
+      prioritize: (pod, names) => scheduling.extenderService.prioritize(pod, names),
+      predicate: (pod, nodes) => scheduling.extenderService.predicate(pod, nodes),
     },
     readPod: (pod) => readSchedulingPod(pod, config.placing),
     arrival: (podId) => scheduling.arrival(podId),

@@ -91,14 +91,14 @@ test('a CSINode that comes or goes makes its node urgent', () => {
 test('what a driver or NFD says of a node is not urgent', () => {
   const { fleet, told } = watched();
   const placed = { uid: 'x', namespace: '', name: 'x', node: 'n' };
-  fleet.asked.slices.upsert({ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices: 1 });
+  fleet.onDemand.slices.upsert({ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices: 1 });
   expect(told()).toEqual(['n normal']);
-  fleet.asked.nodeFeatures.upsert({ ...placed, features: { 'cpu.model.family': '6' } });
+  fleet.onDemand.nodeFeatures.upsert({ ...placed, features: { 'cpu.model.family': '6' } });
   expect(told()).toEqual(['n normal']);
   const inventory = () => fleet.snapshot('n')?.inventory;
   expect([inventory()?.dra, inventory()?.nfd]).toEqual([undefined, undefined]);
-  fleet.asked.slices.replace([{ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices: 1 }]);
-  fleet.asked.nodeFeatures.replace([{ ...placed, features: { 'cpu.model.family': '6' } }]);
+  fleet.onDemand.slices.replace([{ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices: 1 }]);
+  fleet.onDemand.nodeFeatures.replace([{ ...placed, features: { 'cpu.model.family': '6' } }]);
   expect(inventory()?.dra).toEqual(new Map([['d', { count: 1, isComplete: true }]]));
   expect(inventory()?.nfd).toEqual({ 'cpu.model.family': '6' });
   expect(told()).toEqual([...ALL, ...ALL]);

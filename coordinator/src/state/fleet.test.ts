@@ -55,7 +55,7 @@ test('hardware that keeps changing is looked at once a second, and services besi
   const news = Array.from({ length: 20 }, (_, index) => report(`x${index}`)).flat();
   expect(news).toEqual(['normal', 'normal', 'normal', 'normal']);
   expect(report('last', false)).toEqual(['urgent']);
-  expect(fleet.record('n')?.boots.content?.services[0]?.ready).toBe(false);
+  expect(fleet.record('n')?.sessions.content?.services[0]?.ready).toBe(false);
   expect(serial()).toBe('x3');
   await clock.advance(1000);
   expect(tick()).toEqual(['normal']);
@@ -150,7 +150,7 @@ test('a node that is gone is expected no more, and no guard holds because of it'
   expect(fleet.freshness.population).toEqual({ expected: 4, overdue: 1 });
   await pass(2, names.slice(7));
   expect(fleet.freshness.activeGuards()).toEqual([]);
-  // It was not judged while the guard held, and gets one window of its own.
+  // It was not evaluated while the guard held, and gets one window of its own.
   expect(stateOf('n0')).toEqual({ state: 'unheard' });
   await pass(40, names.slice(7));
   expect(stateOf('n0')).toEqual({ state: 'silent' });

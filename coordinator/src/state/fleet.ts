@@ -4,25 +4,25 @@ import type { Node } from '../kube/objects.ts';
 import { isOlderVersion } from '../kube/resource-version.ts';
 import { poolOf } from '../model/pools.ts';
 import type { Service } from '../model/services.ts';
+import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
-import { Asked } from './asked.ts';
-import { Attention } from './attention.ts';
-import type { Admission, ReportIdentity } from './boots.ts';
 import { CsiNodes } from './csi-nodes.ts';
+import { type Collection, eventHandlersOf } from './event-handlers-of.ts';
 import type { FreshnessTracker } from './freshness.ts';
-import { type Collection, handlersOf } from './handlers-of.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
 import { inventoryOf } from './inventory-of.ts';
-import { NodeIndex } from './node-index.ts';
+import { NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
 import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
-import { Orders } from './orders.ts';
+import { OnDemand } from './on-demand.ts';
 import type { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
+import { ProbeAssignments } from './probe-assignments.ts';
+import { ReportPacing } from './report-pacing.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
@@ -80,11 +80,11 @@ export class Fleet {
   readonly #nodes: NodeStore;
   readonly servicePods: PodsByNamespace<ObservedPod>;
   readonly csiNodes: CsiNodes;
-  readonly asked: Asked;
-  readonly #attention = new Attention();
-  readonly #orders = new Orders();
-  readonly #agentPods: NodeIndex<ObservedPod>;
-  readonly #workspaces: NodeIndex<ObservedWorkspace>;
+  readonly onDemand: OnDemand;
+  readonly #attention = new ReportPacing();
+  readonly #orders = new ProbeAssignments();
+  readonly #agentPods: NodeIndexer<ObservedPod>;
+  readonly #workspaces: NodeIndexer<ObservedWorkspace>;
   readonly poolLabelSets: PoolLabelSets;
   /** Of those that things go on without, what was listed. */
   readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
@@ -112,15 +112,15 @@ export class Fleet {
       },
     });
     this.csiNodes = new CsiNodes((node) => this.#changed(node, true));
-    this.asked = new Asked(
+    this.onDemand = new OnDemand(
       (node) => this.#changed(node, false),
       () => this.markAll(),
     );
-    this.#workspaces = new NodeIndex<ObservedWorkspace>((previous, next) => {
+    this.#workspaces = new NodeIndexer<ObservedWorkspace>((previous, next) => {
       for (const workspace of [previous, next]) if (workspace) this.#changed(workspace.node, true);
     });
     this.poolLabelSets = new PoolLabelSets((pools) => this.#markPools(pools));
-    this.#agentPods = new NodeIndex<ObservedPod>((previous, next) => {
+    this.#agentPods = new NodeIndexer<ObservedPod>((previous, next) => {
       if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
       if (next) this.#expectAgent(next.node);
     });
@@ -160,11 +160,11 @@ export class Fleet {
   }
 
   get csiNodeHandlers() {
-    return handlersOf(this.csiNodes);
+    return eventHandlersOf(this.csiNodes);
   }
 
   get agentPodHandlers() {
-    return handlersOf(this.#agentPods);
+    return eventHandlersOf(this.#agentPods);
   }
 
   get workspaceHandlers() {
@@ -229,7 +229,7 @@ export class Fleet {
   }
 
   /** Takes a report of an authenticated agent. The Node is known: ingest has compared its uid. */
-  accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: Admission; reply: ReportReply } {
+  accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: SessionResult; reply: ReportReply } {
     const { node } = report;
     const record = this.#term.record(node);
     const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
@@ -237,7 +237,7 @@ export class Fleet {
       return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
     }
     const { told, isUnsettled } = this.#orders.of(record, this.#groundsOf(record));
-    record.boots.tell(report.boot, identity.pod?.uid, told.services, this.#options.clock.monotonic());
+    record.sessions.tell(report.boot, identity.pod?.uid, told.services, this.#options.clock.monotonic());
     const reply: ReportReply = {
       nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
       ...(report.servicesDigest === told.servicesDigest ? {} : told),
@@ -258,22 +258,22 @@ export class Fleet {
     return Math.min(seconds, this.#attention.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
   }
 
-  #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): Admission {
+  #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): SessionResult {
     const { freshness, machines } = this.#term;
-    const { name, boots } = record;
+    const { name, sessions } = record;
     const now = this.#options.clock.monotonic();
     const { state } = freshness.of(record);
-    const before = boots.content?.services;
+    const before = sessions.content?.services;
     const podCreatedMs = identity.pod && this.#agentPodOn(name, identity.pod.uid)?.createdAtMs;
-    const admission = boots.admit(report, { ...identity, podCreatedMs }, now);
+    const admission = sessions.admit(report, { ...identity, podCreatedMs }, now);
     if (admission === 'ignored' || admission === 'superseded') return admission;
     // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
     if (admission === 'unknown-digest') freshness.expect(record, now);
-    else if (admission === 'leaving' ? boots.speaker === report.boot : boots.content && !report.leaving)
+    else if (admission === 'leaving' ? sessions.speaker === report.boot : sessions.content && !report.leaving)
       freshness.heard(record, now);
     if (admission === 'leaving') freshness.goodbye(record, now, true);
-    const isOtherMachine = boots.content !== undefined && machines.take(record, boots.content, now);
-    const isUrgent = boots.content?.services !== before || state !== 'fresh' || admission === 'leaving';
+    const isOtherMachine = sessions.content !== undefined && machines.take(record, sessions.content, now);
+    const isUrgent = sessions.content?.services !== before || state !== 'fresh' || admission === 'leaving';
     if (isUrgent || isOtherMachine) this.#changed(name, isUrgent);
     return admission;
   }
@@ -282,7 +282,7 @@ export class Fleet {
     const node = this.#nodes.get(name);
     const record = this.#term.record(name);
     if (!node || !record) return undefined;
-    const { boots } = record;
+    const { sessions } = record;
     const { told, reports } = this.#orders.of(record, this.#groundsOf(record));
     return {
       name,
@@ -298,18 +298,18 @@ export class Fleet {
       allocatable: node.allocatable,
       machine: record.machine?.machine,
       inventory: inventoryOf(
-        { shown: record.machine, allocatable: node.allocatable, ...this.asked.on(name) },
+        { shown: record.machine, allocatable: node.allocatable, ...this.onDemand.on(name) },
         this.#options.clock.monotonic(),
       ),
       pool: this.#poolOf(name),
       freshness: this.freshness.of(record),
       services: reports,
-      agentVersion: boots.content && (boots.content.version ?? ''),
+      agentVersion: sessions.content && (sessions.content.version ?? ''),
       pods: this.servicePods.on(name),
       podsKnown: (namespace) => this.servicePods.knows(namespace),
       csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
       servicesKnown: this.#options.servicesKnown(),
-      toldMs: boots.toldSince(told.services),
+      toldMs: sessions.toldSince(told.services),
       poolLabelSet: this.poolLabelSetOf(name),
       poolLabelSetsKnown: this.#known.has('poolLabelSets'),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
@@ -355,7 +355,7 @@ export class Fleet {
   /** Every node is looked at when a collection becomes known. */
   #learning<T>(what: 'workspaces' | 'poolLabelSets', collection: Collection<T>) {
     return {
-      ...handlersOf(collection),
+      ...eventHandlersOf(collection),
       onReplace: (all: T[]) => {
         const isFirst = !this.#known.has(what);
         this.#known.add(what);
@@ -420,13 +420,13 @@ export class Fleet {
     const record = this.#term.record(node);
     if (!record) return;
     const now = this.#options.clock.monotonic();
-    const { boots } = record;
-    const before = boots.content;
+    const { sessions } = record;
+    const before = sessions.content;
     // A node that reported stays expected: that its agent's pod is gone does not make it less silent.
     const isExpected = before !== undefined || this.#agentPods.on(node).length > 0;
-    if (boots.podGone(podUid, now)) this.freshness.goodbye(record, now, isExpected);
+    if (sessions.podGone(podUid, now)) this.freshness.goodbye(record, now, isExpected);
     // Another may count now, and have seen another machine.
-    if (boots.content) this.#term.machines.take(record, boots.content, now);
-    this.#changed(node, boots.content !== before);
+    if (sessions.content) this.#term.machines.take(record, sessions.content, now);
+    this.#changed(node, sessions.content !== before);
   }
 }

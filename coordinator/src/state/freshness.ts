@@ -19,7 +19,7 @@ export class FreshnessTracker {
   readonly #options: FreshnessOptions;
   readonly #records: () => Iterable<NodeRecord>;
   readonly #guards: SilenceGuards;
-  /** The last tick. Silence is judged by it, so that no node is silent before the guards have counted it. */
+  /** The last tick. Silence is evaluated by it, so that no node is silent before the guards have counted it. */
   #nowMs: number;
   #renewedMs: number;
 
@@ -93,7 +93,7 @@ export class FreshnessTracker {
     for (const { name, presence } of due) if (silentFromMs(presence, windowMs) <= nowMs) onChange(name);
   }
 
-  /** Notes which guard protects each node. A node that none protects any more was not judged, and gets one window. */
+  /** Notes which guard protects each node. A node that none protects any more was not evaluated, and gets one window. */
   #applyGuards(): void {
     const { windowMs } = this.#options;
     for (const { presence } of this.#records()) {

@@ -1,12 +1,12 @@
 import { heldDrivers, shownTally } from '../model/inventory/device-memory.ts';
 import type { Inventory } from '../model/inventory/inventory.ts';
-import type { AskedOn } from './asked.ts';
 import type { ShownMachine } from './machines.ts';
 import { mergedFeatures } from './node-features.ts';
 import type { ObservedNode } from './observed-node.ts';
+import type { OnDemandOnNode } from './on-demand.ts';
 import { draDevices } from './resource-slices.ts';
 
-export type InventorySources = AskedOn & {
+export type InventorySources = OnDemandOnNode & {
   shown: ShownMachine | undefined;
   allocatable: ObservedNode['allocatable'];
 };

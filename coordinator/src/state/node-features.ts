@@ -1,9 +1,9 @@
 import type { NodeFeature } from '../kube/objects.ts';
 import { type Features, type FeatureValue, featureName } from '../model/inventory/feature-name.ts';
-import type { Placed } from './node-index.ts';
+import type { OnNode } from './node-indexer.ts';
 
 /** What one NodeFeature says of a node, as far as rules ask for it. */
-export type ObservedNodeFeature = Placed & { features: Features };
+export type ObservedNodeFeature = OnNode & { features: Features };
 
 const NODE_LABEL = 'nfd.node.kubernetes.io/node-name';
 /** Far more than a rule can ask for: no value of a label is as long. */

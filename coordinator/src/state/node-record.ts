@@ -1,8 +1,8 @@
-import type { Boots } from './boots.ts';
+import type { AgentSessions } from './agent-sessions.ts';
 import type { ShownMachine } from './machines.ts';
 import type { Presence } from './presence.ts';
 
-type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'wasThere' | 'boots' | 'presence'>;
+type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'wasThere' | 'sessions' | 'presence'>;
 
 /**
  * One node in one term: what was heard of it, and what everybody else remembers of it. It begins with the uid of a Node,
@@ -15,7 +15,7 @@ export class NodeRecord {
   readonly uid: string;
   /** Whether the Node was known when the term began. */
   readonly wasThere: boolean;
-  readonly boots: Boots;
+  readonly sessions: AgentSessions;
   /** How well its agent is heard; of `freshness.ts`. */
   readonly presence: Presence;
   /** What the machine is like; of `machines.ts`. */
@@ -23,11 +23,11 @@ export class NodeRecord {
   /** The Node is gone, or the term is over. For those who have records in a queue. */
   ended = false;
 
-  constructor({ name, uid, wasThere, boots, presence }: NodeRecordParts) {
+  constructor({ name, uid, wasThere, sessions, presence }: NodeRecordParts) {
     this.name = name;
     this.uid = uid;
     this.wasThere = wasThere;
-    this.boots = boots;
+    this.sessions = sessions;
     this.presence = presence;
   }
 }

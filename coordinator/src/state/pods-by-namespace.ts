@@ -1,4 +1,4 @@
-import { NodeIndex, type Placed } from './node-index.ts';
+import { NodeIndexer, type OnNode } from './node-indexer.ts';
 
 /** Hears of changes of pods. */
 export type PodsListener<T> = {
@@ -13,8 +13,8 @@ export type PodsByNamespaceOptions = { lostIsUnknown?: true };
 const NONE: readonly never[] = [];
 
 /** Pods by node. Each namespace is watched on its own. */
-export class PodsByNamespace<T extends Placed> {
-  readonly #namespaces = new Map<string, { pods: NodeIndex<T>; isKnown: boolean }>();
+export class PodsByNamespace<T extends OnNode> {
+  readonly #namespaces = new Map<string, { pods: NodeIndexer<T>; isKnown: boolean }>();
   /** Of the nodes that were asked about, as long as nothing changes there. */
   readonly #onNode = new Map<string, readonly T[]>();
   readonly #options: PodsByNamespaceOptions;
@@ -64,7 +64,7 @@ export class PodsByNamespace<T extends Placed> {
       for (const pod of change) if (pod) this.#onNode.delete(pod.node);
       this.#listener.changed(...change);
     };
-    const entry = this.#namespaces.get(namespace) ?? { pods: new NodeIndex<T>(changed), isKnown: false };
+    const entry = this.#namespaces.get(namespace) ?? { pods: new NodeIndexer<T>(changed), isKnown: false };
     this.#namespaces.set(namespace, entry);
     // Of those that only the new watch asks for nothing is known yet.
     entry.isKnown = false;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { AskedObjects } from './asked-objects.ts';
+import { OnDemandObjects } from './on-demand-objects.ts';
 import { draDevices, type ObservedResourceSlice, observeResourceSlice } from './resource-slices.ts';
 
 function slice(name: string, change: { node?: string; devices?: number; generation?: number; slices?: number } = {}) {
@@ -17,7 +17,7 @@ function slice(name: string, change: { node?: string; devices?: number; generati
 
 function start() {
   const onChange = vi.fn();
-  const slices = new AskedObjects<ObservedResourceSlice>(onChange, () => {});
+  const slices = new OnDemandObjects<ObservedResourceSlice>(onChange, () => {});
   return { slices, onChange, on: (node: string) => draDevices(slices.on(node) ?? []).get('gpu.nvidia.com') };
 }
 

@@ -1,9 +1,9 @@
 import type { ResourceSlice } from '../kube/objects.ts';
 import type { DraDevices } from '../model/inventory/inventory.ts';
-import type { Placed } from './node-index.ts';
+import type { OnNode } from './node-indexer.ts';
 
 /** A part of what a driver offers for dynamic resource allocation. */
-export type ObservedResourceSlice = Placed & {
+export type ObservedResourceSlice = OnNode & {
   driver: string;
   pool: string;
   generation: number;

@@ -35,7 +35,7 @@ test.each([
 
 test.each([
   ['of mode Startup', {}, true],
-  ['that is judged on and on', { mode: 'Continuous' }, false],
+  ['that is evaluated on and on', { mode: 'Continuous' }, false],
   ['that nobody wrote', { origin: serviceOf().origin }, false],
   ['that was created anew', { origin: { kind: 'object', uid: 'other' } }, false],
 ] as const)('a service %s has started once it was ready: %s', (_what, change, expected) => {

@@ -24,7 +24,7 @@ export function formatStartedServices(node: string, services: ReadonlyMap<string
   return JSON.stringify({ node, services: Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1))) });
 }
 
-/** Whether a service of mode Startup was ready on the node once, so that it is judged there no more. */
+/** Whether a service of mode Startup was ready on the node once, so that it is evaluated there no more. */
 export function hasStarted({ mode, name, origin }: Service, started: ReadonlyMap<string, string>): boolean {
   return mode === 'Startup' && origin.kind === 'object' && started.get(name) === origin.uid;
 }

@@ -43,13 +43,13 @@ test('a term is young for one window from when it began', () => {
 test('an agent that is heard again within the window remembers what it was told', () => {
   const term = newTerm();
   term.begin({ ...NODE, name: 'n', uid: 'u' }, THERE, 0);
-  const boots = term.record('n')?.boots;
+  const sessions = term.record('n')?.sessions;
   const service = { name: 'a', digest: 'd', probe: { kind: 'tcp' } };
   const header = { node: 'n', boot: 'b', digest: 'd' };
-  boots?.admit({ ...header, sequence: 1, services: [], devices: [], facts: {} }, {}, 0);
-  boots?.tell('b', undefined, [service], 0);
-  boots?.admit({ ...header, sequence: 2 }, {}, 29_999);
-  expect(boots?.told.get('d')).toBe(0);
-  boots?.admit({ ...header, sequence: 3 }, {}, 59_999);
-  expect(boots?.told.get('d')).toBeUndefined();
+  sessions?.admit({ ...header, sequence: 1, services: [], devices: [], facts: {} }, {}, 0);
+  sessions?.tell('b', undefined, [service], 0);
+  sessions?.admit({ ...header, sequence: 2 }, {}, 29_999);
+  expect(sessions?.told.get('d')).toBe(0);
+  sessions?.admit({ ...header, sequence: 3 }, {}, 59_999);
+  expect(sessions?.told.get('d')).toBeUndefined();
 });

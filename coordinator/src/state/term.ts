@@ -1,4 +1,4 @@
-import { Boots } from './boots.ts';
+import { AgentSessions } from './agent-sessions.ts';
 import { CommonDevices } from './common-devices.ts';
 import { type FreshnessOptions, FreshnessTracker } from './freshness.ts';
 import { Machines } from './machines.ts';
@@ -42,9 +42,9 @@ export class Term {
   /** A Node is there, with this uid. */
   begin(node: BeginningNode, agent: AgentSigns, nowMs: number): void {
     this.end(node.name);
-    const boots = new Boots(this.#windowMs, this.#devices);
+    const sessions = new AgentSessions(this.#windowMs, this.#devices);
     const presence = this.freshness.begin(node.pool, agent, nowMs);
-    this.#records.set(node.name, new NodeRecord({ ...node, boots, presence }));
+    this.#records.set(node.name, new NodeRecord({ ...node, sessions, presence }));
   }
 
   /** The Node is gone. */

@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
-import type { Verdict } from '../decide/readiness/verdict.ts';
+import type { ServiceVerdict } from '../decide/readiness/verdict.ts';
 import { nodeRecord } from '../state/node-record.test-fixtures.ts';
 import { createIntern, type ObservedNode, observeNode } from '../state/observed-node.ts';
 import type { ObservedPod } from '../state/observed-pod.ts';
@@ -38,20 +38,24 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
   });
   const record = nodeRecord();
   /** The Node as it is shown, and what the evidence says. */
-  const nodeAndEvidence = (label: string | undefined, state: Verdict['state'], pods?: readonly ObservedPod[]) => {
+  const nodeAndEvidence = (
+    label: string | undefined,
+    state: ServiceVerdict['state'],
+    pods?: readonly ObservedPod[],
+  ) => {
     const labels = label === undefined ? {} : Object.fromEntries(services.map(({ publish }) => [publish.label, label]));
     const readiness = new Map(
       services.map(({ name }) => [name, { state, reason: 'because', cause: 'agent' as const, sinceMs: 0 }]),
     );
-    const judged = { ...snapshot(pods ? { pods } : {}), readiness, ageMs: 0 };
-    return [nodeWith(labels), judged] as const;
+    const evaluated = { ...snapshot(pods ? { pods } : {}), readiness, ageMs: 0 };
+    return [nodeWith(labels), evaluated] as const;
   };
   const shows = (
     label: string | undefined,
-    state: Verdict['state'],
+    state: ServiceVerdict['state'],
     more: { at?: typeof record; pods?: readonly ObservedPod[] } = {},
   ) => announcer.shows(more.at ?? record, ...nodeAndEvidence(label, state, more.pods));
-  const sees = (label: string | undefined, state: Verdict['state']) =>
+  const sees = (label: string | undefined, state: ServiceVerdict['state']) =>
     announcer.sees(record, ...nodeAndEvidence(label, state));
   /** The lines of a metric of Gitpod's node-labeler. */
   const metric = async (name: string) => {

@@ -190,7 +190,7 @@ test('what a guard keeps on nodes is told once when it begins, and once when it 
     {
       subject: LEASE,
       type: 'Warning',
-      reason: 'ReplacedAgentsDoubted',
+      reason: 'AgentRegressionSuspected',
       message: expect.stringContaining('no longer see ws-daemon'),
     },
     {

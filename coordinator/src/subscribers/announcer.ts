@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
 import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
-import type { JudgedNode } from '../decide/labelers/labeler.ts';
+import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from '../state/node-record.ts';
@@ -37,15 +37,15 @@ export class Announcer {
   }
 
   /** What a Node shows at first sight: what came before is not to be told. */
-  sees(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
-    if (!this.#told.has(record)) this.shows(record, observed, judged);
+  sees(record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode): void {
+    if (!this.#told.has(record)) this.shows(record, observed, evaluated);
   }
 
   /**
    * What a Node shows, at first sight and after each write. News is what differs from what was told before, if the
    * evidence says the same: that a key was put right after somebody changed it is none.
    */
-  shows(record: NodeRecord, observed: ObservedNode, judged: JudgedNode): void {
+  shows(record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode): void {
     const { services, metrics, clock, record: tell } = this.#options;
     const told = this.#told.get(record) ?? new Map<string, boolean>();
     this.#told.set(record, told);
@@ -53,15 +53,15 @@ export class Announcer {
     for (const service of services()) {
       const ready = shownReady(observed, service);
       const before = told.get(service.name);
-      const evidence = judged.readiness.get(service.name);
+      const evidence = evaluated.readiness.get(service.name);
       if (before === undefined) told.set(service.name, ready);
       if (before === undefined || before === ready || evidence?.state !== (ready ? 'ready' : 'not-ready')) continue;
       told.set(service.name, ready);
       const list = ready ? news.ready : news.notReady;
       list.push(`${service.name} is ${ready ? 'ready' : 'not ready'}: ${evidence.reason}`);
-      if (ready) metrics.becameReady(service.name, podStartMs(service, judged), clock.now());
+      if (ready) metrics.becameReady(service.name, podStartMs(service, evaluated), clock.now());
     }
-    const subject = nodeSubject(judged);
+    const subject = nodeSubject(evaluated);
     // One for all that changed at once: where a whole fleet does, each Event costs a quarter of what the write costs.
     for (const message of packMessages(news.notReady))
       tell({ subject, type: 'Warning', reason: 'ServiceNotReady', message });
@@ -104,7 +104,7 @@ export class Announcer {
   taintWaits(subject: EventSubject): void {
     const message =
       'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
-    this.#options.record({ subject, type: 'Normal', reason: 'TaintWaits', message });
+    this.#options.record({ subject, type: 'Normal', reason: 'TaintRolloutPending', message });
   }
 
   /** Which guards hold now. To be called often: only what changed in this term is told. */
@@ -142,7 +142,7 @@ export class Announcer {
 
 const HELD = {
   observer: (service: string) => ({
-    reason: 'ReplacedAgentsDoubted',
+    reason: 'AgentRegressionSuspected',
     message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, although its pods are Ready: on further nodes, its keys stay as they are`,
   }),
   'blast-radius': (label: string) => ({

@@ -10,12 +10,12 @@ import {
 } from '../kube/election.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
-import type { Means } from '../kube/means.ts';
+import type { RuntimeDependencies } from '../kube/runtime-dependencies.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { problemOfAddress } from './leader-address.ts';
 import type { Leader } from './role.ts';
 
-export type JoinOptions = Means & {
+export type JoinOptions = RuntimeDependencies & {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
   /** Where this replica takes reports when it leads. */

@@ -90,7 +90,7 @@ export class CertificateStore {
     this.#backoff = new Backoff({ baseMs: 500, maxMs: 30_000, random });
   }
 
-  /** Looks again now: to be called when this replica begins to lead. */
+  /** ChangedNodes again now: to be called when this replica begins to lead. */
   readonly wake = (): void => {
     this.#awake = true;
     this.#wake();
@@ -120,7 +120,7 @@ export class CertificateStore {
       random,
       signal,
       logger,
-      trim: () => undefined,
+      transform: () => undefined,
       handlers: { onReplace: this.wake, onUpsert: this.wake, onDelete: this.wake },
     });
     return reflector.run();
@@ -167,7 +167,7 @@ export class CertificateStore {
     }
   }
 
-  /** Looks and writes until there is nothing to do. Returns in how many milliseconds there will be. */
+  /** ChangedNodes and writes until there is nothing to do. Returns in how many milliseconds there will be. */
   async #pass(): Promise<number> {
     const { fence, clock, policy, certificates } = this.#options;
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {

@@ -46,7 +46,7 @@ export class FileCertificates {
     throw configInvalid(flag, reading.fault.message, reading.fault);
   }
 
-  /** Looks for changes until the signal aborts. */
+  /** ChangedNodes for changes until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {

@@ -22,7 +22,7 @@ export class HoldWatches {
       ...shared,
       ...watchOf(WATCHED.nodeHolds),
       handlers: holds.handlers,
-      trim: (raw) => observeNodeHold(raw as NodeHold),
+      transform: (raw) => observeNodeHold(raw as NodeHold),
     });
     this.#pods = new PodWatches({
       ...shared,

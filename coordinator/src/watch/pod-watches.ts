@@ -1,15 +1,20 @@
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Pod } from '../kube/objects.ts';
-import { createReflector, type Reflector, type ReflectorHandlers, type ReflectorOptions } from '../kube/reflector.ts';
+import {
+  createReflector,
+  type Reflector,
+  type ReflectorOptions,
+  type ResourceEventHandler,
+} from '../kube/reflector.ts';
 import { formatSelector, formatUnion, type LabelSelector, selects } from '../model/label-selector.ts';
-import type { Placed } from '../state/node-index.ts';
+import type { OnNode } from '../state/node-indexer.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { watchOf } from './watch-of.ts';
 
-type Labelled = Placed & { labels: Readonly<Record<string, string>> };
+type Labelled = OnNode & { labels: Readonly<Record<string, string>> };
 
 export type PodWatchOptions<T> = Omit<ReflectorOptions<never>, 'path' | 'handlers' | 'trim' | 'labelSelector'> & {
-  index: PodsByNamespace<T & Placed>;
+  index: PodsByNamespace<T & OnNode>;
   observe: (pod: Pod) => T;
   /** Whether this replica is not ready without them; a refusal is then tried again as any other failure. */
   isNeeded?: (namespace: string) => boolean;
@@ -91,7 +96,7 @@ export class PodWatches<T extends Labelled> {
       ...(isNeeded?.(namespace) ? {} : { refusedRetryMs: REFUSED_RETRY_MS }),
       signal: AbortSignal.any([shared.signal, stop.signal]),
       handlers: unlessStopped(index.handlers(namespace), stop.signal),
-      trim: (raw) => only(observe(raw as Pod), [...distinct.values()]),
+      transform: (raw) => only(observe(raw as Pod), [...distinct.values()]),
     });
     this.#watches.set(namespace, { reflector, selectors, stop, followsSynced });
     if (this.#isRunning) void reflector.run();
@@ -104,7 +109,7 @@ function only<T extends Labelled>(pod: T, selectors: readonly LabelSelector[]): 
 }
 
 /** A list that was under way when its watch was stopped may still come. */
-export function unlessStopped<T>(handlers: ReflectorHandlers<T>, signal: AbortSignal): ReflectorHandlers<T> {
+export function unlessStopped<T>(handlers: ResourceEventHandler<T>, signal: AbortSignal): ResourceEventHandler<T> {
   const { onReplace, onUpsert, onDelete, onLost } = handlers;
   return {
     onReplace: (all) => !signal.aborted && onReplace(all),

@@ -75,7 +75,7 @@ export class ServiceWatches {
       ...watchOf(WATCHED.csiNodes),
       refusedRetryMs: REFUSED_RETRY_MS,
       handlers: fleet.csiNodeHandlers,
-      trim: (raw) => observeCsiNode(raw as CsiNode),
+      transform: (raw) => observeCsiNode(raw as CsiNode),
     });
     if (this.#isRunning) void this.#csiNodes.run();
   }

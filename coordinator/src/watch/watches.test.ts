@@ -242,7 +242,7 @@ test('what rules ask for reaches the fleet, of NodeFeatures what they name', asy
   watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
   void watches.run();
   await settle();
-  const { slices, nodeFeatures } = fleet.asked.on('n1');
+  const { slices, nodeFeatures } = fleet.onDemand.on('n1');
   expect(slices).toMatchObject([{ driver: 'gpu' }]);
   expect(nodeFeatures?.map((each) => each.features)).toEqual([{ 'cpu.cpuid.AVX': true }]);
 });
@@ -252,7 +252,7 @@ test('where NFD is not installed, it is known that there are no NodeFeatures, wh
   api.refused.set(NODE_FEATURES, 404);
   watches.want({ usesDra: false, nfdNames: ['cpu.cpuid.AVX'] });
   await api.clock.advance(5000);
-  expect(fleet.asked.on('n1')).toEqual({ slices: undefined, nodeFeatures: [] });
+  expect(fleet.onDemand.on('n1')).toEqual({ slices: undefined, nodeFeatures: [] });
   expect(api.lists.at(-1)).toMatchObject({ path: NODE_FEATURES, query: { limit: '50' } });
 });
 

@@ -4,7 +4,7 @@ import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import type { NodeFeature, NodePoolLabelSet, NodeService, Pod, ResourceSlice, Workspace } from '../kube/objects.ts';
-import { createReflector, type Reflector, type ReflectorHandlers } from '../kube/reflector.ts';
+import { createReflector, type Reflector, type ResourceEventHandler } from '../kube/reflector.ts';
 import { formatSelector } from '../model/label-selector.ts';
 import type { Placing } from '../model/placing.ts';
 import type { Service } from '../model/services.ts';
@@ -18,8 +18,8 @@ import { type ObservedWorkspacePod, observeWorkspacePod } from '../state/observe
 import { observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
-import { AskedWatch } from './asked-watch.ts';
 import { HoldWatches } from './hold-watches.ts';
+import { OnDemandWatch } from './on-demand-watch.ts';
 import { ServiceWatches } from './service-watches.ts';
 import { watchOf } from './watch-of.ts';
 
@@ -29,7 +29,7 @@ export type WatchOptions = {
   /** Those whose evidence is watched. */
   services: () => readonly Service[];
   /** What a watch of NodeServices is handed to. */
-  nodeServiceHandlers: ReflectorHandlers<ObservedNodeService>;
+  nodeServiceHandlers: ResourceEventHandler<ObservedNodeService>;
   /** What is told of NodeHolds and their pods. */
   holds: Holds;
   /** Whether Gitpod's workspaces are watched. */
@@ -42,7 +42,7 @@ export type WatchOptions = {
   /** Namespace of these pods. */
   schedulerNamespace: string;
   /** Who counts the pods that the scheduler extender places, if anybody does. */
-  workspacePodHandlers: ReflectorHandlers<ObservedWorkspacePod> | undefined;
+  workspacePodHandlers: ResourceEventHandler<ObservedWorkspacePod> | undefined;
   /** Namespace of the NodePoolLabelSets. */
   poolNamespace: string;
   /** `system:serviceaccount:NAMESPACE:NAME`. */
@@ -111,7 +111,7 @@ export function createWatches(options: WatchOptions): Watches {
     ...watchOf(WATCHED.nodes),
     metadataOnly: () => !wholeNodes(),
     handlers: fleet.nodeHandlers,
-    trim: (raw) => fleet.observe(raw),
+    transform: (raw) => fleet.observe(raw),
     onRecovered,
   });
   const agentPods = createReflector({
@@ -119,7 +119,7 @@ export function createWatches(options: WatchOptions): Watches {
     ...watchOf(WATCHED.pods, agentNamespace),
     fieldSelector: `spec.serviceAccountName=${agentAccount}`,
     handlers: fleet.agentPodHandlers,
-    trim: (raw) => observePod(raw as Pod),
+    transform: (raw) => observePod(raw as Pod),
   });
   const reflectors: Record<string, Reflector> = { nodes, 'agent pods': agentPods };
   // What these say is for labels of pools, and for one annotation; all else goes on without them.
@@ -127,7 +127,7 @@ export function createWatches(options: WatchOptions): Watches {
     ...shared,
     ...watchOf(WATCHED.nodePoolLabelSets, poolNamespace),
     handlers: fleet.poolLabelSetHandlers,
-    trim: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
+    transform: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
   });
   const workspaces =
     gitpod &&
@@ -135,7 +135,7 @@ export function createWatches(options: WatchOptions): Watches {
       ...shared,
       ...watchOf(WATCHED.workspaces, namespace),
       handlers: fleet.workspaceHandlers,
-      trim: (raw) => observeWorkspace(raw as Workspace),
+      transform: (raw) => observeWorkspace(raw as Workspace),
     });
   const workspacePods =
     podSelector && workspacePodHandlers
@@ -144,7 +144,7 @@ export function createWatches(options: WatchOptions): Watches {
           ...watchOf(WATCHED.pods, schedulerNamespace),
           labelSelector: formatSelector(podSelector),
           handlers: workspacePodHandlers,
-          trim: (raw) => observeWorkspacePod(raw as Pod),
+          transform: (raw) => observeWorkspacePod(raw as Pod),
         })
       : undefined;
   // Without them, limits mean nothing.
@@ -156,21 +156,21 @@ export function createWatches(options: WatchOptions): Watches {
     ...shared,
     ...watchOf(WATCHED.nodeServices),
     handlers: nodeServiceHandlers,
-    trim: (raw) => observeNodeService(raw as NodeService),
+    transform: (raw) => observeNodeService(raw as NodeService),
   });
   const ofServices = new ServiceWatches({ ...shared, fleet, services });
   const ofHolds = new HoldWatches({ ...shared, holds });
-  const slices = new AskedWatch({
+  const slices = new OnDemandWatch({
     ...shared,
     ...watchOf(WATCHED.resourceSlices),
-    collection: fleet.asked.slices,
+    collection: fleet.onDemand.slices,
     observe: (raw) => observeResourceSlice(raw as ResourceSlice),
   });
-  const nodeFeatures = new AskedWatch({
+  const nodeFeatures = new OnDemandWatch({
     ...shared,
     ...watchOf(WATCHED.nodeFeatures),
     pageSize: NODE_FEATURES_PAGE,
-    collection: fleet.asked.nodeFeatures,
+    collection: fleet.onDemand.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
   const optional: Record<string, Reflector> = {

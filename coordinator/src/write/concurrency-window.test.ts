@@ -85,7 +85,7 @@ describe('the limit', () => {
     expect(window.limit).toBe(9);
   });
 
-  test('is judged by nothing that was answered before it was cut', () => {
+  test('is evaluated by nothing that was answered before it was cut', () => {
     const window = new ConcurrencyWindow();
     for (let index = 0; index < 31; index += 1) {
       window.answered({ startedMs: index * 10, nowMs: index * 10 + 5, full: true });
@@ -100,7 +100,7 @@ describe('the limit', () => {
     expect(window.limit).toBe(9);
   });
 
-  test('is not judged by what began before it was cut and was answered afterwards', () => {
+  test('is not evaluated by what began before it was cut and was answered afterwards', () => {
     const window = new ConcurrencyWindow();
     window.throttled({ startedMs: 300, nowMs: 320 });
     for (let index = 0; index < 40; index += 1) {
@@ -122,7 +122,7 @@ describe('the limit', () => {
     expect(window.limit).toBe(18);
   });
 
-  test('is judged by the median: a quarter of fast answers does not hide that most are slow', () => {
+  test('is evaluated by the median: a quarter of fast answers does not hide that most are slow', () => {
     const window = new ConcurrencyWindow();
     const nowMs = playRound(window, 1000, 10);
     for (let index = 0; index < 32; index += 1) {
@@ -132,7 +132,7 @@ describe('the limit', () => {
     expect(window.limit).toBe(16);
   });
 
-  test('is judged a quarter of a second after the first answer of a round', () => {
+  test('is evaluated a quarter of a second after the first answer of a round', () => {
     const window = new ConcurrencyWindow();
     const nowMs = playRound(window, 1000, 10);
     window.answered({ startedMs: nowMs - 10, nowMs, full: true });

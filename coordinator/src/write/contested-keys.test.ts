@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ContestedKeys } from './contested-keys.ts';
-import type { SeenNode } from './set-aside.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 
 const node = { name: 'n', uid: 'u' };
 const label = { kind: 'label', key: 'k' } as const;

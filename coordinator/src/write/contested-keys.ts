@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { AskedKey, AskSetAside } from '../decide/intent/plan.ts';
+import type { AskedKey, AskSkipped } from '../decide/intent/plan.ts';
 import {
   ADMISSION,
   afterWrite,
@@ -9,7 +9,7 @@ import {
   WINDOW_MS,
   type WrittenKey,
 } from './contest.ts';
-import { type SeenNode, seenValue } from './set-aside.ts';
+import { type SeenNode, seenValue } from './unwritable-keys.ts';
 
 /** A key that does not stay as it is written. */
 export type ContestedKey = ContestRef & {
@@ -106,7 +106,7 @@ export class ContestedKeys {
   }
 
   /** Whether a key of the Node must wait; `undefined` if none of them does. The question changes nothing. */
-  asking(node: SeenNode): AskSetAside | undefined {
+  asking(node: SeenNode): AskSkipped | undefined {
     if (this.#nodes.get(node.name)?.uid !== node.uid) return undefined;
     return (ref, wanted) =>
       seenValue(node, ref) !== wanted && this.mustWait(node, ref, wanted) ? 'contested' : undefined;

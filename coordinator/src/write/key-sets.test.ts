@@ -1,7 +1,7 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
-import type { SeenNode } from './set-aside.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 
 const SET = { labels: { a: '1', b: '2' }, annotations: { note: 'x' }, force: true };
 

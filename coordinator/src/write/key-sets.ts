@@ -1,7 +1,7 @@
 import { entryKey } from '../decide/intent/intent.ts';
 import { isList, lengthenList, listedOn, shortenList } from '../decide/intent/lists.ts';
 import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../decide/intent/plan.ts';
-import type { SeenNode } from './set-aside.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 
 type Values = { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> };
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
-import type { SetAsideKey } from '../decide/intent/plan.ts';
+import type { SkippedKey } from '../decide/intent/plan.ts';
 
 /** `probe` is a rehearsed write that looks for the key that is refused; it changes nothing. */
 export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
@@ -8,7 +8,7 @@ export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
 export type ApplySources = {
   queueDepth: () => number;
   writeConcurrency: () => number;
-  setAsideKeys: () => Readonly<Record<SetAsideKey['cause'], number>>;
+  skippedKeys: () => Readonly<Record<SkippedKey['cause'], number>>;
   contestedKeys: () => number;
 };
 
@@ -77,12 +77,12 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
     },
   });
   new Gauge({
-    name: 'rollcall_coordinator_set_aside_keys',
+    name: 'rollcall_coordinator_skipped_keys',
     help: 'Keys that could not be written to Nodes, by cause.',
     labelNames: ['cause'],
     registers,
     collect() {
-      for (const [cause, count] of Object.entries(sources.setAsideKeys())) this.set({ cause }, count);
+      for (const [cause, count] of Object.entries(sources.skippedKeys())) this.set({ cause }, count);
     },
   });
   new Gauge({

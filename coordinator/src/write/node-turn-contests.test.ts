@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ConditionChange } from '../decide/intent/plan.ts';
 import { ADMISSION } from './contest.ts';
 import { NODE, started } from './node-turn.test-fixtures.ts';
-import { withdrawal } from './reconciler.test-fixtures.ts';
+import { withdrawal } from './write-queue.test-fixtures.ts';
 
 /** What a turn makes of keys that do not stay as they are written. */
 

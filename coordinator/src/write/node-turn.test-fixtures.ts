@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import type { ConditionChange, NodePlan, SetAsideKey, TaintChange } from '../decide/intent/plan.ts';
+import type { ConditionChange, NodePlan, SkippedKey, TaintChange } from '../decide/intent/plan.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type ContestedKey, ContestedKeys } from './contested-keys.ts';
@@ -9,8 +9,8 @@ import { createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { RefusedWithdrawals } from './refused-withdrawals.ts';
-import { type SeenNode, SetAside } from './set-aside.ts';
 import { SlowNodes } from './slow-nodes.ts';
+import { type SeenNode, UnwritableKeys } from './unwritable-keys.ts';
 import type { Priority } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
@@ -68,7 +68,7 @@ export function started(
 ) {
   const clock = new FakeClock();
   const written: Kind[] = [];
-  const told: (readonly SetAsideKey[])[] = [];
+  const told: (readonly SkippedKey[])[] = [];
   const contests: (readonly ContestedKey[])[] = [];
   const registry = new Registry();
   let [reads, planned] = [0, 0];
@@ -95,11 +95,11 @@ export function started(
     },
   } as unknown as NodeWriter;
   const contested = new ContestedKeys(clock);
-  const setAside = new SetAside(clock);
+  const unwritable = new UnwritableKeys(clock);
   const metrics = createApplyMetrics(registry, {
     queueDepth: () => 0,
     writeConcurrency: () => 0,
-    setAsideKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
+    skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
     contestedKeys: () => 0,
   });
   const dependencies: TurnDependencies = {
@@ -113,7 +113,7 @@ export function started(
       isAwaited: () => false,
     }),
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
-    setAside,
+    unwritable,
     contested,
     refusedWithdrawals: new RefusedWithdrawals(clock),
     metrics,
@@ -145,7 +145,7 @@ export function started(
     reads: () => reads,
     planned: () => planned,
     contested,
-    setAside,
+    unwritable,
     refusedWithdrawals,
     limiter,
     clock,

@@ -4,16 +4,16 @@ import type {
   NodePlan,
   NodeSet,
   NodeWithdrawal,
-  SetAsideKey,
+  SkippedKey,
   TaintChange,
 } from '../decide/intent/plan.ts';
 import { PROBES_MAX } from './isolate.ts';
 import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
-import { set, withdrawal } from './reconciler.test-fixtures.ts';
-import type { SeenNode } from './set-aside.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 import type { WriteOutcome } from './write-outcome.ts';
+import { set, withdrawal } from './write-queue.test-fixtures.ts';
 
-/** One turn of one Node: what is written in which order, and how it ends. When turns come is the reconciler's. */
+/** One turn of one Node: what is written in which order, and how it ends. When turns come is the writeQueue's. */
 
 describe('the order', () => {
   test('is what keeps pods away first, then what is withdrawn, then the rest', async () => {
@@ -115,11 +115,11 @@ describe('a refusal', () => {
       return undefined;
     };
     const labels = ['loose', 'stuck', 'free'];
-    const { turn, refusedWithdrawals, setAside } = started({ withdrawal: { labels, annotations: [] } }, { reply });
+    const { turn, refusedWithdrawals, unwritable } = started({ withdrawal: { labels, annotations: [] } }, { reply });
     expect(await turn.run()).toEqual({ kind: 'holds' });
     expect(taken.at(-1)).toEqual(['loose', 'free']);
     expect(refusedWithdrawals.keysFor('n')).toEqual([{ kind: 'label', key: 'stuck', message: 'stuck stays' }]);
-    expect(setAside.keysFor('n')).toEqual([]);
+    expect(unwritable.keysFor('n')).toEqual([]);
   });
 
   test('that names malformed keys sets them aside without a search', async () => {
@@ -165,20 +165,20 @@ describe('a refusal', () => {
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
     };
     const reply = (_kind: Kind, count: number) => (count === 1 ? conflict : undefined);
-    const { turn, told, setAside } = started({ conditions: CONDITIONS }, { reply });
+    const { turn, told, unwritable } = started({ conditions: CONDITIONS }, { reply });
     await turn.run();
     const key = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'False', message: 'owned by npd' };
     expect(told).toEqual([[key]]);
-    expect(setAside.keysFor('n')).toMatchObject([key]);
+    expect(unwritable.keysFor('n')).toMatchObject([key]);
   });
 
   test('for a label of somebody else sets it aside, and is tried again only where that changes anything', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
-    const { turn, written, setAside, told } = started({ set }, { reply: () => conflict });
+    const { turn, written, unwritable, told } = started({ set }, { reply: () => conflict });
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED' } });
     expect(written).toEqual(['set', 'set']);
     const key = { kind: 'label', key: 'a', wanted: '1', message: 'owned by x' };
-    expect(setAside.keysFor('n')).toMatchObject([key]);
+    expect(unwritable.keysFor('n')).toMatchObject([key]);
     expect(told).toMatchObject([[key]]);
   });
 
@@ -383,14 +383,14 @@ describe('a refusal', () => {
 });
 
 test('what was seen to be foreign is told of once, and costs no request', async () => {
-  const key: SetAsideKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
+  const key: SkippedKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
   const { turn, told, written } = started({ foreign: [key] });
   await turn.run();
   expect([told, written]).toEqual([[[key]], []]);
 });
 
 test('what is left beside what was seen to be foreign is written', async () => {
-  const key: SetAsideKey = { kind: 'label', key: 'k', cause: 'foreign', wanted: '1', message: 'owned by x' };
+  const key: SkippedKey = { kind: 'label', key: 'k', cause: 'foreign', wanted: '1', message: 'owned by x' };
   const { turn, told, written } = started({ foreign: [key], set });
   expect(await turn.run()).toEqual({ kind: 'holds' });
   expect([told, written]).toEqual([[[key]], ['set']]);

@@ -10,7 +10,7 @@ import {
   type NodeRef,
   type NodeSet,
   type NodeWithdrawal,
-  type SetAsideKey,
+  type SkippedKey,
   type TaintChange,
   withdrawalOf,
 } from '../decide/intent/plan.ts';
@@ -28,8 +28,8 @@ import {
   type SearchDependencies,
 } from './refused-keys.ts';
 import type { RefusedWithdrawals } from './refused-withdrawals.ts';
-import type { SeenNode, SetAside } from './set-aside.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
+import type { SeenNode, UnwritableKeys } from './unwritable-keys.ts';
 import type { Lane, Priority, WorkItem } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
 import {
@@ -51,7 +51,7 @@ export type WriteHandler<P extends NodePlan = NodePlan> = {
   /** Keys do not stay as they are written; each is told once. */
   contested: (nodeName: string, keys: readonly ContestedKey[]) => void;
   /** Keys are left out for now; each is told once. */
-  skipped: (nodeName: string, keys: readonly SetAsideKey[]) => void;
+  skipped: (nodeName: string, keys: readonly SkippedKey[]) => void;
 };
 
 export type TurnDependencies = {
@@ -60,7 +60,7 @@ export type TurnDependencies = {
   writer: NodeWriter;
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
-  setAside: SetAside;
+  unwritable: UnwritableKeys;
   contested: ContestedKeys;
   refusedWithdrawals: RefusedWithdrawals;
   metrics: ApplyMetrics;
@@ -82,7 +82,7 @@ type SetStep = { write: 'set'; urgent: false; set: NodeSet };
 type ConditionStep = { write: 'conditions'; urgent: boolean; conditions: ConditionChange };
 /** One request. What is urgent keeps pods away, and waits for nothing that is not. */
 type Step = Withdraw | { write: 'taints'; urgent: boolean; taints: TaintChange } | SetStep | ConditionStep;
-type Attempt<P extends NodePlan, S = Step> = S & { plan: P; seen: SeenNode | undefined; outcome: GateOutcome };
+type WriteAttempt<P extends NodePlan, S = Step> = S & { plan: P; seen: SeenNode | undefined; outcome: GateOutcome };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
 export class NodeTurn<P extends NodePlan = NodePlan> {
@@ -131,7 +131,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return { kind: 'retry', error: undefined };
   }
 
-  async #writeNext(slot: Slot): Promise<Attempt<P> | 'nothing' | 'fenced'> {
+  async #writeNext(slot: Slot): Promise<WriteAttempt<P> | 'nothing' | 'fenced'> {
     const { gate, dryRun } = this.#deps;
     // Asked before the plan is made too: a standby is told of every change as well.
     if (!gate.open) return 'fenced';
@@ -217,7 +217,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   /** What follows from an attempt; `undefined` when the turn goes on. */
-  async #conclude(attempt: Attempt<P>): Promise<TurnEnd | undefined> {
+  async #conclude(attempt: WriteAttempt<P>): Promise<TurnEnd | undefined> {
     const { outcome } = attempt;
     switch (outcome.kind) {
       case 'applied':
@@ -287,21 +287,21 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   #leaveOut(
-    attempt: Attempt<P, SetStep | ConditionStep>,
-    keys: readonly ((KeyRef | ConditionRef) & Pick<SetAsideKey, 'cause' | 'message'>)[],
+    attempt: WriteAttempt<P, SetStep | ConditionStep>,
+    keys: readonly ((KeyRef | ConditionRef) & Pick<SkippedKey, 'cause' | 'message'>)[],
   ): TurnEnd | undefined {
     const wanted = keys.flatMap((key) => {
       const value = wantedIn(attempt, key);
       return value === undefined ? [] : [{ ...key, wanted: value }];
     });
-    if (this.#setAside(attempt.plan.node, wanted)) return undefined;
-    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', 'Refused for keys that are set aside already') };
+    if (this.#skip(attempt.plan.node, wanted)) return undefined;
+    return { kind: 'retry', error: new CodedError('WRITE_REFUSED', 'Refused for keys that are skipped already') };
   }
 
-  /** Returns whether any of them is set aside only now. */
-  #setAside(node: NodeRef, keys: readonly SetAsideKey[]): boolean {
-    const { setAside, logger } = this.#deps;
-    const added = setAside.add(node, keys);
+  /** Returns whether any of them is skipped only now. */
+  #skip(node: NodeRef, keys: readonly SkippedKey[]): boolean {
+    const { unwritable, logger } = this.#deps;
+    const added = unwritable.add(node, keys);
     if (added.length === 0) return false;
     logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
     this.#handler.skipped(this.#name, added);
@@ -311,12 +311,12 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   /** What is seen to be somebody else's costs no request. The plan is made again, which looks at what it is foreign by. */
   #withoutForeign(plan: P | undefined): P | undefined {
     if (!plan?.foreign) return plan;
-    this.#setAside(plan.node, plan.foreign);
+    this.#skip(plan.node, plan.foreign);
     return this.#handler.prepare(this.#name);
   }
 
   /** Where no single condition is to blame, the rest of the plan goes on without them. */
-  async #findRefusedConditions(attempt: Attempt<P, ConditionStep>): Promise<TurnEnd | undefined> {
+  async #findRefusedConditions(attempt: WriteAttempt<P, ConditionStep>): Promise<TurnEnd | undefined> {
     const { plan, conditions } = attempt;
     const search = this.#search(attempt, this.#patientLane);
     const found = conditions.write === 'apply' ? await refusedInConditions(plan.node, conditions, search) : undefined;
@@ -331,7 +331,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   async #findRefused(
-    attempt: Attempt<P, Withdraw | SetStep>,
+    attempt: WriteAttempt<P, Withdraw | SetStep>,
     cause: 'invalid' | 'denied',
   ): Promise<TurnEnd | undefined> {
     const { plan } = attempt;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type KubeRequest, KubeStatusError } from '../kube/client.ts';
-import { planFor, type Reply, set, started, status, withdrawal } from './reconciler.test-fixtures.ts';
+import { planFor, type Reply, set, started, status, withdrawal } from './write-queue.test-fixtures.ts';
 
 /** One pool whose writes are not answered in time, beside Nodes that are well. */
 
@@ -10,10 +10,10 @@ const refusedByWebhook = new KubeStatusError(429, { kind: 'Status', code: 429 },
 const isHanging = ({ path }: KubeRequest) => path.includes('hanging');
 
 /** Writes Nodes that are well, as before any trouble. */
-async function writeSome({ clock, plans, reconciler }: ReturnType<typeof started>): Promise<void> {
+async function writeSome({ clock, plans, writeQueue }: ReturnType<typeof started>): Promise<void> {
   for (let index = 0; index < 60; index += 1) {
     plans.set(`before${index}`, planFor(`before${index}`, { set }));
-    reconciler.add(`before${index}`);
+    writeQueue.add(`before${index}`);
   }
   await clock.advance(5000);
 }
@@ -23,12 +23,12 @@ async function fleet({ hanging, reply = { afterMs: 60_000 } }: { hanging: number
   await writeSome(run);
   for (let index = 0; index < hanging; index += 1) {
     run.plans.set(`hanging${index}`, planFor(`hanging${index}`, { withdrawal }));
-    run.reconciler.add(`hanging${index}`, { priority: 'urgent' });
+    run.writeQueue.add(`hanging${index}`, { priority: 'urgent' });
   }
   /** The time until the Node was written, in ms. */
   const writeWell = async (name: string, priority: 'urgent' | 'normal' = 'urgent') => {
     run.plans.set(name, planFor(name, priority === 'urgent' ? { withdrawal } : { set }));
-    run.reconciler.add(name, { priority });
+    run.writeQueue.add(name, { priority });
     const fromMs = run.clock.monotonic();
     while (!run.written.includes(name) && run.clock.monotonic() - fromMs < 300_000) await run.clock.advance(10);
     return run.clock.monotonic() - fromMs;
@@ -61,10 +61,10 @@ describe('a node that is well', () => {
   });
 
   test('gets its labels while sets of 300 nodes hang', async () => {
-    const { clock, plans, reconciler, writeWell } = await fleet({ hanging: 0 });
+    const { clock, plans, writeQueue, writeWell } = await fleet({ hanging: 0 });
     for (let index = 0; index < 300; index += 1) {
       plans.set(`hanging${index}`, planFor(`hanging${index}`, { set }));
-      reconciler.add(`hanging${index}`);
+      writeQueue.add(`hanging${index}`);
     }
     await clock.advance(10_000);
     expect(await writeWell('well', 'normal')).toBeLessThan(1000);
@@ -98,7 +98,7 @@ describe('nodes whose writes hang', () => {
     await writeSome(run);
     for (let index = 0; index < 100; index += 1) {
       run.plans.set(`hanging${index}`, planFor(`hanging${index}`, { withdrawal }));
-      run.reconciler.add(`hanging${index}`, { priority: 'urgent' });
+      run.writeQueue.add(`hanging${index}`, { priority: 'urgent' });
     }
     await run.clock.advance(120_000);
     isBack = true;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeRequest } from '../kube/client.ts';
-import { planFor, set, started, status, UNREACHABLE, withdrawal } from './reconciler.test-fixtures.ts';
-import { DENIED_FIRST_MS } from './set-aside.ts';
+import { DENIED_FIRST_MS } from './unwritable-keys.ts';
+import { planFor, set, started, status, UNREACHABLE, withdrawal } from './write-queue.test-fixtures.ts';
 
 /** When a Node is looked at again, and what is forgotten of it by then. */
 
@@ -17,9 +17,9 @@ describe('the pause between tries of one node', () => {
     { what: 'is 8 s at most where the node changes faster than it is written', code: 409, fromMs: 7000, toMs: 8100 },
     { what: 'is up to 30 s where the write fails', code: 400, fromMs: 20_000, toMs: 30_100 },
   ])('$what', async ({ code, fromMs, toMs }) => {
-    const { clock, sent, plans, reconciler } = started(() => ({ error: status(code) }));
+    const { clock, sent, plans, writeQueue } = started(() => ({ error: status(code) }));
     plans.set('n', planFor('n', { set }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(300_000);
     const longest = Math.max(...gapsOf(sent));
     expect(longest).toBeGreaterThan(fromMs);
@@ -27,14 +27,14 @@ describe('the pause between tries of one node', () => {
   });
 
   test('is short again for a node of the same name after the first was forgotten', async () => {
-    const { clock, sent, plans, reconciler } = started(() => ({ error: status(400) }));
+    const { clock, sent, plans, writeQueue } = started(() => ({ error: status(400) }));
     plans.set('n', planFor('n', { set }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(120_000);
     expect(gapsOf(sent).at(-1)).toBeGreaterThan(5000);
-    reconciler.forget('n');
+    writeQueue.forget('n');
     const before = sent.length;
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(1000);
     expect(sent.length - before).toBeGreaterThanOrEqual(4);
   });
@@ -44,39 +44,39 @@ describe('the pause between tries of one node is short again', () => {
   async function failing() {
     const run = started(({ contentType }) => (contentType?.includes('merge') ? {} : { error: status(400) }));
     run.plans.set('n', planFor('n', { set }));
-    run.reconciler.add('n');
+    run.writeQueue.add('n');
     await run.clock.advance(120_000);
     expect(gapsOf(run.sent).at(-1)).toBeGreaterThan(5000);
     return { ...run, before: run.sent.length };
   }
 
   test('once something was written to it', async () => {
-    const { clock, sent, plans, reconciler, before } = await failing();
+    const { clock, sent, plans, writeQueue, before } = await failing();
     plans.set('n', planFor('n', { set, withdrawal }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(1000);
     expect(sent.slice(before, before + 2).map(({ kind }) => kind)).toEqual(['withdraw', 'set']);
     expect(sent.length - before).toBeGreaterThanOrEqual(4);
   });
 
   test('once there was nothing left to write to it', async () => {
-    const { clock, sent, plans, reconciler, before } = await failing();
+    const { clock, sent, plans, writeQueue, before } = await failing();
     plans.delete('n');
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(100);
     plans.set('n', planFor('n', { set }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(1000);
     expect(sent.length - before).toBeGreaterThanOrEqual(3);
   });
 
   test('in another term', async () => {
-    const { clock, sent, state, reconciler, before } = await failing();
+    const { clock, sent, state, writeQueue, before } = await failing();
     state.remainingMs = 0;
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(100);
     state.remainingMs = 60_000;
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(1000);
     expect(sent.length - before).toBeGreaterThanOrEqual(3);
   });
@@ -84,9 +84,9 @@ describe('the pause between tries of one node is short again', () => {
 
 describe('a node that is gone', () => {
   test('is tried again after five seconds while the plan still knows it', async () => {
-    const { clock, sent, plans, reconciler } = started(() => ({ error: status(404) }));
+    const { clock, sent, plans, writeQueue } = started(() => ({ error: status(404) }));
     plans.set('n', planFor('n', { withdrawal }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(4900);
     expect(sent).toHaveLength(1);
     await clock.advance(200);
@@ -94,11 +94,11 @@ describe('a node that is gone', () => {
   });
 
   test('is tried again after five seconds also where it had failed for other reasons before', async () => {
-    const { clock, sent, plans, reconciler } = started((_request, count) => ({
+    const { clock, sent, plans, writeQueue } = started((_request, count) => ({
       error: status(count === 1 ? 500 : 404),
     }));
     plans.set('n', planFor('n', { withdrawal }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(4900);
     expect(sent).toHaveLength(2);
     await clock.advance(1000);
@@ -106,33 +106,35 @@ describe('a node that is gone', () => {
   });
 
   test('leaves nothing behind of what was refused, or changed back', async () => {
-    const { clock, plans, contested, refusedWithdrawals, reconciler } = started(refusesToWithdraw);
+    const { clock, plans, contested, refusedWithdrawals, writeQueue } = started(refusesToWithdraw);
     contested.wrote({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', wanted: 'v', held: false, keepsAway: false }]);
     plans.set('n', planFor('n', { withdrawal }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(100);
     expect([refusedWithdrawals.keysFor('n').length, contested.keysFor('n').length]).toEqual([1, 1]);
-    reconciler.forget('n');
+    writeQueue.forget('n');
     expect([refusedWithdrawals.keysFor('n').length, contested.keysFor('n').length]).toEqual([0, 0]);
     expect(contested.remembered).toBe(0);
   });
 
-  test('leaves nothing behind of what was set aside', async () => {
-    const { clock, plans, setAside, reconciler } = started(() => ({ error: status(404) }));
-    setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'invalid', wanted: 'v', message: 'no' }]);
+  test('leaves nothing behind of what was skipped', async () => {
+    const { clock, plans, unwritable, writeQueue } = started(() => ({ error: status(404) }));
+    unwritable.add({ name: 'n', uid: 'u' }, [
+      { kind: 'label', key: 'k', cause: 'invalid', wanted: 'v', message: 'no' },
+    ]);
     plans.set('n', planFor('n', { set }));
-    reconciler.add('n');
+    writeQueue.add('n');
     await clock.advance(100);
-    expect(setAside.keysFor('n')).toEqual([]);
-    expect(setAside.counts.invalid).toBe(0);
+    expect(unwritable.keysFor('n')).toEqual([]);
+    expect(unwritable.counts.invalid).toBe(0);
   });
 });
 
 test('a node with several keys to wait for is looked at again when the first of them has had its time', async () => {
-  const { clock, sent, plans, setAside, refusedWithdrawals, reconciler } = started(refusesToWithdraw);
-  setAside.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
+  const { clock, sent, plans, unwritable, refusedWithdrawals, writeQueue } = started(refusesToWithdraw);
+  unwritable.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
   plans.set('n', planFor('n', { withdrawal }));
-  reconciler.add('n');
+  writeQueue.add('n');
   await clock.advance(1000);
   expect(refusedWithdrawals.keysFor('n')).toHaveLength(1);
   plans.set('n', planFor('n', { set }));
@@ -142,9 +144,9 @@ test('a node with several keys to wait for is looked at again when the first of 
 });
 
 test('a node that failed and has nothing to write any more is not tried out of turn for ever', async () => {
-  const { clock, sent, plans, reconciler } = started(() => ({ error: status(500) }));
+  const { clock, sent, plans, writeQueue } = started(() => ({ error: status(500) }));
   plans.set('n', planFor('n', { set }));
-  reconciler.add('n');
+  writeQueue.add('n');
   await clock.advance(500);
   plans.delete('n');
   const before = sent.length;
@@ -154,9 +156,9 @@ test('a node that failed and has nothing to write any more is not tried out of t
 });
 
 test('a node that failed before this replica may write no more is not tried out of turn for ever', async () => {
-  const { clock, plans, state, reconciler } = started(() => ({ error: status(500) }));
+  const { clock, plans, state, writeQueue } = started(() => ({ error: status(500) }));
   plans.set('n', planFor('n', { set }));
-  reconciler.add('n');
+  writeQueue.add('n');
   await clock.advance(500);
   state.remainingMs = 0;
   await clock.advance(60_000);
@@ -164,54 +166,54 @@ test('a node that failed before this replica may write no more is not tried out 
 });
 
 test('a write that fails after the stop is not tried again', async () => {
-  const { clock, sent, plans, reconciler } = started(() => ({ afterMs: 1000, error: status(409) }));
+  const { clock, sent, plans, writeQueue } = started(() => ({ afterMs: 1000, error: status(409) }));
   plans.set('n', planFor('n', { set }));
-  reconciler.add('n');
+  writeQueue.add('n');
   await clock.advance(500);
-  const stopped = reconciler.stop();
+  const stopped = writeQueue.stop();
   await clock.advance(500);
   await stopped;
   expect(clock.pendingTimers).toBe(0);
-  reconciler.add('n');
-  expect(reconciler.waiting).toBe(0);
+  writeQueue.add('n');
+  expect(writeQueue.waiting).toBe(0);
   await clock.advance(60_000);
   expect(sent).toHaveLength(1);
 });
 
 test('as many nodes are worked on as may be written at once, and the others wait where an urgent one overtakes', async () => {
-  const { clock, plans, reconciler } = started(() => ({ afterMs: 1000 }));
+  const { clock, plans, writeQueue } = started(() => ({ afterMs: 1000 }));
   const add = (count: number, prefix: string) => {
     for (let index = 0; index < count; index += 1) {
       plans.set(`${prefix}${index}`, planFor(`${prefix}${index}`, { set }));
-      reconciler.add(`${prefix}${index}`);
+      writeQueue.add(`${prefix}${index}`);
     }
   };
   add(40, 'a');
   await clock.advance(10);
-  expect(reconciler.waiting).toBe(24);
+  expect(writeQueue.waiting).toBe(24);
   await clock.advance(60_000);
   add(40, 'b');
   await clock.advance(10);
-  expect(reconciler.waiting).toBe(24);
+  expect(writeQueue.waiting).toBe(24);
 });
 
 test('64 urgent nodes are worked on at once, beside those that are not', async () => {
-  const { clock, plans, reconciler } = started(() => ({ afterMs: 1000 }));
+  const { clock, plans, writeQueue } = started(() => ({ afterMs: 1000 }));
   for (const priority of ['urgent', 'normal'] as const) {
     for (let index = 0; index < 100; index += 1) {
       plans.set(`${priority}${index}`, planFor(`${priority}${index}`, { set }));
-      reconciler.add(`${priority}${index}`, { priority });
+      writeQueue.add(`${priority}${index}`, { priority });
     }
   }
   await clock.advance(10);
-  expect(reconciler.waiting).toBe(200 - 64 - 16);
+  expect(writeQueue.waiting).toBe(200 - 64 - 16);
 });
 
 describe('the log', () => {
   async function loggedFor(error: Error, forMs: number, failures = Number.POSITIVE_INFINITY) {
     const run = started((_request, count) => (count > failures ? {} : { error }));
     run.plans.set('n', planFor('n', { set }));
-    run.reconciler.add('n');
+    run.writeQueue.add('n');
     await run.clock.advance(forMs);
     return run;
   }

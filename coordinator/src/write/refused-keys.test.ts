@@ -4,8 +4,8 @@ import type { NodeSet, NodeWithdrawal } from '../decide/intent/plan.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
 import { refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
-import type { SeenNode } from './set-aside.ts';
 import { SlowNodes } from './slow-nodes.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 import { WriteGate, type WriteLimits } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 

@@ -10,7 +10,7 @@ import {
 import { type Isolation, isolate, type Probe } from './isolate.ts';
 import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
 import type { NodeWriter } from './node-writer.ts';
-import type { SeenNode } from './set-aside.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 import type { GateOutcome, WriteLimits } from './write-gate.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 

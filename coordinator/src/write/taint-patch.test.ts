@@ -97,7 +97,7 @@ const taintsArbitrary = fc.uniqueArray(
 
 test('a claim of a taint holds after one patch, whatever effects of its key are there and are added meanwhile', () => {
   const claims = fc.record({
-    stance: fc.constantFrom('want' as const, 'withhold' as const, 'hold' as const),
+    stance: fc.constantFrom('present' as const, 'absent' as const, 'keep' as const),
     effect: fc.constantFrom(undefined, ...EFFECTS),
   });
   fc.assert(
@@ -113,11 +113,11 @@ test('a claim of a taint holds after one patch, whatever effects of its key are 
       const expectSettled = (before: readonly Taint[]) => {
         const after = settle(before);
         expect(after.filter(({ key }) => key !== 'ours')).toEqual(before.filter(({ key }) => key !== 'ours'));
-        if (stance === 'hold') expect(after).toEqual(before);
-        if (stance === 'withhold') expect(ours(after)).toEqual([]);
+        if (stance === 'keep') expect(after).toEqual(before);
+        if (stance === 'absent') expect(ours(after)).toEqual([]);
         const isAsGood = effect === undefined && ours(before).length === 1 && ours(before)[0]?.effect === 'NoExecute';
         const wanted = isAsGood ? ours(before) : [{ key: 'ours', value: 'true', effect: effect ?? 'NoSchedule' }];
-        if (stance === 'want') expect(ours(after)).toEqual(wanted);
+        if (stance === 'present') expect(ours(after)).toEqual(wanted);
         expect(settle(after)).toBe(after);
         return after;
       };

@@ -1,8 +1,8 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { expect, test } from 'vitest';
-import { status, TIMED_OUT, UNREACHABLE } from './reconciler.test-fixtures.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
 import type { GateOutcome } from './write-gate.ts';
+import { status, TIMED_OUT, UNREACHABLE } from './write-queue.test-fixtures.ts';
 
 const other = new CodedError('KUBE_REQUEST_FAILED', 'on purpose');
 

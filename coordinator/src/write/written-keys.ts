@@ -8,7 +8,7 @@ import type { ContestRef, WrittenKey } from './contest.ts';
 import type { ContestedKeys } from './contested-keys.ts';
 import { keysOfSet, keysOfWithdrawal, valueIn } from './key-sets.ts';
 import type { Write } from './node-writer.ts';
-import type { SeenNode } from './set-aside.ts';
+import type { SeenNode } from './unwritable-keys.ts';
 import type { ForeignKey } from './write-outcome.ts';
 
 /** `seen` is the Node before the write, `answer` after it. */

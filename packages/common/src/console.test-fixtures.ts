@@ -34,7 +34,7 @@ export function nodeSummary(change: Partial<NodeSummary> = {}): NodeSummary {
     services: { 'ws-daemon': 'ready', 'registry-facade': 'ready' },
     heldBack: [],
     contested: [],
-    setAside: [],
+    skipped: [],
     pending: false,
     ...change,
   };
@@ -58,7 +58,7 @@ export function keyDocument(change: Partial<KeyDocument> = {}): KeyDocument {
     kind: 'label',
     key: READY_LABEL,
     service: 'ws-daemon',
-    stance: 'want',
+    stance: 'present',
     value: 'true',
     onNode: 'true',
     reason: REASON,

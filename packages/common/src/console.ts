@@ -51,7 +51,7 @@ export type NodeSummary = {
   /** Keys that somebody else goes on changing. */
   contested: readonly string[];
   /** Keys that are left out for good, since somebody else owns them, or the API server refuses them. */
-  setAside: readonly string[];
+  skipped: readonly string[];
   /** Whether something is about to be written; in a dry run, whether something would be. */
   pending: boolean;
 };
@@ -114,7 +114,7 @@ export type ServiceDocument = {
 };
 
 /** Which way a Node was wrong: it said that something is ready that is not, or the other way round. */
-export type LieDirection = 'said-ready' | 'said-not-ready';
+export type DriftDirection = 'said-ready' | 'said-not-ready';
 
 /**
  * Why the Node said so:
@@ -125,7 +125,7 @@ export type LieDirection = 'said-ready' | 'said-not-ready';
  * - `foreign`: somebody else owns the key, or the API server refuses it
  * - `dry-run`: whoever writes the key now is not rollcall
  */
-export type LieCause = 'unwritten' | 'held-back' | 'guarded' | 'contested' | 'foreign' | 'dry-run';
+export type DriftCause = 'unwritten' | 'held-back' | 'guarded' | 'contested' | 'foreign' | 'dry-run';
 
 /** `GET /v1/audit`: how long Nodes said what the evidence contradicts. Begins anew with every leader. */
 export type AuditDocument = {
@@ -158,8 +158,8 @@ export type AuditEntry = {
   kind: KeyKind;
   key: string;
   service?: string;
-  direction: LieDirection;
-  cause: LieCause;
+  direction: DriftDirection;
+  cause: DriftCause;
   seconds: number;
   /** How often. */
   times: number;
@@ -225,7 +225,7 @@ export type KeyDocument = {
   kind: KeyKind;
   key: string;
   service?: string | undefined;
-  stance: 'want' | 'withhold' | 'hold';
+  stance: 'present' | 'absent' | 'keep';
   value: string;
   /** `null` where it is absent; left out where nobody looks: taints and conditions are not always watched. */
   onNode?: string | null | undefined;
@@ -235,7 +235,7 @@ export type KeyDocument = {
   since?: string | undefined;
   overruled?: readonly { labeler: string; stance: string; value: string; reason: string }[] | undefined;
   /** Why it is left out for good. */
-  setAside?: { cause: 'foreign' | 'invalid' | 'denied'; message: string } | undefined;
+  skipped?: { cause: 'foreign' | 'invalid' | 'denied'; message: string } | undefined;
   contested?: { rival: string; nextTrySeconds: number } | undefined;
   removalRefused?: string | undefined;
 };

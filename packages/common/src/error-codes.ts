@@ -14,7 +14,7 @@ export const ERROR_CODES = {
   KUBE_WATCH_BROKEN: 'A watch returned something that is not an event; the program starts it again.',
   LEADERSHIP_LOST:
     'This replica may no longer write: its Lease could not be renewed in time, or another replica holds it.',
-  WRITE_REFUSED: 'The API server refused a write to a Node; the refused keys are set aside and reported.',
+  WRITE_REFUSED: 'The API server refused a write to a Node; the refused keys are skipped and reported.',
   CERTIFICATE_INVALID: 'A certificate or a key could not be read, or they do not belong together.',
   REPORT_UNAUTHENTICATED: 'A report had no token that the API server accepts for this audience (401).',
   REPORT_FORBIDDEN: 'The token of a report belongs to another account or another node (403).',

@@ -33,7 +33,7 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
         kind: 'label',
         key: 'gitpod.io/ws-daemon_ready_ns_default',
         service: 'ws-daemon',
-        stance: 'withhold',
+        stance: 'absent',
         value: 'true',
         onNode: null,
         reason: probe.evidence,

@@ -55,7 +55,7 @@ test('several conditions are listed by one request, and written by one more, eac
   expect(writesTo('several')).toEqual([' apply-patch+yaml', 'status apply-patch+yaml']);
   const before = (await readNode(cluster, 'several')).status.conditions?.find(({ type }) => type === B);
 
-  rig.want('several', [condition(A, 'False'), condition(B, 'True', { stance: 'hold' })]);
+  rig.want('several', [condition(A, 'False'), condition(B, 'True', { stance: 'keep' })]);
   await rig.until('several');
   expect(writesTo('several')).toHaveLength(3);
   const { status } = await readNode(cluster, 'several');
@@ -63,7 +63,7 @@ test('several conditions are listed by one request, and written by one more, eac
   expect(await conditionsOf('several')).toEqual({ Ready: 'True', [A]: 'False', [B]: 'True' });
 });
 
-test('a condition that a policy refuses is found and set aside, and the others are written', async () => {
+test('a condition that a policy refuses is found and skipped, and the others are written', async () => {
   const policy = await startPolicy(cluster, {
     reason: 'Invalid',
     expression: `!('tried' in object.metadata.labels) && !object.status.?conditions.orValue([]).exists(c, c.type == '${B}')`,
@@ -81,7 +81,7 @@ test('a condition that a policy refuses is found and set aside, and the others a
     const there = await conditionsOf('refused');
     return there[A] === 'True' && there['example.com/C'] === 'False';
   });
-  expect(rig.skipped.setAside.keysFor('refused').map(({ kind, key, cause }) => `${cause} ${kind} ${key}`)).toEqual([
+  expect(rig.skipped.unwritable.keysFor('refused').map(({ kind, key, cause }) => `${cause} ${kind} ${key}`)).toEqual([
     `denied condition ${B}`,
   ]);
   expect((await readNode(cluster, 'refused')).metadata.labels?.['l']).toBe('1');
@@ -145,7 +145,7 @@ test('what a rival has is left to them, which costs the others nothing', async (
   );
   rig.want('rivalled', [condition(A, 'True'), condition(B, 'True')]);
   await waitFor('the other', async () => (await conditionsOf('rivalled'))[B] === 'True');
-  expect(rig.skipped.setAside.keysFor('rivalled')).toMatchObject([{ kind: 'condition', key: A, cause: 'foreign' }]);
+  expect(rig.skipped.unwritable.keysFor('rivalled')).toMatchObject([{ kind: 'condition', key: A, cause: 'foreign' }]);
   expect((await conditionsOf('rivalled'))[A]).toBe('Unknown');
 });
 

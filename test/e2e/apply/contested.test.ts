@@ -123,7 +123,7 @@ describe('a label that somebody', () => {
   });
 
   test('puts back again and again is withdrawn at least every 10 s', async () => {
-    await begin('put-back', label('fought', 'true', { stance: 'withhold', ...EXCLUSIVE }));
+    await begin('put-back', label('fought', 'true', { stance: 'absent', ...EXCLUSIVE }));
     startRival('put-back', 'true');
     await waitFor('the contest', () => rig.toldContested.length > 0, { timeoutMs: 20_000 });
     const gaps: number[] = [];

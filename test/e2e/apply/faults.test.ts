@@ -102,7 +102,7 @@ describe.each([500, 504])('an API server that answers %i for a while', (code) =>
 });
 
 describe('an API server that is killed while 300 writes are pending', () => {
-  test('has them all when it is back, and nothing was set aside', async () => {
+  test('has them all when it is back, and nothing was skipped', async () => {
     const client = coordinatorClient(cluster);
     const rig = await newRig({ client });
     for (const name of names) rig.want(name, [label('outage', '1')]);
@@ -116,7 +116,7 @@ describe('an API server that is killed while 300 writes are pending', () => {
     await waitFor('all nodes', async () => countOf(await valuesOf('outage'), '1') === names.length, {
       timeoutMs: 30_000,
     });
-    expect(rig.skipped.setAside.counts).toEqual({ foreign: 0, invalid: 0, denied: 0 });
+    expect(rig.skipped.unwritable.counts).toEqual({ foreign: 0, invalid: 0, denied: 0 });
   });
 });
 
@@ -128,7 +128,7 @@ describe('a fence', () => {
     for (const name of names) rig.want(name, [label('fence', '1')]);
     await waitFor('an empty queue', async () => / 0$/m.test(await metric(rig, 'rollcall_coordinator_queue_depth')));
     remainingMs = 1500;
-    rig.reconciler.add('node-0');
+    rig.writeQueue.add('node-0');
     await rig.until('node-0');
     expect(client.sent).toHaveLength(1);
     expect(client.sent[0]?.timeoutMs).toBe(1500);
@@ -143,7 +143,7 @@ describe('a fence', () => {
     await waitFor('some writes', () => client.sent.length >= 50, { everyMs: 1 });
     remainingMs = 0;
     const sent = client.sent.length;
-    await rig.reconciler.settled();
+    await rig.writeQueue.settled();
     const written = countOf(await valuesOf('closing'), '1');
     await waitFor('an empty queue', async () => / 0$/m.test(await metric(rig, 'rollcall_coordinator_queue_depth')));
     expect(client.sent).toHaveLength(sent);
@@ -161,16 +161,16 @@ describe('stopping', () => {
     for (const name of names) rig.want(name, [label('stop', '1')]);
     await waitFor('writes under way', () => client.sent.length === 16);
     const order: string[] = [];
-    const settled = rig.reconciler.settled().then(() => order.push('settled'));
-    const stopped = rig.reconciler.stop().then(() => order.push('stopped'));
+    const settled = rig.writeQueue.settled().then(() => order.push('settled'));
+    const stopped = rig.writeQueue.stop().then(() => order.push('stopped'));
     order.push('released');
     release();
     await Promise.all([settled, stopped]);
     expect(order[0]).toBe('released');
     expect(client.sent).toHaveLength(16);
     expect(countOf(await valuesOf('stop'), '1')).toBe(16);
-    rig.reconciler.add('node-199');
-    await rig.reconciler.settled();
+    rig.writeQueue.add('node-199');
+    await rig.writeQueue.settled();
     expect(client.sent).toHaveLength(16);
   });
 });
@@ -195,7 +195,7 @@ describe('withdrawals', () => {
     const release = proxy.hold();
     for (const name of names) rig.want(name, [label('overtaken', '1')]);
     await waitFor('writes under way', () => client.sent.length === 16);
-    const withheld = label('overtaken', '1', { stance: 'withhold', ownership: 'exclusive' });
+    const withheld = label('overtaken', '1', { stance: 'absent', ownership: 'exclusive' });
     rig.want('node-198', [{ ...withheld, key: 'kubernetes.io/os', value: 'linux' }]);
     release();
     await waitFor(

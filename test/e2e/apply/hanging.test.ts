@@ -19,7 +19,7 @@ const nodesOf = (pool: string, count: number) => Array.from({ length: count }, (
 const hanging = nodesOf('hanging', 120);
 const well = nodesOf('well', 5);
 const ready = label(READY, 'true', { ownership: 'exclusive', sinceMs: 0 });
-const notReady = { ...ready, stance: 'withhold' } as const;
+const notReady = { ...ready, stance: 'absent' } as const;
 
 let cluster: Cluster;
 let rig: WriterRig;

@@ -40,8 +40,8 @@ function writesTo(name: string): number {
   return client.sent.filter(({ path, query }) => path.endsWith(`/${name}`) && !query?.['dryRun']).length;
 }
 
-function setAsideOn(name: string): string[] {
-  return rig.skipped.setAside.keysFor(name).map(({ cause, kind, key }) => `${cause} ${kind} ${key}`);
+function unwritableOn(name: string): string[] {
+  return rig.skipped.unwritable.keysFor(name).map(({ cause, kind, key }) => `${cause} ${kind} ${key}`);
 }
 
 /** The Node as others made it: without our keys and what moves with every write. */
@@ -54,7 +54,7 @@ function othersPart(node: NodeObject, ours: RegExp): string {
 }
 
 describe('a malformed key', () => {
-  test('is set aside by itself, and the rest lands with the second request', async () => {
+  test('is skipped by itself, and the rest lands with the second request', async () => {
     await newNode(cluster, 'malformed');
     rig.want('malformed', [
       label('bad key!', '1'),
@@ -66,7 +66,7 @@ describe('a malformed key', () => {
     const { labels, annotations } = (await readNode(cluster, 'malformed')).metadata;
     expect(labels).toHaveProperty('y', '1');
     expect(annotations).toHaveProperty('a.io/x', '1');
-    expect(setAsideOn('malformed')).toEqual(['invalid label bad key!', 'invalid label a.io/value']);
+    expect(unwritableOn('malformed')).toEqual(['invalid label bad key!', 'invalid label a.io/value']);
     expect(writesTo('malformed')).toBe(2);
   });
 
@@ -74,7 +74,7 @@ describe('a malformed key', () => {
     rig.want('malformed', [label('a.io/value', 'a-b')]);
     await rig.until('malformed');
     expect(await labelsOf('malformed')).toHaveProperty('a.io/value', 'a-b');
-    expect(setAsideOn('malformed')).toEqual([]);
+    expect(unwritableOn('malformed')).toEqual([]);
   });
 
   test('is found by trying when the rules do not tell it: annotations that are too large together', async () => {
@@ -85,7 +85,7 @@ describe('a malformed key', () => {
     const { labels, annotations } = (await readNode(cluster, 'large')).metadata;
     expect(labels).toHaveProperty('first', '1');
     expect(Object.keys(annotations ?? {}).toSorted()).toEqual(['a.io/large-1', 'a.io/small']);
-    expect(setAsideOn('large')).toEqual(['invalid annotation a.io/large-2']);
+    expect(unwritableOn('large')).toEqual(['invalid annotation a.io/large-2']);
   });
 });
 
@@ -97,7 +97,7 @@ describe('a key of somebody else', () => {
     rig.want('foreign', [label('tier', 'gold'), label('zone', 'a'), label('mine', '1')]);
     await rig.until('foreign');
     expect(await labelsOf('foreign')).toMatchObject({ tier: 'silver', zone: 'b', mine: '1' });
-    expect(setAsideOn('foreign').toSorted()).toEqual(['foreign label tier', 'foreign label zone']);
+    expect(unwritableOn('foreign').toSorted()).toEqual(['foreign label tier', 'foreign label zone']);
     expect(writesTo('foreign')).toBe(2);
   });
 
@@ -105,20 +105,20 @@ describe('a key of somebody else', () => {
     const before = writesTo('foreign');
     await applyAs(cluster, 'kubelet', 'foreign', { labels: { unrelated: '1' } });
     await rig.sees('foreign', 'unrelated', '1');
-    rig.reconciler.add('foreign');
-    await rig.reconciler.settled();
+    rig.writeQueue.add('foreign');
+    await rig.writeQueue.settled();
     expect(writesTo('foreign')).toBe(before);
   });
 
   test('becomes ours when its owner gives it up', async () => {
     await applyAs(cluster, 'argo', 'foreign', { labels: { zone: 'b' } });
     await waitFor('our value', async () => (await labelsOf('foreign'))['tier'] === 'gold');
-    expect(setAsideOn('foreign')).toEqual(['foreign label zone']);
+    expect(unwritableOn('foreign')).toEqual(['foreign label zone']);
   });
 
   test('is shared when its owner comes to want the same', async () => {
     await applyAs(cluster, 'argo', 'foreign', { labels: { zone: 'a' } });
-    await waitFor('nothing to be set aside', () => setAsideOn('foreign').length === 0 && rig.holds('foreign'));
+    await waitFor('nothing to be skipped', () => unwritableOn('foreign').length === 0 && rig.holds('foreign'));
     rig.want('foreign', []);
     await rig.until('foreign');
     expect(await labelsOf('foreign')).toMatchObject({ zone: 'a' });
@@ -146,8 +146,8 @@ describe('a key that an admission policy refuses', () => {
       await rig.until(name);
       const ours = Object.keys(await labelsOf(name)).filter((key) => key.startsWith('a.io/'));
       expect(ours).toHaveLength(38);
-      expect(setAsideOn(name).toSorted()).toEqual(['denied label a.io/k31', 'denied label a.io/k7']);
-      expect(rig.skipped.setAside.keysFor(name)[0]?.message).toContain('not these');
+      expect(unwritableOn(name).toSorted()).toEqual(['denied label a.io/k31', 'denied label a.io/k7']);
+      expect(rig.skipped.unwritable.keysFor(name)[0]?.message).toContain('not these');
       expect(writesTo(name) - before).toBe(2);
       await policy.remove();
     },
@@ -167,7 +167,7 @@ describe('a key that an admission policy refuses', () => {
     );
     await rig.until('many');
     expect(Object.keys(await labelsOf('many')).filter((key) => key.startsWith('a.io/'))).toHaveLength(180);
-    expect(setAsideOn('many')).toHaveLength(20);
+    expect(unwritableOn('many')).toHaveLength(20);
     await policy.remove();
   });
 
@@ -198,7 +198,7 @@ describe('a key that an admission policy refuses', () => {
     await waitFor('the watch', () => seen.at(-1)?.includes('good'));
     stopWatch();
     expect(seen.filter((keys) => !keys.includes('held-0,held-1,held-2,held-3,held-4'))).toEqual([]);
-    expect(setAsideOn('steady')).toEqual(['denied label refused']);
+    expect(unwritableOn('steady')).toEqual(['denied label refused']);
     await policy.remove();
   });
 
@@ -243,7 +243,7 @@ describe('a key that an admission policy refuses', () => {
       refused: { labels: { stubborn: null } },
       on: 'kept',
     });
-    const withheld = (key: string) => label(key, 'true', { stance: 'withhold', ownership: 'exclusive' });
+    const withheld = (key: string) => label(key, 'true', { stance: 'absent', ownership: 'exclusive' });
     rig.want('kept', [withheld('ready'), withheld('stubborn'), withheld('other'), label('mine', '1')]);
     await waitFor('the rest', async () => {
       const labels = await labelsOf('kept');
@@ -280,7 +280,7 @@ describe('a key that an admission policy refuses', () => {
 describe('a withdrawal of which so much is refused that one search does not find it all', () => {
   const keys = Array.from({ length: 400 }, (_, index) => `a.io/k${index}`);
   const stubborn = keys.filter((key) => key.endsWith('3'));
-  const gone = (key: string) => label(key, 'true', { stance: 'withhold', ownership: 'exclusive' });
+  const gone = (key: string) => label(key, 'true', { stance: 'absent', ownership: 'exclusive' });
   const probes = (from: number, to = client.sent.length) =>
     client.sent.slice(from, to).filter(({ path, query }) => path.endsWith('/stubborn') && query?.['dryRun']).length;
 
@@ -343,9 +343,9 @@ describe('a refusal that is not about keys', () => {
     };
     await waitFor('the right to be gone', async () => !(await mayPatch()));
     const before = client.sent.length;
-    rig.want('unauthorized', [label('ready', 'true', { stance: 'withhold', ownership: 'exclusive' }), label('a', '1')]);
+    rig.want('unauthorized', [label('ready', 'true', { stance: 'absent', ownership: 'exclusive' }), label('a', '1')]);
     await waitFor('some attempts', () => client.sent.length > before + 3);
-    expect(setAsideOn('unauthorized')).toEqual([]);
+    expect(unwritableOn('unauthorized')).toEqual([]);
     expect(rig.skipped.refusedWithdrawals.keysFor('unauthorized')).toEqual([]);
     await admin.patch(path, { rules: role.rules });
     await rig.until('unauthorized');
@@ -368,7 +368,7 @@ describe('what others put on a node', () => {
     await cluster.controlPlane.kubectl(['annotate', 'node', 'others', 'their.io/later=by hand']);
     const ours = /^(ready|mine|bad|ours\.io)/;
     const before = othersPart(await readNode(cluster, 'others'), ours);
-    const withheld = label('ready', 'true', { stance: 'withhold', ownership: 'exclusive' });
+    const withheld = label('ready', 'true', { stance: 'absent', ownership: 'exclusive' });
     rig.want('others', [
       withheld,
       label('mine', '1'),

@@ -12,8 +12,8 @@ import { NodeStore } from '@rollcall/coordinator/state/node-store.ts';
 import { createIntern, observeNode } from '@rollcall/coordinator/state/observed-node.ts';
 import type { ContestedKey } from '@rollcall/coordinator/write/contested-keys.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
-import { Reconciler } from '@rollcall/coordinator/write/reconciler.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
+import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
 import { createNode, type NodeObject, type NodeOptions } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { installAccess } from '../../control-plane/rbac.ts';
@@ -55,7 +55,7 @@ export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => nu
 
 /** The writer with the real planner and store before it, told of changes by a watch. */
 export type WriterRig = {
-  reconciler: Reconciler;
+  writeQueue: WriteQueue;
   skipped: SkippedKeys;
   /** What was told of keys that do not stay. */
   toldContested: readonly ContestedKey[];
@@ -73,7 +73,7 @@ export type WriterRig = {
 export type Wish = Pick<IntentEntry, 'kind' | 'key' | 'value' | 'stance' | 'ownership' | 'sinceMs' | 'origin' | 'news'>;
 
 export function label(key: string, value: string, more: Partial<Wish> = {}): Wish {
-  return { kind: 'label', key, value, stance: 'want', ownership: 'shared', ...more };
+  return { kind: 'label', key, value, stance: 'present', ownership: 'shared', ...more };
 }
 
 export function annotation(key: string, value: string, more: Partial<Wish> = {}): Wish {
@@ -89,7 +89,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const skipped = new SkippedKeys(systemClock);
   const toldContested: ContestedKey[] = [];
   const registry = new Registry();
-  const store: NodeStore = new NodeStore(({ name, next }) => (next ? reconciler.add(name) : reconciler.forget(name)));
+  const store: NodeStore = new NodeStore(({ name, next }) => (next ? writeQueue.add(name) : writeQueue.forget(name)));
   const prepare = (name: string) => {
     const node = store.get(name);
     const intent = intents.get(name);
@@ -99,7 +99,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     skipped.settle(node, asked);
     return plan;
   };
-  const reconciler = new Reconciler({
+  const writeQueue = new WriteQueue({
     observed: (name) => store.get(name),
     writer: new NodeWriter(client),
     skipped,
@@ -110,7 +110,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     random: Math.random,
     logger: silentLogger(),
   });
-  reconciler.serve({
+  writeQueue.serve({
     prepare,
     written: (node) => store.written(observe(node)),
     contested: (_node, keys) => toldContested.push(...keys),
@@ -122,7 +122,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   });
   const holds = (name: string) => store.get(name) !== undefined && prepare(name) === undefined;
   return {
-    reconciler,
+    writeQueue,
     skipped,
     toldContested,
     registry,
@@ -133,8 +133,8 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
         (entry): IntentEntry => ({ ...entry, reason: 'the test', cause: 'evidence', labeler: 'test', overruled: [] }),
       );
       intents.set(name, new Map(full.map((entry) => [entryKey(entry), entry])));
-      const urgent = entries.some(({ stance, ownership }) => stance === 'withhold' && ownership === 'exclusive');
-      reconciler.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: performance.now() });
+      const urgent = entries.some(({ stance, ownership }) => stance === 'absent' && ownership === 'exclusive');
+      writeQueue.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: performance.now() });
     },
     until: async (name) => {
       await waitFor(`${name} to be as wanted`, () => holds(name), { timeoutMs: 30_000 });
@@ -144,7 +144,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     },
     async stop() {
       stopWatch();
-      await reconciler.stop();
+      await writeQueue.stop();
       client.close();
     },
   };

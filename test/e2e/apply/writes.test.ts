@@ -225,7 +225,7 @@ describe('a set with malformed keys', () => {
   });
 });
 
-describe('the reconciler', () => {
+describe('the writeQueue', () => {
   let rig: WriterRig;
   beforeAll(() => {
     rig = startWriterRig(cluster, { client: coordinatorClient(cluster) });
@@ -239,8 +239,8 @@ describe('the reconciler', () => {
     const before = await counted();
     rig.want('economy', [...wishes, annotation('a.io/note', 'n')]);
     await rig.until('economy');
-    for (let repeat = 0; repeat < 20; repeat += 1) rig.reconciler.add('economy');
-    await rig.reconciler.settled();
+    for (let repeat = 0; repeat < 20; repeat += 1) rig.writeQueue.add('economy');
+    await rig.writeQueue.settled();
     expect((await counted()) - before).toBe(1);
     expect(await labelsOf('economy')).toMatchObject({ 'a.io/k0': 'v', 'a.io/k49': 'v' });
   });
@@ -248,7 +248,7 @@ describe('the reconciler', () => {
   test('withdraws an exclusive key of somebody else and sets the rest, one request each', async () => {
     await newNode(cluster, 'both', { labels: { ready: 'true' } });
     await applyAs(cluster, 'old-labeler', 'both', { labels: { ready: 'true' } });
-    const withheld = label('ready', 'true', { stance: 'withhold', ownership: 'exclusive' });
+    const withheld = label('ready', 'true', { stance: 'absent', ownership: 'exclusive' });
     rig.want('both', [withheld, label('a.io/x', '1')]);
     await rig.until('both');
     const labels = await labelsOf('both');
@@ -266,6 +266,8 @@ describe('the reconciler', () => {
     ]);
     await rig.until('takeover');
     expect(await labelsOf('takeover')).toMatchObject({ ready: 'true', tier: 'silver', mine: '1' });
-    expect(rig.skipped.setAside.keysFor('takeover')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
+    expect(rig.skipped.unwritable.keysFor('takeover')).toMatchObject([
+      { key: 'tier', cause: 'foreign', wanted: 'gold' },
+    ]);
   });
 });

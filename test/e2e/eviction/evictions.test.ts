@@ -88,7 +88,7 @@ describe('a pod', () => {
     await waitFor('the evictions', async () => (await staying(controlPlane, node)).length === 0);
     const why = `Evicted, because ${node} lost labels that this pod requires: accelerators/edgetpu=true`;
     await waitFor('the Events', async () => {
-      expect(await eventsOf(controlPlane, namespace, 'EvictedAfterLabelGone')).toEqual([
+      expect(await eventsOf(controlPlane, namespace, 'EvictedLabelRemoved')).toEqual([
         `requires ${why}`,
         `selects ${why}`,
       ]);

@@ -85,7 +85,7 @@ const one = (key: string, operator: string, ...values: string[]) =>
 
 const named = (operator: string, value: string) => [{ key: 'metadata.name', operator, values: [value] }];
 
-test('a pod schedules exactly where its requirements are judged to be met', { timeout: 120_000 }, async () => {
+test('a pod schedules exactly where its requirements are evaluated to be met', { timeout: 120_000 }, async () => {
   const hasGpu = expression('gpu', 'Exists');
   await expectAgreement([
     {},

@@ -35,7 +35,7 @@ test('a readiness label that somebody puts back is withdrawn on and on, and told
       node.name,
       (document) => keyIn(document, WS_DAEMON_READY).contested?.rival === 'old-labeler',
     );
-    expect(keyIn(page, WS_DAEMON_READY)).toMatchObject({ stance: 'withhold' });
+    expect(keyIn(page, WS_DAEMON_READY)).toMatchObject({ stance: 'absent' });
     const selector = `involvedObject.kind=Node,involvedObject.name=${node.name},reason=KeyContested`;
     const events = await waitFor('the Event', async () => {
       const found = await api.list(`/api/v1/namespaces/default/events?fieldSelector=${selector}`);

@@ -74,7 +74,7 @@ describe.concurrent('a service that comes and goes', () => {
     ]);
     expect(page.services[1]?.heldBack).toBeUndefined();
     const key = keyIn(page, WS_DAEMON_READY);
-    expect(key).toMatchObject({ stance: 'withhold', onNode: null, reason: page.services[0]?.reason });
+    expect(key).toMatchObject({ stance: 'absent', onNode: null, reason: page.services[0]?.reason });
     expect(page.pending).toBeUndefined();
     const leftMs = Date.parse(until) - Date.now();
     expect(leftMs).toBeGreaterThan(0);
@@ -183,7 +183,7 @@ describe('a new leader', () => {
       await crash(node, 1);
       const page = await untilExplained(rig, node.name, ({ services }) => services[0]?.heldBack?.falls === 4);
       expect(keyIn(page, WS_DAEMON_TAINT)).toMatchObject({
-        stance: 'want',
+        stance: 'present',
         reason: expect.stringMatching(/^held back/),
       });
       await states.until(node.name, 'tainted', (state) => taintKeys(state).includes(WS_DAEMON_TAINT), AT_ONCE_MS);

@@ -65,7 +65,7 @@ describe('the page of a node', () => {
       });
       expect(shown.reason).toBe(`pod default/${kind}-${name} is Ready; ${shown.probe?.evidence}`);
       const { reason, since } = shown;
-      const wanted = { kind: 'label', service: kind, stance: 'want', value: 'true', onNode: 'true', reason, since };
+      const wanted = { kind: 'label', service: kind, stance: 'present', value: 'true', onNode: 'true', reason, since };
       expect(keyIn(page, key)).toMatchObject(wanted);
     }
     expect(page.pending).toBeUndefined();
@@ -87,13 +87,13 @@ describe('the page of a node', () => {
     expect(serviceIn(page, 'ws-daemon')).toMatchObject({ state: 'not-ready', reason, probe: { ready: true } });
     expect(serviceIn(page, 'ws-daemon').pods).toMatchObject([{ ready: false }]);
     const key = keyIn(page, WS_DAEMON_READY);
-    expect(key).toMatchObject({ stance: 'withhold', onNode: null, reason });
+    expect(key).toMatchObject({ stance: 'absent', onNode: null, reason });
     expect(Date.parse(key.since ?? '')).toBeGreaterThanOrEqual(Date.parse(keyIn(before, WS_DAEMON_READY).since ?? ''));
     expect(page.changes[0]).toMatchObject({ key: WS_DAEMON_READY, from: 'true', reason });
 
     await forceDelete(api, pod);
     const none = await untilExplained(rig, node.name, ({ services }) => services[0]?.pods.length === 0);
-    const missing = { stance: 'withhold', reason: 'no pod of ws-daemon is on the node', since: key.since };
+    const missing = { stance: 'absent', reason: 'no pod of ws-daemon is on the node', since: key.since };
     expect(keyIn(none, WS_DAEMON_READY)).toMatchObject(missing);
     expect(serviceIn(none, 'registry-facade').state).toBe('ready');
   });
@@ -107,7 +107,7 @@ describe('the page of a node', () => {
     const reason = `https ${standIn.host}:${standIn.port} refused the connection twice (ECONNREFUSED)`;
     const probe = { ready: false, since: RFC3339, evidence: reason };
     expect(serviceIn(page, 'registry-facade')).toMatchObject({ reason, pods: [{ ready: true }], probe });
-    expect(keyIn(page, REGISTRY_FACADE_READY)).toMatchObject({ stance: 'withhold', reason });
+    expect(keyIn(page, REGISTRY_FACADE_READY)).toMatchObject({ stance: 'absent', reason });
 
     const { controlPlane } = embedded;
     await startPolicy(
@@ -121,10 +121,10 @@ describe('the page of a node', () => {
       },
     );
     await standIn.fault('none');
-    const isRefused = ({ keys }: typeof page) => keys.some(({ setAside }) => setAside);
+    const isRefused = ({ keys }: typeof page) => keys.some(({ skipped }) => skipped);
     const refused = keyIn(await untilExplained(rig, node.name, isRefused), REGISTRY_FACADE_READY);
-    const setAside = { cause: 'denied', message: expect.stringContaining('not on this node') };
-    expect(refused).toMatchObject({ stance: 'want', onNode: null, setAside });
+    const skipped = { cause: 'denied', message: expect.stringContaining('not on this node') };
+    expect(refused).toMatchObject({ stance: 'present', onNode: null, skipped });
   });
 
   test('names the workspaces that keep the node', async () => {
@@ -133,7 +133,7 @@ describe('the page of a node', () => {
     const isWanted = (document: Parameters<typeof keyIn>[0]) => keyIn(document, SCALE_DOWN_DISABLED).onNode === 'true';
     const without = keyIn(await untilExplained(rig, name, isAllWell), SCALE_DOWN_DISABLED);
     expect(without).toMatchObject({
-      stance: 'withhold',
+      stance: 'absent',
       reason: 'no workspace and no pod of a NodeHold is on the node',
     });
     await installWorkspaceCrd(api);
@@ -142,7 +142,7 @@ describe('the page of a node', () => {
     const page = await untilExplained(rig, name, isWanted, 60_000);
     expect(page.workspaces).toEqual(['default/busy']);
     const reason = 'workspace on the node: default/busy';
-    expect(keyIn(page, SCALE_DOWN_DISABLED)).toMatchObject({ stance: 'want', since: RFC3339, reason });
+    expect(keyIn(page, SCALE_DOWN_DISABLED)).toMatchObject({ stance: 'present', since: RFC3339, reason });
   });
 
   test('says how long an agent has been silent, and that this costs the labels', async () => {
@@ -157,7 +157,7 @@ describe('the page of a node', () => {
       { state: 'not-ready', reason },
     ]);
     for (const key of [WS_DAEMON_READY, REGISTRY_FACADE_READY]) {
-      expect(keyIn(page, key)).toMatchObject({ stance: 'withhold', reason });
+      expect(keyIn(page, key)).toMatchObject({ stance: 'absent', reason });
       await rig.history.until(node.name, key, undefined);
     }
     await node.agent?.kill('SIGCONT');
@@ -166,7 +166,7 @@ describe('the page of a node', () => {
 
   test('says which guard holds a label, and that a new leader holds what it has not heard', async () => {
     const { name } = rig.node(2);
-    const held = { stance: 'hold', onNode: 'true', service: 'ws-daemon', since: RFC3339 };
+    const held = { stance: 'keep', onNode: 'true', service: 'ws-daemon', since: RFC3339 };
     await rig.history.until(name, WS_DAEMON_READY, 'true');
     const fromMs = performance.now();
     await Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGSTOP')));
@@ -195,7 +195,7 @@ describe('the console', () => {
     const { name } = rig.node(2);
     const { document } = await ask(leader, '/v1/nodes');
     const services = { 'ws-daemon': 'ready', 'registry-facade': 'ready' };
-    const quiet = { heldBack: [], contested: [], setAside: [], pending: false };
+    const quiet = { heldBack: [], contested: [], skipped: [], pending: false };
     const summary = { name, agent: 'fresh', agentVersion: expect.any(String), services, ...quiet };
     expect(document['nodes']).toEqual(expect.arrayContaining([summary]));
     const problem = { 'content-type': 'application/problem+json' };

@@ -145,7 +145,7 @@ test('H6: a node that is not for workspaces gets no label and no taint, whatever
   await expect.poll(shown).toEqual(['not-ready', 'ready']);
   const document = await (await rig.leader()).explain(plain.name);
   expect(document.pending).toBeUndefined();
-  expect(document.keys.find(({ key }) => key === WS_TAINT)).toMatchObject({ stance: 'withhold' });
+  expect(document.keys.find(({ key }) => key === WS_TAINT)).toMatchObject({ stance: 'absent' });
   for (const state of states.of(plain.name)) {
     expect(taintKeys(state).filter((key) => key.startsWith('gitpod.io/'))).toEqual([]);
     expect(state.labels).not.toHaveProperty([WS_DAEMON_READY]);

@@ -106,7 +106,7 @@ describe('with the right to see workspaces refused', () => {
     expect(stage.valuesOf(nodes.refused)).toEqual(['false']);
     const { keys, workspaces } = await (await stage.rig.leader()).explain(nodes.emptied);
     const key = keys.find((each) => each.key === SCALE_DOWN_DISABLED);
-    expect(key).toMatchObject({ stance: 'hold', onNode: 'true', reason: 'the Workspaces have not been listed yet' });
+    expect(key).toMatchObject({ stance: 'keep', onNode: 'true', reason: 'the Workspaces have not been listed yet' });
     expect(workspaces).toBeUndefined();
     const [coordinator] = stage.rig.coordinators;
     expect((await coordinator?.get('/readyz'))?.status).toBe(200);

@@ -41,7 +41,7 @@ test('agents that are replaced by blind ones cost three nodes their labels, and 
   });
   await waitFor('an Event that says so', async () => {
     const events = await lab.cluster.api.list<{ metadata: { name: string }; reason?: string }>('/api/v1/events');
-    return events.some(({ reason }) => reason === 'ReplacedAgentsDoubted');
+    return events.some(({ reason }) => reason === 'AgentRegressionSuspected');
   });
 });
 

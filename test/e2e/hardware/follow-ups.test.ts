@@ -66,7 +66,7 @@ test('a pod that asks for a label that rollcall took away is evicted, with an Ev
   expect(await isGone(other)).toBe(false);
   const events = () => stage.api.list('/api/v1/namespaces/default/events');
   const reasons = async () => (await events()).map((event) => (event as { reason?: string }).reason);
-  await waitFor('the Event', async () => (await reasons()).includes('EvictedAfterLabelGone'));
+  await waitFor('the Event', async () => (await reasons()).includes('EvictedLabelRemoved'));
 });
 
 test('a label that comes back soon, however often, evicts nobody', async () => {

@@ -57,7 +57,7 @@ async function untilHeld(label: string, reason: string): Promise<void> {
   const leader = await embedded.rig.leader();
   const isHeld = async () => {
     const { keys } = await leader.explain(node.name);
-    return keys.some((entry) => entry.key === label && entry.stance === 'hold' && entry.reason === reason);
+    return keys.some((entry) => entry.key === label && entry.stance === 'keep' && entry.reason === reason);
   };
   await waitFor(`${label} to be held, ${reason}`, isHeld, { timeoutMs: 50_000 });
 }

@@ -77,7 +77,7 @@ describe('a label that a person has set before', () => {
     await stage.settled();
     const { keys } = await (await stage.rig.leader()).explain(node);
     const entry = keys.find(({ key }) => key === TPU);
-    expect(entry).toMatchObject({ stance: 'withhold', labeler: 'implied-labels' });
+    expect(entry).toMatchObject({ stance: 'absent', labeler: 'implied-labels' });
     expect(entry?.reason).toContain('already has the value "mine", set by somebody else');
   });
 });

@@ -121,7 +121,7 @@ describe('a NodeHold', () => {
     await stage.until(node, 'true');
     const { keys } = await (await stage.rig.leader()).explain(node);
     expect(keys.find(({ key }) => key === SCALE_DOWN_DISABLED)).toMatchObject({
-      stance: 'want',
+      stance: 'present',
       reason: `pod of a NodeHold on the node: batch/${pod} (batch)`,
     });
   });

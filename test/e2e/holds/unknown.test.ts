@@ -90,7 +90,7 @@ test('a NodeHold with a field of a later version keeps the nodes until it is und
   await stage.remove(pod);
   const reasonOn = async (node: string) => {
     const { keys } = await (await stage.rig.leader()).explain(node);
-    return keys.find(({ key, stance }) => key === SCALE_DOWN_DISABLED && stance === 'hold')?.reason ?? '';
+    return keys.find(({ key, stance }) => key === SCALE_DOWN_DISABLED && stance === 'keep')?.reason ?? '';
   };
   for (const node of [kept, spared]) {
     await waitFor('the reason', async () => (await reasonOn(node)).startsWith('the NodeHold later is not understood'));
@@ -119,7 +119,7 @@ describe('a NodeHold whose pods may not be watched', () => {
     await stage.remove(pod);
     const held = async () => {
       const { keys } = await (await stage.rig.leader()).explain(left);
-      return keys.some(({ stance, reason }) => stance === 'hold' && reason.includes('the NodeHold secret'));
+      return keys.some(({ stance, reason }) => stance === 'keep' && reason.includes('the NodeHold secret'));
     };
     await waitFor('the node to be held', held);
     const events = await stage.api.list<KubeObject & { reason: string }>('/api/v1/namespaces/default/events');

@@ -46,7 +46,7 @@ test('a node is made for a pod, its gate is opened when the service is ready, an
   const isRegistered = async () => (await stage.claimIs(node, 'Registered')) === 'True';
   await waitFor('the node to be registered', isRegistered, { timeoutMs: 30_000 });
   const { keys } = await (await stage.rig.leader()).explain(node);
-  expect(keys.find(({ key }) => key === STARTUP_TAINT)).toMatchObject({ stance: 'hold' });
+  expect(keys.find(({ key }) => key === STARTUP_TAINT)).toMatchObject({ stance: 'keep' });
   expect(await stage.claimIs(node, 'Initialized')).not.toBe('True');
   await startDriver(node);
   expect(await stage.nodeOf('first')).toBe(node);

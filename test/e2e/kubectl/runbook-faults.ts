@@ -139,7 +139,7 @@ export const OF_ONE: readonly Fault[] = [
       {
         run: /rollcall why .*KEY/,
         names: { NODE: 'node-4', KEY: REFUSED_LABEL },
-        says: /other\.example\.com\/denied[\s\S]*set aside +denied: /,
+        says: /other\.example\.com\/denied[\s\S]*skipped +denied: /,
       },
     ],
     // The prefixes of rule files.

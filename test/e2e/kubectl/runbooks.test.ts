@@ -70,8 +70,7 @@ test('every command that a runbook names runs as it stands', async () => {
 describe('what the runbook says is seen, of', () => {
   test('RollcallConflicts of a label that was there before, whose fix gives the label its value', async () => {
     const why = pages.command('RollcallConflicts', /rollcall why/);
-    const foreign = async () =>
-      (await rig.leader()).metric('rollcall_coordinator_set_aside_keys', { cause: 'foreign' });
+    const foreign = async () => (await rig.leader()).metric('rollcall_coordinator_skipped_keys', { cause: 'foreign' });
     expect(await foreign()).toBe(1);
     expect((await pages.run(why, { NODE: CONFLICTING })).out).toMatch(/tier .*set by somebody else/);
     const fix = pages.command('RollcallConflicts', CHANGES);

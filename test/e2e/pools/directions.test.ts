@@ -178,9 +178,9 @@ test('a label that a policy refuses is not listed, and holds up no other', async
 
 async function untilSetAside(node: string, key: string): Promise<void> {
   const leader = await stage.rig.leader();
-  await waitFor(`${key} to be set aside, and nothing to be left to write`, async () => {
+  await waitFor(`${key} to be skipped, and nothing to be left to write`, async () => {
     const { keys, pending } = await leader.explain(node);
-    return !pending && keys.some((each) => each.key === key && each.setAside?.cause === 'denied');
+    return !pending && keys.some((each) => each.key === key && each.skipped?.cause === 'denied');
   });
 }
 

@@ -57,7 +57,7 @@ describe('the startup gate of a new node', () => {
     const leader = await embedded.rig.leader();
     await waitFor('the coordinator to see that a label went', async () => {
       const { keys } = await leader.explain('once');
-      return keys.some(({ key, stance }) => key === STARTUP_TAINT && stance !== 'withhold');
+      return keys.some(({ key, stance }) => key === STARTUP_TAINT && stance !== 'absent');
     });
     expect(await isOpen('once')).toBe(true);
     expect((await leader.explain('once')).pending).toBeUndefined();

@@ -120,15 +120,15 @@ test.concurrent('a conflict shows on the page that explains the node', async () 
   const { keys, pool, pending } = await (await stage.rig.leader()).explain(node);
   expect({ pool, pending }).toEqual({ pool: 'shown', pending: undefined });
   expect(keys.find(({ key }) => key === 'tier')).toMatchObject({
-    stance: 'withhold',
+    stance: 'absent',
     value: 'theirs',
     onNode: 'mine',
     labeler: 'pool-labels',
     reason: 'already has the value "mine", set by somebody else',
-    setAside: { cause: 'foreign' },
+    skipped: { cause: 'foreign' },
   });
   const reason = 'NodePoolLabelSet rollcall/shown of the pool shown';
-  expect(keys.find(({ key }) => key === 'free')).toMatchObject({ stance: 'want', onNode: '1', reason });
+  expect(keys.find(({ key }) => key === 'free')).toMatchObject({ stance: 'present', onNode: '1', reason });
   expect(keys.find(({ key }) => key === MANAGED)).toMatchObject({ onNode: '["free"]' });
   await stage.untilStatus('shown', ({ nodesInConflict }) => nodesInConflict === 1);
 });

@@ -123,7 +123,7 @@ describe('the condition of a service', () => {
       Date.parse(ready?.lastTransitionTime ?? ''),
     );
     expect(await explained(MIRROR)).toMatchObject({
-      stance: 'want',
+      stance: 'present',
       value: 'False',
       onNode: 'False',
       service: 'mirror',
@@ -180,7 +180,7 @@ describe('the condition of a service', () => {
     const leader = await rig.leader();
     const silent = async () => (await leader.metric('rollcall_coordinator_nodes', { state: 'silent' })) === 4;
     await waitFor('all nodes to be silent', silent, { timeoutMs: 60_000 });
-    expect(await explained(MIRROR)).toMatchObject({ stance: 'hold', reason: expect.stringContaining('guard') });
+    expect(await explained(MIRROR)).toMatchObject({ stance: 'keep', reason: expect.stringContaining('guard') });
     await Promise.all(rig.nodes.map((node) => node.agent?.kill('SIGCONT')));
     await waitFor('all nodes to be heard', async () => !(await silent()), { timeoutMs: 60_000 });
     expect(history.since(fromMs, MIRROR)).toEqual([]);
@@ -205,8 +205,8 @@ describe('a condition that somebody else owns', () => {
     await applyAs('rival', [{ type: OTHER, status: 'False', reason: 'Theirs', message: 'not yours' }]);
     await create('other', { publish: { condition: OTHER } });
     await history.until(nodeName(1), OTHER, 'True');
-    await waitFor('the rival to be named', async () => (await explained(OTHER))?.setAside?.cause === 'foreign');
-    expect((await explained(OTHER))?.setAside?.message).toBe('owned by rival');
+    await waitFor('the rival to be named', async () => (await explained(OTHER))?.skipped?.cause === 'foreign');
+    expect((await explained(OTHER))?.skipped?.message).toBe('owned by rival');
     expect(history.of(nodeName(), OTHER)).toMatchObject({ status: 'False', message: 'not yours' });
     await waitFor('the Event', async () => {
       const events = await embedded.controlPlane.api.list<KubeObject & { note?: string; message?: string }>(
@@ -232,7 +232,7 @@ describe('a condition that somebody else owns', () => {
   test('and take over by force is theirs, until they let go of it', async () => {
     const fromMs = performance.now();
     await applyAs('rival', [{ type: OTHER, status: 'Unknown', reason: 'Taken' }], { force: true });
-    await waitFor('it to be left alone', async () => (await explained(OTHER))?.setAside?.cause === 'foreign');
+    await waitFor('it to be left alone', async () => (await explained(OTHER))?.skipped?.cause === 'foreign');
     await applyAs('rival', []);
     await history.until(nodeName(), OTHER, 'True');
     expect(history.since(fromMs, MIRROR)).toEqual([]);

@@ -64,7 +64,7 @@ const acceptedOf = (name: string) => conditionOf(embedded.controlPlane.api, name
 
 async function untilJudged(): Promise<{ accepted: string[]; refused: string[] }> {
   const said = await waitFor(
-    'all to be judged',
+    'all to be evaluated',
     async () => {
       const all = await Promise.all(names.map(acceptedOf));
       return all.every((each) => each !== '') ? all : undefined;

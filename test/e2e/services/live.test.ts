@@ -128,7 +128,7 @@ describe('a NodeService', () => {
     await startMirror();
   });
 
-  test('of mode Startup is judged until it is ready once, and then left', async () => {
+  test('of mode Startup is evaluated until it is ready once, and then left', async () => {
     await create('starting', {
       probe: probe(),
       mode: 'Startup',

@@ -55,7 +55,7 @@ const waiting = async () => {
   const events = await embedded.controlPlane.api.list<{ metadata: { name: string }; reason?: string; count?: number }>(
     '/api/v1/events',
   );
-  return events.filter(({ reason }) => reason === 'TaintWaits');
+  return events.filter(({ reason }) => reason === 'TaintRolloutPending');
 };
 
 test('a taint that is new, or edited, begins on ten nodes, and goes on once it was seen to go from one', async () => {

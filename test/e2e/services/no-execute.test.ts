@@ -70,7 +70,7 @@ test('a taint that evicts is refused until it is allowed, goes on by evidence, a
   });
   const { keys } = await coordinator.explain(second.name);
   expect(keys.find(({ key }) => key === TAINT.key)).toMatchObject({
-    stance: 'hold',
+    stance: 'keep',
     reason: 'the agent has been silent for too long; pods are evicted only when the service is seen to fail',
   });
   expect(await isTainted(second.name)).toBe(false);

@@ -69,7 +69,7 @@ test('a NodeService that is refused disables none that are older', async () => {
   for (const name of ['mistake', 'tier', 'by-gpu', 'by-tier']) await remove(name);
 });
 
-test('a NodeService of mode Startup that is refused for a while is not judged again', async () => {
+test('a NodeService of mode Startup that is refused for a while is not evaluated again', async () => {
   const { rig } = embedded;
   const label = 'example.com/starting';
   const taint = { key: 'readiness.k8s.io/starting', value: '', effect: 'NoSchedule' };

@@ -1,4 +1,4 @@
-import { addressed, boundDriver, type Place, placeOf } from '../device-place.ts';
+import { addressed, boundDriver, type DeviceLocation, placeOf } from '../device-place.ts';
 import type { HostFiles } from '../host-files.ts';
 import type { AcceleratorNode } from './tree-walk.ts';
 
@@ -8,7 +8,7 @@ export type OnChip = AcceleratorNode & {
   directory: string | undefined;
   driver: string | undefined;
   childCount: number | undefined;
-  place: Place;
+  place: DeviceLocation;
 };
 
 const DEVICES_MAX = 4096;

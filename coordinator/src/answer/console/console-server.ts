@@ -49,7 +49,7 @@ export function createConsoleServer(source: ConsoleSource, host: string, clock: 
   });
 }
 
-type Answer = { status: number; document: object } | { long: LongDocument };
+type ConsoleResponse = { status: number; document: object } | { long: LongDocument };
 
 async function serve(
   request: IncomingMessage,
@@ -81,7 +81,7 @@ async function serve(
   else await writePieces(answer.long, response);
 }
 
-async function diffed(request: IncomingMessage, source: ConsoleSource): Promise<Answer> {
+async function diffed(request: IncomingMessage, source: ConsoleSource): Promise<ConsoleResponse> {
   const read = await readDiffRequest(request);
   return 'request' in read ? { long: await source.diff(read.request) } : problem(read.status, read.problem);
 }
@@ -94,7 +94,7 @@ function decoded(segment: string): string {
   }
 }
 
-async function answerTo(url: URL | undefined, source: ConsoleSource): Promise<Answer> {
+async function answerTo(url: URL | undefined, source: ConsoleSource): Promise<ConsoleResponse> {
   const path = url?.pathname ?? '';
   const [, asked] = /^\/v1\/nodes\/([^/]+)$/.exec(path) ?? [];
   if (asked !== undefined) {

@@ -3,20 +3,20 @@ import { snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
-import type { ServiceCatalog } from '../../state/services/catalog.ts';
+import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
 import type { NodeQueries } from './node-queries.ts';
 
 describe('a node in a line', () => {
-  function summaryOf(judged: object, isPending = false) {
+  function summaryOf(evaluated: object, isPending = false) {
     return nodeSummary(
       {
         evaluate: (name: string) =>
-          name === 'n' ? { judged: { ...snapshot(), readiness: new Map(), ...judged } } : undefined,
+          name === 'n' ? { evaluated: { ...snapshot(), readiness: new Map(), ...evaluated } } : undefined,
         planOf: () => (isPending ? {} : undefined),
         skippedOn: (name: string) => ({
           contested: [{ key: `contested of ${name}` }],
-          setAside: [{ key: `set aside of ${name}` }],
+          unwritable: [{ key: `skipped of ${name}` }],
         }),
       } as unknown as NodeQueries,
       'n',
@@ -26,7 +26,7 @@ describe('a node in a line', () => {
   test('has what is known, and no field of what is not', () => {
     expect(summaryOf({})).toEqual({
       ...{ name: 'n', agent: 'fresh', services: {}, heldBack: [] },
-      ...{ contested: ['contested of n'], setAside: ['set aside of n'], pending: false },
+      ...{ contested: ['contested of n'], skipped: ['skipped of n'], pending: false },
     });
     const readiness = new Map<string, object>([
       ['a', { state: 'ready' }],
@@ -83,12 +83,12 @@ describe('services', () => {
   } as unknown as ServiceTally;
 
   function documentsOf(services: Service[], refused: { service: Service; problem: object | undefined }[] = []) {
-    const catalog = {
+    const serviceRegistry = {
       services: () => services,
       objects: () => refused,
       refusalOf: (object: never) => object['problem'],
     };
-    return serviceDocuments(catalog as unknown as ServiceCatalog, tally);
+    return serviceDocuments(serviceRegistry as unknown as ServiceRegistry, tally);
   }
 
   test('are shown with what they publish, what tells whether they are ready, and on how many nodes they are', () => {

@@ -2,7 +2,7 @@ import type { NodeSummary, PlannedNode, ServiceDocument } from '@rollcall/common
 import { plannedChanges } from '../../decide/intent/planned-changes.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { Service } from '../../model/services.ts';
-import type { ServiceCatalog } from '../../state/services/catalog.ts';
+import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { planDocument } from './node-document.ts';
 import type { NodeQueries } from './node-queries.ts';
 
@@ -10,10 +10,10 @@ import type { NodeQueries } from './node-queries.ts';
 export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | undefined {
   const evaluation = nodes.evaluate(name);
   if (!evaluation) return undefined;
-  const { judged } = evaluation;
-  const { setAside, contested } = nodes.skippedOn(name);
-  const { pool, freshness, agentVersion } = judged;
-  const readiness = [...judged.readiness];
+  const { evaluated } = evaluation;
+  const { unwritable, contested } = nodes.skippedOn(name);
+  const { pool, freshness, agentVersion } = evaluated;
+  const readiness = [...evaluated.readiness];
   return {
     name,
     ...(pool === undefined ? {} : { pool }),
@@ -23,7 +23,7 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     services: Object.fromEntries(readiness.map(([service, { state }]) => [service, state])),
     heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
     contested: contested.map(({ key }) => key),
-    setAside: setAside.map(({ key }) => key),
+    skipped: unwritable.map(({ key }) => key),
     pending: nodes.planOf(evaluation) !== undefined,
   };
 }
@@ -44,10 +44,10 @@ export function* plannedNodes(nodes: NodeQueries): Iterable<PlannedNode | undefi
 }
 
 /** The services that are in force, and the NodeServices that are not. */
-export function serviceDocuments(catalog: ServiceCatalog, tally: ServiceTally): ServiceDocument[] {
-  const inForce = catalog.services().map((service) => serviceDocument(service, tally));
-  const refused = catalog.objects().flatMap((object) => {
-    const problem = catalog.refusalOf(object);
+export function serviceDocuments(serviceRegistry: ServiceRegistry, tally: ServiceTally): ServiceDocument[] {
+  const inForce = serviceRegistry.services().map((service) => serviceDocument(service, tally));
+  const refused = serviceRegistry.objects().flatMap((object) => {
+    const problem = serviceRegistry.refusalOf(object);
     return problem ? [{ ...serviceDocument(object.service, tally), accepted: false, problem }] : [];
   });
   return [...inForce, ...refused];

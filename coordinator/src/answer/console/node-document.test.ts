@@ -15,12 +15,15 @@ const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 const TAINT = 'gitpod.io/ws-daemon-not-ready';
 
 /** What is known of a node `n`, or something else of it. */
-function factsOf({ judged = {}, ...change }: Partial<Omit<NodeFacts, 'judged'>> & { judged?: object } = {}): NodeFacts {
+function factsOf({
+  evaluated = {},
+  ...change
+}: Partial<Omit<NodeFacts, 'evaluated'>> & { evaluated?: object } = {}): NodeFacts {
   return {
     node: { name: 'n', uid: 'u', labels: {}, annotations: {} },
-    judged: { ...snapshot(), readiness: new Map(), ageMs: 0, ...judged },
+    evaluated: { ...snapshot(), readiness: new Map(), ageMs: 0, ...evaluated },
     intent: new Map(),
-    setAside: [],
+    unwritable: [],
     contested: [],
     refusedWithdrawals: [],
     plan: undefined,
@@ -32,7 +35,7 @@ function factsOf({ judged = {}, ...change }: Partial<Omit<NodeFacts, 'judged'>> 
 
 function entry(change: Partial<IntentEntry> = {}): IntentEntry {
   return {
-    ...{ kind: 'label', key: LABEL, value: 'true', stance: 'want', ownership: 'exclusive' },
+    ...{ kind: 'label', key: LABEL, value: 'true', stance: 'present', ownership: 'exclusive' },
     ...{ reason: 'it is ready', cause: 'agent', labeler: 'readiness', overruled: [] },
     ...change,
   };
@@ -58,13 +61,13 @@ describe('a node', () => {
   });
 
   test('shows its pool, its agent and its workspaces', () => {
-    const judged = {
+    const evaluated = {
       pool: 'gold',
       agentVersion: '1.2.3',
       freshness: { state: 'silent', guard: 'fleet' },
       workspaces: [{ namespace: 'default', name: 'ws-1' }],
     };
-    expect(nodeDocument(factsOf({ judged, quietMs: 12_345 }), [])).toMatchObject({
+    expect(nodeDocument(factsOf({ evaluated, quietMs: 12_345 }), [])).toMatchObject({
       pool: 'gold',
       agent: { state: 'silent', guard: 'fleet', version: '1.2.3', lastReportSecondsAgo: 12.3 },
       workspaces: ['default/ws-1'],
@@ -85,10 +88,10 @@ describe('a node', () => {
 });
 
 describe('a service', () => {
-  const shown = (readiness: Partial<ServiceReadiness>, judged: object = {}, service = SERVICE) => {
+  const shown = (readiness: Partial<ServiceReadiness>, evaluated: object = {}, service = SERVICE) => {
     const of: ServiceReadiness = { state: 'ready', reason: 'r', cause: 'agent', sinceMs: NOW_MS, ...readiness };
     const known = new Map([['ws-daemon', of]]);
-    return nodeDocument(factsOf({ judged: { readiness: known, ...judged } }), [service]).services[0];
+    return nodeDocument(factsOf({ evaluated: { readiness: known, ...evaluated } }), [service]).services[0];
   };
 
   test('shows its state, its pods and what the probe said', () => {
@@ -112,7 +115,7 @@ describe('a service', () => {
   });
 
   test('shows no state on a node that it is not for, and no probe that nobody heard of', () => {
-    const [service] = nodeDocument(factsOf({ judged: { services: new Map() } }), [SERVICE]).services;
+    const [service] = nodeDocument(factsOf({ evaluated: { services: new Map() } }), [SERVICE]).services;
     expect(service).toMatchObject({ state: undefined, since: undefined, reason: undefined, probe: undefined });
   });
 
@@ -131,17 +134,17 @@ describe('accelerators', () => {
   const machine = { devices, unread: [], facts: {}, answers: {}, values: {} };
 
   test('are shown with their devices, the count, what is gone and what is held back', () => {
-    const judged = snapshot({ machine });
-    const [name = ''] = judged.inventory.devices?.keys() ?? [];
+    const evaluated = snapshot({ machine });
+    const [name = ''] = evaluated.inventory.devices?.keys() ?? [];
     const inventory = {
-      ...judged.inventory,
+      ...evaluated.inventory,
       gone: new Map([
         ['a-gone-one', ['p']],
         [name, ['q']],
       ]),
       heldDrivers: new Set([name]),
     };
-    expect(nodeDocument(factsOf({ judged: { machine, inventory } }), []).accelerators).toEqual([
+    expect(nodeDocument(factsOf({ evaluated: { machine, inventory } }), []).accelerators).toEqual([
       { name: 'a-gone-one', count: 0, devices: [], gone: ['p'], driverHeldBack: undefined },
       { name, count: 1, devices: [devices[0]], gone: ['q'], driverHeldBack: true },
     ]);
@@ -149,18 +152,18 @@ describe('accelerators', () => {
 
   test('are left out while no agent has told of the machine', () => {
     const { inventory } = snapshot({ machine });
-    expect(nodeDocument(factsOf({ judged: { inventory } }), []).accelerators).toBeUndefined();
+    expect(nodeDocument(factsOf({ evaluated: { inventory } }), []).accelerators).toBeUndefined();
     const unknown = { machine, inventory: { ...inventory, devices: undefined } };
-    expect(nodeDocument(factsOf({ judged: unknown }), []).accelerators).toBeUndefined();
+    expect(nodeDocument(factsOf({ evaluated: unknown }), []).accelerators).toBeUndefined();
   });
 });
 
 describe('a key', () => {
   test('shows what is wanted of it and why, and the service that it is about', () => {
     expect(keyOf({})).toEqual({
-      ...{ kind: 'label', key: LABEL, service: 'ws-daemon', stance: 'want', value: 'true', onNode: null },
+      ...{ kind: 'label', key: LABEL, service: 'ws-daemon', stance: 'present', value: 'true', onNode: null },
       ...{ reason: 'it is ready', labeler: 'readiness', ownership: 'exclusive' },
-      ...{ since: undefined, overruled: undefined, setAside: undefined, contested: undefined },
+      ...{ since: undefined, overruled: undefined, skipped: undefined, contested: undefined },
       removalRefused: undefined,
     });
     expect(keyOf({ kind: 'taint', key: TAINT })?.service).toBe('ws-daemon');
@@ -197,11 +200,11 @@ describe('a key', () => {
   test('shows what stands in its way', () => {
     const ref = { kind: 'label', key: LABEL } as const;
     const other = { kind: 'label', key: 'other' } as const;
-    const overruled = [{ labeler: 'pool', stance: 'want', value: 'x', reason: 'r' }] as const;
+    const overruled = [{ labeler: 'pool', stance: 'present', value: 'x', reason: 'r' }] as const;
     const of = keyOf(
       { overruled },
       {
-        setAside: [
+        unwritable: [
           { ...other, cause: 'foreign', wanted: 'true', message: 'other' },
           { ...ref, cause: 'denied', wanted: 'true', message: 'a policy' },
         ],
@@ -217,7 +220,7 @@ describe('a key', () => {
     );
     expect(of).toMatchObject({
       overruled,
-      setAside: { cause: 'denied', message: 'a policy' },
+      skipped: { cause: 'denied', message: 'a policy' },
       contested: { rival: 'helm', nextTrySeconds: 2 },
       removalRefused: 'refused',
     });

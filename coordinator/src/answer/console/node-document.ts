@@ -10,33 +10,33 @@ import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
-import type { JudgedNode } from '../../decide/labelers/labeler.ts';
+import type { EvaluatedNode } from '../../decide/labelers/labeler.ts';
 import type { Service } from '../../model/services.ts';
 import { podsOf } from '../../state/service-pods.ts';
 import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */
 export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Omit<NodeDocument, 'replica'> {
-  const { node, judged, intent, plan, changes, quietMs } = facts;
+  const { node, evaluated, intent, plan, changes, quietMs } = facts;
   return {
     name: node.name,
     uid: node.uid,
-    pool: judged.pool,
+    pool: evaluated.pool,
     agent: {
-      ...judged.freshness,
-      ...(judged.agentVersion ? { version: judged.agentVersion } : {}),
+      ...evaluated.freshness,
+      ...(evaluated.agentVersion ? { version: evaluated.agentVersion } : {}),
       ...(quietMs === undefined ? {} : { lastReportSecondsAgo: Math.round(quietMs / 100) / 10 }),
     },
-    services: services.map((service) => serviceDocument(service, judged)),
-    accelerators: acceleratorDocuments(judged),
+    services: services.map((service) => serviceDocument(service, evaluated)),
+    accelerators: acceleratorDocuments(evaluated),
     keys: [...intent.values()].map((entry) => keyDocument(entry, facts, services)),
-    workspaces: judged.workspaces?.map(({ namespace, name }) => `${namespace}/${name}`),
+    workspaces: evaluated.workspaces?.map(({ namespace, name }) => `${namespace}/${name}`),
     pending: plan && planDocument(plan),
     changes: changes.toReversed().map(({ atMs, ...change }) => ({ at: rfc3339(atMs), ...change })),
   };
 }
 
-function acceleratorDocuments({ machine, inventory }: JudgedNode): AcceleratorDocument[] | undefined {
+function acceleratorDocuments({ machine, inventory }: EvaluatedNode): AcceleratorDocument[] | undefined {
   const { devices: tally, gone, heldDrivers } = inventory;
   if (!machine || !tally) return undefined;
   const byName = Map.groupBy(machine.devices, (device) => identityOf(device) ?? '');
@@ -49,7 +49,7 @@ function acceleratorDocuments({ machine, inventory }: JudgedNode): AcceleratorDo
   }));
 }
 
-function serviceDocument(service: Service, { readiness, pods, services }: JudgedNode): NodeServiceDocument {
+function serviceDocument(service: Service, { readiness, pods, services }: EvaluatedNode): NodeServiceDocument {
   const { name } = service;
   const shown = readiness.get(name);
   const probe = services.get(name);
@@ -72,10 +72,10 @@ function serviceDocument(service: Service, { readiness, pods, services }: Judged
 
 /** `stance`: want (it is to be there), withhold (it is to be absent), hold (it stays as it is). */
 function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Service[]): KeyDocument {
-  const { node, setAside, contested, refusedWithdrawals, changes } = facts;
+  const { node, unwritable, contested, refusedWithdrawals, changes } = facts;
   const { kind, key, value, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
-  const out = setAside.find(isIt);
+  const out = unwritable.find(isIt);
   const contest = contested.find(isIt);
   const service = kind === 'annotation' ? undefined : services.find((each) => publishes(each, kind, key))?.name;
   const sinceMs = entry.sinceMs ?? changes.findLast(isIt)?.atMs;
@@ -92,7 +92,7 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
     ownership,
     since: sinceMs === undefined ? undefined : rfc3339(sinceMs),
     overruled: overruled.length > 0 ? overruled : undefined,
-    setAside: out && { cause: out.cause, message: out.message },
+    skipped: out && { cause: out.cause, message: out.message },
     contested: contest && { rival: contest.rival, nextTrySeconds: Math.ceil(contest.nextTryMs / 1000) },
     removalRefused: refusedWithdrawals.find(isIt)?.message,
   };

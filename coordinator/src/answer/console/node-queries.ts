@@ -15,7 +15,7 @@ export type NodeQueriesOptions = {
 };
 
 /** Everything about one node, for people. */
-export type NodeFacts = Pick<Evaluation, 'node' | 'judged' | 'intent' | 'plan'> &
+export type NodeFacts = Pick<Evaluation, 'node' | 'evaluated' | 'intent' | 'plan'> &
   SkippedOnNode & {
     changes: readonly DatedChange[];
     /** Since the last report, in milliseconds. */
@@ -54,10 +54,10 @@ export class NodeQueries {
     const { changes, clock } = this.#options;
     const evaluation = this.evaluate(name);
     if (!evaluation) return undefined;
-    const { record, node, judged, intent } = evaluation;
+    const { record, node, evaluated, intent } = evaluation;
     return {
       node,
-      judged,
+      evaluated,
       intent,
       ...this.skippedOn(name),
       plan: this.planOf(evaluation),

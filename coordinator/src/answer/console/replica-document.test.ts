@@ -9,7 +9,7 @@ function documentOf(role: Role, environment: ReplicaSource['environment'] = { po
   return replicaDocument({
     config: { dryRun: true, readinessGate: 'both', staleAfterSeconds: 30 },
     environment,
-    standing: { role: () => role },
+    leadershipState: { role: () => role },
     fleet: { freshness: { activeGuards: () => ['fleet'] } },
     evaluator: { heldWithdrawals: () => [{ guard: 'services', of: 'a', nodes: 2 }] },
     clock: new FakeClock(),

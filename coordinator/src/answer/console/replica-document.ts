@@ -6,12 +6,12 @@ import { VERSION } from '@rollcall/common/version.ts';
 import type { Evaluator } from '../../decide/evaluator.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
 import type { Fleet } from '../../state/fleet.ts';
-import type { Standing } from '../../term/standing.ts';
+import type { LeadershipState } from '../../term/leadership-state.ts';
 
 export type ReplicaSource = {
   config: Pick<CoordinatorConfig, 'dryRun' | 'readinessGate' | 'staleAfterSeconds'>;
   environment: Pick<CoordinatorEnvironment, 'podName'>;
-  standing: Pick<Standing, 'role'>;
+  leadershipState: Pick<LeadershipState, 'role'>;
   fleet: Pick<Fleet, 'freshness'>;
   evaluator: Pick<Evaluator, 'heldWithdrawals'>;
   clock: Clock;
@@ -21,12 +21,12 @@ export type ReplicaSource = {
 export function replicaDocument({
   config,
   environment,
-  standing,
+  leadershipState,
   fleet,
   evaluator,
   clock,
 }: ReplicaSource): ReplicaDocument {
-  const role = standing.role();
+  const role = leadershipState.role();
   return {
     name: environment.podName ?? hostname(),
     version: VERSION,

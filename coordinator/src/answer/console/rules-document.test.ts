@@ -25,7 +25,7 @@ function documentOf(label?: string) {
     problems: [{ file: 'd', problem: 'cannot be read' }],
     nodes,
     intent: (node) => {
-      const stance = node === 'n1' ? 'hold' : node === 'n2' ? 'withhold' : 'want';
+      const stance = node === 'n1' ? 'keep' : node === 'n2' ? 'absent' : 'present';
       return new Map([['label:a', entry(stance, node === 'n3' ? 'pool-labels' : 'implied-labels')]]);
     },
     label,

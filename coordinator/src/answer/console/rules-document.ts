@@ -23,7 +23,7 @@ const RULES_LABELER = 'implied-labels';
 
 type Effects = Exclude<RuleDocument['nodes'], { given: number }>;
 
-const STANCES = { want: 'given', hold: 'held', withhold: 'withheld' } as const;
+const STANCES = { present: 'given', keep: 'held', absent: 'withheld' } as const;
 
 /**
  * The rules, what is wrong with them, and what each does to the fleet: how many nodes have its label by it, keep it while

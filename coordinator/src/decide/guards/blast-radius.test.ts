@@ -212,7 +212,7 @@ describe('a label that would leave a share of its nodes', () => {
     expect(few.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 11 }]);
   });
 
-  test('waits as long as further nodes follow, also where they are judged one after the other', () => {
+  test('waits as long as further nodes follow, also where they are evaluated one after the other', () => {
     const guard = fleetOf(100);
     range(20).forEach((node, index) => {
       leaves(guard, { node, key: 'tier', object: undefined }, 100 * index);

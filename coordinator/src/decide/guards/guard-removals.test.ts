@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Claim, JudgedNode } from '../labelers/labeler.ts';
+import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
 import { AT_ONCE, BlastRadius } from './blast-radius.ts';
 import { guardRemoval } from './guard-removals.ts';
 
@@ -10,7 +10,7 @@ function leaving(change: Partial<Claim> = {}): Claim {
     kind: 'label',
     key: 'a',
     value: 'v',
-    stance: 'withhold',
+    stance: 'absent',
     ownership: 'exclusive',
     reason: 'r',
   } as const;
@@ -22,7 +22,7 @@ const node = {
   labels: { a: '1', b: '2', shared: '3' },
   ownedLabels: new Set(['b', 'shared']),
   sharedLabels: new Set(['shared']),
-} as unknown as JudgedNode;
+} as unknown as EvaluatedNode;
 
 /** A guard that lets no further node lose these labels. */
 function spent(object?: string): BlastRadius {
@@ -42,9 +42,9 @@ function guarded(entry: Claim, guard = spent()): Claim {
 }
 
 test('a label that many nodes would lose for what was configured stays with its value, and the reason names the end', () => {
-  expect(guarded(leaving())).toMatchObject({ stance: 'hold', value: '1' });
+  expect(guarded(leaving())).toMatchObject({ stance: 'keep', value: '1' });
   expect(guarded(leaving()).reason).toMatch(/^r; stays until 2023-11-14T22:14:20\S*, since many nodes would lose it/);
-  expect(guarded(leaving({ key: 'b', ownership: 'shared' }))).toMatchObject({ stance: 'hold', value: '2' });
+  expect(guarded(leaving({ key: 'b', ownership: 'shared' }))).toMatchObject({ stance: 'keep', value: '2' });
 });
 
 test.each<[string, Partial<Claim>]>([
@@ -60,7 +60,7 @@ test.each<[string, Partial<Claim>]>([
 
 test('a taint and a condition never wait', () => {
   for (const kind of ['taint', 'condition'] as const)
-    expect(guarded(leaving({ kind }))).toMatchObject({ stance: 'withhold' });
+    expect(guarded(leaving({ kind }))).toMatchObject({ stance: 'absent' });
 });
 
 test('a label that may go at once goes', () => {
@@ -73,13 +73,13 @@ test('what leaves by evidence counts as configured while its rule has just been 
   const entry = leaving({ cause: 'evidence', object: 'rule a' });
   expect(guarded(entry, guard)).toBe(entry);
   guard.changed(['rule a', 'rule b'], now.monotonicMs);
-  expect(guarded(entry, guard)).toMatchObject({ stance: 'hold' });
+  expect(guarded(entry, guard)).toMatchObject({ stance: 'keep' });
 });
 
 test('a label that is asked for again is not held any more', () => {
   const guard = spent();
   guarded(leaving(), guard);
   expect(guard.held(now.monotonicMs)).toHaveLength(1);
-  guarded(leaving({ stance: 'want' }), guard);
+  guarded(leaving({ stance: 'present' }), guard);
   expect(guard.held(now.monotonicMs)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import type { Claim, JudgedNode } from '../labelers/labeler.ts';
+import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
 import type { BlastRadius } from './blast-radius.ts';
 
 /** Gets, for a label, what records its removal or its return once the plan is written; the last one counts. */
@@ -13,14 +13,14 @@ export type Note = (key: string, record: (() => void) | undefined) => void;
  */
 export function guardRemoval<C extends Claim>(
   entry: C,
-  node: JudgedNode,
+  node: EvaluatedNode,
   { guard, now, note }: { guard: BlastRadius; now: Moment; note: Note },
 ): C {
   if (entry.kind !== 'label') return entry;
   const { key, cause, object } = entry;
   const value = node.labels[key];
   const isDeparting = guard.isDeparting(key);
-  if (entry.stance !== 'withhold') {
+  if (entry.stance !== 'absent') {
     note(key, isDeparting ? () => guard.returned(node.name, key) : undefined);
     return entry;
   }
@@ -35,10 +35,10 @@ export function guardRemoval<C extends Claim>(
   if (untilMs === undefined) return entry;
   const until = rfc3339(now.wallMs + untilMs - now.monotonicMs);
   const reason = `${entry.reason}; stays until ${until}, since many nodes would lose it at once`;
-  return { ...entry, value, stance: 'hold', reason };
+  return { ...entry, value, stance: 'keep', reason };
 }
 
 /** Whether withholding the label removes it from the node. */
-function isOurs({ key, ownership }: Claim, { ownedLabels, sharedLabels }: JudgedNode): boolean {
+function isOurs({ key, ownership }: Claim, { ownedLabels, sharedLabels }: EvaluatedNode): boolean {
   return ownership === 'exclusive' || (ownedLabels.has(key) && !sharedLabels.has(key));
 }

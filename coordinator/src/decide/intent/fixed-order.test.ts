@@ -41,8 +41,8 @@ function settle(before: ObservedNode, { rule, set }: World): ObservedNode {
   for (let round = 0; round < 5; round += 1) {
     const { labels: ownedLabels, annotations: ownedAnnotations } = node.owned;
     const seen = snapshot({ ...node, ownedLabels, ownedAnnotations, pool: 'gold', poolLabelSet });
-    const judged = { ...seen, readiness: new Map(), ageMs: 0 };
-    const plan = planNode(node, intentOf(labelers, judged), () => undefined);
+    const evaluated = { ...seen, readiness: new Map(), ageMs: 0 };
+    const plan = planNode(node, intentOf(labelers, evaluated), () => undefined);
     if (!isToWrite(plan)) return node;
     node = apply(node, plan);
   }

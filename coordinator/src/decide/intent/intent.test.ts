@@ -14,9 +14,9 @@ function merged(...claims: Parameters<typeof claim>[0][]): unknown[] {
 describe('of two claims to a key', () => {
   // The names would decide for the other.
   test.each([
-    ['want', 'hold'],
-    ['want', 'withhold'],
-    ['hold', 'withhold'],
+    ['present', 'keep'],
+    ['present', 'absent'],
+    ['keep', 'absent'],
   ] as const)('%s counts more than %s', (strong, weak) => {
     const result = [strong, 'exclusive', 'b', ['a']];
     expect(merged({ stance: strong, labeler: 'b' }, { stance: weak, labeler: 'a' })).toEqual([result, result]);
@@ -27,7 +27,7 @@ describe('of two claims to a key', () => {
     ['exclusive', 'shared'],
     ['forced', 'shared'],
   ] as const)('of one stance, the one that is %s counts more than the one that is %s', (far, near) => {
-    const result = ['want', far, 'b', []];
+    const result = ['present', far, 'b', []];
     expect(merged({ ownership: far, labeler: 'b' }, { ownership: near, labeler: 'a' })).toEqual([result, result]);
   });
 
@@ -45,7 +45,7 @@ describe('of two claims to a key', () => {
   });
 
   test('the other is not overruled where it asks for the same', () => {
-    const result = ['want', 'exclusive', 'a', []];
+    const result = ['present', 'exclusive', 'a', []];
     expect(merged({ labeler: 'b' }, { labeler: 'a' })).toEqual([result, result]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Claim, JudgedNode, Labelers } from '../labelers/labeler.ts';
+import type { Claim, EvaluatedNode, Labelers } from '../labelers/labeler.ts';
 
 export type IntentEntry = Claim & {
   /** The labeler that was followed. */
@@ -15,7 +15,7 @@ export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
 }
 
 /** May keep for now what is to leave a node. */
-export type Guard = (entry: IntentEntry, node: JudgedNode) => IntentEntry;
+export type Guard = (entry: IntentEntry, node: EvaluatedNode) => IntentEntry;
 
 /**
  * Asks every labeler, and merges what they say. The guard sees every entry before the labelers that build on it: what
@@ -24,7 +24,7 @@ export type Guard = (entry: IntentEntry, node: JudgedNode) => IntentEntry;
  */
 export function intentOf(
   { labelers, consequences }: Labelers,
-  node: JudgedNode,
+  node: EvaluatedNode,
   guard: Guard = (entry) => entry,
 ): NodeIntent {
   const merging = new Merging();
@@ -64,7 +64,7 @@ class Merging {
   }
 
   /** Returns whether something stays that was to leave. */
-  guard(guard: Guard, node: JudgedNode): boolean {
+  guard(guard: Guard, node: EvaluatedNode): boolean {
     let hasKept = false;
     for (const id of this.#unguarded) {
       const entry = this.intent.get(id);
@@ -98,7 +98,7 @@ class Merging {
 const NONE: readonly never[] = [];
 
 /** A wish is stronger than doubt, and doubt than a refusal. */
-const STRENGTH = { want: 2, hold: 1, withhold: 0 } as const;
+const STRENGTH = { present: 2, keep: 1, absent: 0 } as const;
 
 /**
  * Where labelers are of one mind, or two want different values, the one whose word goes further is followed: what is to

@@ -3,7 +3,7 @@ import { type ConditionOwners, NO_CONDITION_OWNERS, type ObservedCondition } fro
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { mergeClaims } from './intent.ts';
-import type { AskSetAside, NodePlan } from './plan.ts';
+import type { AskSkipped, NodePlan } from './plan.ts';
 import { claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
@@ -35,13 +35,13 @@ function node({
 const condition = (key: string, change: Partial<Claim>) =>
   claim({ kind: 'condition', key, ownership: 'shared', origin: 'service:u', ...change });
 const want = (key: string, value: string) => condition(key, { value, news: NEWS });
-const hold = (key: string) => condition(key, { stance: 'hold', value: '' });
-const gone = (key: string) => condition(key, { stance: 'withhold', value: '' });
+const hold = (key: string) => condition(key, { stance: 'keep', value: '' });
+const gone = (key: string) => condition(key, { stance: 'absent', value: '' });
 
 function plan(
   given: ObservedNode,
   claims: readonly ReturnType<typeof condition>[],
-  ask: AskSetAside = () => undefined,
+  ask: AskSkipped = () => undefined,
 ): NodePlan | undefined {
   return planNode(given, mergeClaims(claims), ask);
 }
@@ -126,7 +126,7 @@ describe('a condition that is wanted', () => {
       foreign: [{ kind: 'condition', key: A, cause: 'foreign', wanted: 'True', message: 'owned by rival' }],
       set: { annotations: { 'rollcall.dev/keys': listOf(B) } },
     });
-    const ask: AskSetAside = ({ key }) => (key === A ? 'foreign' : undefined);
+    const ask: AskSkipped = ({ key }) => (key === A ? 'foreign' : undefined);
     const left = node({
       there: [there(A, 'False'), there(B, 'True', 2)],
       listed: [B],

@@ -7,7 +7,7 @@ import {
 } from '../../state/observed-conditions.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { IntentEntry, NodeIntent } from './intent.ts';
-import type { AskSetAside, ConditionChange, SetAsideKey } from './plan.ts';
+import type { AskSkipped, ConditionChange, SkippedKey } from './plan.ts';
 
 /**
  * What has to be written of the conditions of a Node, and which of those that are wanted are left to somebody else who
@@ -17,8 +17,8 @@ import type { AskSetAside, ConditionChange, SetAsideKey } from './plan.ts';
 export function planConditions(
   node: ObservedNode,
   intent: NodeIntent,
-  askSetAside: AskSetAside,
-): { change?: ConditionChange; foreign: readonly SetAsideKey[] } {
+  askSkipped: AskSkipped,
+): { change?: ConditionChange; foreign: readonly SkippedKey[] } {
   const { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS } = node;
   const { ours, rivals, entry } = owners;
   // Without knowing what is there, nothing can be sent as it is there, nor removed.
@@ -26,7 +26,7 @@ export function planConditions(
   const claims = [...intent.values()].filter(({ kind }) => kind === 'condition');
   const listed = listedOf(node, 'condition');
   const applied = new Applied(node, owners, listed);
-  for (const claim of claims) applied.add(claim, askSetAside);
+  for (const claim of claims) applied.add(claim, askSkipped);
   const { foreign, types } = applied;
   const isDue = types.size > 0 && (applied.news.length > 0 || types.symmetricDifference(ours).size > 0);
   if (isDue) return { change: applied.change(true), foreign };
@@ -48,9 +48,9 @@ export function conditionsToList(node: ObservedNode, intent: NodeIntent): Readon
   for (const { kind, key, stance } of intent.values()) {
     if (kind !== 'condition' || owners.rivals.has(key)) continue;
     const mayBeThere = !present || present.some(({ type }) => type === key);
-    const isComing = present && stance === 'want';
+    const isComing = present && stance === 'present';
     // One that is listed and not there was about to come when its writer ended; nobody can tell yet whether it will.
-    const isKept = (mayBeThere || stance === 'hold') && listed.has(key);
+    const isKept = (mayBeThere || stance === 'keep') && listed.has(key);
     if (isComing || owners.ours.has(key) || isKept) types.add(key);
   }
   return types;
@@ -61,7 +61,7 @@ class Applied {
   readonly conditions: NodeCondition[] = [];
   readonly types = new Set<string>();
   readonly news: string[] = [];
-  readonly foreign: SetAsideKey[] = [];
+  readonly foreign: SkippedKey[] = [];
   readonly #before: NodeCondition[] = [];
   readonly #waiting: NodeCondition[] = [];
   #force = false;
@@ -79,11 +79,11 @@ class Applied {
     return this.#waiting.length > 0;
   }
 
-  add(claim: IntentEntry, askSetAside: AskSetAside): void {
+  add(claim: IntentEntry, askSkipped: AskSkipped): void {
     const { key, stance, value, news } = claim;
     if (isGone(claim)) return;
     const there = this.#node.conditions?.find(({ type }) => type === key);
-    const cause = stance === 'want' ? askSetAside({ kind: 'condition', key }, value) : 'held';
+    const cause = stance === 'present' ? askSkipped({ kind: 'condition', key }, value) : 'held';
     const rival = this.#owners.rivals.get(key);
     if (rival !== undefined) {
       if (cause === undefined)
@@ -131,7 +131,7 @@ class Applied {
 }
 
 function isGone({ stance }: IntentEntry): boolean {
-  return stance === 'withhold';
+  return stance === 'absent';
 }
 
 /** Any other text would be a change, and one that nobody made. */

@@ -157,7 +157,7 @@ class World {
     const services = this.config.services.map((each) => gated(each, gate));
     const keys = registryOf({ watchedServices: services });
     const device: Claim = {
-      ...{ kind: 'label', key: DEVICE, value: 'true', stance: others.includes(DEVICE) ? 'want' : 'withhold' },
+      ...{ kind: 'label', key: DEVICE, value: 'true', stance: others.includes(DEVICE) ? 'present' : 'absent' },
       ...{ ownership: 'shared', origin: 'device', reason: 'r', cause: 'evidence' },
     };
     const implied = others.includes(RULE) ? { [RULE]: { value: 'true', reason: 'r' } } : {};
@@ -181,9 +181,9 @@ class World {
     const node = this.#seen;
     const { labels: ownedLabels } = node.owned;
     const seen = snapshot({ ...node, ownedLabels, sharedLabels: node.shared ?? new Set() });
-    const judged = { ...seen, readiness: new Map(readiness), ageMs: 0 };
+    const evaluated = { ...seen, readiness: new Map(readiness), ageMs: 0 };
     const isOut = (key: string) => (this.#foreign.has(key) ? 'foreign' : undefined);
-    return planNode(node, intentOf({ labelers, consequences }, judged), ({ key }) => isOut(key));
+    return planNode(node, intentOf({ labelers, consequences }, evaluated), ({ key }) => isOut(key));
   }
 
   #node(): ObservedNode {

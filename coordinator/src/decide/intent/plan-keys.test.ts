@@ -43,8 +43,8 @@ function planFor(node: ObservedNode, { gate, ready, ...config }: Config): NodePl
       { state: stateOf(each), reason: 'r', cause: 'agent', sinceMs: 0 },
     ]),
   );
-  const judged = { ...snapshot({ ...node, ownedLabels: node.owned.labels }), readiness, ageMs: 0 };
-  return planNode(node, intentOf({ labelers, consequences }, judged), () => undefined);
+  const evaluated = { ...snapshot({ ...node, ownedLabels: node.owned.labels }), readiness, ageMs: 0 };
+  return planNode(node, intentOf({ labelers, consequences }, evaluated), () => undefined);
 }
 
 /** Plans and writes until there is nothing to do. A taint is never there without being listed. */

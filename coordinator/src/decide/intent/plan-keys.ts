@@ -2,14 +2,14 @@ import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } f
 import { formatKeys, isOfService, keysOn, type NodeKeys, type Origin } from '../../state/node-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
-import type { AskSetAside, KeyRef, NodeSet, TaintChange } from './plan.ts';
+import type { AskSkipped, KeyRef, NodeSet, TaintChange } from './plan.ts';
 import { conditionsToList } from './plan-conditions.ts';
 
 export const KEYS: KeyRef = { kind: 'annotation', key: KEYS_ANNOTATION };
 const EARLIER_LISTS = [IMPLIED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION];
 
 /** The request that changes the list as well: the apply of a set, or a change of taints. */
-type Request = { set: NodeSet; askSetAside: AskSetAside } | { taints: TaintChange };
+type Request = { set: NodeSet; askSkipped: AskSkipped } | { taints: TaintChange };
 
 type PlannedList = {
   /** The list after the apply; `undefined` where there is none. */
@@ -31,7 +31,7 @@ export function planKeys(
     withdrawn,
     isWritten,
     ...request
-  }: { set: NodeSet; askSetAside: AskSetAside; withdrawn: ReadonlyMap<string, KeyRef>; isWritten: boolean },
+  }: { set: NodeSet; askSkipped: AskSkipped; withdrawn: ReadonlyMap<string, KeyRef>; isWritten: boolean },
 ): PlannedList {
   const before = node.annotations[KEYS_ANNOTATION];
   const keys = keysAfter(node, intent, request);
@@ -44,7 +44,7 @@ export function planKeys(
   const isAsListed = isEmpty ? before === undefined : earlier.length === 0 && areSameButPools(keys, keysOn(node));
   if (isAsListed && !isWritten) return { text: before, takesForce: false, obsolete: refsOf(earlier) };
   const wanted = isEmpty ? undefined : formatKeys(keys);
-  const cause = wanted === undefined || wanted === before ? undefined : request.askSetAside(KEYS, wanted);
+  const cause = wanted === undefined || wanted === before ? undefined : request.askSkipped(KEYS, wanted);
   // What the API server refused to change stays as it is.
   const text = cause === undefined || cause === 'foreign' ? wanted : before;
   const isChange = text !== before && before !== undefined;
@@ -67,7 +67,7 @@ export function listedWithTaints(
 }
 
 /** Whether somebody else changed a label of ours: whose it is does not hang on which watch told first. */
-export function isRivalled(cause: ReturnType<AskSetAside>): boolean {
+export function isRivalled(cause: ReturnType<AskSkipped>): boolean {
   return cause === 'foreign' || cause === 'contested';
 }
 
@@ -86,7 +86,7 @@ function keysAfter(node: ObservedNode, intent: NodeIntent, request: Request): No
     // Whoever holds a key does not know whose it is, and a label has its origin from the request that sets it. That a label
     // is of a pool, the list of the pool's labels tells.
     const isSet = entry.kind !== 'label' || ('set' in request && request.set.labels[entry.key] === entry.value);
-    const isKept = listed !== 'pool' && (entry.stance === 'hold' || !isSet);
+    const isKept = listed !== 'pool' && (entry.stance === 'keep' || !isSet);
     const origin = (isKept ? listed : undefined) ?? entry.origin ?? listed;
     if (origin === undefined) continue;
     const isListed = listed !== undefined;
@@ -104,9 +104,9 @@ function isLabelListed(entry: IntentEntry, node: ObservedNode, request: Request,
   if (!isListed) return false;
   // It comes and goes with a service that is for this node: the list does not change each time.
   if (sinceMs !== undefined && isOfService(origin)) return true;
-  if (stance === 'want' && isRivalled(request.askSetAside({ kind: 'label', key }, value))) return true;
-  if (stance === 'hold') return true;
-  return node.labels[key] !== undefined && (stance === 'want' || ownership === 'exclusive');
+  if (stance === 'present' && isRivalled(request.askSkipped({ kind: 'label', key }, value))) return true;
+  if (stance === 'keep') return true;
+  return node.labels[key] !== undefined && (stance === 'present' || ownership === 'exclusive');
 }
 
 /** Taints that are not known stay listed. */

@@ -18,11 +18,18 @@ export function observed(labels: Record<string, string>, owned: string[] = []): 
 }
 
 export function claim(change: Partial<Claim & { labeler: string }> = {}): Claim & { labeler: string } {
-  const base = { kind: 'label', key: 'k', value: 'true', stance: 'want', ownership: 'exclusive', reason: 'r' } as const;
+  const base = {
+    kind: 'label',
+    key: 'k',
+    value: 'true',
+    stance: 'present',
+    ownership: 'exclusive',
+    reason: 'r',
+  } as const;
   return { labeler: 'test', cause: 'evidence', ...base, ...change };
 }
 
-/** Whether there is anything to write. What is somebody else's is only set aside. */
+/** Whether there is anything to write. What is somebody else's is only skipped. */
 export function isToWrite(plan: NodePlan | undefined): plan is NodePlan {
   const { node: _node, foreign: _foreign, ...writes } = plan ?? {};
   return Object.keys(writes).length > 0;

@@ -33,7 +33,7 @@ describe('a plan', () => {
     const metadata = { name: 'n', uid: 'u', resourceVersion: '7' };
     const node = observeNode({ apiVersion: 'v1', kind: 'Node', metadata }, (text) => text, new Set());
     expect(node.labels['constructor']).toBeUndefined();
-    const made = plan(node, { key: 'constructor' }, { key: 'toString', stance: 'withhold' });
+    const made = plan(node, { key: 'constructor' }, { key: 'toString', stance: 'absent' });
     expect(made).toMatchObject({ set: { labels: { constructor: 'true' } } });
     expect(made?.withdrawal).toBeUndefined();
   });
@@ -53,13 +53,13 @@ describe('a plan', () => {
   });
 
   test('withdraws an exclusive key whoever set it, by a request that sets nothing', () => {
-    const made = plan(observed({ k: 'true' }), { stance: 'withhold' });
+    const made = plan(observed({ k: 'true' }), { stance: 'absent' });
     expect(made?.withdrawal).toEqual({ labels: ['k'], annotations: [] });
     expect(made?.set).toBeUndefined();
   });
 
   test('does not touch a withheld key that is shared', () => {
-    expect(plan(observed({ k: 'true' }), { stance: 'withhold', ownership: 'shared' })).toBeUndefined();
+    expect(plan(observed({ k: 'true' }), { stance: 'absent', ownership: 'shared' })).toBeUndefined();
   });
 
   test('releases what it applied and no longer wants, by leaving it out', () => {
@@ -70,12 +70,12 @@ describe('a plan', () => {
 
   test('keeps a held key in an apply that is needed for another, and is no reason for one by itself', () => {
     const node = observed({ k: 'true' }, ['k']);
-    expect(plan(node, { stance: 'hold' })).toBeUndefined();
-    expect(plan(node, { stance: 'hold' }, { key: 'b' })?.set?.labels).toEqual({ k: 'true', b: 'true' });
-    expect(plan(observed({}), { stance: 'hold' })).toBeUndefined();
+    expect(plan(node, { stance: 'keep' })).toBeUndefined();
+    expect(plan(node, { stance: 'keep' }, { key: 'b' })?.set?.labels).toEqual({ k: 'true', b: 'true' });
+    expect(plan(observed({}), { stance: 'keep' })).toBeUndefined();
   });
 
-  test('leaves out what is set aside', () => {
+  test('leaves out what is skipped', () => {
     const made = planNode(observed({}), mergeClaims([claim(), claim({ key: 'bad' })]), ({ key }) =>
       key === 'bad' ? 'invalid' : undefined,
     );
@@ -85,7 +85,7 @@ describe('a plan', () => {
 
 test('what is about a service goes ahead of the rest of a withdrawal', () => {
   const node = observed({ ready: 'true', old: '1' });
-  const gone = { stance: 'withhold' } as const;
+  const gone = { stance: 'absent' } as const;
   const made = plan(node, { ...gone, key: 'old' }, { ...gone, key: 'ready', sinceMs: 0 });
   expect(made).toMatchObject({ withdrawal: { labels: ['old', 'ready'] }, ahead: ['ready'] });
   expect(plan(node, { ...gone, key: 'old' })?.ahead).toBeUndefined();
@@ -111,15 +111,15 @@ describe('a key with force that is released', () => {
 
   test('overwrites what others set, and is not removed from them', () => {
     expect(plan(node('false'), forced)?.set).toEqual({ labels: {}, annotations: { k: 'true' }, force: true });
-    expect(plan(node('true'), { ...forced, stance: 'withhold' })).toBeUndefined();
+    expect(plan(node('true'), { ...forced, stance: 'absent' })).toBeUndefined();
     const owned = { labels: new Set<string>(), annotations: new Set(['k']) };
-    const released = plan(node('true', { owned }), { ...forced, stance: 'withhold' });
+    const released = plan(node('true', { owned }), { ...forced, stance: 'absent' });
     expect(released).toMatchObject({ set: { annotations: {}, force: false } });
     expect(released?.withdrawal).toBeUndefined();
   });
 
   test('is removed where nobody but a predecessor left it', () => {
-    const made = plan(node('true', { inherited: new Set(['k']) }), { ...forced, stance: 'withhold' });
+    const made = plan(node('true', { inherited: new Set(['k']) }), { ...forced, stance: 'absent' });
     expect(made?.withdrawal).toEqual({ labels: [], annotations: ['k'] });
   });
 });
@@ -129,40 +129,40 @@ describe('taints in a plan', () => {
   const claims = (stance: Claim['stance']): Partial<Claim> => ({ kind: 'taint', stance });
 
   test('are added and removed by key, and left alone where they are not known', () => {
-    expect(plan({ ...observed({}), taints: [] }, claims('want'))?.taints?.add).toEqual([
+    expect(plan({ ...observed({}), taints: [] }, claims('present'))?.taints?.add).toEqual([
       { key: 'k', value: 'true', effect: 'NoSchedule' },
     ]);
-    expect(plan({ ...observed({}), taints: [taint('k')] }, claims('withhold'))?.taints?.remove).toEqual(['k']);
-    expect(plan(observed({}), claims('want'))).toBeUndefined();
+    expect(plan({ ...observed({}), taints: [taint('k')] }, claims('absent'))?.taints?.remove).toEqual(['k']);
+    expect(plan(observed({}), claims('present'))).toBeUndefined();
   });
 
   test('that keep no pod away, or have another value, are replaced', () => {
     const ours = { key: 'k', value: 'true', effect: 'NoSchedule' };
     for (const wrong of [taint('k', 'PreferNoSchedule'), taint('k'), { ...ours, value: 'false' }]) {
       const node = { ...observed({}), taints: [wrong] };
-      expect(plan(node, claims('want'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
+      expect(plan(node, claims('present'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
       for (const taints of [
         [wrong, ours],
         [ours, wrong],
       ]) {
-        expect(plan({ ...node, taints }, claims('want'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
+        expect(plan({ ...node, taints }, claims('present'))?.taints).toMatchObject({ add: [ours], remove: ['k'] });
       }
-      expect(plan({ ...node, taints: [wrong, ours] }, claims('withhold'))?.taints?.remove).toEqual(['k']);
+      expect(plan({ ...node, taints: [wrong, ours] }, claims('absent'))?.taints?.remove).toEqual(['k']);
     }
   });
 
   test('that evict are replaced where another effect is asked for by name', () => {
     const node = { ...observed({}), taints: [{ key: 'k', value: 'true', effect: 'NoExecute' }] };
-    const named: Partial<Claim> = { ...claims('want'), effect: 'NoSchedule' };
+    const named: Partial<Claim> = { ...claims('present'), effect: 'NoSchedule' };
     const add = [{ key: 'k', value: 'true', effect: 'NoSchedule' }];
     expect(plan(node, named)?.taints).toMatchObject({ add, remove: ['k'] });
     expect(plan(node, { ...named, effect: 'NoExecute' })).toBeUndefined();
   });
 
   test('need no change when they are as they should be, whatever their effect', () => {
-    expect(plan({ ...observed({}), taints: [taint('k', 'NoExecute')] }, claims('want'))).toBeUndefined();
-    expect(plan({ ...observed({}), taints: [taint('x')] }, claims('withhold'))).toBeUndefined();
-    expect(plan({ ...observed({}), taints: [taint('k')] }, claims('hold'))).toBeUndefined();
+    expect(plan({ ...observed({}), taints: [taint('k', 'NoExecute')] }, claims('present'))).toBeUndefined();
+    expect(plan({ ...observed({}), taints: [taint('x')] }, claims('absent'))).toBeUndefined();
+    expect(plan({ ...observed({}), taints: [taint('k')] }, claims('keep'))).toBeUndefined();
   });
 });
 
@@ -202,7 +202,7 @@ const claimArbitrary = fc
     kind: fc.constantFrom('label' as const, 'annotation' as const, 'taint' as const),
     key: fc.constantFrom(...KEYS),
     value: fc.constantFrom('true', 'x'),
-    stance: fc.constantFrom('want' as const, 'hold' as const, 'withhold' as const),
+    stance: fc.constantFrom('present' as const, 'keep' as const, 'absent' as const),
     reason: fc.constantFrom('r1', 'r2'),
   })
   .map((fields) => ({ ...fields, cause: 'evidence' as const, ownership: OWNERSHIP[fields.kind] }));
@@ -234,7 +234,7 @@ const nodeArbitrary = fc
   });
 
 test('where labelers agree that a key has to go, it goes as far as any of them would have it', () => {
-  const gone = { stance: 'withhold', ownership: 'shared' } as const;
+  const gone = { stance: 'absent', ownership: 'shared' } as const;
   const claims = [claim({ ...gone, labeler: 'a' }), claim({ ...gone, ownership: 'exclusive', labeler: 'b' })];
   for (const all of [claims, claims.toReversed()]) {
     expect(planNode(observed({ k: 'true' }), mergeClaims(all), never)?.withdrawal?.labels).toEqual(['k']);
@@ -252,8 +252,8 @@ test('what was claimed otherwise is kept, in the order in which it would have be
   const claims = [
     claim({ labeler: 'a' }),
     claim({ value: 'b', labeler: 'b' }),
-    claim({ stance: 'hold', labeler: 'c' }),
-    claim({ stance: 'withhold', labeler: 'd' }),
+    claim({ stance: 'keep', labeler: 'c' }),
+    claim({ stance: 'absent', labeler: 'd' }),
     claim({ labeler: 'e' }),
   ];
   for (const all of [claims, claims.toReversed()]) {
@@ -317,8 +317,8 @@ describe('for every node and every set of claims', () => {
         for (const { kind, key, stance, value } of intent.values()) {
           const [was, is] = [node, after].map((each) => shownOn(each, kind, key));
           const isOthers = kind === 'annotation' && !node.owned.annotations.has(key) && !node.inherited.has(key);
-          if (stance === 'hold') expect(is).toBe(was);
-          else if (stance === 'want') expect(kind === 'taint' ? is !== undefined : is === value).toBe(true);
+          if (stance === 'keep') expect(is).toBe(was);
+          else if (stance === 'present') expect(kind === 'taint' ? is !== undefined : is === value).toBe(true);
           else expect(is).toBe(isOthers ? was : undefined);
         }
       }),

@@ -3,12 +3,12 @@ import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-lab
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import { isList, listedOn } from './lists.ts';
 import {
-  type AskSetAside,
+  type AskSkipped,
   type KeyRef,
   keyRefs,
   type NodePlan,
   type NodeSet,
-  type SetAsideKey,
+  type SkippedKey,
   withdrawalOf,
 } from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
@@ -16,12 +16,12 @@ import { isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
 import { planTaints } from './plan-taints.ts';
 
 /** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
-export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: AskSetAside): NodePlan | undefined {
+export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: AskSkipped): NodePlan | undefined {
   const claimed = [...intent.values()].filter(isMetadata);
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
-  const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSetAside));
+  const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSkipped));
   for (const entry of claimed) if (!isList(entry)) put(entry);
-  const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSetAside }) : entry));
+  const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSkipped }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
   const takeForce = () => {
@@ -38,7 +38,7 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const isWritten = () =>
     keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) ||
     keyRefs(node.owned.labels, node.owned.annotations).some(isReleased);
-  const planList = () => planKeys(node, intent, { set, askSetAside, withdrawn, isWritten: isWritten() });
+  const planList = () => planKeys(node, intent, { set, askSkipped, withdrawn, isWritten: isWritten() });
   let list = planList();
   const isTaken = list.takesForce;
   if (isTaken && !set.force) {
@@ -49,8 +49,8 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
   const isListed = isTaken || list.text !== node.annotations[KEYS.key];
   if (list.text !== undefined && (isListed || isOwned(node, KEYS))) set.annotations[KEYS.key] = list.text;
   const differs = isWritten() || (isListed && !withdrawn.has(entryKey(KEYS)));
-  const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSetAside);
-  const foreign = [...foreignConditions, ...foreignKeys(claimed, askSetAside)];
+  const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSkipped);
+  const foreign = [...foreignConditions, ...foreignKeys(claimed, askSkipped)];
   if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
   if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
@@ -71,9 +71,9 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSetAside: As
 function poolList(
   entry: MetadataEntry,
   node: ObservedNode,
-  { intent, set, askSetAside }: { intent: NodeIntent; set: NodeSet; askSetAside: AskSetAside },
+  { intent, set, askSkipped }: { intent: NodeIntent; set: NodeSet; askSkipped: AskSkipped },
 ): MetadataEntry {
-  if (entry.stance === 'hold') return entry;
+  if (entry.stance === 'keep') return entry;
   const before = listedOn(node, entry.key);
   const labelOf = (key: string) => intent.get(entryKey({ kind: 'label', key }));
   const isOurs = (key: string) => {
@@ -81,19 +81,19 @@ function poolList(
     const label = labelOf(key);
     if (label === undefined || label.ownership === 'shared') return false;
     if (set.labels[key] === label.value) return true;
-    return before.has(key) && isRivalled(askSetAside({ kind: 'label', key }, label.value));
+    return before.has(key) && isRivalled(askSkipped({ kind: 'label', key }, label.value));
   };
-  const wanted = entry.stance === 'want' ? (parseManagedLabels(entry.value) ?? []) : [];
-  const held = [...before].filter((key) => labelOf(key)?.stance === 'hold' && labelOf(key)?.origin === 'pool');
+  const wanted = entry.stance === 'present' ? (parseManagedLabels(entry.value) ?? []) : [];
+  const held = [...before].filter((key) => labelOf(key)?.stance === 'keep' && labelOf(key)?.origin === 'pool');
   const names = [...wanted, ...held].filter(isOurs);
-  if (names.length > 0) return { ...entry, stance: 'want', value: formatManagedLabels(new Set(names)) };
-  return { ...entry, stance: 'withhold', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
+  if (names.length > 0) return { ...entry, stance: 'present', value: formatManagedLabels(new Set(names)) };
+  return { ...entry, stance: 'absent', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
 }
 
-/** What is left to somebody else, and was not set aside for it yet. */
-function foreignKeys(entries: readonly MetadataEntry[], askSetAside: AskSetAside): SetAsideKey[] {
+/** What is left to somebody else, and was not skipped for it yet. */
+function foreignKeys(entries: readonly MetadataEntry[], askSkipped: AskSkipped): SkippedKey[] {
   return entries
-    .filter((entry) => entry.isForeign && askSetAside(entry, entry.value) === undefined)
+    .filter((entry) => entry.isForeign && askSkipped(entry, entry.value) === undefined)
     .map(({ kind, key, value, reason }) => ({ kind, key, cause: 'foreign', wanted: value, message: reason }));
 }
 
@@ -108,7 +108,7 @@ function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): 
   const withdrawn = new Map<string, KeyRef>();
   for (const entry of entries) {
     const { kind, key, stance, ownership } = entry;
-    if (stance !== 'withhold' || valuesOf(node, entry)[key] === undefined) continue;
+    if (stance !== 'absent' || valuesOf(node, entry)[key] === undefined) continue;
     const isLeftOver = ownership === 'forced' && kind === 'annotation' && node.inherited.has(key);
     if (ownership === 'exclusive' || isLeftOver) withdrawn.set(entryKey(entry), entry);
   }
@@ -124,10 +124,10 @@ function isAboutService({ kind, sinceMs }: MetadataEntry): boolean {
  * What goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. What was refused
  * stays as it is. What is somebody else's is left to them, unless it has force and can be seen.
  */
-function valueToSet(entry: MetadataEntry, node: ObservedNode, askSetAside: AskSetAside): string | undefined {
-  if (entry.stance === 'withhold') return undefined;
-  if (entry.stance === 'hold') return heldValue(entry, node, askSetAside);
-  const cause = askSetAside(entry, entry.value);
+function valueToSet(entry: MetadataEntry, node: ObservedNode, askSkipped: AskSkipped): string | undefined {
+  if (entry.stance === 'absent') return undefined;
+  if (entry.stance === 'keep') return heldValue(entry, node, askSkipped);
+  const cause = askSkipped(entry, entry.value);
   if (cause === undefined) return entry.value;
   if (cause !== 'foreign') return asItIs(entry, node);
   const observed = valuesOf(node, entry)[entry.key];
@@ -136,9 +136,9 @@ function valueToSet(entry: MetadataEntry, node: ObservedNode, askSetAside: AskSe
 }
 
 /** What somebody else has taken meanwhile is theirs, although the watch still shows it as ours. */
-function heldValue(ref: KeyRef, node: ObservedNode, askSetAside: AskSetAside): string | undefined {
+function heldValue(ref: KeyRef, node: ObservedNode, askSkipped: AskSkipped): string | undefined {
   const value = asItIs(ref, node);
-  return value !== undefined && askSetAside(ref, value) === 'foreign' ? undefined : value;
+  return value !== undefined && askSkipped(ref, value) === 'foreign' ? undefined : value;
 }
 
 /** What keeps the key as it is, if it is ours. */

@@ -5,13 +5,13 @@ import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { formatManagedLabels } from '../labelers/managed-labels.ts';
 import { mergeClaims } from './intent.ts';
-import type { AskSetAside, SetAsideCause } from './plan.ts';
+import type { AskSkipped, SkippedCause } from './plan.ts';
 import { apply, claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
 const KEYS = ['a', 'b', 'c', 'd'];
 
-describe('for every node and whatever is set aside', () => {
+describe('for every node and whatever is skipped', () => {
   const MANAGED = 'nodepool.banzaicloud.io/managed-labels';
   const LIST = 'rollcall.dev/keys';
   const key = fc.constantFrom(...KEYS);
@@ -25,7 +25,7 @@ describe('for every node and whatever is set aside', () => {
     rules: wanted,
     others: wanted,
     held: fc.subarray(KEYS),
-    cause: fc.constantFrom<SetAsideCause>('denied', 'invalid', 'foreign'),
+    cause: fc.constantFrom<SkippedCause>('denied', 'invalid', 'foreign'),
     out: fc.subarray([...KEYS, MANAGED, LIST]),
   });
   type Scene = typeof scene extends fc.Arbitrary<infer T> ? T : never;
@@ -51,11 +51,11 @@ describe('for every node and whatever is set aside', () => {
         ...Object.entries(wanted).map(([each, value]) => ({ ...claim({ key: each, value }), ...base })),
         ...gone
           .filter((each) => !(each in wanted))
-          .map((each) => ({ ...claim({ key: each, stance: 'withhold' }), ...base })),
+          .map((each) => ({ ...claim({ key: each, stance: 'absent' }), ...base })),
       ];
     };
     const managed = Object.keys(pool);
-    const stance = managed.length > 0 ? 'want' : 'withhold';
+    const stance = managed.length > 0 ? 'present' : 'absent';
     return mergeClaims([
       ...claims('pool', pool, 'exclusive'),
       claim({ kind: 'annotation', key: MANAGED, value: formatManagedLabels(managed), stance }),
@@ -63,7 +63,7 @@ describe('for every node and whatever is set aside', () => {
       ...claims('device', others, 'shared'),
       ...held.map((each) => {
         const origin = new Map(keys).get(`label:${each}`);
-        return claim({ key: each, stance: 'hold', ownership: 'shared', ...(origin && { origin }) });
+        return claim({ key: each, stance: 'keep', ownership: 'shared', ...(origin && { origin }) });
       }),
     ]);
   }
@@ -71,7 +71,7 @@ describe('for every node and whatever is set aside', () => {
   function planned(given: Scene) {
     const node = nodeOf(given);
     const intent = intentFor(given);
-    const ask: AskSetAside = (ref) => (given.out.includes(ref.key) ? given.cause : undefined);
+    const ask: AskSkipped = (ref) => (given.out.includes(ref.key) ? given.cause : undefined);
     const made = planNode(node, intent, ask);
     return { node, intent, ask, made, after: made ? apply(node, made) : node };
   }
@@ -79,7 +79,7 @@ describe('for every node and whatever is set aside', () => {
   /** Claimed, and not as one that may go. */
   function isKept(intent: ReturnType<typeof mergeClaims>, id: string): boolean {
     const stance = intent.get(id)?.stance;
-    return stance === 'want' || stance === 'hold';
+    return stance === 'present' || stance === 'keep';
   }
 
   test('no owned label goes for it, unless somebody else owns that label too', () => {

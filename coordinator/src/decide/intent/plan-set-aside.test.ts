@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import { mergeClaims } from './intent.ts';
-import type { AskSetAside } from './plan.ts';
+import type { AskSkipped } from './plan.ts';
 import { claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
-describe('a key that is set aside', () => {
+describe('a key that is skipped', () => {
   const LIST = 'nodepool.banzaicloud.io/managed-labels';
   const list = (...keys: string[]) => claim({ kind: 'annotation', key: LIST, value: JSON.stringify(keys) });
   const KEYS = 'rollcall.dev/keys';
@@ -17,7 +17,7 @@ describe('a key that is set aside', () => {
     owned: { labels: new Set(Object.keys(labels)), annotations: new Set([LIST, KEYS]) },
   });
   const denying =
-    (...keys: string[]): AskSetAside =>
+    (...keys: string[]): AskSkipped =>
     ({ key }) =>
       keys.includes(key) ? 'denied' : undefined;
 
@@ -36,18 +36,18 @@ describe('a key that is set aside', () => {
   });
 
   test('is let go of where it is held and somebody else has taken it, as the watch will show', () => {
-    const held = mergeClaims([claim({ stance: 'hold' }), claim({ key: 'other' })]);
+    const held = mergeClaims([claim({ stance: 'keep' }), claim({ key: 'other' })]);
     const node = observed({ k: 'true' }, ['k']);
     expect(planNode(node, held, () => undefined)?.set?.labels).toEqual({ k: 'true', other: 'true' });
-    const theirs: AskSetAside = ({ key }) => (key === 'k' ? 'foreign' : undefined);
+    const theirs: AskSkipped = ({ key }) => (key === 'k' ? 'foreign' : undefined);
     expect(planNode(node, held, theirs)?.set?.labels).toEqual({ other: 'true' });
     expect(planNode(node, held, denying('k'))?.set?.labels).toEqual({ k: 'true', other: 'true' });
   });
 
-  test('is left out of the list, also where the list with it is set aside', () => {
+  test('is left out of the list, also where the list with it is skipped', () => {
     const node = listed({ a: 'true' }, 'a');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
-    const isRefused: AskSetAside = ({ key }, value) =>
+    const isRefused: AskSkipped = ({ key }, value) =>
       key === 'b' || (key === LIST && value === '["a","b"]') ? 'denied' : undefined;
     expect(planNode(node, intent, isRefused)).toBeUndefined();
     const more = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), claim({ key: 'c' }), list('a', 'b', 'c')]);
@@ -60,7 +60,7 @@ describe('a key that is set aside', () => {
   test('stays in the list that named it where a rival deleted it, and not where it is refused', () => {
     const node = listed({ a: 'true' }, 'a', 'b');
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 'b' }), list('a', 'b')]);
-    const planned = (cause: ReturnType<AskSetAside>) =>
+    const planned = (cause: ReturnType<AskSkipped>) =>
       planNode(node, intent, ({ key }) => (key === 'b' ? cause : undefined));
     expect(planned('foreign')).toBeUndefined();
     expect(planned('contested')).toBeUndefined();
@@ -76,9 +76,9 @@ describe('a key that is set aside', () => {
     expect(withdrawal).toBeUndefined();
   });
 
-  test('is set aside without a request where somebody else gave it another value', () => {
+  test('is skipped without a request where somebody else gave it another value', () => {
     const node = observed({ k: 'mine' });
-    const left = claim({ stance: 'withhold', ownership: 'shared', reason: 'is theirs', isForeign: true });
+    const left = claim({ stance: 'absent', ownership: 'shared', reason: 'is theirs', isForeign: true });
     const made = planNode(node, mergeClaims([left]), () => undefined);
     const foreign = [{ kind: 'label', key: 'k', cause: 'foreign', wanted: 'true', message: 'is theirs' }];
     expect(made).toEqual({ node: expect.anything(), foreign });
@@ -87,7 +87,7 @@ describe('a key that is set aside', () => {
     expect(planNode(node, mergeClaims([left, claim()]), () => undefined)?.foreign).toBeUndefined();
   });
 
-  test('is in no list where it is shared with others, set aside or not', () => {
+  test('is in no list where it is shared with others, skipped or not', () => {
     const intent = mergeClaims([claim({ key: 'a' }), claim({ key: 's', ownership: 'shared' }), list('a', 's')]);
     expect(planNode(observed({}), intent, () => undefined)?.set).toMatchObject({
       labels: { a: 'true', s: 'true' },
@@ -106,8 +106,8 @@ describe('a key that is set aside', () => {
   });
 
   test('changes nothing about a list that is held', () => {
-    const held = { kind: 'annotation', key: LIST, value: '["gone"]', stance: 'hold' } as const;
-    const label = claim({ key: 'gone', stance: 'hold' });
+    const held = { kind: 'annotation', key: LIST, value: '["gone"]', stance: 'keep' } as const;
+    const label = claim({ key: 'gone', stance: 'keep' });
     expect(planNode(listed({}, 'gone'), mergeClaims([claim(held), label]), () => undefined)).toBeUndefined();
   });
 });

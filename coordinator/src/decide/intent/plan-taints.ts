@@ -12,11 +12,9 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
   if (!taints) return undefined;
   const present = new Set(taints.map(({ key }) => key));
   const claims = [...intent.values()].filter(({ kind }) => kind === 'taint');
-  const add = claims.filter((claim) => claim.stance === 'want' && !isFulfilled(taints, claim));
+  const add = claims.filter((claim) => claim.stance === 'present' && !isFulfilled(taints, claim));
   // What is there of a key that is to be added keeps no pod away, or says something else.
-  const remove = claims.filter(
-    (claim) => (claim.stance === 'withhold' || add.includes(claim)) && present.has(claim.key),
-  );
+  const remove = claims.filter((claim) => (claim.stance === 'absent' || add.includes(claim)) && present.has(claim.key));
   if (add.length + remove.length === 0) return undefined;
   return {
     add: add.map(({ key, value, effect = 'NoSchedule' }) => ({ key, value, effect })),

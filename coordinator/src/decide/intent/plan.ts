@@ -85,22 +85,22 @@ export type NodePlan = {
   taints?: TaintChange;
   /** As well; before the set where it keeps pods away. */
   conditions?: ConditionChange;
-  /** Keys that are not written as they are seen to be somebody else's, and that are not set aside yet. */
-  foreign?: readonly SetAsideKey[];
+  /** Keys that are not written as they are seen to be somebody else's, and that are not skipped yet. */
+  foreign?: readonly SkippedKey[];
 };
 
 /** Somebody else owns it; the API server takes no such key or value; a policy forbids it. */
-export type SetAsideCause = 'foreign' | 'invalid' | 'denied';
+export type SkippedCause = 'foreign' | 'invalid' | 'denied';
 
 /** Why a key with this value is left out for now; `undefined` when it is not. Contested: somebody changes it back. */
-export type AskSetAside = (ref: KeyRef | ConditionRef, wanted: string) => SetAsideCause | 'contested' | undefined;
+export type AskSkipped = (ref: KeyRef | ConditionRef, wanted: string) => SkippedCause | 'contested' | undefined;
 
 /** A key that a plan asked about, with the value that is wanted. */
 export type AskedKey = { ref: KeyRef | ConditionRef; wanted: string };
 
 /** A wanted key that was not written, and why. It is left out until what is wanted, or what is on the Node, changes. */
-export type SetAsideKey = (KeyRef | ConditionRef) & {
-  cause: SetAsideCause;
+export type SkippedKey = (KeyRef | ConditionRef) & {
+  cause: SkippedCause;
   /** The value that was wanted. */
   wanted: string;
   /** For people: who owns it, or what the API server said. */

@@ -72,7 +72,7 @@ test('the labels that change are those that differ once the API server has done 
     fc.record({
       key,
       value,
-      stance: fc.constantFrom('want' as const, 'withhold' as const, 'hold' as const),
+      stance: fc.constantFrom('present' as const, 'absent' as const, 'keep' as const),
       ownership: fc.constantFrom('exclusive' as const, 'forced' as const, 'shared' as const),
     }),
   );

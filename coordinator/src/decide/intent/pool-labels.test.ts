@@ -7,7 +7,7 @@ import { sortPoolLabels } from '../labelers/pool-keys.ts';
 import { poolLabelsLabeler } from '../labelers/pool-labels.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { intentOf } from './intent.ts';
-import type { AskSetAside, NodePlan } from './plan.ts';
+import type { AskSkipped, NodePlan } from './plan.ts';
 import { isToWrite } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
@@ -35,7 +35,7 @@ const wanted = fc.option(
   }),
   { nil: undefined },
 );
-const scene = fc.record({ labels, listText, wanted, ours: keys, others: keys, setAside: fc.constant<string[]>([]) });
+const scene = fc.record({ labels, listText, wanted, ours: keys, others: keys, unwritable: fc.constant<string[]>([]) });
 type Scene = typeof scene extends fc.Arbitrary<infer T> ? T : never;
 
 /** A Node with the owners of its labels, as far as the API server keeps them. */
@@ -78,9 +78,9 @@ function planOf({ labels: there, list, origins, ours, listIsOurs }: State, given
   };
   const ownership = { ownedLabels: ours, sharedLabels: new Set(given.others.filter((each) => ours.has(each))) };
   const seen = snapshot({ ...node, ...ownership, pool: 'gold', poolLabelSet: set });
-  const judged = { ...seen, readiness: new Map(), ageMs: 0 };
-  const askSetAside: AskSetAside = (ref) => (given.setAside.includes(ref.key) ? 'denied' : undefined);
-  return planNode(node, intentOf({ labelers, consequences: [] }, judged), askSetAside);
+  const evaluated = { ...seen, readiness: new Map(), ageMs: 0 };
+  const askSkipped: AskSkipped = (ref) => (given.unwritable.includes(ref.key) ? 'denied' : undefined);
+  return planNode(node, intentOf({ labelers, consequences: [] }, evaluated), askSkipped);
 }
 
 /** What the API server makes of the first request of a plan. */
@@ -198,7 +198,9 @@ test('the list names what is ours and nothing else, sorted, and is absent where 
 });
 
 test('what cannot be set is not listed, unless it was, or rollcall applied it as it is wanted, and it is there', () => {
-  const refusing = fc.record({ given: scene, setAside: keys }).map(({ given, setAside }) => ({ ...given, setAside }));
+  const refusing = fc
+    .record({ given: scene, unwritable: keys })
+    .map(({ given, unwritable }) => ({ ...given, unwritable }));
   fc.assert(
     fc.property(refusing, (given) => {
       const { listed, before, accepted } = facts(given);
@@ -206,7 +208,7 @@ test('what cannot be set is not listed, unless it was, or rollcall applied it as
       const { state } = settle(given);
       const names = [...(parseManagedLabels(state.list) ?? [])];
       expect(names.filter((each) => !state.labels.has(each))).toEqual([]);
-      const added = names.filter((each) => given.setAside.includes(each) && !listed.has(each));
+      const added = names.filter((each) => given.unwritable.includes(each) && !listed.has(each));
       expect(added.filter((each) => !isAsWanted(each))).toEqual([]);
     }),
   );

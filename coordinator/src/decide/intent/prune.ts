@@ -17,7 +17,7 @@ export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | und
     {
       ...ref,
       value: 'true',
-      stance: 'withhold',
+      stance: 'absent',
       ownership: 'exclusive',
       cause: 'configuration',
       reason: 'rollcall is being removed',

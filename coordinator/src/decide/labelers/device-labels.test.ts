@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
-import type { JudgedNode } from './labeler.ts';
+import type { EvaluatedNode } from './labeler.ts';
 
 const KEY = 'feature.node.kubernetes.io/usb-ff_abcd_0001.present';
 const STICK: DeviceReport = { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device: '0001' } };
@@ -12,7 +12,7 @@ const labeler = deviceLabelsLabeler({
   usb: { deviceClassWhitelist: ['ff'], deviceLabelFields: ['class', 'vendor', 'device'] },
 });
 
-function stances(change: Partial<JudgedNode>): string[] {
+function stances(change: Partial<EvaluatedNode>): string[] {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
   return labeler
     .claims(node)
@@ -25,28 +25,28 @@ const seen = (devices: DeviceReport[], unread: DeviceReport['bus'][] = []) => ({
 });
 
 test('a device that is seen is labelled, together with whoever else says the same', () => {
-  expect(stances(seen([STICK]))).toEqual([`want shared ${KEY}`]);
-  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'true' } })).toEqual([`want shared ${KEY}`]);
+  expect(stances(seen([STICK]))).toEqual([`present shared ${KEY}`]);
+  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'true' } })).toEqual([`present shared ${KEY}`]);
 });
 
 test('a label of ours goes when its device is seen no more', () => {
-  expect(stances({ ...seen([]), ...ours })).toEqual([`withhold shared ${KEY}`]);
+  expect(stances({ ...seen([]), ...ours })).toEqual([`absent shared ${KEY}`]);
 });
 
 test('a label of ours stays while no agent has spoken, or while it cannot read that bus', () => {
-  expect(stances(ours)).toEqual([`hold shared ${KEY}`]);
-  expect(stances({ ...seen([], ['usb']), ...ours })).toEqual([`hold shared ${KEY}`]);
-  expect(stances({ ...seen([], ['pci']), ...ours })).toEqual([`withhold shared ${KEY}`]);
+  expect(stances(ours)).toEqual([`keep shared ${KEY}`]);
+  expect(stances({ ...seen([], ['usb']), ...ours })).toEqual([`keep shared ${KEY}`]);
+  expect(stances({ ...seen([], ['pci']), ...ours })).toEqual([`absent shared ${KEY}`]);
 });
 
 test('the label of an accelerator stays while any bus that it may be on cannot be read', () => {
   const key = 'device.rollcall.dev/edgetpu';
   const labelled = { labels: { [key]: 'true' }, ownedLabels: new Set([key]) };
-  expect(stances({ ...seen([], ['pci']), ...labelled })).toEqual([`hold shared ${key}`]);
+  expect(stances({ ...seen([], ['pci']), ...labelled })).toEqual([`keep shared ${key}`]);
 });
 
 test('another value that somebody has set is left to them', () => {
-  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`withhold shared ${KEY} foreign`]);
+  expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`absent shared ${KEY} foreign`]);
 });
 
 test('of far too many, those of known accelerators and the first others are set, and the rest is named', () => {
@@ -57,11 +57,11 @@ test('of far too many, those of known accelerators and the first others are set,
   const tpu: DeviceReport = { bus: 'usb', attributes: { class: '00', vendor: '18d1', device: '9302' } };
   const last = 'feature.node.kubernetes.io/usb-ff_abcd_999.present';
   const all = stances({ ...seen([...many, tpu]), labels: { [last]: 'true' }, ownedLabels: new Set([last]) });
-  expect(all.filter((each) => each.startsWith('want'))).toHaveLength(128);
-  expect(all[0]).toBe('want shared device.rollcall.dev/edgetpu');
-  expect(all[1]).toBe('want shared device.rollcall.dev/edgetpu.count');
-  expect(all[2]).toBe('want shared feature.node.kubernetes.io/usb-ff_abcd_700.present');
-  expect(all.filter((each) => each.endsWith(last))).toEqual([`withhold shared ${last}`]);
+  expect(all.filter((each) => each.startsWith('present'))).toHaveLength(128);
+  expect(all[0]).toBe('present shared device.rollcall.dev/edgetpu');
+  expect(all[1]).toBe('present shared device.rollcall.dev/edgetpu.count');
+  expect(all[2]).toBe('present shared feature.node.kubernetes.io/usb-ff_abcd_700.present');
+  expect(all.filter((each) => each.endsWith(last))).toEqual([`absent shared ${last}`]);
   expect(all).toHaveLength(302);
   expect(stances(seen(many.toReversed()))).toEqual(stances(seen(many)));
 });
@@ -73,12 +73,12 @@ test('of far too many, the known accelerators come first, then how many and with
   const tpu: DeviceReport = { bus: 'usb', attributes: { vendor: '18d1', device: '9302' }, count: 1 };
   const wanted = stances(seen([...many, ...gpus('nvidia'), tpu]));
   expect(wanted.slice(0, 6)).toEqual([
-    'want shared device.rollcall.dev/edgetpu',
-    'want shared device.rollcall.dev/nvidia-gpu',
-    'want shared device.rollcall.dev/edgetpu.count',
-    'want shared device.rollcall.dev/nvidia-gpu.count',
-    'want shared device.rollcall.dev/nvidia-gpu.driver',
-    'want shared feature.node.kubernetes.io/pci-0302_10de.present',
+    'present shared device.rollcall.dev/edgetpu',
+    'present shared device.rollcall.dev/nvidia-gpu',
+    'present shared device.rollcall.dev/edgetpu.count',
+    'present shared device.rollcall.dev/nvidia-gpu.count',
+    'present shared device.rollcall.dev/nvidia-gpu.driver',
+    'present shared feature.node.kubernetes.io/pci-0302_10de.present',
   ]);
 });
 
@@ -89,9 +89,9 @@ test('nothing is said of labels of others, or of other kinds', () => {
 const GPU = 'device.rollcall.dev/nvidia-gpu';
 const NFD_GPU = 'feature.node.kubernetes.io/pci-0302_10de.present';
 
-function values(change: Partial<JudgedNode>): Record<string, string> {
+function values(change: Partial<EvaluatedNode>): Record<string, string> {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  const wanted = labeler.claims(node).filter(({ stance }) => stance === 'want');
+  const wanted = labeler.claims(node).filter(({ stance }) => stance === 'present');
   return Object.fromEntries(wanted.map(({ key, value }) => [key, value]));
 }
 
@@ -118,14 +118,11 @@ test('the loss of one of eight is another count', () => {
 test('count and driver stay while the bus is not read', () => {
   const there = { [`${GPU}.count`]: '8', [`${GPU}.driver`]: 'nvidia' };
   const labelled = { labels: there, ownedLabels: new Set(Object.keys(there)) };
-  const held = [`hold shared ${GPU}.count`, `hold shared ${GPU}.driver`];
+  const held = [`keep shared ${GPU}.count`, `keep shared ${GPU}.driver`];
   expect(stances({ ...seen(gpus('nvidia'), ['pci']), ...labelled })).toEqual(expect.arrayContaining(held));
   expect(stances(labelled)).toEqual(held);
-  expect(stances({ ...seen(gpus(''), ['usb']), ...labelled })).toContain(`withhold shared ${GPU}.driver`);
-  expect(stances({ ...seen([]), ...labelled })).toEqual([
-    `withhold shared ${GPU}.count`,
-    `withhold shared ${GPU}.driver`,
-  ]);
+  expect(stances({ ...seen(gpus(''), ['usb']), ...labelled })).toContain(`absent shared ${GPU}.driver`);
+  expect(stances({ ...seen([]), ...labelled })).toEqual([`absent shared ${GPU}.count`, `absent shared ${GPU}.driver`]);
 });
 
 test('virtual functions have the labels of NFD, and are no accelerators of their own', () => {
@@ -149,7 +146,7 @@ test('a node of the device tree that is an accelerator has no label of its own',
 });
 
 describe('the reason', () => {
-  function reasons(change: Partial<JudgedNode>): Record<string, string> {
+  function reasons(change: Partial<EvaluatedNode>): Record<string, string> {
     const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
     return Object.fromEntries(labeler.claims(node).map(({ key, stance, reason }) => [key, `${stance}: ${reason}`]));
   }
@@ -195,8 +192,8 @@ describe('the reason', () => {
         return { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device: `${1000 + index}` } };
       });
     const stancesOf = (count: number) => Object.values(reasons(seen(many(count))));
-    expect(stancesOf(128).filter((each) => each.startsWith('want'))).toHaveLength(128);
-    expect(stancesOf(129).filter((each) => !each.startsWith('want'))).toEqual([
+    expect(stancesOf(128).filter((each) => each.startsWith('present'))).toHaveLength(128);
+    expect(stancesOf(129).filter((each) => !each.startsWith('present'))).toEqual([
       'withhold: is left out, since the machine has more than 128 such labels',
     ]);
   });

@@ -1,7 +1,7 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
 import { busesOf, type DeviceGrammar, type DeviceLabel, deviceLabels, tallyLabels } from './device-grammar.ts';
-import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 import { theirLabel } from './their-label.ts';
 
 /** More than any machine has; what is made up by a hostile one must not fill the Node. */
@@ -66,32 +66,32 @@ function isOfTally(key: string): boolean {
 
 function leaveOut(key: string, value: string): Claim {
   const reason = `is left out, since the machine has more than ${LABELS_MAX} such labels`;
-  return { ...OWN, kind: 'label', key, value, stance: 'withhold', reason, cause: 'agent' };
+  return { ...OWN, kind: 'label', key, value, stance: 'absent', reason, cause: 'agent' };
 }
 
-function wish({ labels, ownedLabels }: JudgedNode, key: string, { value, reason }: DeviceLabel): Claim {
+function wish({ labels, ownedLabels }: EvaluatedNode, key: string, { value, reason }: DeviceLabel): Claim {
   const there = labels[key];
   const label = { ...OWN, kind: 'label', key, value } as const;
   if (there === undefined || there === value || ownedLabels.has(key))
-    return { ...label, stance: 'want', reason, cause: 'agent' };
+    return { ...label, stance: 'present', reason, cause: 'agent' };
   return theirLabel(key, value, there);
 }
 
-function farewell(node: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason' | 'cause'> {
+function farewell(node: EvaluatedNode, key: string): Pick<Claim, 'stance' | 'reason' | 'cause'> {
   const stand = standOf(node, key);
-  return { ...stand, cause: stand.stance === 'hold' ? 'unknown' : 'agent' };
+  return { ...stand, cause: stand.stance === 'keep' ? 'unknown' : 'agent' };
 }
 
-function standOf({ machine, inventory }: JudgedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
-  if (!machine) return { stance: 'hold', reason: 'no agent has reported the hardware yet' };
+function standOf({ machine, inventory }: EvaluatedNode, key: string): Pick<Claim, 'stance' | 'reason'> {
+  if (!machine) return { stance: 'keep', reason: 'no agent has reported the hardware yet' };
   const unread = busesOf(key).find((bus) => machine.unread?.includes(bus));
-  if (unread !== undefined) return { stance: 'hold', reason: `the agent cannot read the bus ${unread}` };
+  if (unread !== undefined) return { stance: 'keep', reason: `the agent cannot read the bus ${unread}` };
   const identity = isOfTally(key) ? key.slice(DEVICE_IDENTITY_PREFIX.length, key.lastIndexOf('.')) : '';
   const tallied = inventory.devices?.get(identity);
-  if (!tallied) return { stance: 'withhold', reason: 'the agent sees no such device any more' };
+  if (!tallied) return { stance: 'absent', reason: 'the agent sees no such device any more' };
   const isHeld = inventory.heldDrivers.has(identity);
   return {
-    stance: 'withhold',
+    stance: 'absent',
     reason: isHeld ? 'its driver changed too often, and is held back' : 'no driver is bound to it',
   };
 }

@@ -7,7 +7,7 @@ import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { createLabelers } from './index.ts';
-import type { Claim, JudgedNode } from './labeler.ts';
+import type { Claim, EvaluatedNode } from './labeler.ts';
 import { rulesOf } from './rules.test-fixtures.ts';
 
 const MIRROR = serviceOf('mirror', {
@@ -51,13 +51,13 @@ const poolLabelSet = {
   ...{ labels: { tier: 'gold', 'fact.rollcall.dev/board': 'y' }, status: undefined },
 };
 /** A node on which every labeler has something to say, and what it leaves when all of that is over. */
-const busy: Partial<JudgedNode> = {
+const busy: Partial<EvaluatedNode> = {
   ...{ machine, pool: 'gold', poolLabelSet, schedulingHint: 'now', takenLabels: { a: 'true' }, workspaces: [] },
   labels: { [KARPENTER_POOL_LABEL]: 'gold' },
   annotations: { 'rollcall.dev/keys': '{"label:old":"service:gone","taint:old":"service:gone"}' },
   taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' }],
 };
-const bare: Partial<JudgedNode> = {
+const bare: Partial<EvaluatedNode> = {
   labels: {
     tier: 'gold',
     'accelerators/edgetpu': 'true',
@@ -74,9 +74,9 @@ const nodes = [
   { ...bare, poolLabelSetsKnown: false },
   { ...bare, servicesKnown: false },
   { readiness },
-].map((change): JudgedNode => ({ ...snapshot(change), readiness: new Map(), ageMs: 0, ...change }));
+].map((change): EvaluatedNode => ({ ...snapshot(change), readiness: new Map(), ageMs: 0, ...change }));
 
-function claimsOf(node: JudgedNode): (Claim & { labeler: string })[] {
+function claimsOf(node: EvaluatedNode): (Claim & { labeler: string })[] {
   const first = labelers.flatMap(({ name, claims }) => claims(node).map((claim) => ({ ...claim, labeler: name })));
   const all = [...first];
   for (const { name, claims } of consequences) {
@@ -100,7 +100,7 @@ test('every labeler speaks of its own keys alone', () => {
 });
 
 test('what a labeler wants, it wants as the registry says', () => {
-  const wanted = claims.filter(({ stance }) => stance === 'want');
+  const wanted = claims.filter(({ stance }) => stance === 'present');
   const wrong = wanted.filter(({ kind, key, ownership }) => {
     const entry = keys.entryOf(kind, key);
     return entry && entry.ownership !== ownership;

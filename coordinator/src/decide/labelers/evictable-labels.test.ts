@@ -34,8 +34,8 @@ test('no pod goes for the label of a service that is ready, that is not known, o
   expect(evictable(undefined)).toEqual(['tier']);
 });
 
-test('a node from which nothing was withdrawn is not judged for it', () => {
-  const judged = () => expect.unreachable('judged for nothing');
-  const { withdrawn } = evictableLabels({ labels: {}, annotations: {} }, judged, { services, rules });
+test('a node from which nothing was withdrawn is not evaluated for it', () => {
+  const evaluated = () => expect.unreachable('evaluated for nothing');
+  const { withdrawn } = evictableLabels({ labels: {}, annotations: {} }, evaluated, { services, rules });
   expect(withdrawn).toEqual({});
 });

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { factLabelsLabeler, labelValue } from './fact-labels.ts';
-import type { JudgedNode } from './labeler.ts';
+import type { EvaluatedNode } from './labeler.ts';
 
 const labeler = factLabelsLabeler(['cpu-brand', 'board']);
 
-function claims(change: Partial<JudgedNode>): string[] {
+function claims(change: Partial<EvaluatedNode>): string[] {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
   return labeler.claims(node).map(({ stance, key, value }) => `${stance} ${key}=${value}`);
 }
@@ -20,7 +20,7 @@ test('facts that are asked for and known are labels, with dashes for what a labe
 test('they stay as they are while no agent has spoken', () => {
   const key = 'fact.rollcall.dev/cpu-brand';
   expect(claims({ labels: { [key]: 'x', tier: 'gold' }, ownedLabels: new Set([key, 'tier']) })).toEqual([
-    `hold ${key}=x`,
+    `keep ${key}=x`,
   ]);
 });
 
@@ -30,10 +30,10 @@ test('they stay as they are while the agent has not read them, but for those tha
   const ours = { labels, ownedLabels: new Set(Object.keys(labels)) };
   const machine = { devices: [], facts: { 'cpu-brand': 'new' } };
   expect(claims({ ...ours, machine: { ...machine, unread: ['facts'] } })).toEqual([
-    `want ${brand}=new`,
-    `hold ${board}=y`,
+    `present ${brand}=new`,
+    `keep ${board}=y`,
   ]);
-  expect(claims({ ...ours, machine: { ...machine, unread: ['usb'] } })).toEqual([`want ${brand}=new`]);
+  expect(claims({ ...ours, machine: { ...machine, unread: ['usb'] } })).toEqual([`present ${brand}=new`]);
 });
 
 test('any text makes a value that a label may have', () => {
@@ -41,7 +41,7 @@ test('any text makes a value that a label may have', () => {
 });
 
 test('each says what is reported, or why it stays', () => {
-  const reasons = (change: Partial<JudgedNode>) =>
+  const reasons = (change: Partial<EvaluatedNode>) =>
     labeler.claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }).map(({ reason }) => reason);
   const key = 'fact.rollcall.dev/board';
   const ours = { labels: { [key]: 'x' }, ownedLabels: new Set([key]) };

@@ -17,11 +17,11 @@ export function factLabelsLabeler(names: readonly string[]): Labeler {
         const value = labelValue(fact);
         if (value !== '' && isLabelKey(key)) {
           const reason = `the agent reports ${name} as ${JSON.stringify(fact)}`;
-          return [{ ...label, value, stance: 'want', reason, cause: 'agent' }];
+          return [{ ...label, value, stance: 'present', reason, cause: 'agent' }];
         }
         if (isAllKnown || !ownedLabels.has(key)) return [];
         const reason = machine ? 'the agent has not read the facts yet' : 'no agent has reported the facts yet';
-        return [{ ...label, value: labels[key] ?? '', stance: 'hold', reason, cause: 'unknown' }];
+        return [{ ...label, value: labels[key] ?? '', stance: 'keep', reason, cause: 'unknown' }];
       });
     },
   };

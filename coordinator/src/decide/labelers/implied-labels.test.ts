@@ -4,7 +4,7 @@ import { publishing, serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { impliedLabels, type Rules } from './implied-labels.ts';
-import type { JudgedNode, LabelWishes } from './labeler.ts';
+import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 
 const LIST = 'rollcall.dev/keys';
 const NOBODY_KNOWS = 'nobody knows what the file says';
@@ -29,7 +29,7 @@ function rules(given: Implied): Rules {
   };
 }
 
-function claims(given: Implied, change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string[] {
+function claims(given: Implied, change: Partial<EvaluatedNode>, wishes: LabelWishes = new Map()): string[] {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
   const made = impliedLabels(
     () => rules(given),
@@ -44,70 +44,70 @@ function claims(given: Implied, change: Partial<JudgedNode>, wishes: LabelWishes
 const listing = (...keys: string[]) => ({
   annotations: { [LIST]: JSON.stringify(Object.fromEntries(keys.map((key) => [`label:${key}`, 'rule']))) },
 });
-const want = { stance: 'want', ownership: 'shared', value: 'true' } as const;
+const want = { stance: 'present', ownership: 'shared', value: 'true' } as const;
 
 describe('a label that a rule implies', () => {
   test('is wanted', () => {
-    expect(claims({ a: 'usb' }, { labels: { usb: 'x' } })).toEqual(['want forced a=true']);
+    expect(claims({ a: 'usb' }, { labels: { usb: 'x' } })).toEqual(['present forced a=true']);
   });
 
   test('is wanted in the same go as the label that implies it', () => {
-    expect(claims({ a: 'usb' }, {}, new Map([['usb', want]]))).toContain('want forced a=true');
+    expect(claims({ a: 'usb' }, {}, new Map([['usb', want]]))).toContain('present forced a=true');
   });
 
   test('A-3 is restored where it is listed and somebody changed it', () => {
     const node = { labels: { usb: 'x', a: 'false' }, ...listing('a') };
-    expect(claims({ a: 'usb' }, node)).toContain('want forced a=true');
+    expect(claims({ a: 'usb' }, node)).toContain('present forced a=true');
   });
 
   test('A-4 A-5 is left to whoever had it before, with the same value or another', () => {
     const leftTo = (there: string) => claims({ a: 'usb' }, { labels: { usb: 'x', a: there } });
-    expect(leftTo('true')).toEqual(['withhold shared a=true']);
-    expect(leftTo('false')).toEqual(['withhold shared a=true foreign']);
+    expect(leftTo('true')).toEqual(['absent shared a=true']);
+    expect(leftTo('false')).toEqual(['absent shared a=true foreign']);
   });
 
   test('stays ours where the list was deleted', () => {
     const node = { labels: { usb: 'x', a: 'true' }, ownedLabels: new Set(['a']) };
-    expect(claims({ a: 'usb' }, node)).toEqual(['want forced a=true']);
+    expect(claims({ a: 'usb' }, node)).toEqual(['present forced a=true']);
   });
 });
 
 describe('a label that no rule implies any more', () => {
   test('A-2 A-6 is let go', () => {
-    expect(claims({}, { labels: { a: 'true' }, ...listing('a') })).toEqual(['withhold forced a=true']);
+    expect(claims({}, { labels: { a: 'true' }, ...listing('a') })).toEqual(['absent forced a=true']);
   });
 
   test('A-8 does not hold itself up, alone or with another', () => {
     const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a', 'b']), ...listing('a', 'b') };
-    expect(claims({ a: 'b', b: 'a' }, node)).toEqual(['withhold forced a=true', 'withhold forced b=true']);
+    expect(claims({ a: 'b', b: 'a' }, node)).toEqual(['absent forced a=true', 'absent forced b=true']);
   });
 
   test('counts for other rules where somebody else applied it as well, as it stays then', () => {
     const both = new Set(['a']);
     const node = { labels: { a: 'true' }, ownedLabels: both, sharedLabels: both, ...listing('a') };
-    expect(claims({ b: 'a' }, node)).toContain('want forced b=true');
+    expect(claims({ b: 'a' }, node)).toContain('present forced b=true');
   });
 
   test('counts for other rules where a person made it theirs, once no rule gives it at all', () => {
     const node = { labels: { a: 'false' }, ...listing('a') };
-    expect(claims({ b: 'a' }, node)).toContain('want forced b=true');
-    expect(claims({ a: 'x', b: 'a' }, node)).not.toContain('want forced b=true');
+    expect(claims({ b: 'a' }, node)).toContain('present forced b=true');
+    expect(claims({ a: 'x', b: 'a' }, node)).not.toContain('present forced b=true');
   });
 
   test('counts for other rules where another labeler wants it', () => {
     const node = { labels: { a: 'true' }, ownedLabels: new Set(['a']), ...listing('a') };
-    expect(claims({ b: 'a' }, node, new Map([['a', want]]))).toContain('want forced b=true');
+    expect(claims({ b: 'a' }, node, new Map([['a', want]]))).toContain('present forced b=true');
   });
 });
 
 describe('a label that another labeler speaks for', () => {
-  const gold = { stance: 'want', ownership: 'exclusive', value: 'gold' } as const;
+  const gold = { stance: 'present', ownership: 'exclusive', value: 'gold' } as const;
   const node = { labels: { usb: 'x', a: 'gold' }, ownedLabels: new Set(['a']) };
 
   test('is left to it, also where it was listed for the rule, and while that labeler cannot tell', () => {
     expect(claims({ a: 'usb' }, node, new Map([['a', gold]]))).toEqual([]);
     expect(claims({ a: 'usb' }, { ...node, labels: { usb: 'x' } }, new Map([['a', gold]]))).toEqual([]);
-    const held = new Map([['a', { ...gold, stance: 'hold' } as const]]);
+    const held = new Map([['a', { ...gold, stance: 'keep' } as const]]);
     for (const given of [{ a: 'usb' }, { a: undefined }]) {
       for (const by of [new Map([['a', gold]]), held])
         expect(claims(given, { ...node, ...listing('a') }, by)).toEqual([]);
@@ -116,26 +116,26 @@ describe('a label that another labeler speaks for', () => {
 });
 
 test('a label of which nobody can tell stays as it is, there or not', () => {
-  expect(claims({ a: undefined }, { labels: { a: 'true' }, ...listing('a') })).toEqual(['hold forced a=true']);
+  expect(claims({ a: undefined }, { labels: { a: 'true' }, ...listing('a') })).toEqual(['keep forced a=true']);
   expect(claims({ a: undefined }, {})).toEqual([]);
 });
 
 test('one that rollcall applied stays, too, where the list was deleted or garbled, or names others', () => {
   const node = { labels: { a: 'true', b: 'true' }, ownedLabels: new Set(['a']) };
   for (const annotations of [{}, { [LIST]: '["a' }]) {
-    expect(claims({ a: undefined, b: undefined }, { ...node, annotations })).toEqual(['hold forced a=true']);
+    expect(claims({ a: undefined, b: undefined }, { ...node, annotations })).toEqual(['keep forced a=true']);
   }
-  expect(claims({ a: undefined }, { ...node, ...listing('b') })).toContain('hold forced a=true');
-  const going = new Map([['a', { ...want, stance: 'withhold' } as const]]);
+  expect(claims({ a: undefined }, { ...node, ...listing('b') })).toContain('keep forced a=true');
+  const going = new Map([['a', { ...want, stance: 'absent' } as const]]);
   expect(claims({ a: undefined }, node, going)).toEqual([]);
 });
 
 test('a label that is about to go implies nothing', () => {
   const node = { labels: { usb: 'true' }, ownedLabels: new Set(['usb']) };
-  const going = new Map([['usb', { ...want, stance: 'withhold' } as const]]);
+  const going = new Map([['usb', { ...want, stance: 'absent' } as const]]);
   expect(claims({ a: 'usb' }, node, going)).toEqual([]);
   const shared = { ...node, sharedLabels: new Set(['usb']) };
-  expect(claims({ a: 'usb' }, shared, going)).toContain('want forced a=true');
+  expect(claims({ a: 'usb' }, shared, going)).toContain('present forced a=true');
 });
 
 test('a label leaves for what was configured where its rule is gone, and by evidence where the rule is still there', () => {
@@ -182,7 +182,7 @@ describe('the origin of a label whose rule builds on a label of a service', () =
   const listed = (keys: Readonly<Record<string, string>>) => ({ annotations: { [LIST]: JSON.stringify(keys) } });
 
   function originsOn(
-    change: Partial<JudgedNode>,
+    change: Partial<EvaluatedNode>,
     services: readonly Service[] = [],
   ): Record<string, string | undefined> {
     const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };

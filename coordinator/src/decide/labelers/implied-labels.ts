@@ -2,7 +2,7 @@ import type { Inventory } from '../../model/inventory/inventory.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { Service } from '../../model/services.ts';
 import { isOfRule, isOfService, keysOn, listedKey, listedOf } from '../../state/node-keys.ts';
-import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
+import type { Claim, Consequence, EvaluatedNode, LabelWishes } from './labeler.ts';
 import { labelsAfter } from './labels-after.ts';
 import { theirLabel } from './their-label.ts';
 
@@ -41,7 +41,7 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
       const { implied, unknown } = all.evaluate(groundsOf(node, wishes, listed, all), node.inventory);
       const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
       const isOthers = (key: string) =>
-        keys.entryOf('label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'withhold');
+        keys.entryOf('label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'absent');
       const builtOnServices = ofServices(all, node);
       const own = (key: string) =>
         ({
@@ -57,22 +57,22 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
         const there = node.labels[key];
         // With force: it may have been changed by hand.
         if (there !== undefined && !isOurs(key)) claims.push(theirLabel(key, value, there));
-        else claims.push({ ...own(key), value, stance: 'want', reason, cause: 'evidence' });
+        else claims.push({ ...own(key), value, stance: 'present', reason, cause: 'evidence' });
       }
       const doubtful = [...unknown.keys()].filter((key) => node.ownedLabels.has(key) && !wishes.has(key));
       for (const key of listed.union(new Set(doubtful))) {
         if (implied.has(key) || isOthers(key)) continue;
         const doubt = unknown.get(key);
         const value = node.labels[key] ?? '';
-        if (doubt !== undefined) claims.push({ ...own(key), value, stance: 'hold', reason: doubt, cause: 'unknown' });
-        else claims.push({ ...own(key), value, stance: 'withhold', ...farewell(key, all) });
+        if (doubt !== undefined) claims.push({ ...own(key), value, stance: 'keep', reason: doubt, cause: 'unknown' });
+        else claims.push({ ...own(key), value, stance: 'absent', ...farewell(key, all) });
       }
       return claims;
     },
   };
 }
 
-type LabelsOfServices = (rules: Rules, node: JudgedNode) => Pick<ReadonlySet<string>, 'has'>;
+type LabelsOfServices = (rules: Rules, node: EvaluatedNode) => Pick<ReadonlySet<string>, 'has'>;
 
 /**
  * The labels of rules that build on labels of services: of those that are in force, worked out once for the same rules and
@@ -100,7 +100,7 @@ function labelsOfServices(services: () => readonly Service[]): LabelsOfServices 
  * One that is listed, and that no rule gives any more, stays only where somebody else has made it theirs: it counts.
  */
 function groundsOf(
-  node: JudgedNode,
+  node: EvaluatedNode,
   wishes: LabelWishes,
   listed: ReadonlySet<string>,
   rules: Pick<Rules, 'labels'>,

@@ -29,11 +29,11 @@ test('the guard sees each label once, and what follows from others after them', 
   const seen: string[] = [];
   const guard = (entry: IntentEntry): IntentEntry => {
     if (entry.kind === 'label') seen.push(`${entry.stance} ${entry.key}`);
-    return entry.kind === 'label' ? { ...entry, stance: 'hold' } : entry;
+    return entry.kind === 'label' ? { ...entry, stance: 'keep' } : entry;
   };
   const intent = intentOf(labelersWith({ rules }), node, guard);
-  expect(seen).toEqual(['want tier', 'want size']);
-  expect(['tier', 'size'].map((key) => intent.get(`label:${key}`)?.stance)).toEqual(['hold', 'hold']);
+  expect(seen).toEqual(['present tier', 'present size']);
+  expect(['tier', 'size'].map((key) => intent.get(`label:${key}`)?.stance)).toEqual(['keep', 'keep']);
 });
 
 test('without rules none are asked about, and what was taken is noted only where pods are evicted for it', () => {

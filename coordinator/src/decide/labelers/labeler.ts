@@ -12,7 +12,7 @@ export type Claim = {
   value: string;
   /** Of a taint; defaults to `NoSchedule`. */
   effect?: TaintEffect;
-  stance: 'want' | 'hold' | 'withhold';
+  stance: 'present' | 'keep' | 'absent';
   ownership: 'exclusive' | 'forced' | 'shared';
   /** One sentence for people: the evidence, or what is missing. */
   reason: string;
@@ -40,7 +40,7 @@ type ConditionNews = {
 };
 
 /** A node at one moment, and what was made of its services. */
-export type JudgedNode = NodeSnapshot & {
+export type EvaluatedNode = NodeSnapshot & {
   readiness: NodeReadiness;
   holds: NodeHolds;
   ageMs: number;
@@ -54,7 +54,7 @@ export type JudgedNode = NodeSnapshot & {
 
 export type Labeler = {
   name: string;
-  claims: (node: JudgedNode) => Claim[];
+  claims: (node: EvaluatedNode) => Claim[];
 };
 
 /** What was claimed of each label so far, by key. */
@@ -69,7 +69,7 @@ export type Claimed = ReadonlyMap<string, Pick<Claim, 'kind' | 'key'>>;
 /** A labeler that goes by what those before it claim. */
 export type Consequence = {
   name: string;
-  claims: (node: JudgedNode, wishes: LabelWishes, claimed: Claimed) => Claim[];
+  claims: (node: EvaluatedNode, wishes: LabelWishes, claimed: Claimed) => Claim[];
 };
 
 export type Labelers = {

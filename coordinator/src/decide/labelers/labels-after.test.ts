@@ -7,7 +7,7 @@ const OURS = new Set(['ours', 'both']);
 
 /** Of a node that has one label of ours, one of somebody else, and one of both. */
 function after(
-  wishes: Record<string, [stance: 'want' | 'hold' | 'withhold', ownership: 'exclusive' | 'forced' | 'shared']>,
+  wishes: Record<string, [stance: 'present' | 'keep' | 'absent', ownership: 'exclusive' | 'forced' | 'shared']>,
 ) {
   const labels = { ours: '1', theirs: '1', both: '1' };
   const seen = snapshot({ labels, ownedLabels: OURS, sharedLabels: new Set(['both']) });
@@ -17,7 +17,7 @@ function after(
   return { ...labelsAfter({ ...seen, readiness: new Map(), ageMs: 0 }, asked) };
 }
 
-const all = (...wish: ['want' | 'hold' | 'withhold', 'exclusive' | 'forced' | 'shared']) =>
+const all = (...wish: ['present' | 'keep' | 'absent', 'exclusive' | 'forced' | 'shared']) =>
   after({ ours: wish, theirs: wish, both: wish, absent: wish });
 
 test('what rollcall alone applied goes where nobody wishes it, and what others applied stays', () => {
@@ -25,17 +25,17 @@ test('what rollcall alone applied goes where nobody wishes it, and what others a
 });
 
 test('what is held stays as it is, there or not', () => {
-  expect(all('hold', 'exclusive')).toEqual({ ours: '1', theirs: '1', both: '1' });
+  expect(all('keep', 'exclusive')).toEqual({ ours: '1', theirs: '1', both: '1' });
 });
 
 test('what is withheld goes, but for what others applied, unless it is ours whoever wrote it', () => {
-  expect(all('withhold', 'shared')).toEqual({ theirs: '1', both: '1' });
-  expect(all('withhold', 'forced')).toEqual({ theirs: '1', both: '1' });
-  expect(all('withhold', 'exclusive')).toEqual({});
+  expect(all('absent', 'shared')).toEqual({ theirs: '1', both: '1' });
+  expect(all('absent', 'forced')).toEqual({ theirs: '1', both: '1' });
+  expect(all('absent', 'exclusive')).toEqual({});
 });
 
 test('what is wanted comes, but that of others does not change, unless it is set by force', () => {
-  expect(all('want', 'shared')).toEqual({ ours: '2', theirs: '1', both: '2', absent: '2' });
-  expect(all('want', 'forced')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
-  expect(all('want', 'exclusive')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
+  expect(all('present', 'shared')).toEqual({ ours: '2', theirs: '1', both: '2', absent: '2' });
+  expect(all('present', 'forced')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
+  expect(all('present', 'exclusive')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
 });

@@ -1,8 +1,8 @@
 import { emptyRecord } from '../../state/observed-node.ts';
-import type { JudgedNode, LabelWishes } from './labeler.ts';
+import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 
 /** The labels that a node has once all that is wished is written. What rollcall alone applied, and nobody wishes, goes. */
-export function labelsAfter(node: JudgedNode, wishes: LabelWishes): Record<string, string> {
+export function labelsAfter(node: EvaluatedNode, wishes: LabelWishes): Record<string, string> {
   const after = emptyRecord();
   const put = (key: string) => {
     const value = labelAfter(node, wishes, key);
@@ -14,17 +14,17 @@ export function labelsAfter(node: JudgedNode, wishes: LabelWishes): Record<strin
 }
 
 /** The same for one label; `undefined` where it is not there then. */
-export function labelAfter(node: JudgedNode, wishes: LabelWishes, key: string): string | undefined {
+export function labelAfter(node: EvaluatedNode, wishes: LabelWishes, key: string): string | undefined {
   const there = node.labels[key];
   const isOurs = node.ownedLabels.has(key);
   const kept = isOurs && !node.sharedLabels.has(key) ? undefined : there;
   const wish = wishes.get(key);
   switch (wish?.stance) {
-    case 'hold':
+    case 'keep':
       return there;
-    case 'withhold':
+    case 'absent':
       return wish.ownership === 'exclusive' ? undefined : kept;
-    case 'want':
+    case 'present':
       return wish.ownership !== 'shared' || there === undefined || isOurs ? wish.value : kept;
   }
   return kept;

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
-import type { Claimed, JudgedNode } from './labeler.ts';
+import type { Claimed, EvaluatedNode } from './labeler.ts';
 import { leftOverKeys } from './left-over-keys.ts';
 
 const keys = registryOf({ watchedServices: [WS_DAEMON_SERVICE], poolLabels: ['agentpool'] });
 const X = 'example.com/x';
 
-type Given = Partial<JudgedNode> & { claimed?: readonly string[] };
+type Given = Partial<EvaluatedNode> & { claimed?: readonly string[] };
 
 function claims(listed: Record<string, string>, { claimed = [], ...change }: Given = {}): string[] {
   const annotations = { 'rollcall.dev/keys': JSON.stringify(listed), ...change.annotations };
@@ -25,27 +25,25 @@ function claims(listed: Record<string, string>, { claimed = [], ...change }: Giv
 test('what a node lists of a service that is none any more goes, whoever wrote it, and a condition is let go of', () => {
   const listed = { [`label:${X}`]: 'service:u', [`taint:${X}`]: 'service:u', [`condition:${X}`]: 'service:u' };
   expect(claims(listed)).toEqual([
-    `before-rules withhold exclusive label ${X} configuration service:u`,
-    `before-rules withhold exclusive taint ${X} configuration service:u`,
-    `before-rules withhold shared condition ${X} configuration service:u`,
+    `before-rules absent exclusive label ${X} configuration service:u`,
+    `before-rules absent exclusive taint ${X} configuration service:u`,
+    `before-rules absent shared condition ${X} configuration service:u`,
   ]);
 });
 
 test('so does a label of Gitpod whose flag is another, and one that earlier versions listed without a uid', () => {
-  expect(claims({ [`label:${X}`]: 'gitpod' })).toEqual([
-    `before-rules withhold exclusive label ${X} configuration flag`,
-  ]);
+  expect(claims({ [`label:${X}`]: 'gitpod' })).toEqual([`before-rules absent exclusive label ${X} configuration flag`]);
   const annotations = { 'rollcall.dev/service-keys': `{"labels":["${X}"]}` };
-  expect(claims({}, { annotations })).toEqual([`before-rules withhold exclusive label ${X} configuration label ${X}`]);
+  expect(claims({}, { annotations })).toEqual([`before-rules absent exclusive label ${X} configuration label ${X}`]);
 });
 
 test('a label of a rule, fact or device is let go of where rollcall applied it, and stays where others did', () => {
   const listed = { 'label:r': 'rule', 'label:s': 'rule:service', 'label:f': 'fact', 'label:theirs': 'rule' };
   const node = { labels: { r: '', s: '', f: '', theirs: '' }, ownedLabels: new Set(['r', 's', 'f']) };
   expect(claims(listed, node)).toEqual([
-    'before-rules withhold shared label f configuration flag',
-    'after-rules withhold forced label r configuration flag',
-    'after-rules withhold forced label s configuration flag',
+    'before-rules absent shared label f configuration flag',
+    'after-rules absent forced label r configuration flag',
+    'after-rules absent forced label s configuration flag',
   ]);
 });
 
@@ -58,9 +56,9 @@ test('what a labeler claims, and what is listed for a pool, is left to it', () =
 test('labels and conditions that field ownership alone shows go, by the flag where it is known', () => {
   const node = { ownedLabels: new Set([X, 'fact.rollcall.dev/os']), ownedConditions: new Set([X]) };
   expect(claims({}, node)).toEqual([
-    `after-rules withhold shared label ${X} configuration label ${X}`,
-    'after-rules withhold shared label fact.rollcall.dev/os configuration flag',
-    `after-rules withhold shared condition ${X} configuration flag`,
+    `after-rules absent shared label ${X} configuration label ${X}`,
+    'after-rules absent shared label fact.rollcall.dev/os configuration flag',
+    `after-rules absent shared condition ${X} configuration flag`,
   ]);
 });
 
@@ -73,8 +71,8 @@ test('what Kubernetes, a pool or another labeler has a say in stays, whatever is
 test('what may be of a NodeService stays while these are not known, and nothing else does', () => {
   const listed = { [`label:${X}`]: 'service:u', 'label:g': 'gitpod' };
   expect(claims(listed, { servicesKnown: false, ownedLabels: new Set(['unlisted']) })).toEqual([
-    `before-rules hold exclusive label ${X} unknown flag`,
-    'before-rules withhold exclusive label g configuration flag',
-    'after-rules hold shared label unlisted unknown flag',
+    `before-rules keep exclusive label ${X} unknown flag`,
+    'before-rules absent exclusive label g configuration flag',
+    'after-rules keep shared label unlisted unknown flag',
   ]);
 });

@@ -8,7 +8,7 @@ import {
   type Origin,
   splitListed,
 } from '../../state/node-keys.ts';
-import type { Claim, Claimed, Consequence, JudgedNode } from './labeler.ts';
+import type { Claim, Claimed, Consequence, EvaluatedNode } from './labeler.ts';
 
 const NOTHING_ASKS = 'nothing requests it any more';
 const SERVICES_UNKNOWN = 'it may belong to a NodeService; these have not been listed yet';
@@ -37,7 +37,7 @@ export function leftOverKeys(keys: KeyRegistry, stage: 'before-rules' | 'after-r
 function claimOf(
   { kind, key }: { kind: ListedKind; key: string },
   origin: Origin,
-  node: JudgedNode,
+  node: EvaluatedNode,
   keys: KeyRegistry,
 ): Claim[] {
   const base = {
@@ -51,13 +51,13 @@ function claimOf(
   if (!isOfService(origin) || isOfRule(origin)) {
     // Others may have set it meanwhile: it is let go of where rollcall applied it.
     if (!node.ownedLabels.has(key)) return [];
-    return [{ ...base, stance: 'withhold', ownership: isOfRule(origin) ? 'forced' : 'shared' }];
+    return [{ ...base, stance: 'absent', ownership: isOfRule(origin) ? 'forced' : 'shared' }];
   }
   if (keys.isUntouchable(kind, key)) return [];
   const ownership = kind === 'condition' ? 'shared' : 'exclusive';
-  if (origin === 'gitpod') return [{ ...base, stance: 'withhold', ownership }];
-  if (!node.servicesKnown) return [{ ...base, stance: 'hold', ownership, reason: SERVICES_UNKNOWN, cause: 'unknown' }];
-  return [{ ...base, stance: 'withhold', ownership, object: origin === 'service:' ? `${kind} ${key}` : origin }];
+  if (origin === 'gitpod') return [{ ...base, stance: 'absent', ownership }];
+  if (!node.servicesKnown) return [{ ...base, stance: 'keep', ownership, reason: SERVICES_UNKNOWN, cause: 'unknown' }];
+  return [{ ...base, stance: 'absent', ownership, object: origin === 'service:' ? `${kind} ${key}` : origin }];
 }
 
 function reasonOf(origin: Origin): string {
@@ -67,12 +67,12 @@ function reasonOf(origin: Origin): string {
 }
 
 /** Labels and conditions that field ownership alone shows to be rollcall's. */
-function unlisted(node: JudgedNode, claimed: Claimed, keys: KeyRegistry): Claim[] {
+function unlisted(node: EvaluatedNode, claimed: Claimed, keys: KeyRegistry): Claim[] {
   const isOpen = (kind: ListedKind) => (key: string) =>
     !claimed.has(listedKey(kind, key)) && !keysOn(node).has(listedKey(kind, key));
   const stand = node.servicesKnown
-    ? ({ stance: 'withhold', reason: NOTHING_ASKS, cause: 'configuration' } as const)
-    : ({ stance: 'hold', reason: SERVICES_UNKNOWN, cause: 'unknown' } as const);
+    ? ({ stance: 'absent', reason: NOTHING_ASKS, cause: 'configuration' } as const)
+    : ({ stance: 'keep', reason: SERVICES_UNKNOWN, cause: 'unknown' } as const);
   const labels = [...node.ownedLabels].filter(isOpen('label')).map((key): Claim => {
     const isByFlag = keys.entryOf('label', key) !== undefined;
     const object = isByFlag || !node.servicesKnown ? {} : { object: `label ${key}` };

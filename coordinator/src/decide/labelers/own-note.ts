@@ -1,17 +1,17 @@
-import type { Claim, JudgedNode } from './labeler.ts';
+import type { Claim, EvaluatedNode } from './labeler.ts';
 
 /**
  * An annotation that rollcall keeps for itself; without a value it goes. Where it is ours it goes in the same request as
  * the labels that it is about, and by itself where somebody changed it.
  */
 export function ownNote(
-  { annotations, ownedAnnotations }: JudgedNode,
+  { annotations, ownedAnnotations }: EvaluatedNode,
   key: string,
   { value, reason }: { value: string | undefined; reason: string },
 ): Claim[] {
   const note = { kind: 'annotation', key, reason, cause: 'evidence' } as const;
-  if (value !== undefined) return [{ ...note, value, stance: 'want', ownership: 'forced' }];
+  if (value !== undefined) return [{ ...note, value, stance: 'present', ownership: 'forced' }];
   if (annotations[key] === undefined) return [];
   const ownership = ownedAnnotations.has(key) ? 'forced' : 'exclusive';
-  return [{ ...note, value: '', stance: 'withhold', ownership }];
+  return [{ ...note, value: '', stance: 'absent', ownership }];
 }

@@ -46,45 +46,45 @@ function claims({ labels = {}, list, wanted, owned = [], shared = [], known = tr
   });
 }
 
-const NO_LIST = `${LIST} withhold exclusive `;
+const NO_LIST = `${LIST} absent exclusive `;
 
 describe('a label that the pool asks for', () => {
   test('is ours, and listed, where it is absent', () => {
     expect(claims({ wanted: { tier: 'gold' } })).toEqual([
-      'tier want exclusive gold',
-      `${LIST} want exclusive ["tier"]`,
+      'tier present exclusive gold',
+      `${LIST} present exclusive ["tier"]`,
     ]);
   });
 
   test('is ours where it is listed, whatever its value is', () => {
     const given = { labels: { tier: 'edited' }, list: '["tier"]', wanted: { tier: 'gold' } };
-    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+    expect(claims(given)).toEqual(['tier present exclusive gold', `${LIST} present exclusive ["tier"]`]);
   });
 
   test('is left alone where it has another value and is not listed', () => {
     expect(claims({ labels: { tier: 'theirs' }, wanted: { tier: 'gold' } })).toEqual([
-      'tier withhold shared gold foreign',
+      'tier absent shared gold foreign',
       NO_LIST,
     ]);
   });
 
   test('is left alone, and not listed, where somebody else set the same value', () => {
     const given = { labels: { tier: 'gold' }, wanted: { tier: 'gold' } };
-    expect(claims(given)).toEqual(['tier withhold shared gold', NO_LIST]);
-    expect(claims({ ...given, owned: ['tier'], shared: ['tier'] })).toEqual(['tier want shared gold', NO_LIST]);
+    expect(claims(given)).toEqual(['tier absent shared gold', NO_LIST]);
+    expect(claims({ ...given, owned: ['tier'], shared: ['tier'] })).toEqual(['tier present shared gold', NO_LIST]);
   });
 
   test('is ours, and listed again, where nobody but rollcall applies it', () => {
     const given = { labels: { tier: 'gold' }, owned: ['tier'], wanted: { tier: 'gold' } };
-    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+    expect(claims(given)).toEqual(['tier present exclusive gold', `${LIST} present exclusive ["tier"]`]);
     expect(claims({ ...given, wanted: { tier: 'silver' } })).toEqual([
-      'tier want exclusive silver',
-      `${LIST} want exclusive ["tier"]`,
+      'tier present exclusive silver',
+      `${LIST} present exclusive ["tier"]`,
     ]);
   });
 
   test('is ours with an empty value', () => {
-    expect(claims({ wanted: { tier: '' } })).toEqual(['tier want exclusive ', `${LIST} want exclusive ["tier"]`]);
+    expect(claims({ wanted: { tier: '' } })).toEqual(['tier present exclusive ', `${LIST} present exclusive ["tier"]`]);
   });
 });
 
@@ -92,7 +92,7 @@ describe('a listed label that the pool does not ask for', () => {
   test('goes, its key refused or its pool without a set', () => {
     const labels = { old: '1', 'example.org/x': '1' };
     const list = '["old","example.org/x"]';
-    const gone = ['old withhold exclusive ', 'example.org/x withhold exclusive ', NO_LIST];
+    const gone = ['old absent exclusive ', 'example.org/x absent exclusive ', NO_LIST];
     expect(claims({ labels, list, wanted: { 'example.org/x': '2' } })).toEqual(gone);
     expect(claims({ labels, list })).toEqual(gone);
   });
@@ -107,7 +107,7 @@ describe('a listed label that the pool does not ask for', () => {
 describe('a list that cannot be read', () => {
   test('removes nothing, and is written anew', () => {
     const given = { labels: { old: '1' }, list: '["old"', wanted: { tier: 'gold' } };
-    expect(claims(given)).toEqual(['tier want exclusive gold', `${LIST} want exclusive ["tier"]`]);
+    expect(claims(given)).toEqual(['tier present exclusive gold', `${LIST} present exclusive ["tier"]`]);
   });
 
   test('is told to people', () => {
@@ -122,9 +122,9 @@ test('while the sets are not known, what is listed or applied stays as it is, un
   const labels = Object.fromEntries(keys.map((key) => [key, '1']));
   const list = '["old","agentpool"]';
   expect(claims({ labels, list, owned, implied: '["rule"]', known: false })).toEqual([
-    'old hold exclusive 1',
-    'unlisted hold exclusive 1',
-    `${LIST} hold exclusive ${list}`,
+    'old keep exclusive 1',
+    'unlisted keep exclusive 1',
+    `${LIST} keep exclusive ${list}`,
   ]);
 });
 

@@ -1,7 +1,7 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfRule, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
-import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
 import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
 import { theirLabel } from './their-label.ts';
@@ -37,13 +37,13 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         const there = node.labels[key];
         if (managed.has(key) || there === undefined || isOursAlone(key, node)) {
           listed.push(key);
-          return { ...label, stance: 'want', ownership: 'exclusive', reason: source };
+          return { ...label, stance: 'present', ownership: 'exclusive', reason: source };
         }
         if (there === value && node.ownedLabels.has(key))
-          return { ...label, stance: 'want', ownership: 'shared', reason: source };
+          return { ...label, stance: 'present', ownership: 'shared', reason: source };
         if (there !== value) return theirLabel(key, value, there);
         const reason = 'already has this value, set by somebody else';
-        return { ...label, stance: 'withhold', ownership: 'shared', reason, cause: 'evidence' };
+        return { ...label, stance: 'absent', ownership: 'shared', reason, cause: 'evidence' };
       });
       const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));
       for (const key of gone) {
@@ -53,7 +53,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
           kind: 'label',
           key,
           value: '',
-          stance: 'withhold',
+          stance: 'absent',
           ownership: 'exclusive',
           reason,
           object,
@@ -72,25 +72,25 @@ export function setOfPool(pool: string | undefined): string {
 const NO_LABELS: ReadonlyMap<string, string> = new Map();
 const OWN = { origin: 'pool', cause: 'configuration' } as const;
 
-function originOf(key: string, node: JudgedNode): Origin | undefined {
+function originOf(key: string, node: EvaluatedNode): Origin | undefined {
   return keysOn(node).get(listedKey('label', key));
 }
 
 /** Because of a rule, or nobody knows why: a pool goes before both. What somebody else applied as well is theirs. */
-function isOursAlone(key: string, node: JudgedNode): boolean {
+function isOursAlone(key: string, node: EvaluatedNode): boolean {
   return (node.ownedLabels.has(key) || isOfRule(originOf(key, node))) && !node.sharedLabels.has(key);
 }
 
 /** Labels that rollcall applied, and that no other labeler may want gone. */
-function appliedForPools(node: JudgedNode, keys: KeyRegistry): string[] {
+function appliedForPools(node: EvaluatedNode, keys: KeyRegistry): string[] {
   const isForPools = (key: string) => ['pool', undefined].includes(originOf(key, node)) && !keys.entryOf('label', key);
   return [...node.ownedLabels].filter(isForPools);
 }
 
 /** Until the sets are known everything stays as it is. */
-function holdAll({ labels, annotations }: JudgedNode, managed: readonly string[]): Claim[] {
+function holdAll({ labels, annotations }: EvaluatedNode, managed: readonly string[]): Claim[] {
   const hold = {
-    stance: 'hold',
+    stance: 'keep',
     ownership: 'exclusive',
     reason: 'the NodePoolLabelSets have not been listed yet',
     cause: 'unknown',
@@ -113,13 +113,13 @@ function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim
     ? ''
     : '; its previous value was not a JSON array of keys, so no label is removed because of it';
   if (listed.length === 0) {
-    return { ...annotation, value: '', stance: 'withhold', reason: `the node has no managed labels${more}` };
+    return { ...annotation, value: '', stance: 'absent', reason: `the node has no managed labels${more}` };
   }
   const reason = `lists the labels that the node has because of its pool${more}`;
-  return { ...annotation, value: formatManagedLabels(listed), stance: 'want', reason };
+  return { ...annotation, value: formatManagedLabels(listed), stance: 'present', reason };
 }
 
-function reasonOf({ pool, poolLabelSet }: JudgedNode): string {
+function reasonOf({ pool, poolLabelSet }: EvaluatedNode): string {
   if (pool === undefined) return 'the node is in no pool';
   if (!poolLabelSet) return `the pool ${pool} has no NodePoolLabelSet`;
   return `NodePoolLabelSet ${poolLabelSet.namespace}/${poolLabelSet.name} of the pool ${pool}`;

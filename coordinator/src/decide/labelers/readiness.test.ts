@@ -4,7 +4,7 @@ import type { ReadinessGate, Service } from '../../model/services.ts';
 import { formatStartedServices } from '../../state/started-services.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE, WS_DAEMON_TAINT } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
-import type { Claim, JudgedNode } from './labeler.ts';
+import type { Claim, EvaluatedNode } from './labeler.ts';
 import { readinessLabeler } from './readiness.ts';
 
 const MAY = { mayTaint: () => true, mayClear: () => true };
@@ -13,11 +13,11 @@ const MAY = { mayTaint: () => true, mayClear: () => true };
 function claimsOf(
   service: Service,
   readiness: Partial<ServiceReadiness>,
-  change: Partial<JudgedNode> = {},
+  change: Partial<EvaluatedNode> = {},
   may: Partial<typeof MAY> = {},
 ): Claim[] {
-  const judged: ServiceReadiness = { state: 'ready', reason: 'because', cause: 'agent', sinceMs: 0, ...readiness };
-  const node = { ...snapshot(), ageMs: 0, ...change, readiness: new Map([[service.name, judged]]) };
+  const evaluated: ServiceReadiness = { state: 'ready', reason: 'because', cause: 'agent', sinceMs: 0, ...readiness };
+  const node = { ...snapshot(), ageMs: 0, ...change, readiness: new Map([[service.name, evaluated]]) };
   return readinessLabeler({ services: () => [service], ...MAY, ...may }).claims(node);
 }
 
@@ -27,45 +27,45 @@ describe('the readiness gate', () => {
   const WORKSPACE_NODE = { 'gitpod.io/workload_workspace_headless': '' };
   const taint = { key: TAINT, value: 'true', effect: 'NoSchedule' };
 
-  function stances(gate: ReadinessGate, state: ServiceReadiness['state'], change: Partial<JudgedNode> = {}) {
+  function stances(gate: ReadinessGate, state: ServiceReadiness['state'], change: Partial<EvaluatedNode> = {}) {
     const node = { labels: WORKSPACE_NODE, taints: [], ...change };
     const claims = claimsOf(gated(WS_DAEMON_SERVICE, gate), { state }, node);
     return Object.fromEntries(claims.map(({ kind, stance }) => [kind, stance]));
   }
 
   test.each<[ReadinessGate, ServiceReadiness['state'], object]>([
-    ['label', 'ready', { label: 'want', taint: 'withhold' }],
-    ['label', 'not-ready', { label: 'withhold', taint: 'withhold' }],
-    ['label', 'unknown', { label: 'hold', taint: 'hold' }],
-    ['both', 'ready', { label: 'want', taint: 'withhold' }],
-    ['both', 'not-ready', { label: 'withhold', taint: 'want' }],
-    ['both', 'unknown', { label: 'hold', taint: 'hold' }],
-    ['taint', 'ready', { label: 'want', taint: 'withhold' }],
+    ['label', 'ready', { label: 'present', taint: 'absent' }],
+    ['label', 'not-ready', { label: 'absent', taint: 'absent' }],
+    ['label', 'unknown', { label: 'keep', taint: 'keep' }],
+    ['both', 'ready', { label: 'present', taint: 'absent' }],
+    ['both', 'not-ready', { label: 'absent', taint: 'present' }],
+    ['both', 'unknown', { label: 'keep', taint: 'keep' }],
+    ['taint', 'ready', { label: 'present', taint: 'absent' }],
   ])('%s, while the service is %s', (gate, state, wanted) => {
     expect(stances(gate, state)).toEqual(wanted);
   });
 
   test('taint keeps the label once it is there', () => {
     const labels = { ...WORKSPACE_NODE, [LABEL]: 'true' };
-    expect(stances('taint', 'not-ready', { labels })).toEqual({ label: 'want', taint: 'want' });
-    expect(stances('taint', 'unknown', { labels })).toEqual({ label: 'want', taint: 'hold' });
+    expect(stances('taint', 'not-ready', { labels })).toEqual({ label: 'present', taint: 'present' });
+    expect(stances('taint', 'unknown', { labels })).toEqual({ label: 'present', taint: 'keep' });
   });
 
   test('taint sets the label of a new node only when the taint is there', () => {
-    expect(stances('taint', 'not-ready')).toEqual({ label: 'hold', taint: 'want' });
-    expect(stances('taint', 'not-ready', { taints: [taint] })).toEqual({ label: 'want', taint: 'want' });
+    expect(stances('taint', 'not-ready')).toEqual({ label: 'keep', taint: 'present' });
+    expect(stances('taint', 'not-ready', { taints: [taint] })).toEqual({ label: 'present', taint: 'present' });
   });
 
   test('writes no taint on a node that is not for workspaces', () => {
-    expect(stances('taint', 'not-ready', { labels: {} })).toEqual({ label: 'withhold', taint: 'withhold' });
-    expect(stances('both', 'not-ready', { labels: {} })).toEqual({ label: 'withhold', taint: 'withhold' });
-    expect(stances('both', 'ready', { labels: {} })).toEqual({ label: 'want', taint: 'withhold' });
+    expect(stances('taint', 'not-ready', { labels: {} })).toEqual({ label: 'absent', taint: 'absent' });
+    expect(stances('both', 'not-ready', { labels: {} })).toEqual({ label: 'absent', taint: 'absent' });
+    expect(stances('both', 'ready', { labels: {} })).toEqual({ label: 'present', taint: 'absent' });
   });
 
   test('label keeps a taint that was left there as long as the label still lies', () => {
     const labels = { ...WORKSPACE_NODE, [LABEL]: 'true' };
-    expect(stances('label', 'not-ready', { labels, taints: [taint] })).toEqual({ label: 'withhold', taint: 'hold' });
-    expect(stances('label', 'ready', { labels, taints: [taint] })).toEqual({ label: 'want', taint: 'withhold' });
+    expect(stances('label', 'not-ready', { labels, taints: [taint] })).toEqual({ label: 'absent', taint: 'keep' });
+    expect(stances('label', 'ready', { labels, taints: [taint] })).toEqual({ label: 'present', taint: 'absent' });
   });
 
   test('claims keys that are exclusive, and gives the evidence as the reason', () => {
@@ -101,7 +101,7 @@ describe('a service', () => {
     { tainted = false, noted, mayTaint = true, mayClear = true, ...readiness }: Situation = {},
   ): (string | undefined)[] {
     const note = noted && formatStartedServices('u', new Map([['csi', noted]]));
-    const node: Partial<JudgedNode> = {
+    const node: Partial<EvaluatedNode> = {
       taints: tainted ? [{ key: PUBLISH.taint.key, value: 'true', effect: 'NoSchedule' }] : [],
       annotations: note ? { 'rollcall.dev/services-started': note } : {},
     };
@@ -111,44 +111,44 @@ describe('a service', () => {
   }
 
   test.each([
-    ['ready', ['want', 'withhold']],
-    ['not-ready', ['withhold', 'want']],
-    ['unknown', ['hold', 'hold']],
+    ['ready', ['present', 'absent']],
+    ['not-ready', ['absent', 'present']],
+    ['unknown', ['keep', 'keep']],
   ] as const)('that is %s has its label and its taint accordingly', (state, expected) => {
     for (const tainted of [true, false]) expect(stances(SERVICE, { state, tainted })).toEqual(expected);
   });
 
   test('has neither on a node that it is not for', () => {
-    expect(stances({ ...SERVICE, nodeSelector: { matchLabels: { a: 'b' } } })).toEqual(['withhold', 'withhold']);
+    expect(stances({ ...SERVICE, nodeSelector: { matchLabels: { a: 'b' } } })).toEqual(['absent', 'absent']);
   });
 
   test('has no new taint where there may be none yet, and keeps the one that is there', () => {
-    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false })).toEqual(['withhold', 'withhold']);
-    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false, tainted: true })).toEqual(['withhold', 'want']);
+    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false })).toEqual(['absent', 'absent']);
+    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false, tainted: true })).toEqual(['absent', 'present']);
   });
 
   test('that is ready keeps its first taint until the status notes that it can go', () => {
-    expect(stances(SERVICE, { tainted: true, mayClear: false })).toEqual(['want', 'hold']);
-    expect(stances(SERVICE, { tainted: false, mayClear: false })).toEqual(['want', 'withhold']);
-    expect(stances(SERVICE, { state: 'not-ready', tainted: true, mayClear: false })).toEqual(['withhold', 'want']);
+    expect(stances(SERVICE, { tainted: true, mayClear: false })).toEqual(['present', 'keep']);
+    expect(stances(SERVICE, { tainted: false, mayClear: false })).toEqual(['present', 'absent']);
+    expect(stances(SERVICE, { state: 'not-ready', tainted: true, mayClear: false })).toEqual(['absent', 'present']);
   });
 
   test.each([
-    ['agent', 'want'],
-    ['evidence', 'want'],
-    ['silence', 'hold'],
-    ['damping', 'hold'],
+    ['agent', 'present'],
+    ['evidence', 'present'],
+    ['silence', 'keep'],
+    ['damping', 'keep'],
   ] as const)('that is not ready by the cause %s has a taint that evicts: %s', (cause, expected) => {
     const taint = { ...PUBLISH.taint, effect: 'NoExecute' as const };
     const evicting: Service = { ...SERVICE, publish: { ...PUBLISH, taint } };
-    expect(stances(evicting, { state: 'not-ready', cause })).toEqual(['withhold', expected]);
+    expect(stances(evicting, { state: 'not-ready', cause })).toEqual(['absent', expected]);
   });
 
   test('that has to be ready once keeps its taint until that is noted, and then loses it', () => {
-    expect(stances(STARTUP, { tainted: true })).toEqual(['want', 'hold']);
-    expect(stances(STARTUP, { tainted: true, noted: 'service' })).toEqual(['want', 'withhold']);
+    expect(stances(STARTUP, { tainted: true })).toEqual(['present', 'keep']);
+    expect(stances(STARTUP, { tainted: true, noted: 'service' })).toEqual(['present', 'absent']);
     // A NodeService of the same name that was there before is another.
-    expect(stances(STARTUP, { tainted: true, noted: 'other' })).toEqual(['want', 'hold']);
+    expect(stances(STARTUP, { tainted: true, noted: 'other' })).toEqual(['present', 'keep']);
   });
 });
 
@@ -169,19 +169,19 @@ test.each([
   [{ state: 'not-ready', cause: 'silence' }, 'Unknown', 'AgentSilent', 'mirror may be ready or not: because'],
 ] as const)('of a service that is %j the condition says %s', (readiness, value, reason, message) => {
   const news = { reason, message, at: '1970-01-01T00:00:05Z' };
-  expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'want', value, news }]);
+  expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'present', value, news }]);
 });
 
 test('a condition is held while nobody knows, and gone where the service is not for the node', () => {
-  expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'hold' }]);
-  expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'withhold' }]);
+  expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'keep' }]);
+  expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'absent' }]);
 });
 
 test.each([
-  ['is held as it was before the edit, until it may go to this node', [{ key: 'k', effect: 'NoExecute' }], 'hold'],
-  ['is held with its value from before', [{ key: 'k', value: 'old', effect: 'NoSchedule' }], 'hold'],
-  ['is wanted where it is as written', [{ key: 'k', effect: 'NoSchedule' }], 'want'],
-  ['waits where there is none', [{ key: 'other', effect: 'NoSchedule' }], 'withhold'],
+  ['is held as it was before the edit, until it may go to this node', [{ key: 'k', effect: 'NoExecute' }], 'keep'],
+  ['is held with its value from before', [{ key: 'k', value: 'old', effect: 'NoSchedule' }], 'keep'],
+  ['is wanted where it is as written', [{ key: 'k', effect: 'NoSchedule' }], 'present'],
+  ['waits where there is none', [{ key: 'other', effect: 'NoSchedule' }], 'absent'],
 ] as const)('a taint that was edited and may not go to every node yet %s', (_what, taints, stance) => {
   const taint = { key: 'k', value: '', effect: 'NoSchedule' } as const;
   const service = { ...MIRROR, publish: { taint } };
@@ -191,5 +191,5 @@ test.each([
   };
   expect(stanceOf('not-ready')).toBe(stance);
   // Only the one that is written waits for the status to say that it can go.
-  expect(stanceOf('ready')).toBe(stance === 'want' ? 'hold' : 'withhold');
+  expect(stanceOf('ready')).toBe(stance === 'present' ? 'keep' : 'absent');
 });

@@ -6,32 +6,32 @@ import type { Origin } from '../../state/node-keys.ts';
 import { hasTaint } from '../../state/observed-node.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
-import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
 export type ReadinessOptions = {
   services: () => readonly Service[];
   /** Whether a taint may be put on a node that does not have it yet: a new one begins on a few nodes. */
-  mayTaint: (service: Service, node: JudgedNode) => boolean;
+  mayTaint: (service: Service, node: EvaluatedNode) => boolean;
   /** Whether a taint may be taken off a node where the service is ready: that it can go is noted first. */
-  mayClear: (service: Service, node: JudgedNode) => boolean;
+  mayClear: (service: Service, node: EvaluatedNode) => boolean;
 };
 
 type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs' | 'cause'>;
 
 /** The stance on each kind of key while a service is ready, not ready or unknown. */
 const STANCES = {
-  label: { ready: 'want', 'not-ready': 'withhold', unknown: 'hold' },
-  taint: { ready: 'withhold', 'not-ready': 'want', unknown: 'hold' },
-  condition: { ready: 'want', 'not-ready': 'want', unknown: 'hold' },
+  label: { ready: 'present', 'not-ready': 'absent', unknown: 'keep' },
+  taint: { ready: 'absent', 'not-ready': 'present', unknown: 'keep' },
+  condition: { ready: 'present', 'not-ready': 'present', unknown: 'keep' },
 } as const;
 
 const NOT_SELECTED: Stand = {
-  stance: 'withhold',
+  stance: 'absent',
   reason: 'the service does not apply to this node',
   cause: 'evidence',
 };
 
-const NOT_FOR_WORKSPACES: Stand = { stance: 'withhold', reason: 'the node is not for workspaces', cause: 'evidence' };
+const NOT_FOR_WORKSPACES: Stand = { stance: 'absent', reason: 'the node is not for workspaces', cause: 'evidence' };
 
 /** What services publish: a label while the service is ready on the node, a taint while it is not, a condition always. */
 export function readinessLabeler(options: ReadinessOptions): Labeler {
@@ -41,7 +41,7 @@ export function readinessLabeler(options: ReadinessOptions): Labeler {
   };
 }
 
-function claimsOf(service: Service, node: JudgedNode, options: ReadinessOptions): Claim[] {
+function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptions): Claim[] {
   const { name, nodeSelector, publish, origin } = service;
   const claims: Claim[] = [];
   const isBuiltIn = origin.kind === 'built-in';
@@ -76,22 +76,27 @@ function standOf(kind: keyof typeof STANCES, { state, reason, sinceMs, cause }: 
  * With the gate `taint` the label is set once and stays. A new node on which the service is not ready gets it after the
  * taint: in between, a scheduler would take the node for ready.
  */
-function labelStand({ publish, origin }: Service, label: string, node: JudgedNode, readiness: ServiceReadiness): Stand {
+function labelStand(
+  { publish, origin }: Service,
+  label: string,
+  node: EvaluatedNode,
+  readiness: ServiceReadiness,
+): Stand {
   if (origin.kind !== 'built-in' || origin.gate !== 'taint') return standOf('label', readiness);
   if (!isTainted(origin, node)) return NOT_FOR_WORKSPACES;
   const key = publish.taint?.key;
   const isGuarded = node.labels[label] === 'true' || node.taints?.some((each) => each.key === key) === true;
   if (isGuarded || readiness.state === 'ready') {
     const reason = `permanent: the taint ${key} shows whether it is ready`;
-    return { stance: 'want', reason, cause: 'configuration' };
+    return { stance: 'present', reason, cause: 'configuration' };
   }
-  return { stance: 'hold', reason: `waits for the taint ${key}; ${readiness.reason}`, cause: readiness.cause };
+  return { stance: 'keep', reason: `waits for the taint ${key}; ${readiness.reason}`, cause: readiness.cause };
 }
 
 function taintStand(
   service: Service,
   taint: ServiceTaint,
-  node: JudgedNode,
+  node: EvaluatedNode,
   { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & ReadinessOptions,
 ): Stand {
   const { state, reason, sinceMs, cause } = readiness;
@@ -100,8 +105,8 @@ function taintStand(
   if (origin.kind === 'built-in' && origin.gate === 'label') {
     // One that was left there may say what the label does not say yet, or still says wrongly.
     const isMislabeled = state === 'not-ready' && node.labels[publish.label ?? ''] === 'true';
-    if (state === 'unknown' || isMislabeled) return { stance: 'hold', reason, sinceMs, cause };
-    return { stance: 'withhold', reason: 'the readiness gate uses labels only', cause: 'configuration' };
+    if (state === 'unknown' || isMislabeled) return { stance: 'keep', reason, sinceMs, cause };
+    return { stance: 'absent', reason: 'the readiness gate uses labels only', cause: 'configuration' };
   }
   if (origin.kind === 'built-in' && !isTainted(origin, node)) return NOT_FOR_WORKSPACES;
   const isThere = node.taints?.some((each) => each.key === key) === true;
@@ -109,26 +114,26 @@ function taintStand(
   if (state === 'not-ready' && !isAsWritten && !mayTaint(service, node)) {
     return {
       // What it was before it was edited stays.
-      stance: isThere ? 'hold' : 'withhold',
+      stance: isThere ? 'keep' : 'absent',
       reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
       cause,
     };
   }
   if (effect === 'NoExecute' && state === 'not-ready' && !isSeen(cause)) {
     return {
-      stance: 'hold',
+      stance: 'keep',
       reason: `${reason}; pods are evicted only when the service is seen to fail`,
       sinceMs,
       cause,
     };
   }
-  // Were it taken first, a coordinator that ends in between would have the service judged again.
+  // Were it taken first, a coordinator that ends in between would have the service evaluated again.
   if (state === 'ready' && isThere && mode === 'Startup' && !hasStarted(service, startedServices(node))) {
-    return { stance: 'hold', reason: 'waits until the Node records that the service was ready', sinceMs, cause };
+    return { stance: 'keep', reason: 'waits until the Node records that the service was ready', sinceMs, cause };
   }
   if (state === 'ready' && isAsWritten && !mayClear(service, node)) {
     return {
-      stance: 'hold',
+      stance: 'keep',
       reason: 'waits until the status of the NodeService records that the taint can be removed',
       sinceMs,
       cause,
@@ -137,7 +142,7 @@ function taintStand(
   return standOf('taint', readiness);
 }
 
-function isTainted({ taintedNodes }: { taintedNodes: readonly string[] }, { labels }: JudgedNode): boolean {
+function isTainted({ taintedNodes }: { taintedNodes: readonly string[] }, { labels }: EvaluatedNode): boolean {
   return taintedNodes.some((key) => key in labels);
 }
 

@@ -6,23 +6,23 @@ import {
 } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
-import type { JudgedNode } from './labeler.ts';
+import type { EvaluatedNode } from './labeler.ts';
 import { scaleDownLabeler } from './scale-down.ts';
 
 const workspace = (name: string) => ({ uid: name, namespace: 'default', name, node: 'n' });
 
-function claims(change: Partial<JudgedNode>) {
+function claims(change: Partial<EvaluatedNode>) {
   return scaleDownLabeler.claims({ ...snapshot(), readiness: new Map(), ageMs: 0, ...change });
 }
 
-const claim = (change: Partial<JudgedNode>) => claims(change)[0];
+const claim = (change: Partial<EvaluatedNode>) => claims(change)[0];
 
 test('a workspace on the node keeps it', () => {
   expect(claim({ workspaces: [workspace('w1')] })).toMatchObject({
     kind: 'annotation',
     key: SCALE_DOWN_DISABLED,
     value: 'true',
-    stance: 'want',
+    stance: 'present',
     ownership: 'forced',
     reason: 'workspace on the node: default/w1',
   });
@@ -34,14 +34,14 @@ test('the reason names some of many workspaces, and counts the rest', () => {
 });
 
 test('without workspaces nothing is wanted, and while they are not known things stay as they are', () => {
-  expect(claim({ workspaces: [] })).toMatchObject({ stance: 'withhold' });
-  expect(claim({ workspaces: undefined })).toMatchObject({ stance: 'hold' });
+  expect(claim({ workspaces: [] })).toMatchObject({ stance: 'absent' });
+  expect(claim({ workspaces: undefined })).toMatchObject({ stance: 'keep' });
 });
 
 test('a hold by hand counts like a workspace, even while workspaces are not known', () => {
   const annotations = { [SCALE_DOWN_HOLD]: 'true' };
-  expect(claim({ workspaces: undefined, annotations })).toMatchObject({ stance: 'want' });
-  expect(claim({ workspaces: [], annotations: { [SCALE_DOWN_HOLD]: 'false' } })).toMatchObject({ stance: 'withhold' });
+  expect(claim({ workspaces: undefined, annotations })).toMatchObject({ stance: 'present' });
+  expect(claim({ workspaces: [], annotations: { [SCALE_DOWN_HOLD]: 'false' } })).toMatchObject({ stance: 'absent' });
 });
 
 const pod = { hold: 'batch', namespace: 'ci', name: 'p' };
@@ -49,7 +49,7 @@ const pod = { hold: 'batch', namespace: 'ci', name: 'p' };
 test('a pod of a NodeHold keeps the node, whatever else is known', () => {
   const held = { pods: [pod], unknown: 'the pods of another are not known yet' };
   expect(claim({ workspaces: undefined, holds: held })).toMatchObject({
-    stance: 'want',
+    stance: 'present',
     reason: 'pod of a NodeHold on the node: ci/p (batch)',
   });
   expect(claim({ workspaces: [workspace('w')], holds: held })?.reason).toBe(
@@ -59,7 +59,7 @@ test('a pod of a NodeHold keeps the node, whatever else is known', () => {
 
 test('nothing is let go of while NodeHolds or their pods are not known', () => {
   const holds = { pods: [], unknown: 'the NodeHolds have not been listed yet' };
-  expect(claim({ workspaces: [], holds })).toMatchObject({ stance: 'hold', reason: holds.unknown });
+  expect(claim({ workspaces: [], holds })).toMatchObject({ stance: 'keep', reason: holds.unknown });
 });
 
 test('on nodes of Karpenter, its own annotation says the same', () => {

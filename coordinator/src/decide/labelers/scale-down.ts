@@ -4,7 +4,7 @@ import {
   SCALE_DOWN_DISABLED,
   SCALE_DOWN_HOLD,
 } from '@rollcall/common/well-known.ts';
-import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
 const NAMES_SHOWN = 5;
 
@@ -21,18 +21,18 @@ export const scaleDownLabeler: Labeler = {
 };
 
 /** Karpenter's is for nodes of Karpenter. On others nothing is claimed, so that what is ours there is let go of. */
-function keysFor({ labels }: JudgedNode): string[] {
+function keysFor({ labels }: EvaluatedNode): string[] {
   return labels[KARPENTER_POOL_LABEL] === undefined ? [SCALE_DOWN_DISABLED] : [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT];
 }
 
-function wish(node: JudgedNode): Pick<Claim, 'stance' | 'reason' | 'cause'> {
+function wish(node: EvaluatedNode): Pick<Claim, 'stance' | 'reason' | 'cause'> {
   const stand = standOf(node);
-  return { ...stand, cause: stand.stance === 'hold' ? 'unknown' : 'evidence' };
+  return { ...stand, cause: stand.stance === 'keep' ? 'unknown' : 'evidence' };
 }
 
-function standOf({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 'stance' | 'reason'> {
+function standOf({ annotations, workspaces, holds }: EvaluatedNode): Pick<Claim, 'stance' | 'reason'> {
   if (annotations[SCALE_DOWN_HOLD] === 'true')
-    return { stance: 'want', reason: `the annotation ${SCALE_DOWN_HOLD} requests it` };
+    return { stance: 'present', reason: `the annotation ${SCALE_DOWN_HOLD} requests it` };
   const reasons: string[] = [];
   if (workspaces && workspaces.length > 0) {
     const names = workspaces.map(({ namespace, name }) => `${namespace}/${name}`);
@@ -42,10 +42,10 @@ function standOf({ annotations, workspaces, holds }: JudgedNode): Pick<Claim, 's
     const names = holds.pods.map(({ namespace, name, hold }) => `${namespace}/${name} (${hold})`);
     reasons.push(`${names.length === 1 ? 'pod of a NodeHold' : 'pods of NodeHolds'} on the node: ${listOf(names)}`);
   }
-  if (reasons.length > 0) return { stance: 'want', reason: reasons.join('; ') };
-  if (!workspaces) return { stance: 'hold', reason: 'the Workspaces have not been listed yet' };
-  if (holds.unknown !== undefined) return { stance: 'hold', reason: holds.unknown };
-  return { stance: 'withhold', reason: 'no workspace and no pod of a NodeHold is on the node' };
+  if (reasons.length > 0) return { stance: 'present', reason: reasons.join('; ') };
+  if (!workspaces) return { stance: 'keep', reason: 'the Workspaces have not been listed yet' };
+  if (holds.unknown !== undefined) return { stance: 'keep', reason: holds.unknown };
+  return { stance: 'absent', reason: 'no workspace and no pod of a NodeHold is on the node' };
 }
 
 function listOf(names: readonly string[]): string {

@@ -11,10 +11,10 @@ export const schedulingHintLabeler: Labeler = {
     const claim = { kind: 'annotation', key, ownership: 'forced', cause: 'evidence' } as const;
     if (schedulingHint !== undefined) {
       const reason = 'tells kube-scheduler to try again with pods that were refused here';
-      return [{ ...claim, value: schedulingHint, stance: 'want', reason }];
+      return [{ ...claim, value: schedulingHint, stance: 'present', reason }];
     }
     const there = annotations[key];
     if (there === undefined || !ownedAnnotations.has(key)) return [];
-    return [{ ...claim, value: there, stance: 'hold', reason: 'told kube-scheduler to try again, some time ago' }];
+    return [{ ...claim, value: there, stance: 'keep', reason: 'told kube-scheduler to try again, some time ago' }];
   },
 };

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
-import type { JudgedNode } from './labeler.ts';
+import type { EvaluatedNode } from './labeler.ts';
 import { servicesStartedLabeler } from './services-started.ts';
 
 const object = (uid: string) => ({ kind: 'object', uid, generation: 1, createdAtMs: 0 }) as const;
@@ -21,7 +21,7 @@ type Given = {
 /** What is noted on the node: the stance, and the services with their uids. */
 function noted({ services = [CSI], others = [], ready = [], noted, known = true }: Given): string | undefined {
   const annotations = noted ? { [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: noted }) } : {};
-  const readiness: JudgedNode['readiness'] = new Map(
+  const readiness: EvaluatedNode['readiness'] = new Map(
     services.map(({ name }) => [
       name,
       { state: ready.includes(name) ? 'ready' : 'not-ready', reason: '', cause: 'agent', sinceMs: 0 },
@@ -44,12 +44,12 @@ test('one of the same name that was there before is another', () => {
   expect(noted({ noted: { csi: 'old' }, ready: ['csi'] })).toBe('want {"node":"u","services":{"csi":"csi-uid"}}');
 });
 
-test('services that are judged all the time, or that are built in, are not noted', () => {
+test('services that are evaluated all the time, or that are built in, are not noted', () => {
   const services = [serviceOf('a', { origin: object('a') }), serviceOf('b', { mode: 'Startup' })];
   expect(noted({ services, ready: ['a', 'b'] })).toBeUndefined();
 });
 
-test('one that exists stays noted whatever becomes of it, refused or judged on and on', () => {
+test('one that exists stays noted whatever becomes of it, refused or evaluated on and on', () => {
   const note = 'want {"node":"u","services":{"csi":"csi-uid"}}';
   expect(noted({ services: [], others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
   const services = [serviceOf('csi', { mode: 'Continuous', origin: object('csi-uid') })];

@@ -11,7 +11,7 @@ export type ServicesStartedOptions = {
 };
 
 /**
- * Notes on the node which services of mode Startup were ready there once: they are not judged there again. A note stays as
+ * Notes on the node which services of mode Startup were ready there once: they are not evaluated there again. A note stays as
  * long as its NodeService exists, whatever becomes of the object meanwhile.
  */
 export function servicesStartedLabeler({ services, serviceUids }: ServicesStartedOptions): Labeler {

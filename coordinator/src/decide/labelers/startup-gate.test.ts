@@ -19,33 +19,33 @@ function stance(
 }
 
 test('a node waits behind the gate for every required label', () => {
-  expect(stance({ a: 'true' }, 1000)).toMatchObject({ stance: 'hold', reason: expect.stringMatching(/^waits for b,/) });
-  expect(stance({ a: 'true', b: '' }, 1000)).toMatchObject({ stance: 'withhold' });
+  expect(stance({ a: 'true' }, 1000)).toMatchObject({ stance: 'keep', reason: expect.stringMatching(/^waits for b,/) });
+  expect(stance({ a: 'true', b: '' }, 1000)).toMatchObject({ stance: 'absent' });
 });
 
 test('a node does not wait longer than it may', () => {
-  expect(stance({}, 599_999)).toMatchObject({ stance: 'hold' });
+  expect(stance({}, 599_999)).toMatchObject({ stance: 'keep' });
   expect(stance({}, 600_000)).toMatchObject({
-    stance: 'withhold',
+    stance: 'absent',
     reason: expect.stringMatching(/^the maximum wait time of 600 s is over, without a, b/),
   });
 });
 
 test('the gate is never put there, and goes where no label is required', () => {
-  expect(stance({}, 0)?.stance).not.toBe('want');
-  expect(stance({}, 0, [])).toMatchObject({ stance: 'withhold', reason: 'the startup gate is off' });
+  expect(stance({}, 0)?.stance).not.toBe('present');
+  expect(stance({}, 0, [])).toMatchObject({ stance: 'absent', reason: 'the startup gate is off' });
 });
 
 test('a node waits for a service by its name, where the service is for it, and a label of that name is nothing', () => {
   for (const state of ['not-ready', 'unknown'] as const) {
     expect(stance({ a: '', csi: 'true' }, 0, ['a', 'csi'], { csi: state })).toMatchObject({
-      stance: 'hold',
+      stance: 'keep',
       reason: 'waits for the service csi, at most 600 s from its creation',
     });
   }
-  expect(stance({ a: '' }, 0, ['a', 'csi', 'gpu'], { csi: 'ready' })).toMatchObject({ stance: 'withhold' });
+  expect(stance({ a: '' }, 0, ['a', 'csi', 'gpu'], { csi: 'ready' })).toMatchObject({ stance: 'absent' });
   expect(stance({}, 600_000, ['a', 'csi'], { csi: 'not-ready' })).toMatchObject({
-    stance: 'withhold',
+    stance: 'absent',
     reason: 'the maximum wait time of 600 s is over, without a, the service csi',
   });
 });

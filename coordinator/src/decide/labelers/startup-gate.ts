@@ -1,6 +1,6 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Service } from '../../model/services.ts';
-import type { Claim, JudgedNode, Labeler } from './labeler.ts';
+import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
 export type StartupGateOptions = {
   /** Labels, or services by their names, that a node waits for; none switches the gate off. */
@@ -16,7 +16,7 @@ type Services = () => readonly Pick<Service, 'name'>[];
  * that is not for the node is not waited for.
  */
 export function missingAtGate(
-  { labels, readiness }: Pick<JudgedNode, 'labels' | 'readiness'>,
+  { labels, readiness }: Pick<EvaluatedNode, 'labels' | 'readiness'>,
   requires: readonly string[],
   services: Services,
 ): string[] {
@@ -50,15 +50,15 @@ export function startupGateLabeler(options: StartupGateOptions, services: Servic
 }
 
 function stand(
-  node: JudgedNode,
+  node: EvaluatedNode,
   options: StartupGateOptions,
   missing: readonly string[],
 ): Pick<Claim, 'stance' | 'reason'> {
-  if (options.requires.length === 0) return { stance: 'withhold', reason: 'the startup gate is off' };
-  if (missing.length === 0) return { stance: 'withhold', reason: 'nothing that the startup gate requires is missing' };
+  if (options.requires.length === 0) return { stance: 'absent', reason: 'the startup gate is off' };
+  if (missing.length === 0) return { stance: 'absent', reason: 'nothing that the startup gate requires is missing' };
   const waited = `${Math.round(options.maxWaitMs / 1000)} s`;
   if ((node.waitedMs ?? 0) >= options.maxWaitMs) {
-    return { stance: 'withhold', reason: `the maximum wait time of ${waited} is over, without ${missing.join(', ')}` };
+    return { stance: 'absent', reason: `the maximum wait time of ${waited} is over, without ${missing.join(', ')}` };
   }
-  return { stance: 'hold', reason: `waits for ${missing.join(', ')}, at most ${waited} from its creation` };
+  return { stance: 'keep', reason: `waits for ${missing.join(', ')}, at most ${waited} from its creation` };
 }

@@ -7,7 +7,7 @@ export function theirLabel(key: string, value: string, there: string): Claim {
     kind: 'label',
     key,
     value,
-    stance: 'withhold',
+    stance: 'absent',
     ownership: 'shared',
     reason,
     cause: 'evidence',

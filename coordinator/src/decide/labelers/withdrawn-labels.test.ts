@@ -1,46 +1,46 @@
 import { expect, test } from 'vitest';
 import { isOfService, type Origin } from '../../state/node-keys.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
-import type { JudgedNode, LabelWishes } from './labeler.ts';
+import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 
 const NOTE = 'rollcall.dev/withdrawn-labels';
 const READY = 'gitpod.io/ws-daemon_ready_ns_default';
 
-function noted(change: Partial<JudgedNode>, wishes: LabelWishes = new Map()): string | undefined {
+function noted(change: Partial<EvaluatedNode>, wishes: LabelWishes = new Map()): string | undefined {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
   const [claim] = withdrawnLabels(({ label }) => label === READY).claims(node, wishes, new Map());
   return claim && `${claim.stance} ${claim.value}`;
 }
 
-const wish = (stance: 'want' | 'withhold' | 'hold', value = 'true', ownership: 'shared' | 'exclusive' = 'shared') =>
+const wish = (stance: 'present' | 'absent' | 'keep', value = 'true', ownership: 'shared' | 'exclusive' = 'shared') =>
   new Map([['a', { stance, value, ownership }]]);
 const ours = { labels: { a: 'true' }, ownedLabels: new Set(['a']) };
 const withNote = (text: string) => ({ annotations: { [NOTE]: text } });
 
 test('a label that rollcall takes away is noted with its value', () => {
-  expect(noted(ours, wish('withhold'))).toBe('want {"a":"true"}');
+  expect(noted(ours, wish('absent'))).toBe('want {"a":"true"}');
   expect(noted(ours)).toBe('want {"a":"true"}');
-  expect(noted({ labels: { a: 'gold' } }, wish('withhold', 'gold', 'exclusive'))).toBe('want {"a":"gold"}');
+  expect(noted({ labels: { a: 'gold' } }, wish('absent', 'gold', 'exclusive'))).toBe('want {"a":"gold"}');
 });
 
 test('so is one that changes its value', () => {
-  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('want', 'silver', 'exclusive'))).toBe('want {"a":"gold"}');
+  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('present', 'silver', 'exclusive'))).toBe('want {"a":"gold"}');
 });
 
 test('it stays noted until the label is back with that value', () => {
   const before = withNote('{"a":"true"}');
   expect(noted(before)).toBe('want {"a":"true"}');
-  expect(noted(before, wish('want'))).toBe('want {"a":"true"}');
+  expect(noted(before, wish('present'))).toBe('want {"a":"true"}');
   expect(noted({ ...before, labels: { a: 'gold' } })).toBe('want {"a":"true"}');
   expect(noted({ ...before, labels: { a: 'true' } })).toBe('withhold ');
 });
 
 test('labels that stay, that are others’, or that nobody is evicted for are not noted', () => {
-  expect(noted(ours, wish('want'))).toBeUndefined();
-  expect(noted(ours, wish('hold'))).toBeUndefined();
-  expect(noted({ ...ours, sharedLabels: new Set(['a']) }, wish('withhold'))).toBeUndefined();
-  expect(noted({ labels: { a: 'true' } }, wish('withhold'))).toBeUndefined();
+  expect(noted(ours, wish('present'))).toBeUndefined();
+  expect(noted(ours, wish('keep'))).toBeUndefined();
+  expect(noted({ ...ours, sharedLabels: new Set(['a']) }, wish('absent'))).toBeUndefined();
+  expect(noted({ labels: { a: 'true' } }, wish('absent'))).toBeUndefined();
   expect(noted({ labels: { [READY]: 'true' }, ownedLabels: new Set([READY]) })).toBeUndefined();
 });
 
@@ -48,9 +48,7 @@ test('a label is not noted where what it is listed for, or what claims it now, i
   const notedFor = (listed: string, claimed: Origin) => {
     const annotations = { 'rollcall.dev/keys': JSON.stringify({ 'label:a': listed }) };
     const node = { ...snapshot({ ...ours, annotations }), readiness: new Map(), ageMs: 0 };
-    const wishes: LabelWishes = new Map([
-      ['a', { stance: 'withhold', value: '', ownership: 'forced', origin: claimed }],
-    ]);
+    const wishes: LabelWishes = new Map([['a', { stance: 'absent', value: '', ownership: 'forced', origin: claimed }]]);
     return withdrawnLabels(({ origin }) => isOfService(origin)).claims(node, wishes, new Map()).length;
   };
   expect(notedFor('rule', 'rule')).toBe(1);
@@ -61,12 +59,12 @@ test('a label is not noted where what it is listed for, or what claims it now, i
 test('why a label goes says whether it is noted, until it is gone', () => {
   const isIgnored = ({ cause }: WithdrawnLabel) => cause === 'configuration';
   const wishes: LabelWishes = new Map([
-    ['a', { stance: 'withhold', value: '', ownership: 'shared', cause: 'configuration' }],
+    ['a', { stance: 'absent', value: '', ownership: 'shared', cause: 'configuration' }],
   ]);
-  const claimsOf = (change: Partial<JudgedNode>) =>
+  const claimsOf = (change: Partial<EvaluatedNode>) =>
     withdrawnLabels(isIgnored).claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }, wishes, new Map());
   expect(claimsOf(ours)).toEqual([]);
-  expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'want', value: '{"a":"true"}' }]);
+  expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'present', value: '{"a":"true"}' }]);
 });
 
 test('one that nobody is evicted for any more is struck out', () => {
@@ -79,12 +77,12 @@ test('what this replica took is noted even where the node no longer tells, until
 });
 
 test('the latest stand last, and where there are too many the oldest are struck out', () => {
-  expect(noted({ ...ours, ...withNote('{"z":"1","b":"2"}') }, wish('withhold'))).toBe(
+  expect(noted({ ...ours, ...withNote('{"z":"1","b":"2"}') }, wish('absent'))).toBe(
     'want {"z":"1","b":"2","a":"true"}',
   );
-  expect(noted({ ...ours, ...withNote('{"a":"old","b":"2"}') }, wish('withhold'))).toBe('want {"b":"2","a":"true"}');
+  expect(noted({ ...ours, ...withNote('{"a":"old","b":"2"}') }, wish('absent'))).toBe('want {"b":"2","a":"true"}');
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
-  const text = noted({ ...ours, ...withNote(JSON.stringify(many)) }, wish('withhold')) ?? '';
+  const text = noted({ ...ours, ...withNote(JSON.stringify(many)) }, wish('absent')) ?? '';
   const keys = Object.keys(JSON.parse(text.slice('want '.length)) as object);
   expect([keys.length, keys[0], keys.at(-1)]).toEqual([50, 'k1', 'a']);
 });

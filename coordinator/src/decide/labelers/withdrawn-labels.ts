@@ -1,7 +1,7 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
 import { keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
-import type { Claim, Consequence, JudgedNode, LabelWishes } from './labeler.ts';
+import type { Claim, Consequence, EvaluatedNode, LabelWishes } from './labeler.ts';
 import { labelAfter } from './labels-after.ts';
 import { ownNote } from './own-note.ts';
 
@@ -50,7 +50,7 @@ export function parseWithdrawnLabels(text: string | undefined): Record<string, s
 }
 
 /** A label that is wished is not back yet: somebody may stand in the way. */
-function withdrawnFrom(node: JudgedNode, wishes: LabelWishes): Map<string, string> {
+function withdrawnFrom(node: EvaluatedNode, wishes: LabelWishes): Map<string, string> {
   const noted = Object.entries(parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]));
   const taken = Object.entries(node.takenLabels ?? {});
   const withdrawn = new Map([...noted, ...taken].filter(([key, value]) => node.labels[key] !== value));
@@ -63,7 +63,7 @@ function withdrawnFrom(node: JudgedNode, wishes: LabelWishes): Map<string, strin
   return withdrawn;
 }
 
-function* keysOfOurs({ ownedLabels }: JudgedNode, wishes: LabelWishes): Iterable<string> {
+function* keysOfOurs({ ownedLabels }: EvaluatedNode, wishes: LabelWishes): Iterable<string> {
   yield* ownedLabels;
   for (const [key, { ownership }] of wishes) if (ownership === 'exclusive' && !ownedLabels.has(key)) yield key;
 }

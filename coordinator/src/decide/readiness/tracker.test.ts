@@ -28,7 +28,7 @@ function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
     expect(tracker.judge(record, node, now)).toEqual(judgements);
     news.push(...tracker.record(record, node, judgements, nowMs).map(({ name }) => name));
     const shown = readinessOf(judgements).get('ws-daemon');
-    if (!shown) throw new Error('ws-daemon was not judged');
+    if (!shown) throw new Error('ws-daemon was not evaluated');
     expect(readinessOf(tracker.judge(record, node, now)).get('ws-daemon')).toEqual(shown);
     return shown;
   };
@@ -66,7 +66,7 @@ test('a service that is gone is not remembered: one of the same name begins anew
 });
 
 describe('a service that an agent no longer sees', () => {
-  test('is unknown while the agent is doubted, also when it is judged again, and gone after that', () => {
+  test('is unknown while the agent is doubted, also when it is evaluated again, and gone after that', () => {
     const { judge, observer } = tracked();
     judge({});
     observer.untilMs = 600_000;
@@ -242,11 +242,11 @@ test('a readiness says since when it is so', () => {
   expect(judge({}, false).sinceMs).toBe(5 * SECOND);
 });
 
-test('a service is judged on the nodes that it is for, and on no others', () => {
+test('a service is evaluated on the nodes that it is for, and on no others', () => {
   const service = { ...WS_DAEMON_SERVICE, nodeSelector: { matchLabels: { tier: 'gold' } } };
   const { judge } = tracked([service]);
   expect(judge({ labels: { tier: 'gold' } }).state).toBe('ready');
-  expect(() => judge({})).toThrow('ws-daemon was not judged');
+  expect(() => judge({})).toThrow('ws-daemon was not evaluated');
 });
 
 test('a service of mode Startup that was ready on the node once is ready, whatever the evidence says', () => {

@@ -7,12 +7,12 @@ import type { NodeRecord } from '../../state/node-record.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
 import type { Observer, Sighting } from './sighting.ts';
-import { hasReadyPod, judgeService, type Verdict } from './verdict.ts';
+import { hasReadyPod, judgeService, type ServiceVerdict } from './verdict.ts';
 
 /** What is to be shown of a service on a node. */
-export type ServiceReadiness = Verdict & {
+export type ServiceReadiness = ServiceVerdict & {
   /** What the evidence alone says, where that is another state: something is held back, or doubted. */
-  evidence?: Verdict;
+  evidence?: ServiceVerdict;
   /** Since when it is so, as far as this replica knows; by the wall clock. */
   sinceMs: number;
   damping?: {
@@ -38,7 +38,7 @@ export function readinessOf(judgements: readonly Judgement[]): NodeReadiness {
   return new Map(judgements.map(({ service, shown }) => [service.name, shown]));
 }
 
-const STARTED: Verdict = {
+const STARTED: ServiceVerdict = {
   state: 'ready',
   reason: 'it was ready on the node once, which is enough for the mode Startup',
   cause: 'evidence',
@@ -48,7 +48,7 @@ type Memory = {
   /** What the evidence said last; `undefined` before it said anything. */
   ready: boolean | undefined;
   damping: Damping;
-  shown: Verdict['state'];
+  shown: ServiceVerdict['state'];
   sinceMs: number;
 };
 
@@ -91,7 +91,7 @@ export class ReadinessTracker {
   }
 
   /**
-   * Remembers what was judged, for the next time. Returns the services that begin to be held back. To record the same
+   * Remembers what was evaluated, for the next time. Returns the services that begin to be held back. To record the same
    * again changes nothing.
    */
   record(record: NodeRecord, snapshot: NodeSnapshot, judgements: readonly Judgement[], nowMs: number): Service[] {
@@ -142,7 +142,7 @@ export class ReadinessTracker {
 
   #judgeBy(
     memory: Memory | undefined,
-    evidence: Verdict,
+    evidence: ServiceVerdict,
     { service, snapshot, now }: { service: Service; snapshot: NodeSnapshot; now: Moment },
   ): Judgement {
     const { ready, damping, shown: shownBefore, sinceMs } = memory ?? firstMemory(now);
@@ -168,14 +168,14 @@ export class ReadinessTracker {
 function sightingOf(
   service: Service,
   snapshot: NodeSnapshot,
-  { evidence, wasReady }: { evidence: Verdict; wasReady: boolean },
+  { evidence, wasReady }: { evidence: ServiceVerdict; wasReady: boolean },
 ): Sighting {
   const isUnseen = evidence.cause === 'agent' && evidence.state === 'not-ready' && hasReadyPod(service, snapshot);
   if (evidence.state !== 'unknown' && !isUnseen) return 'settled';
   return isUnseen && wasReady ? 'lost' : 'unchanged';
 }
 
-function doubted({ reason }: Verdict, heldUntilMs: number, now: Moment): Verdict {
+function doubted({ reason }: ServiceVerdict, heldUntilMs: number, now: Moment): ServiceVerdict {
   const until = rfc3339(now.wallMs + heldUntilMs - now.monotonicMs);
   const why = 'since most agents that were replaced report the same, although the pods are Ready';
   return { state: 'unknown', reason: `${reason}; held until ${until}, ${why}`, cause: 'unknown' };
@@ -186,7 +186,7 @@ function firstMemory(now: Moment): Memory {
 }
 
 /** What is shown of a service; notes in `memory` since when. */
-function show(memory: Memory, verdict: Verdict, now: Moment): ServiceReadiness {
+function show(memory: Memory, verdict: ServiceVerdict, now: Moment): ServiceReadiness {
   const { fallsMs, heldUntilMs } = memory.damping;
   const leftMs = heldUntilMs - now.monotonicMs;
   const damping = leftMs > 0 ? { untilMs: now.wallMs + leftMs, falls: fallsMs.length } : undefined;
@@ -198,7 +198,7 @@ function show(memory: Memory, verdict: Verdict, now: Moment): ServiceReadiness {
   return { ...shown, sinceMs: memory.sinceMs, ...(damping ? { damping } : {}) };
 }
 
-function heldBack(verdict: Verdict, { untilMs, falls }: { untilMs: number; falls: number }): Verdict {
+function heldBack(verdict: ServiceVerdict, { untilMs, falls }: { untilMs: number; falls: number }): ServiceVerdict {
   if (verdict.state !== 'ready') return verdict;
   const reason = `held back until ${rfc3339(untilMs)}, since it became not ready ${falls} times in 5 minutes; now: ${verdict.reason}`;
   return { state: 'not-ready', reason, cause: 'damping' };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
-import { parseDeviceLine } from '../../model/inventory/parse-term.ts';
+import { parseDeviceLine } from '../../model/inventory/parse-predicate.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Freshness } from '../../state/presence.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
@@ -173,10 +173,10 @@ describe('a service that needs devices', () => {
   };
   const { pods: _, probe: __, ...gpuNode } = needing('nvidia-gpu >= 2', 'driver:nvidia-gpu = nvidia');
   const machine = (...drivers: string[]) => ({ machine: { devices: gpus(...drivers), facts: {} } });
-  const judged = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), 0);
+  const evaluated = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), 0);
 
   test('is ready when all of them are there', () => {
-    expect(judged(machine('nvidia', 'nvidia'))).toEqual({
+    expect(evaluated(machine('nvidia', 'nvidia'))).toEqual({
       state: 'ready',
       cause: 'agent',
       reason: 'the agent sees 2 of nvidia-gpu; the driver of nvidia-gpu is nvidia',
@@ -184,26 +184,26 @@ describe('a service that needs devices', () => {
   });
 
   test('says which is missing', () => {
-    expect(judged(machine('nvidia'))).toEqual({
+    expect(evaluated(machine('nvidia'))).toEqual({
       state: 'not-ready',
       cause: 'agent',
       reason: 'nvidia-gpu >= 2 is required, but the agent sees 1 of nvidia-gpu',
     });
-    expect(judged(machine('nvidia', '', 'nvidia'))).toEqual({
+    expect(evaluated(machine('nvidia', '', 'nvidia'))).toEqual({
       state: 'not-ready',
       cause: 'agent',
       reason: 'driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
     });
   });
 
-  test('is not judged by what is not known, nor by the silence of the agent', () => {
-    expect(judged({}).state).toBe('unknown');
-    expect(judged({ machine: { devices: gpus('nvidia'), unread: ['pci'], facts: {} } }).state).toBe('unknown');
-    expect(judged({ ...machine('nvidia', 'nvidia'), freshness: { state: 'silent' } }).state).toBe('ready');
+  test('is not evaluated by what is not known, nor by the silence of the agent', () => {
+    expect(evaluated({}).state).toBe('unknown');
+    expect(evaluated({ machine: { devices: gpus('nvidia'), unread: ['pci'], facts: {} } }).state).toBe('unknown');
+    expect(evaluated({ ...machine('nvidia', 'nvidia'), freshness: { state: 'silent' } }).state).toBe('ready');
   });
 
   test('is not ready where no agent ever was', () => {
-    expect(judged({ freshness: { state: 'absent' } })).toMatchObject({
+    expect(evaluated({ freshness: { state: 'absent' } })).toMatchObject({
       state: 'not-ready',
       cause: 'silence',
       reason: expect.stringContaining('no agent is on the node'),

@@ -1,12 +1,12 @@
-import { answer } from '../../model/inventory/answer.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
+import { answer } from '../../model/inventory/predicate-result.ts';
 import type { DeviceRequirement, Service } from '../../model/services.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
 import { podsOf, readyPodOf } from '../../state/service-pods.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 /** Whether a service is ready on a node, with the evidence as a sentence for people. */
-export type Verdict = {
+export type ServiceVerdict = {
   /** `unknown`: nobody can tell now, so that things stay as they are. */
   state: 'ready' | 'not-ready' | 'unknown';
   reason: string;
@@ -28,9 +28,9 @@ const TOLD_MS = 30_000;
  * pods and CSINodes say counts at once, also while the agent does not speak, whose silence says nothing of devices. `nowMs`
  * is monotonic.
  */
-export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: number): Verdict {
+export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: number): ServiceVerdict {
   const { pods, csiDriver, probe, devices = [] } = service;
-  const verdicts: Verdict[] = [];
+  const verdicts: ServiceVerdict[] = [];
   if (pods && !pods.optional) verdicts.push(podVerdict(service, snapshot));
   if (csiDriver !== undefined) verdicts.push(csiVerdict(csiDriver, snapshot));
   for (const device of devices) verdicts.push(deviceVerdict(device, snapshot));
@@ -39,7 +39,7 @@ export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: nu
 }
 
 /** The verdict on a service by those on its checks, all of which have to pass. */
-function composed(verdicts: readonly Verdict[]): Verdict {
+function composed(verdicts: readonly ServiceVerdict[]): ServiceVerdict {
   for (const cause of FAILED_BY) {
     const failed = verdicts.find((verdict) => verdict.state === 'not-ready' && verdict.cause === cause);
     if (failed) return failed;
@@ -56,7 +56,7 @@ const TOLD = { cause: 'agent' } as const;
 const UNKNOWN = { state: 'unknown', cause: 'unknown' } as const;
 const SILENT = { state: 'not-ready', cause: 'silence' } as const;
 
-function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
+function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): ServiceVerdict {
   if (csiNode === 'unknown') return { ...UNKNOWN, reason: 'the CSINodes have not been listed yet' };
   if (csiNode === 'none') return { ...SEEN, state: 'not-ready', reason: 'the node has no CSINode' };
   if (csiNode.nodeUid !== uid)
@@ -68,7 +68,7 @@ function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
 
 const STATE = { yes: 'ready', no: 'not-ready' } as const;
 
-function deviceVerdict({ text, term }: DeviceRequirement, { freshness, inventory }: NodeSnapshot): Verdict {
+function deviceVerdict({ text, term }: DeviceRequirement, { freshness, inventory }: NodeSnapshot): ServiceVerdict {
   if (freshness.state === 'absent' && !inventory.devices) {
     return { ...SILENT, reason: `${text} is required, but no agent is on the node, and none has reported` };
   }
@@ -83,7 +83,7 @@ export function hasReadyPod(service: Service, snapshot: NodeSnapshot): boolean {
 }
 
 /** One good pod is enough; one that is on its way out beside it does no harm. */
-function podVerdict(service: Service, snapshot: NodeSnapshot): Verdict {
+function podVerdict(service: Service, snapshot: NodeSnapshot): ServiceVerdict {
   const { namespace = '' } = service.pods ?? {};
   if (!snapshot.podsKnown(namespace)) {
     return { ...UNKNOWN, reason: `the pods in ${namespace} have not been listed yet` };
@@ -101,7 +101,7 @@ function problemOf({ terminating, ready }: ObservedPod): string {
   return ready ? 'is Ready since before the Node was created' : 'is not Ready';
 }
 
-function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): Verdict {
+function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): ServiceVerdict {
   const { name } = service;
   switch (freshness.state) {
     case 'absent':

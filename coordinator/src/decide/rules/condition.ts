@@ -1,7 +1,7 @@
-import type { Term } from '../../model/inventory/term.ts';
+import type { Predicate } from '../../model/inventory/predicate.ts';
 
-/** A term, or that it is not so. */
-export type Literal = { term: Term; isNegated: boolean };
+/** A predicate, or that it is not so. */
+export type Literal = { predicate: Predicate; isNegated: boolean };
 
 /** One line of a rule file: all of it has to be so. `line` counts from 1; `text` is without comment and outer space. */
 export type Condition = {

@@ -1,11 +1,11 @@
-import { type Answer, answer, isAmong, type Truth } from '../../model/inventory/answer.ts';
 import { isGlob } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
-import { comparesInteger, isOrder, type Term } from '../../model/inventory/term.ts';
+import { comparesInteger, isOrder, type Predicate } from '../../model/inventory/predicate.ts';
+import { answer, isAmong, type PredicateResult, type Truth } from '../../model/inventory/predicate-result.ts';
 import type { Condition, Literal } from './condition.ts';
 import type { Rule } from './rule-graph.ts';
 
-type LabelTerm = Extract<Term, { kind: 'label' }>;
+type LabelPredicate = Extract<Predicate, { kind: 'label' }>;
 
 /** What was found of a rule: whether its label is implied, and why, as a clause. */
 export type Found = {
@@ -15,8 +15,8 @@ export type Found = {
   reason: string;
 };
 
-/** What a rule is judged by. */
-export type Grounds = {
+/** What a rule is evaluated by. */
+export type RuleInputs = {
   labels: Readonly<Record<string, string>>;
   inventory: Inventory;
   /** The labels of the node that match a pattern. */
@@ -30,12 +30,12 @@ export type Grounds = {
 export const NOT_IMPLIED: Found = { truth: 'no', values: [], reason: '' };
 
 /** The label is implied when any line holds; the first that does gives the value. */
-export function judgeRule({ label, file, conditions }: Rule, grounds: Grounds): Found {
+export function judgeRule({ label, file, conditions }: Rule, inputs: RuleInputs): Found {
   if (!conditions) return { truth: 'unknown', values: 'any', reason: `the content of ${file} is unknown` };
   const values = new Set<string>();
   let doubt: string | undefined;
   for (const condition of conditions) {
-    const { truth, found } = judgeLine(condition, label, grounds);
+    const { truth, found } = judgeLine(condition, label, inputs);
     if (truth === 'no') continue;
     values.add(condition.value);
     const reason = reasonOf(file, condition, found);
@@ -51,11 +51,11 @@ function reasonOf(file: string, { line }: Condition, found: string): string {
 }
 
 /** All of it has to be so: what is not so decides, and after that what nobody knows. */
-function judgeLine({ literals }: Condition, own: string, grounds: Grounds): Answer {
+function judgeLine({ literals }: Condition, own: string, inputs: RuleInputs): PredicateResult {
   const found: string[] = [];
   let doubt: string | undefined;
   for (const literal of literals) {
-    const one = judgeLiteral(literal, own, grounds);
+    const one = judgeLiteral(literal, own, inputs);
     if (one.truth === 'no') return one;
     if (one.truth === 'unknown') doubt ??= one.found;
     else found.push(one.found);
@@ -65,33 +65,36 @@ function judgeLine({ literals }: Condition, own: string, grounds: Grounds): Answ
 
 const CONTRARY = { yes: 'no', no: 'yes', unknown: 'unknown' } as const;
 
-function judgeLiteral({ term, isNegated }: Literal, own: string, grounds: Grounds): Answer {
-  const one = term.kind === 'label' ? judgeLabel(term, own, grounds) : answer(term, grounds.inventory);
+function judgeLiteral({ predicate, isNegated }: Literal, own: string, inputs: RuleInputs): PredicateResult {
+  const one = predicate.kind === 'label' ? judgeLabel(predicate, own, inputs) : answer(predicate, inputs.inventory);
   if (!isNegated) return one;
-  const found = one === ABSENT && term.kind === 'label' ? `the node has no ${term.key}` : one.found;
+  const found = one === ABSENT && predicate.kind === 'label' ? `the node has no ${predicate.key}` : one.found;
   return { found, truth: CONTRARY[one.truth] };
 }
 
 /** What most lines find of most nodes. Its text is made when it matters. */
-const ABSENT: Answer = { truth: 'no', found: 'it is absent' };
+const ABSENT: PredicateResult = { truth: 'no', found: 'it is absent' };
 
-function judgeLabel(term: LabelTerm, own: string, grounds: Grounds): Answer {
-  if (!isGlob(term.key)) return judgeKey(term, term.key, grounds);
+function judgeLabel(predicate: LabelPredicate, own: string, inputs: RuleInputs): PredicateResult {
+  if (!isGlob(predicate.key)) return judgeKey(predicate, predicate.key, inputs);
   // A pattern that matches the label of its own file is meant for the others.
-  const keys = [...grounds.matched(term.key), ...grounds.derivedMatching(term.key).filter((key) => key !== own)];
-  const answers = keys.map((key) => judgeKey(term, key, grounds));
+  const keys = [
+    ...inputs.matched(predicate.key),
+    ...inputs.derivedMatching(predicate.key).filter((key) => key !== own),
+  ];
+  const answers = keys.map((key) => judgeKey(predicate, key, inputs));
   const found = answers.filter(({ truth }) => truth === 'yes').sort(byText)[0];
   const doubtful = answers.filter(({ truth }) => truth === 'unknown').sort(byText)[0];
   return found ?? doubtful ?? ABSENT;
 }
 
 /** So that the reason does not depend on the order of labels. */
-function byText(a: Answer, b: Answer): number {
+function byText(a: PredicateResult, b: PredicateResult): number {
   return a.found < b.found ? -1 : 1;
 }
 
 /** A label that is there keeps the value that it has, whatever a rule says. */
-function judgeKey({ test }: LabelTerm, key: string, { labels, derived }: Grounds): Answer {
+function judgeKey({ test }: LabelPredicate, key: string, { labels, derived }: RuleInputs): PredicateResult {
   if (Object.hasOwn(labels, key)) {
     const value = labels[key] ?? '';
     return { truth: fulfils(test, value) ? 'yes' : 'no', found: `the node has ${key}=${value}` };
@@ -105,14 +108,14 @@ function judgeKey({ test }: LabelTerm, key: string, { labels, derived }: Grounds
 }
 
 /** Whether the value of a label that is implied, or may be, fulfils a test. */
-function truthOf(test: NonNullable<LabelTerm['test']>, { truth, values }: Found): Truth {
+function truthOf(test: NonNullable<LabelPredicate['test']>, { truth, values }: Found): Truth {
   if (values === 'any') return 'unknown';
   const fulfilling = values.filter((value) => fulfils(test, value)).length;
   if (fulfilling === 0) return 'no';
   return fulfilling === values.length ? truth : 'unknown';
 }
 
-function fulfils(test: LabelTerm['test'], value: string): boolean {
+function fulfils(test: LabelPredicate['test'], value: string): boolean {
   if (test === undefined) return true;
   return isOrder(test) ? comparesInteger(test, value) : isAmong(test, value);
 }

@@ -50,9 +50,12 @@ test('a rule file of any content gives only conditions that a label or a resourc
 });
 
 /** What no label and no resource could fulfil. */
-function isImpossible({ term }: Literal): boolean {
-  if (term.kind === 'resource') return !isLabelKey(term.name);
-  if (term.kind !== 'label') return false;
-  const values = term.test && 'values' in term.test ? term.test.values : [];
-  return !(isGlob(term.key) || isLabelKey(term.key)) || values.some((value) => !(isGlob(value) || isLabelValue(value)));
+function isImpossible({ predicate }: Literal): boolean {
+  if (predicate.kind === 'resource') return !isLabelKey(predicate.name);
+  if (predicate.kind !== 'label') return false;
+  const values = predicate.test && 'values' in predicate.test ? predicate.test.values : [];
+  return (
+    !(isGlob(predicate.key) || isLabelKey(predicate.key)) ||
+    values.some((value) => !(isGlob(value) || isLabelValue(value)))
+  );
 }

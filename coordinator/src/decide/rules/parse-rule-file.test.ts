@@ -10,18 +10,18 @@ const SHIPPED = [
 
 const label = (line: number, key: string, value?: string) => {
   const text = value === undefined ? key : `${key}=${value}`;
-  const term = { kind: 'label', key, ...(value === undefined ? {} : { test: { values: [value] } }) };
-  return { line, text, literals: [{ isNegated: false, term }], value: 'true' };
+  const predicate = { kind: 'label', key, ...(value === undefined ? {} : { test: { values: [value] } }) };
+  return { line, text, literals: [{ isNegated: false, predicate }], value: 'true' };
 };
 
 const SOME = { op: '>', bound: [0] };
 
-/** The terms of a line, the negated ones with a sign. */
+/** The predicates of a line, the negated ones with a sign. */
 function termsOf(line: string) {
   const { conditions, problems } = parseRuleFile(line);
   expect(problems).toEqual([]);
   return conditions.flatMap(({ literals }) =>
-    literals.map(({ isNegated, term }) => (isNegated ? { not: term } : term)),
+    literals.map(({ isNegated, predicate }) => (isNegated ? { not: predicate } : predicate)),
   );
 }
 
@@ -76,22 +76,22 @@ describe('a rule file', () => {
 
   test('A-22: may ask for a resource', () => {
     const { conditions, problems } = parseRuleFile('resource:kkohtaka.org/edgetpu # by its plugin\nresource: cpu');
-    expect(conditions.map(({ literals }) => literals[0]?.term)).toEqual([
+    expect(conditions.map(({ literals }) => literals[0]?.predicate)).toEqual([
       { kind: 'resource', name: 'kkohtaka.org/edgetpu', test: SOME },
       { kind: 'resource', name: 'cpu', test: SOME },
     ]);
     expect(problems).toEqual([]);
   });
 
-  test('may join terms and deny them, and may name another value', () => {
+  test('may join predicates and deny them, and may name another value', () => {
     const { conditions } = parseRuleFile('a && !b=c => d');
     expect(conditions).toEqual([
       {
         line: 1,
         text: 'a && !b=c => d',
         literals: [
-          { isNegated: false, term: { kind: 'label', key: 'a' } },
-          { isNegated: true, term: { kind: 'label', key: 'b', test: { values: ['c'] } } },
+          { isNegated: false, predicate: { kind: 'label', key: 'a' } },
+          { isNegated: true, predicate: { kind: 'label', key: 'b', test: { values: ['c'] } } },
         ],
         value: 'd',
       },
@@ -125,8 +125,8 @@ describe('a rule file', () => {
     ['nfd:pci.device', { kind: 'nfd', name: 'pci.device', test: SOME }],
     ['nfd:pci.device = 2', { kind: 'nfd', name: 'pci.device', test: { op: '=', bound: [2] } }],
     ['dra:gpu.nvidia.com >= 1', { kind: 'dra', name: 'gpu.nvidia.com', test: { op: '>=', bound: [1] } }],
-  ])('may ask %s', (line, term) => {
-    expect(termsOf(line)).toEqual([term]);
+  ])('may ask %s', (line, predicate) => {
+    expect(termsOf(line)).toEqual([predicate]);
   });
 
   test.each([
@@ -198,12 +198,12 @@ describe('a rule file', () => {
     expect(parseRuleFile(`nfd:${name(121)}`).conditions).toEqual([]);
   });
 
-  test('may combine 32 terms in a line, and no more', () => {
-    const line = (terms: number) => Array.from({ length: terms }, (_, index) => `k${index}`).join(' && ');
+  test('may combine 32 predicates in a line, and no more', () => {
+    const line = (predicates: number) => Array.from({ length: predicates }, (_, index) => `k${index}`).join(' && ');
     expect(termsOf(line(32))).toHaveLength(32);
     expect(parseRuleFile(line(33))).toEqual({
       conditions: [],
-      problems: [{ line: 1, column: expect.any(Number), problem: 'there are more than 32 terms in the line' }],
+      problems: [{ line: 1, column: expect.any(Number), problem: 'there are more than 32 predicates in the line' }],
     });
   });
 

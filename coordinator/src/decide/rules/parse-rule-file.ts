@@ -1,5 +1,5 @@
 import { isLabelValue } from '@rollcall/common/label-syntax.ts';
-import { parseTerm, quoted, TermProblem } from '../../model/inventory/parse-term.ts';
+import { PredicateProblem, parsePredicate, quoted } from '../../model/inventory/parse-predicate.ts';
 import { Tokens } from '../../model/inventory/tokens.ts';
 import type { Condition, Literal } from './condition.ts';
 
@@ -33,7 +33,7 @@ export function parseRuleFile(content: string): ParsedRuleFile {
     try {
       conditions.push({ line, text, ...parseLine(text) });
     } catch (err) {
-      if (!(err instanceof TermProblem)) throw err;
+      if (!(err instanceof PredicateProblem)) throw err;
       problems.push({ line, column: indent + err.column, problem: err.message });
     }
   }
@@ -50,27 +50,27 @@ function withoutComment(line: string): string {
   return (comment < 0 ? line : line.slice(0, comment)).trim();
 }
 
-/** `[!]TERM && [!]TERM … [=> VALUE]`. Throws TermProblem. */
+/** `[!]TERM && [!]TERM … [=> VALUE]`. Throws PredicateProblem. */
 function parseLine(text: string): Pick<Condition, 'literals' | 'value'> {
   const tokens = new Tokens(text);
   const literals: Literal[] = [];
   do {
     const isNegated = tokens.takes('!');
-    literals.push({ isNegated, term: parseTerm(tokens) });
+    literals.push({ isNegated, predicate: parsePredicate(tokens) });
     if (literals.length > LITERALS_MAX) {
-      throw new TermProblem(tokens.peek(), `there are more than ${LITERALS_MAX} terms in the line`);
+      throw new PredicateProblem(tokens.peek(), `there are more than ${LITERALS_MAX} predicates in the line`);
     }
   } while (tokens.takes('&&'));
   const value = tokens.takes('=>') ? parseResult(tokens) : DEFAULT_VALUE;
   const rest = tokens.peek();
   if (tokens.isAtEnd) return { literals, value };
-  throw new TermProblem(rest, `${quoted(rest.text)} is not "&&", "=>" or the end of the line`);
+  throw new PredicateProblem(rest, `${quoted(rest.text)} is not "&&", "=>" or the end of the line`);
 }
 
 function parseResult(tokens: Tokens): string {
   const value = tokens.take();
   if (value.isWord && isLabelValue(value.text)) return value.text;
-  throw new TermProblem(value, `${quoted(value.text)} is not a label value`);
+  throw new PredicateProblem(value, `${quoted(value.text)} is not a label value`);
 }
 
 function shortened(problems: LineProblem[]): LineProblem[] {

@@ -1,5 +1,5 @@
 import { globMatches, isGlob } from '../../model/inventory/glob.ts';
-import type { Term } from '../../model/inventory/term.ts';
+import type { Predicate } from '../../model/inventory/predicate.ts';
 import type { Condition, Literal, RuleProblem } from './condition.ts';
 import { components } from './cycles.ts';
 
@@ -53,17 +53,19 @@ function dependentsOf(rules: readonly Rule[]): number[][] {
   const byLabel = new Map(rules.map(({ label }, rule) => [label, rule]));
   const dependents = rules.map(() => new Set<number>());
   for (const [asking, { conditions = [] }] of rules.entries()) {
-    for (const term of conditions.flatMap(({ literals }) => literals.map((each) => each.term))) {
-      if (term.kind !== 'label') continue;
-      if (!isGlob(term.key)) dependents[byLabel.get(term.key) ?? -1]?.add(asking);
-      else for (const [rule] of rules.entries()) if (asksFor(term, rules, rule, asking)) dependents[rule]?.add(asking);
+    for (const predicate of conditions.flatMap(({ literals }) => literals.map((each) => each.predicate))) {
+      if (predicate.kind !== 'label') continue;
+      if (!isGlob(predicate.key)) dependents[byLabel.get(predicate.key) ?? -1]?.add(asking);
+      else
+        for (const [rule] of rules.entries())
+          if (asksFor(predicate, rules, rule, asking)) dependents[rule]?.add(asking);
     }
   }
   return dependents.map((each) => [...each]);
 }
 
-function asksFor(term: { key: string }, rules: readonly Rule[], rule: number, asking: number): boolean {
-  return rule !== asking && globMatches(term.key, rules[rule]?.label ?? '');
+function asksFor(predicate: { key: string }, rules: readonly Rule[], rule: number, asking: number): boolean {
+  return rule !== asking && globMatches(predicate.key, rules[rule]?.label ?? '');
 }
 
 function withoutContrary(rule: Rule, circle: readonly Rule[]): { kept: Rule; left: RuleProblem[] } {
@@ -81,13 +83,13 @@ function withoutContrary(rule: Rule, circle: readonly Rule[]): { kept: Rule; lef
 }
 
 /** Whether more labels in the circle could make a line no longer hold. */
-function isContrary({ term, isNegated }: Literal, asking: Rule, circle: readonly Rule[]): boolean {
-  if (term.kind !== 'label') return false;
-  const asked = circle.filter((rule) => isAskedBy(term, rule, asking));
-  return asked.length > 0 && (isNegated || (term.test !== undefined && asked.some(hasSeveralValues)));
+function isContrary({ predicate, isNegated }: Literal, asking: Rule, circle: readonly Rule[]): boolean {
+  if (predicate.kind !== 'label') return false;
+  const asked = circle.filter((rule) => isAskedBy(predicate, rule, asking));
+  return asked.length > 0 && (isNegated || (predicate.test !== undefined && asked.some(hasSeveralValues)));
 }
 
-function isAskedBy({ key }: Extract<Term, { kind: 'label' }>, rule: Rule, asking: Rule): boolean {
+function isAskedBy({ key }: Extract<Predicate, { kind: 'label' }>, rule: Rule, asking: Rule): boolean {
   return isGlob(key) ? rule !== asking && globMatches(key, rule.label) : key === rule.label;
 }
 

@@ -127,7 +127,7 @@ function inventoryIn({ gpus: drivers, isUnread, resource, module, kernel, dra, n
   });
 }
 
-/** A term as it is written, and what it means in a world where all is known. */
+/** A predicate as it is written, and what it means in a world where all is known. */
 type Sample = { text: string; isSo: (world: World, labels: Labels) => boolean };
 
 const BASE = ['a', 'b', 'n/c'];
@@ -201,8 +201,8 @@ function lineOf(keys: readonly string[]): fc.Arbitrary<SampleLine> {
 }
 
 function textOf({ literals, value }: SampleLine): string {
-  const terms = literals.map(({ sample, isNegated }) => `${isNegated ? '!' : ''}${sample.text}`);
-  return `${terms.join(' && ')}${value === 'true' ? '' : ` => ${value}`}`;
+  const predicates = literals.map(({ sample, isNegated }) => `${isNegated ? '!' : ''}${sample.text}`);
+  return `${predicates.join(' && ')}${value === 'true' ? '' : ` => ${value}`}`;
 }
 
 /** Each rule asks for what is before it, or for anything. */
@@ -292,7 +292,7 @@ describe('rules of random expressions', () => {
     expect(unknowns).toBeGreaterThan(1000);
   });
 
-  test('say the same in whatever order they come, and on the same grounds', () => {
+  test('say the same in whatever order they come, and on the same inputs', () => {
     fc.assert(
       fc.property(filesOf(false), worlds, (files, world) => {
         const [one, other] = [setOf(files), setOf(new Map([...files].toReversed()))];

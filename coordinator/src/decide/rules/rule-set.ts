@@ -1,8 +1,8 @@
 import { globMatches, isGlob } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
-import { questionOf, type Term } from '../../model/inventory/term.ts';
+import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
 import type { RuleProblem } from './condition.ts';
-import { type Found, type Grounds, judgeRule, NOT_IMPLIED } from './judge-rule.ts';
+import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
 
 /** What the rules say of one node. A rule's label that is in neither is not implied. */
@@ -49,12 +49,18 @@ export class RuleSet {
     this.labels = new Map(
       this.rules.flatMap((rule) => (rule.conditions?.length === 0 ? [] : [[rule.label, linesOf(rule)]])),
     );
-    const terms = this.rules.flatMap(termsOf);
-    this.#globs = [...new Set(terms.flatMap((term) => (term.kind === 'label' && isGlob(term.key) ? [term.key] : [])))];
-    this.usesResources = terms.some(({ kind }) => kind === 'resource');
-    this.usesDra = terms.some(({ kind }) => kind === 'dra');
-    this.nfdNames = [...new Set(terms.flatMap((term) => (term.kind === 'nfd' ? [term.name] : [])))].sort();
-    const questions = [...new Set(terms.flatMap((term) => questionOf(term) ?? []))].sort();
+    const predicates = this.rules.flatMap(termsOf);
+    this.#globs = [
+      ...new Set(
+        predicates.flatMap((predicate) => (predicate.kind === 'label' && isGlob(predicate.key) ? [predicate.key] : [])),
+      ),
+    ];
+    this.usesResources = predicates.some(({ kind }) => kind === 'resource');
+    this.usesDra = predicates.some(({ kind }) => kind === 'dra');
+    this.nfdNames = [
+      ...new Set(predicates.flatMap((predicate) => (predicate.kind === 'nfd' ? [predicate.name] : []))),
+    ].sort();
+    const questions = [...new Set(predicates.flatMap((predicate) => questionOf(predicate) ?? []))].sort();
     this.questions = questions.slice(0, QUESTIONS_MAX);
     const problems = [...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];
     this.problems = problems.sort((a, b) => (a.file < b.file ? -1 : Number(a.file > b.file)));
@@ -69,14 +75,14 @@ export class RuleSet {
     const matched = this.#matchedIn(labels);
     const found: Found[] = this.rules.map(() => NOT_IMPLIED);
     const derived = (label: string) => found[this.#byLabel.get(label) ?? -1];
-    const grounds: Grounds = {
+    const inputs: RuleInputs = {
       labels,
       inventory,
       matched: (glob: string) => matched.get(glob) ?? NO_LABELS,
       derivedMatching: (glob: string) => this.#derivedMatching(glob),
       derived,
     };
-    for (const group of this.#graph.groups) this.#judgeGroup(group, found, grounds);
+    for (const group of this.#graph.groups) this.#judgeGroup(group, found, inputs);
     return this.#implications(found);
   }
 
@@ -91,7 +97,7 @@ export class RuleSet {
     const asked = new Set(labels);
     for (const [rule, each] of this.rules.entries()) {
       const asks = termsOf(each).some(
-        (term) => term.kind === 'label' && [...asked].some((label) => isAsked(term, label)),
+        (predicate) => predicate.kind === 'label' && [...asked].some((label) => isAsked(predicate, label)),
       );
       if (asks) reach(rule);
     }
@@ -99,12 +105,12 @@ export class RuleSet {
   }
 
   /** In a circle more can only follow from more. That is held to here as well, so that it comes to an end in any case. */
-  #judgeGroup(rules: readonly number[], found: Found[], grounds: Grounds): void {
+  #judgeGroup(rules: readonly number[], found: Found[], inputs: RuleInputs): void {
     const open = new Set(rules);
     for (const rule of open) {
       open.delete(rule);
       const before = found[rule] ?? NOT_IMPLIED;
-      const now = judgeRule(this.#graph.rules[rule] as Rule, grounds);
+      const now = judgeRule(this.#graph.rules[rule] as Rule, inputs);
       if (SURENESS[now.truth] < SURENESS[before.truth]) continue;
       found[rule] = now;
       if (now.truth === before.truth) continue;
@@ -160,7 +166,7 @@ export class RuleSet {
   /** Those that are left out are never answered, and hold. */
   #unasked(questions: readonly string[]): RuleProblem[] {
     if (questions.length === 0) return [];
-    const rule = this.rules.find((each) => termsOf(each).some((term) => questionOf(term) === questions[0]));
+    const rule = this.rules.find((each) => termsOf(each).some((predicate) => questionOf(predicate) === questions[0]));
     const problem = `requires ${questions[0]}: all rules together can use at most ${QUESTIONS_MAX} modules, flags and features`;
     return [{ file: rule?.file ?? '', problem }];
   }
@@ -170,8 +176,8 @@ function linesOf({ conditions }: Rule): string {
   return conditions?.map(({ text }) => text).join('\n') ?? 'unread';
 }
 
-function termsOf({ conditions = [] }: Rule): Term[] {
-  return conditions.flatMap(({ literals }) => literals.map(({ term }) => term));
+function termsOf({ conditions = [] }: Rule): Predicate[] {
+  return conditions.flatMap(({ literals }) => literals.map(({ predicate }) => predicate));
 }
 
 function isAsked({ key }: { key: string }, label: string): boolean {

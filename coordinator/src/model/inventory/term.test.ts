@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { featureName } from './feature-name.ts';
-import { compares, comparesInteger, comparesNumber, type Order } from './term.ts';
+import { compares, comparesInteger, comparesNumber, type Order } from './predicate.ts';
 
 test.each<[Order['op'], boolean[]]>([
   ['=', [false, true, false]],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { jsonAnswer, type RefusalStatus, refuse, titleOf } from './answer.ts';
+import { jsonAnswer, type RefusalStatus, refuse, titleOf } from './response.ts';
 
 test.each<[RefusalStatus, string]>([
   [400, 'Bad Request'],

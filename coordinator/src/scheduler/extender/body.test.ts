@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import type { Answer } from './answer.ts';
 import { BodyBudget, readBody } from './body.ts';
+import type { ExtenderResponse } from './response.ts';
 
 test('a budget is used up, and given back', () => {
   const budget = new BodyBudget({ bytesMax: 10, totalMax: 15 });
@@ -38,7 +38,7 @@ describe('a body', () => {
     );
     const result = async () => {
       const found = await read;
-      return Buffer.isBuffer(found) ? found.toString() : (found as Answer).status;
+      return Buffer.isBuffer(found) ? found.toString() : (found as ExtenderResponse).status;
     };
     return { budget, body, result, close: () => close() };
   }

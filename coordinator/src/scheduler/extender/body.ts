@@ -1,4 +1,4 @@
-import { type Answer, type Question, refuse } from './answer.ts';
+import { type ExtenderResponse, type Question, refuse } from './response.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
 
@@ -30,7 +30,7 @@ export class BodyBudget {
  * others take up the budget, 408 when time is up. What has come counts, and not what was said to come. It is given back
  * when the question is closed, as the answer may consist of parts of the body.
  */
-export function readBody(question: Question, budget: BodyBudget): Promise<Buffer | Answer> {
+export function readBody(question: Question, budget: BodyBudget): Promise<Buffer | ExtenderResponse> {
   const { request, signal } = question;
   const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
   if (type === undefined || !JSON_TYPE.test(type)) return refused(415, 'The request must be application/json in UTF-8');
@@ -48,7 +48,7 @@ export function readBody(question: Question, budget: BodyBudget): Promise<Buffer
   };
   return new Promise((resolve) => {
     const collected = new Collector(declared);
-    const finish = (result: Buffer | Answer) => {
+    const finish = (result: Buffer | ExtenderResponse) => {
       request.removeListener('data', onData);
       resolve(result);
     };
@@ -72,7 +72,7 @@ function tooLarge({ bytesMax }: BodyBudget): string {
   return `The request must have at most ${bytesMax} bytes`;
 }
 
-function refused(status: 413 | 415, detail: string): Promise<Answer> {
+function refused(status: 413 | 415, detail: string): Promise<ExtenderResponse> {
   return Promise.resolve(refuse(status, detail));
 }
 

@@ -12,7 +12,6 @@ import {
   service,
   WS_DAEMON_LABEL,
 } from '../scoring/scheduler.test-fixtures.ts';
-import { jsonAnswer } from './answer.ts';
 import {
   ask,
   FILTER,
@@ -22,6 +21,7 @@ import {
   startExtender,
   workspaceJson,
 } from './extender.test-fixtures.ts';
+import { jsonAnswer } from './response.ts';
 
 const ON_READY = { [REGULAR]: 'true', [REGISTRY_FACADE_LABEL]: 'true', [WS_DAEMON_LABEL]: 'true' };
 const KNOWN = new Map(

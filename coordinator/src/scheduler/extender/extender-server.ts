@@ -10,8 +10,8 @@ import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
 import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
 import { parseCertificate } from '../../tls/certificate-info.ts';
 import { TLS_VERSION_MIN } from '../../tls/secure-context.ts';
-import { type Answer, type Responder, refuse, titleOf, type Verb } from './answer.ts';
 import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
+import { type ExtenderResponse, type Responder, refuse, titleOf, type Verb } from './response.ts';
 
 export type ExtenderServerOptions = {
   respond: Responder;
@@ -119,7 +119,7 @@ async function serve(
 
 type Asked = Omit<Parameters<Responder>[0], 'verb'>;
 
-async function answerTo(asked: Asked, { respond }: ExtenderServerOptions): Promise<Answer> {
+async function answerTo(asked: Asked, { respond }: ExtenderServerOptions): Promise<ExtenderResponse> {
   const { path, request } = asked;
   if (path === STATUS_PATH) return { status: 200, type: 'text/plain; charset=utf-8', body: ['OK'] };
   const verb = VERBS.get(path);
@@ -132,7 +132,7 @@ function requestVerb(path: string): RequestVerb {
   return VERBS.get(path) ?? (path === STATUS_PATH ? 'status' : 'other');
 }
 
-function send(response: ServerResponse, { status, type, body, headers }: Answer, signal: AbortSignal): void {
+function send(response: ServerResponse, { status, type, body, headers }: ExtenderResponse, signal: AbortSignal): void {
   if (response.destroyed) {
     if ('destroy' in body) body.destroy();
     return;

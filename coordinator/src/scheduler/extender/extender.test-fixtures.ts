@@ -4,14 +4,14 @@ import { listen } from '@rollcall/common/http-server.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
-import { SchedulingDesk } from '../scoring/desk.ts';
+import { ExtenderService } from '../scoring/extender-service.ts';
 import type { SchedulableNode } from '../scoring/schedulable-node.ts';
 import { LIMITS, WORKSPACES } from '../scoring/scheduler.test-fixtures.ts';
 import { readSchedulingPod } from '../scoring/scheduling-pod.ts';
-import type { Responder } from './answer.ts';
 import { createExtenderServer, type ExtenderServerOptions } from './extender-server.ts';
 import { createExtenderMetrics } from './metrics.ts';
 import { createResponder, type ResponderOptions } from './responder.ts';
+import type { Responder } from './response.ts';
 
 export const FILTER = '/scheduler/filter';
 export const PRIORITIZE = '/scheduler/prioritize';
@@ -44,10 +44,10 @@ export async function startExtender(
 /** By what is so by default. */
 export const readPod = (pod: unknown) => readSchedulingPod(pod, WORKSPACES);
 
-export function deskOver(nodes: ReadonlyMap<string, SchedulableNode>, clock: Clock = systemClock): SchedulingDesk {
+export function deskOver(nodes: ReadonlyMap<string, SchedulableNode>, clock: Clock = systemClock): ExtenderService {
   const namespace = 'default';
   const node = (name: string) => nodes.get(name);
-  return new SchedulingDesk({ clock, limits: LIMITS, weights: DEFAULT_SCORE_WEIGHTS, namespace, node });
+  return new ExtenderService({ clock, limits: LIMITS, weights: DEFAULT_SCORE_WEIGHTS, namespace, node });
 }
 
 /** Posts JSON, on a connection of its own unless `options` has an agent, and reads the whole answer. */

@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { askLeader, isForwarded, type Leader } from '../../term/leader/ask-leader.ts';
-import { type Answer, type Question, refuse } from './answer.ts';
+import { type ExtenderResponse, type Question, refuse } from './response.ts';
 
 export type ForwardOptions = {
   /** `undefined` while no leader is known. */
@@ -9,7 +9,7 @@ export type ForwardOptions = {
 };
 
 /** Forwards a question whose body was read, and returns the answer while it arrives. */
-export type Forward = (question: Question, body: Buffer) => Promise<Answer>;
+export type Forward = (question: Question, body: Buffer) => Promise<ExtenderResponse>;
 
 const TIMEOUT_MS = 2_000;
 

@@ -5,10 +5,10 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { busy, node } from '../scoring/scheduler.test-fixtures.ts';
-import type { Answer, Verb } from './answer.ts';
 import { deskOver, nodeJson, readPod, workspaceJson } from './extender.test-fixtures.ts';
 import { createExtenderMetrics } from './metrics.ts';
 import { createResponder } from './responder.ts';
+import type { ExtenderResponse, Verb } from './response.ts';
 
 const RUNS = fuzzRuns(15_000);
 
@@ -53,7 +53,7 @@ async function answerTo(verb: Verb, body: Buffer): Promise<{ status: number; doc
   return { status: answer.status, document };
 }
 
-function textOf({ body }: Answer): string {
+function textOf({ body }: ExtenderResponse): string {
   if (!Array.isArray(body)) throw new Error('An answer of this replica has pieces');
   return Buffer.concat(body.map((piece) => Buffer.from(piece))).toString('utf8');
 }

@@ -5,7 +5,7 @@ export type RequestVerb = 'filter' | 'prioritize' | 'predicates' | 'status' | 'o
 
 export type ExtenderMetrics = {
   answered(verb: RequestVerb, code: number | 'aborted', seconds: number): void;
-  /** So many nodes were judged by that rule; `passed` is none. */
+  /** So many nodes were evaluated by that rule; `passed` is none. */
   verdicts(rule: string, count: number): void;
 };
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { Question, Verb } from './answer.ts';
 import { readPod, workspaceJson } from './extender.test-fixtures.ts';
 import { createResponder } from './responder.ts';
+import type { Question, Verb } from './response.ts';
 
 function asking(verb: Verb, signal: AbortSignal, body: object): Question {
   const request = Object.assign(new PassThrough(), { headers: { 'content-type': 'application/json' } });

@@ -1,10 +1,10 @@
 import type { Refusal } from '../scoring/rules.ts';
 import type { SchedulingPod } from '../scoring/scheduling-pod.ts';
-import { type Answer, type Question, type Responder, refuse, type Verb } from './answer.ts';
 import { type ExtenderArguments, readArguments, readFirstPod } from './arguments.ts';
 import { BodyBudget, readBody } from './body.ts';
 import type { Forward } from './forward.ts';
 import type { ExtenderMetrics } from './metrics.ts';
+import { type ExtenderResponse, type Question, type Responder, refuse, type Verb } from './response.ts';
 import { filterError, filterResult, nodeNames, priorityResult } from './result.ts';
 
 /** Who knows the answers. Each list is in the order of the nodes; `undefined` is a node where the pod may go. */
@@ -71,7 +71,7 @@ export function createResponder(options: ResponderOptions): Responder {
     return !isOwn(pod) || (verb === 'predicates' && names === undefined && items !== undefined);
   }
 
-  async function answer(verb: Verb, read: ExtenderArguments, body: Buffer): Promise<Answer> {
+  async function answer(verb: Verb, read: ExtenderArguments, body: Buffer): Promise<ExtenderResponse> {
     const pod = readPod(read.pod);
     if (pod.workspace !== undefined && verb !== 'predicates') await arrival?.(pod.id);
     const names = nodeNames(read);
@@ -96,7 +96,7 @@ function labelledNodes({ names, items }: ExtenderArguments) {
 }
 
 /** The predecessor told of it in an answer with status 200. */
-function malformed(verb: Verb, problem: string): Answer {
+function malformed(verb: Verb, problem: string): ExtenderResponse {
   return verb === 'predicates' ? filterError(problem) : refuse(400, problem);
 }
 

@@ -1,7 +1,7 @@
 import type { Refusal } from '../scoring/rules.ts';
-import type { Answer } from './answer.ts';
-import { jsonAnswer } from './answer.ts';
 import type { ExtenderArguments, NodeItem } from './arguments.ts';
+import type { ExtenderResponse } from './response.ts';
+import { jsonAnswer } from './response.ts';
 
 /** For each node that was asked about, in their order, why the pod cannot go there. */
 type Verdicts = readonly (Refusal | undefined)[];
@@ -16,7 +16,7 @@ export function nodeNames({ names, items }: ExtenderArguments): readonly string[
  * with their reasons, all of them beyond preemption: what is short is counted here alone, and kube-scheduler, whose own
  * filters the node has passed, would find nothing to make room by.
  */
-export function filterResult(question: ExtenderArguments, verdicts: Verdicts, body: Buffer): Answer {
+export function filterResult(question: ExtenderArguments, verdicts: Verdicts, body: Buffer): ExtenderResponse {
   const { names, items } = question;
   const rest = JSON.stringify({
     FailedNodes: null,
@@ -34,7 +34,7 @@ export function filterResult(question: ExtenderArguments, verdicts: Verdicts, bo
 }
 
 /** Without a verdict, as the predecessor tells that it could not make sense of a question. */
-export function filterError(message: string): Answer {
+export function filterError(message: string): ExtenderResponse {
   return jsonAnswer({
     Nodes: null,
     NodeNames: null,
@@ -45,7 +45,7 @@ export function filterError(message: string): Answer {
 }
 
 /** HostPriorityList. */
-export function priorityResult(names: readonly string[], scores: readonly number[]): Answer {
+export function priorityResult(names: readonly string[], scores: readonly number[]): ExtenderResponse {
   return jsonAnswer(names.map((Host, index) => ({ Host, Score: scores[index] ?? 0 })));
 }
 

@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
-import { SchedulingDesk } from './desk.ts';
+import { ExtenderService } from './extender-service.ts';
 import type { RequiredService, SchedulableNode } from './schedulable-node.ts';
 import { busy, node, REGULAR, service, workspacePod } from './scheduler.test-fixtures.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
@@ -106,16 +106,16 @@ const REQUIRED_SERVICES: readonly Case[] = [
 ];
 
 /** Where kube-scheduler would put a pod that it has no opinion of its own about. */
-function choose(desk: SchedulingDesk, pod: SchedulingPod, names: readonly string[]): string | undefined {
-  const verdicts = desk.filter(pod, names);
+function choose(extenderService: ExtenderService, pod: SchedulingPod, names: readonly string[]): string | undefined {
+  const verdicts = extenderService.filter(pod, names);
   const feasible = names.filter((_name, index) => !verdicts[index]);
   if (feasible.length < 2) return feasible[0];
-  const scores = desk.prioritize(pod, feasible);
+  const scores = extenderService.prioritize(pod, feasible);
   return feasible[scores.indexOf(Math.max(...scores))];
 }
 
-function deskOver(nodes: ReadonlyMap<string, SchedulableNode>): SchedulingDesk {
-  return new SchedulingDesk({
+function deskOver(nodes: ReadonlyMap<string, SchedulableNode>): ExtenderService {
+  return new ExtenderService({
     clock: new FakeClock(),
     limits: { maxWorkspacesPerNode: 10, maxStartingPerNode: 3 },
     weights: DEFAULT_SCORE_WEIGHTS,
@@ -136,20 +136,22 @@ describe.each([
 
 test('a pod that is bound but not yet listed counts', () => {
   const known = new Map(['n1', 'n2'].map((name) => [name, node({ name, ...busy(name === 'n1' ? 9 : 0) })]));
-  const desk = deskOver(known);
-  expect(choose(desk, workspacePod({ id: 'first' }), ['n1', 'n2'])).toBe('n1');
-  expect(choose(desk, workspacePod({ id: 'second' }), ['n1', 'n2'])).toBe('n2');
+  const extenderService = deskOver(known);
+  expect(choose(extenderService, workspacePod({ id: 'first' }), ['n1', 'n2'])).toBe('n1');
+  expect(choose(extenderService, workspacePod({ id: 'second' }), ['n1', 'n2'])).toBe('n2');
 });
 
 test('two pods of one cycle both find a place, and of five on one node two have to wait', () => {
-  const desk = deskOver(new Map([['n1', node({ labels: { [REGULAR]: 'true' } })]]));
-  const places = ['a', 'b', 'c', 'd', 'e'].map((id) => choose(desk, workspacePod({ id }), ['n1']));
+  const extenderService = deskOver(new Map([['n1', node({ labels: { [REGULAR]: 'true' } })]]));
+  const places = ['a', 'b', 'c', 'd', 'e'].map((id) => choose(extenderService, workspacePod({ id }), ['n1']));
   expect(places).toEqual(['n1', 'n1', 'n1', undefined, undefined]);
 });
 
 test('eight pods fill two nodes as far as may start at once', () => {
   const known = new Map(['n1', 'n2'].map((name) => [name, node({ name })]));
-  const desk = deskOver(known);
-  const places = Array.from({ length: 8 }, (_, id) => choose(desk, workspacePod({ id: `${id}` }), [...known.keys()]));
+  const extenderService = deskOver(known);
+  const places = Array.from({ length: 8 }, (_, id) =>
+    choose(extenderService, workspacePod({ id: `${id}` }), [...known.keys()]),
+  );
   expect(places).toEqual(['n1', 'n1', 'n1', 'n2', 'n2', 'n2', undefined, undefined]);
 });

@@ -1,6 +1,6 @@
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import { formatSelector, selects } from '../../model/label-selector.ts';
-import { type Limits, type Place, type RequiredService, removalTaint } from './schedulable-node.ts';
+import { type Limits, type NodeLoad, type RequiredService, removalTaint } from './schedulable-node.ts';
 import type { SchedulingPod, WorkspaceKind } from './scheduling-pod.ts';
 
 /**
@@ -19,7 +19,7 @@ type Rule = {
    * it has passed. Where nothing does, the pod would wait for minutes.
    */
   announced: boolean;
-  objection: (kind: WorkspaceKind, place: Place, limits: Limits) => Objection | undefined;
+  objection: (kind: WorkspaceKind, place: NodeLoad, limits: Limits) => Objection | undefined;
 };
 
 /** A rule's objection to a pod on a node. */
@@ -111,7 +111,7 @@ function isMissing({ state, shown }: RequiredService): boolean {
 }
 
 /** The first rule that keeps a pod off a node; `undefined` where it may go. */
-export function refusalOf({ workspace }: Asking, place: Place | undefined, limits: Limits): Refusal | undefined {
+export function refusalOf({ workspace }: Asking, place: NodeLoad | undefined, limits: Limits): Refusal | undefined {
   if (workspace === undefined) return undefined;
   if (!place) return UNKNOWN_NODE;
   for (const rule of FILTER_RULES) {
@@ -122,7 +122,7 @@ export function refusalOf({ workspace }: Asking, place: Place | undefined, limit
 }
 
 /** Every rule that keeps a pod off a node. */
-export function refusalsOf({ workspace }: Asking, place: Place | undefined, limits: Limits): Refusal[] {
+export function refusalsOf({ workspace }: Asking, place: NodeLoad | undefined, limits: Limits): Refusal[] {
   if (workspace === undefined) return [];
   if (!place) return [UNKNOWN_NODE];
   return FILTER_RULES.flatMap((rule) => {

@@ -46,12 +46,12 @@ export type SchedulableNode = {
 };
 
 /** A node with those workspaces that will be on it as soon as the scheduler has acted on the last answers. */
-export type Place = { node: SchedulableNode; starting: number; total: number; asked: Resources };
+export type NodeLoad = { node: SchedulableNode; starting: number; total: number; asked: Resources };
 
 const NO_LOAD: Load = { pods: 0, cpu: 0, memory: 0 };
 
 /** `assumed` is what is on its way. */
-export function placeOn(node: SchedulableNode, assumed: Load = NO_LOAD): Place {
+export function placeOn(node: SchedulableNode, assumed: Load = NO_LOAD): NodeLoad {
   const { running = 0, starting = 0, asked = NO_LOAD } = node.workspaces ?? {};
   return {
     node,

@@ -1,6 +1,6 @@
 import type { ScoreWeights } from '../../model/score-weights.ts';
 import { type Refusal, refusalsOf } from './rules.ts';
-import type { Limits, Place } from './schedulable-node.ts';
+import type { Limits, NodeLoad } from './schedulable-node.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 import { type ExplainedTerm, explainTerms, scoresOf, worthOf } from './score.ts';
 
@@ -28,21 +28,21 @@ type NodeScheduleDocument = {
  */
 export function* scheduleDocument(
   pod: SchedulingPod,
-  nodes: Iterable<{ name: string; place: Place | undefined }>,
+  nodes: Iterable<{ name: string; place: NodeLoad | undefined }>,
   { limits, weights }: { limits: Limits; weights: ScoreWeights },
 ): Generator<undefined, ScheduleDocument> {
-  const judged: { name: string; place: Place | undefined; refusals: Refusal[]; worth: number | undefined }[] = [];
+  const evaluated: { name: string; place: NodeLoad | undefined; refusals: Refusal[]; worth: number | undefined }[] = [];
   for (const { name, place } of nodes) {
     const refusals = refusalsOf(pod, place, limits);
     const worth = place && pod.workspace !== undefined ? worthOf(pod, place, limits, weights) : undefined;
-    judged.push({ name, place, refusals, worth });
+    evaluated.push({ name, place, refusals, worth });
     yield;
   }
   const scores = scoresOf(
-    judged.map(({ name, refusals, worth }) => ({ name, worth: refusals.length === 0 ? worth : undefined })),
+    evaluated.map(({ name, refusals, worth }) => ({ name, worth: refusals.length === 0 ? worth : undefined })),
   );
   const documents: NodeScheduleDocument[] = [];
-  for (const [index, { name, place, refusals, worth }] of judged.entries()) {
+  for (const [index, { name, place, refusals, worth }] of evaluated.entries()) {
     documents.push({
       name,
       passes: refusals.length === 0,

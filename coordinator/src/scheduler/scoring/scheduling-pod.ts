@@ -5,7 +5,7 @@ import { type Resources, requestsOf } from '../../state/resources.ts';
 /** What kind of node a workspace needs. `any`: its pod does not say, and a node of either kind will do. */
 export type WorkspaceKind = 'regular' | 'headless' | 'any';
 
-/** A Pod that asks for a node, with no more than is judged. */
+/** A Pod that asks for a node, with no more than is evaluated. */
 export type SchedulingPod = {
   /** Its uid, or NAMESPACE/NAME where it has none. */
   id: string;

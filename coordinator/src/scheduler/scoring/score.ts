@@ -1,5 +1,5 @@
 import type { ScoreTermName, ScoreWeights } from '../../model/score-weights.ts';
-import { isRemovalCandidate, type Limits, type Place } from './schedulable-node.ts';
+import { isRemovalCandidate, type Limits, type NodeLoad } from './schedulable-node.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 
 /** The highest score that an extender may give; the lowest is 0. */
@@ -11,9 +11,9 @@ const FALLS_MAX = 3;
 type ScoreTerm = {
   name: ScoreTermName;
   /** From 0 to 1: how much speaks for the node. */
-  value: (pod: SchedulingPod, place: Place, limits: Limits) => number;
+  value: (pod: SchedulingPod, place: NodeLoad, limits: Limits) => number;
   /** What the value means, for people. */
-  says: (pod: SchedulingPod, place: Place, limits: Limits) => string;
+  says: (pod: SchedulingPod, place: NodeLoad, limits: Limits) => string;
 };
 
 export const SCORE_TERMS: readonly ScoreTerm[] = [
@@ -61,25 +61,25 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
 ];
 
 /** The larger share, of the CPU and the memory that the node can allocate, that will be asked for with the pod on it. */
-function shareOf({ asks }: SchedulingPod, { node: { allocatable }, asked }: Place): number | undefined {
+function shareOf({ asks }: SchedulingPod, { node: { allocatable }, asked }: NodeLoad): number | undefined {
   if (!allocatable) return undefined;
   return Math.max((asked.cpu + asks.cpu) / allocatable.cpu, (asked.memory + asks.memory) / allocatable.memory);
 }
 
-function imagesThere({ images }: SchedulingPod, { node }: Place): number {
+function imagesThere({ images }: SchedulingPod, { node }: NodeLoad): number {
   let count = 0;
   for (const image of images) if (node.workspaces?.images.has(image) || node.images?.has(image)) count += 1;
   return count;
 }
 
-function falls({ services }: Place['node']): number {
+function falls({ services }: NodeLoad['node']): number {
   let most = 0;
   for (const service of services) most = Math.max(most, service.falls);
   return most;
 }
 
 /** What speaks for a node, from 0 to 1: the mean of all terms by their weights. */
-export function worthOf(pod: SchedulingPod, place: Place, limits: Limits, weights: ScoreWeights): number {
+export function worthOf(pod: SchedulingPod, place: NodeLoad, limits: Limits, weights: ScoreWeights): number {
   let sum = 0;
   let total = 0;
   for (const term of SCORE_TERMS) {
@@ -93,7 +93,12 @@ export function worthOf(pod: SchedulingPod, place: Place, limits: Limits, weight
 /** One term of a node's score, for people. */
 export type ExplainedTerm = { term: ScoreTermName; value: number; weight: number; message: string };
 
-export function explainTerms(pod: SchedulingPod, place: Place, limits: Limits, weights: ScoreWeights): ExplainedTerm[] {
+export function explainTerms(
+  pod: SchedulingPod,
+  place: NodeLoad,
+  limits: Limits,
+  weights: ScoreWeights,
+): ExplainedTerm[] {
   return SCORE_TERMS.map((term) => ({
     term: term.name,
     value: clamp(term.value(pod, place, limits)),

@@ -157,9 +157,9 @@ test('a name that is too long for its label is refused, unless it makes none', (
 
 describe('a service is refused', () => {
   test.each<[string, NodeService['spec'], string]>([
-    ['a device that nobody knows', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'DevicesNotUnderstood'],
-    ['a label instead of a device', { devices: ['module:apex'] }, 'DevicesNotUnderstood'],
-    ['more than a device', { devices: ['edgetpu && hailo8'] }, 'DevicesNotUnderstood'],
+    ['a device that nobody knows', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'InvalidDevices'],
+    ['a label instead of a device', { devices: ['module:apex'] }, 'InvalidDevices'],
+    ['more than a device', { devices: ['edgetpu && hailo8'] }, 'InvalidDevices'],
     [
       'a taint of Kubernetes',
       { publish: { taint: { ...TAINT, key: 'node.kubernetes.io/unreachable' } } },

@@ -49,7 +49,7 @@ export function isByPods(refusal: Refusal | undefined): boolean {
 type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
 
 /**
- * Returns for each NodeService why it is not in force, or `undefined`. Each is judged by those that were accepted before it,
+ * Returns for each NodeService why it is not in force, or `undefined`. Each is evaluated by those that were accepted before it,
  * from the oldest to the youngest, so that none decides about an older one.
  */
 export function refusalsOf(
@@ -98,7 +98,7 @@ function unknownField({ unknownField: field }: ObservedNodeService): Refusal | u
 }
 
 function wrongDevices({ devicesProblem: message }: ObservedNodeService): Refusal | undefined {
-  return message === undefined ? undefined : { reason: 'DevicesNotUnderstood', message };
+  return message === undefined ? undefined : { reason: 'InvalidDevices', message };
 }
 
 function nameTaken({ name }: Service): Refusal {

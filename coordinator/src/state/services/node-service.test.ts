@@ -35,7 +35,7 @@ test('a NodeService is read as a service', () => {
   expect(unknownField).toBeUndefined();
 });
 
-test('one that says little has a label of its own name, and is judged all the time', () => {
+test('one that says little has a label of its own name, and is evaluated all the time', () => {
   expect(observeNodeService({ metadata, spec: { csiDriver: 'ebs.csi.aws.com' } }).service).toEqual({
     name: 'mirror',
     csiDriver: 'ebs.csi.aws.com',

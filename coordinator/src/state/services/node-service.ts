@@ -1,7 +1,7 @@
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { NodeService } from '../../kube/objects.ts';
-import { parseDeviceLine, TermProblem } from '../../model/inventory/parse-term.ts';
+import { PredicateProblem, parseDeviceLine } from '../../model/inventory/parse-predicate.ts';
 import { any, type Check, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
 import type { LabelSelector } from '../../model/label-selector.ts';
 import type { DeviceRequirement, Publication, Service, ServicePods, ServiceProbe } from '../../model/services.ts';
@@ -122,7 +122,7 @@ function readDevices(lines: readonly string[]): { requirements: DeviceRequiremen
     try {
       requirements.push({ text, term: parseDeviceLine(text) });
     } catch (err) {
-      if (!(err instanceof TermProblem)) throw err;
+      if (!(err instanceof PredicateProblem)) throw err;
       return { requirements, problem: `spec.devices[${index}], column ${err.column}: ${err.message}` };
     }
   }

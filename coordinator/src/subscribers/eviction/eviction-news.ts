@@ -6,7 +6,7 @@ import type { EvictionOutcome } from './evict-pod.ts';
 /** Events stand on the pod: it is its owner who has to know, and the pod's own Events outlive it by an hour. */
 export function evictedNews(pod: Pod, node: string, labels: readonly string[]): EventNews {
   const message = `Evicted, because ${node} lost labels that this pod requires: ${labels.join(', ')}`;
-  return { subject: subjectOf(pod), type: 'Normal', reason: 'EvictedAfterLabelGone', message };
+  return { subject: subjectOf(pod), type: 'Normal', reason: 'EvictedLabelRemoved', message };
 }
 
 /** To be told once for a pod: it is tried again for as long as it takes. */

@@ -26,7 +26,7 @@ export type RoundDependencies = {
   dryRun: boolean;
 };
 
-type Attempt = { pod: Pod; waiting: WaitingPod; labels: string[] };
+type EvictionAttempt = { pod: Pod; waiting: WaitingPod; labels: string[] };
 
 const PAGE_SIZE = 500;
 const LIST_TIMEOUT_MS = 30_000;
@@ -94,7 +94,7 @@ export class EvictionRound {
     return state ? labelsMissedBy(pod, this.#node, state) : [];
   }
 
-  async #evict(attempt: Attempt): Promise<void> {
+  async #evict(attempt: EvictionAttempt): Promise<void> {
     const { client, fence, clock, signal, budget, metrics, logger, record } = this.#deps;
     const { pod, labels } = attempt;
     const request = evictPod(client, pod, Math.min(EVICTION_TIMEOUT_MAX_MS, fence.remainingMs()));
@@ -115,7 +115,10 @@ export class EvictionRound {
     await sleep(clock, REFUSAL_PAUSE_MS, signal);
   }
 
-  #postpone({ pod, waiting, labels }: Attempt, outcome: Extract<EvictionOutcome, { retryAfterMs: number }>): void {
+  #postpone(
+    { pod, waiting, labels }: EvictionAttempt,
+    outcome: Extract<EvictionOutcome, { retryAfterMs: number }>,
+  ): void {
     const { clock, logger, record } = this.#deps;
     const backoff = outcome.kind === 'blocked' ? waiting.blocked : waiting.failed;
     const delayMs = Math.max(backoff.next(), outcome.retryAfterMs);
@@ -131,7 +134,7 @@ export class EvictionRound {
     record(refusedNews(pod, this.#node, labels, outcome));
   }
 
-  #pretend({ pod, waiting, labels }: Attempt): void {
+  #pretend({ pod, waiting, labels }: EvictionAttempt): void {
     if (waiting.told) return;
     waiting.told = true;
     this.#deps.logger.info({ node: this.#node, pod: fullName(pod), labels }, 'Would evict a pod');

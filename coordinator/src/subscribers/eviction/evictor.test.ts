@@ -73,7 +73,7 @@ describe('a node that lost a label', () => {
       {
         subject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'a', uid: 'uid-a' },
         type: 'Normal',
-        reason: 'EvictedAfterLabelGone',
+        reason: 'EvictedLabelRemoved',
         message: 'Evicted, because n lost labels that this pod requires: gpu=true',
       },
     ]);

@@ -67,7 +67,7 @@ export class Evictor {
     signal.addEventListener('abort', () => this.restart(), { once: true });
   }
 
-  /** Looks at a node soon, if rollcall withdrew labels from it. What is asked while the fence is closed is ignored. */
+  /** ChangedNodes at a node soon, if rollcall withdrew labels from it. What is asked while the fence is closed is ignored. */
   consider(node: string): void {
     if (!this.#mayWrite()) return;
     const state = this.#lookInTime(node);

@@ -1,23 +1,23 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NodeRecord } from '../../state/node-record.ts';
+import type { LedgerFacts } from './drift.ts';
 import { Ledger } from './ledger.ts';
-import type { LedgerFacts } from './lies.ts';
 
 const HOUR_MS = 3_600_000;
 const SAID_NOT_READY = { key: 'tier', direction: 'said-not-ready' };
 
 /** A node that is to have the label `tier`, and has these. */
-function witnessOf(name: string, labels: Record<string, string>): LedgerFacts {
+function evaluationOf(name: string, labels: Record<string, string>): LedgerFacts {
   const entry = {
-    ...{ kind: 'label', key: 'tier', value: 'gold', stance: 'want', ownership: 'forced' },
+    ...{ kind: 'label', key: 'tier', value: 'gold', stance: 'present', ownership: 'forced' },
     ...{ reason: 'asked for', labeler: 'other' },
   };
   return {
     node: { name, labels, annotations: {} },
-    judged: { readiness: new Map(), sharedLabels: new Set() },
+    evaluated: { readiness: new Map(), sharedLabels: new Set() },
     intent: new Map([['label:tier', entry]]),
-    ...{ setAside: [], contested: [], refusedWithdrawals: [] },
+    ...{ unwritable: [], contested: [], refusedWithdrawals: [] },
   } as unknown as LedgerFacts;
 }
 
@@ -25,11 +25,11 @@ function witnessOf(name: string, labels: Record<string, string>): LedgerFacts {
 function stage() {
   const clock = new FakeClock();
   const records = new Map<string, object>();
-  const witnesses = new Map<string, LedgerFacts>();
+  const evaluations = new Map<string, LedgerFacts>();
   const rig = { mayJudge: true };
   const ledger = new Ledger({
     record: (name) => records.get(name) as NodeRecord | undefined,
-    facts: (name) => witnesses.get(name),
+    facts: (name) => evaluations.get(name),
     rules: () => ({ services: [], dryRun: false }),
     mayJudge: () => rig.mayJudge,
     clock,
@@ -38,11 +38,11 @@ function stage() {
     clock,
     ledger,
     records,
-    witnesses,
+    evaluations,
     /** The node has these labels now, and is looked at. */
     say(name: string, labels: Record<string, string>) {
       if (!records.has(name)) records.set(name, { name });
-      witnesses.set(name, witnessOf(name, labels));
+      evaluations.set(name, evaluationOf(name, labels));
       ledger.look(name);
     },
     entries: () => [...ledger.entries()],
@@ -96,7 +96,7 @@ describe('a lie', () => {
 
   test('of a node of which nothing can be said goes on as it was', async () => {
     rig.say('n', {});
-    rig.witnesses.delete('n');
+    rig.evaluations.delete('n');
     await rig.clock.advance(1000);
     rig.ledger.look('n');
     await rig.clock.advance(1000);
@@ -140,8 +140,8 @@ describe('the audit', () => {
   test('rounds that to a tenth of a second, and adds up both directions', async () => {
     rig.say('n', {});
     await rig.clock.advance(10);
-    const entry = { kind: 'label', key: 'old', value: 'x', stance: 'withhold', ownership: 'exclusive', reason: '' };
-    rig.witnesses.set('n', { ...witnessOf('n', { old: 'x' }), intent: new Map([['label:old', entry]]) } as never);
+    const entry = { kind: 'label', key: 'old', value: 'x', stance: 'absent', ownership: 'exclusive', reason: '' };
+    rig.evaluations.set('n', { ...evaluationOf('n', { old: 'x' }), intent: new Map([['label:old', entry]]) } as never);
     rig.ledger.look('n');
     await rig.clock.advance(10);
     rig.say('n', { tier: 'gold' });

@@ -1,14 +1,14 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { AuditDocument, AuditEntry, LieDirection } from '@rollcall/common/console.ts';
+import type { AuditDocument, AuditEntry, DriftDirection } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { NodeRecord } from '../../state/node-record.ts';
-import { LieBook } from './lie-book.ts';
-import { type LedgerFacts, type LieRules, liesOn } from './lies.ts';
+import { type DriftRules, driftOn, type LedgerFacts } from './drift.ts';
+import { DriftTotals } from './drift-totals.ts';
 
 export type LedgerOptions = {
   record: (node: string) => NodeRecord | undefined;
   facts: (node: string) => LedgerFacts | undefined;
-  rules: () => LieRules;
+  rules: () => DriftRules;
   /** Whether what is known is fit to judge by. */
   mayJudge: () => boolean;
   clock: Clock;
@@ -19,9 +19,9 @@ const DAY_SECONDS = 86_400;
 /** The truth ledger: how long Nodes said what the evidence contradicts, since this replica leads. */
 export class Ledger {
   readonly #options: LedgerOptions;
-  #book = new LieBook();
+  #book = new DriftTotals();
   /** Of terms that are over, by direction and key. */
-  readonly #carried = new Map<string, { key: string; direction: LieDirection; seconds: number }>();
+  readonly #carried = new Map<string, { key: string; direction: DriftDirection; seconds: number }>();
   readonly #records = new Map<string, NodeRecord>();
   #since: { monotonicMs: number; wallMs: number };
 
@@ -43,19 +43,19 @@ export class Ledger {
     const facts = record && this.#options.facts(name);
     if (!facts) return;
     this.#records.set(name, record);
-    this.#book.saw(record, liesOn(facts, this.#options.rules()), nowMs);
+    this.#book.saw(record, driftOn(facts, this.#options.rules()), nowMs);
   }
 
   /** Another term begins, or this replica leads no more. What was counted by key stays: counters only grow. */
   restart(): void {
     for (const counted of this.seconds()) this.#carried.set(`${counted.direction}:${counted.key}`, counted);
-    this.#book = new LieBook();
+    this.#book = new DriftTotals();
     this.#records.clear();
     this.#since = this.#now();
   }
 
   /** By key and direction. */
-  seconds(): { key: string; direction: LieDirection; seconds: number }[] {
+  seconds(): { key: string; direction: DriftDirection; seconds: number }[] {
     const sums = new Map(this.#carried);
     for (const counted of this.#book.seconds(this.#options.clock.monotonic())) {
       const id = `${counted.direction}:${counted.key}`;

@@ -30,7 +30,7 @@ const IDLE_SOCKET_MS = 4000;
 const GATEWAY_STATUSES: ReadonlySet<number | undefined> = new Set([502, 504]);
 const THROTTLE_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
 
-type Attempt = { outcome: PostOutcome; stale: boolean };
+type PostAttempt = { outcome: PostOutcome; stale: boolean };
 
 /** Posts JSON to one URL, over connections that are kept for a while. */
 export class Poster {
@@ -57,7 +57,7 @@ export class Poster {
     this.#agent.destroy();
   }
 
-  #attempt(payload: Buffer, signal: AbortSignal): Promise<Attempt> {
+  #attempt(payload: Buffer, signal: AbortSignal): Promise<PostAttempt> {
     const { url, clock } = this.#options;
     const send = url.protocol === 'https:' ? tlsRequest : plainRequest;
     return new Promise((resolve) => {

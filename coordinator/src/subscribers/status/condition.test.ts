@@ -10,7 +10,7 @@ function since(before: object): string {
   return conditionOf('Ready', READY, { object, now: NOW }).lastTransitionTime;
 }
 
-test('a condition is of the generation that it was judged by, and begins now where there was none', () => {
+test('a condition is of the generation that it was evaluated by, and begins now where there was none', () => {
   expect(conditionOf('Ready', READY, { object: { generation: 2, status: undefined }, now: NOW })).toEqual({
     ...{ type: 'Ready', ...READY },
     lastTransitionTime: NOW,

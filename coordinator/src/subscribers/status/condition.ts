@@ -8,13 +8,13 @@ export type Condition<T extends string = string> = {
   observedGeneration: number;
 };
 
-export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+export type StatusVerdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** An object as it is written, and what its status says now. `now` is RFC 3339. */
 type About = { object: { generation: number; status: unknown }; now: string };
 
 /** A condition that stays as it is keeps its time. */
-export function conditionOf<T extends string>(type: T, verdict: Verdict, { object, now }: About): Condition<T> {
+export function conditionOf<T extends string>(type: T, verdict: StatusVerdict, { object, now }: About): Condition<T> {
   const before = conditionsIn(object.status).find((each) => each?.type === type && each.status === verdict.status);
   const since = before?.lastTransitionTime;
   const lastTransitionTime = typeof since === 'string' ? since : now;

@@ -1,7 +1,7 @@
 import type { ServiceCount } from '../../decide/service-tally.ts';
 import type { Refusal } from '../../state/services/acceptance.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
-import { type Condition, conditionOf, type Verdict } from './condition.ts';
+import { type Condition, conditionOf, type StatusVerdict } from './condition.ts';
 
 /** The status of a NodeService. */
 export type ServiceStatus = {
@@ -57,13 +57,13 @@ export function provenTaintIn(status: unknown): unknown {
   return (status as { provenTaint?: unknown } | null | undefined)?.provenTaint;
 }
 
-function accepted({ refusal, problem }: ServiceFacts): Verdict {
+function accepted({ refusal, problem }: ServiceFacts): StatusVerdict {
   if (refusal) return { status: 'False', ...refusal };
   if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
   return { status: 'True', reason: 'Accepted', message: 'Its keys are published' };
 }
 
-function readiness({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): Verdict {
+function readiness({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): StatusVerdict {
   if (refusal)
     return { status: 'Unknown', reason: 'NotAccepted', message: 'It is not accepted, so no node is checked' };
   const all = ready + notReady + unknown;

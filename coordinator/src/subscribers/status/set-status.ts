@@ -1,6 +1,6 @@
 import type { RefusedKey } from '../../decide/labelers/pool-keys.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import { type Condition, conditionOf, type Verdict } from './condition.ts';
+import { type Condition, conditionOf, type StatusVerdict } from './condition.ts';
 import type { PoolTally } from './pool-tally.ts';
 
 /** The status of a NodePoolLabelSet. */
@@ -44,7 +44,7 @@ export function setStatus(facts: SetFacts): SetStatus {
   };
 }
 
-function accepted({ set, overruledBy, refused }: SetFacts): Verdict {
+function accepted({ set, overruledBy, refused }: SetFacts): StatusVerdict {
   if (overruledBy) {
     const message = `The pool ${set.pool} already has the NodePoolLabelSet ${overruledBy.name}, which is older`;
     return { status: 'False', reason: 'PoolTaken', message };
@@ -59,7 +59,7 @@ function shortened(key: string): string {
   return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
 }
 
-function ready({ overruledBy, tally: { matched, labelled, conflicts } }: SetFacts): Verdict {
+function ready({ overruledBy, tally: { matched, labelled, conflicts } }: SetFacts): StatusVerdict {
   if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'It sets no labels' };
   const count = `${labelled} of ${matched} nodes have the labels`;
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };

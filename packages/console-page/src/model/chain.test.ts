@@ -42,13 +42,13 @@ test('the chain leads from the pod to the key', () => {
     'Pod good: ns/p is Ready.',
     'Probe good: tcp accepted, 1 min ago.',
     'Agent good: The agent is heard, last report 2 s ago.',
-    'Verdict good: ready since 1 min: all agree.',
+    'StepVerdict good: ready since 1 min: all agree.',
     'Label good: k: wanted as “true”, and it is.',
   ]);
 });
 
 test('a key that nobody looks at is no step', () => {
-  const taint: KeyDocument = { ...KEY, kind: 'taint', stance: 'withhold', onNode: undefined };
+  const taint: KeyDocument = { ...KEY, kind: 'taint', stance: 'absent', onNode: undefined };
   expect(steps({}, { keys: [KEY, taint] })).toHaveLength(5);
 });
 
@@ -56,7 +56,7 @@ test('what the service does not ask for is no step', () => {
   const probed = { asks: { pods: false, probe: true }, pods: [] };
   expect(steps(probed)[0]).toBe('Probe good: tcp accepted, 1 min ago.');
   const neither = { asks: { pods: false, probe: false }, pods: [], probe: undefined, reason: 'the CSINode lists d' };
-  expect(steps(neither).map((step) => step.split(':')[0])).toEqual(['Agent good', 'Verdict good', 'Label good']);
+  expect(steps(neither).map((step) => step.split(':')[0])).toEqual(['Agent good', 'StepVerdict good', 'Label good']);
 });
 
 test('each step shows what speaks against it', () => {
@@ -81,19 +81,19 @@ test.each<[Partial<KeyDocument>, string]>([
   [{ onNode: null }, 'bad wanted as “true”, but absent (to be written).'],
   [{ onNode: 'false' }, 'bad wanted as “true”, but on the Node as “false” (to be written).'],
   [{ onNode: undefined }, 'open wanted as “true”; whether it is, is not watched.'],
-  [{ stance: 'withhold', onNode: null }, 'good is to be absent, and it is.'],
-  [{ stance: 'withhold' }, 'bad is to be absent, but on the Node as “true” (to be written).'],
-  [{ stance: 'hold' }, 'open stays as it is: on the Node as “true”.'],
+  [{ stance: 'absent', onNode: null }, 'good is to be absent, and it is.'],
+  [{ stance: 'absent' }, 'bad is to be absent, but on the Node as “true” (to be written).'],
+  [{ stance: 'keep' }, 'open stays as it is: on the Node as “true”.'],
   [
     { onNode: 'x', contested: { rival: 'labeler', nextTrySeconds: 8 } },
     'bad wanted as “true”, but on the Node as “x” (contested by labeler, tried again in 8 s).',
   ],
   [
-    { onNode: 'x', setAside: { cause: 'foreign', message: 'kubectl owns it' } },
+    { onNode: 'x', skipped: { cause: 'foreign', message: 'kubectl owns it' } },
     'bad wanted as “true”, but on the Node as “x” (kubectl owns it).',
   ],
   [
-    { stance: 'withhold', onNode: 'x', setAside: { cause: 'foreign', message: 'is not ours' } },
+    { stance: 'absent', onNode: 'x', skipped: { cause: 'foreign', message: 'is not ours' } },
     'bad wanted as “true”, but on the Node as “x” (is not ours).',
   ],
 ])('what holds of a key: %o', (change, words) => {
@@ -156,9 +156,9 @@ test('when the agent reported is counted from the time of the document', () => {
 
 test('the verdict is told as far as it is known', () => {
   const verdict = (change: Partial<NodeServiceDocument>) => steps(change)[3];
-  expect(verdict({ state: 'not-ready', since: undefined, reason: undefined })).toBe('Verdict bad: not ready.');
-  expect(verdict({ state: 'unknown', since: undefined })).toBe('Verdict open: unknown: all agree.');
-  expect(verdict({ state: undefined })).toBe('Verdict open: The node is not for this service.');
+  expect(verdict({ state: 'not-ready', since: undefined, reason: undefined })).toBe('StepVerdict bad: not ready.');
+  expect(verdict({ state: 'unknown', since: undefined })).toBe('StepVerdict open: unknown: all agree.');
+  expect(verdict({ state: undefined })).toBe('StepVerdict open: The node is not for this service.');
 });
 
 test('the evidence comes before a verdict that is another, and what holds the service back after it', () => {
@@ -166,23 +166,23 @@ test('the evidence comes before a verdict that is another, and what holds the se
   const heldBack = { until: NOW, falls: 4 };
   expect(steps({ evidence, heldBack }).slice(3, 6)).toEqual([
     'Evidence bad: The evidence alone says not ready: it is down.',
-    'Verdict good: ready since 1 min: all agree.',
+    'StepVerdict good: ready since 1 min: all agree.',
     'Held back open: It fell 4 times in a short while, and is held back for another 0 s.',
   ]);
 });
 
 test.each<[Partial<KeyDocument>, string]>([
-  [{ stance: 'hold', onNode: undefined }, 'open stays as it is: not watched.'],
-  [{ stance: 'hold', onNode: null }, 'open stays as it is: absent.'],
-  [{ stance: 'withhold', onNode: undefined }, 'open is to be absent; whether it is, is not watched.'],
+  [{ stance: 'keep', onNode: undefined }, 'open stays as it is: not watched.'],
+  [{ stance: 'keep', onNode: null }, 'open stays as it is: absent.'],
+  [{ stance: 'absent', onNode: undefined }, 'open is to be absent; whether it is, is not watched.'],
   [{ value: '', onNode: '' }, 'good wanted as an empty value, and it is.'],
-  [{ stance: 'withhold', removalRefused: 'no' }, 'bad is to be absent, but on the Node as “true” (no).'],
+  [{ stance: 'absent', removalRefused: 'no' }, 'bad is to be absent, but on the Node as “true” (no).'],
   [
-    { stance: 'hold', setAside: { cause: 'foreign', message: 'is not ours' } },
+    { stance: 'keep', skipped: { cause: 'foreign', message: 'is not ours' } },
     'open stays as it is: on the Node as “true” (is not ours).',
   ],
   [
-    { onNode: undefined, setAside: { cause: 'foreign', message: 'is not ours' } },
+    { onNode: undefined, skipped: { cause: 'foreign', message: 'is not ours' } },
     'open wanted as “true”; whether it is, is not watched (is not ours).',
   ],
   [

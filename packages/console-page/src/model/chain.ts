@@ -4,10 +4,10 @@ import type { State } from './node-state.ts';
 import { AGENT_WORDS } from './words.ts';
 
 /** `good`: speaks for ready. `bad`: speaks against it. `open`: nobody can tell, or something is under way. */
-export type Verdict = 'good' | 'bad' | 'open';
+export type StepVerdict = 'good' | 'bad' | 'open';
 
 /** A link in the chain from what runs on a node to what the Node says. */
-export type Step = { title: string; verdict: Verdict; text: string };
+export type Step = { title: string; verdict: StepVerdict; text: string };
 
 /** Why the Node says what it says of a service: from the pod to the key, each step with what was seen. */
 export function chainOf(service: NodeServiceDocument, node: NodeDocument, nowMs: number): Step[] {
@@ -50,7 +50,7 @@ function agentStep({ agent, replica }: NodeDocument, nowMs: number): Step {
   const { state, guard, lastReportSecondsAgo } = agent;
   const atMs = Date.parse(replica.now) - (lastReportSecondsAgo ?? 0) * 1000;
   const heard = lastReportSecondsAgo === undefined ? '' : `, last report ${ago(atMs, nowMs)}`;
-  const verdict: Verdict = state === 'fresh' ? 'good' : state === 'silent' && guard === undefined ? 'bad' : 'open';
+  const verdict: StepVerdict = state === 'fresh' ? 'good' : state === 'silent' && guard === undefined ? 'bad' : 'open';
   const guarded = guard === undefined ? '' : ` The guard over ${guard} keeps its silence from being held against it.`;
   const limit = state === 'silent' ? ` It counts as silent after ${span(replica.staleAfterSeconds)}.` : '';
   return { title: 'Agent', verdict, text: `The agent is ${AGENT_WORDS[state]}${heard}.${limit}${guarded}` };
@@ -58,12 +58,13 @@ function agentStep({ agent, replica }: NodeDocument, nowMs: number): Step {
 
 function verdictSteps(service: NodeServiceDocument, nowMs: number): Step[] {
   const { state, since, reason, evidence, heldBack } = service;
-  if (state === undefined) return [{ title: 'Verdict', verdict: 'open', text: 'The node is not for this service.' }];
+  if (state === undefined)
+    return [{ title: 'StepVerdict', verdict: 'open', text: 'The node is not for this service.' }];
   const verdict = verdictOf(state);
   const when = since === undefined ? '' : ` since ${ago(since, nowMs).replace(/ ago$/, '')}`;
   const steps: Step[] = [
     {
-      title: 'Verdict',
+      title: 'StepVerdict',
       verdict,
       text: `${state.replace('-', ' ')}${when}${reason === undefined ? '' : `: ${reason}`}.`,
     },
@@ -80,7 +81,7 @@ function verdictSteps(service: NodeServiceDocument, nowMs: number): Step[] {
   return steps;
 }
 
-function verdictOf(state: 'ready' | 'not-ready' | 'unknown'): Verdict {
+function verdictOf(state: 'ready' | 'not-ready' | 'unknown'): StepVerdict {
   return state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'open';
 }
 
@@ -92,16 +93,16 @@ function keyStep(key: KeyDocument, { replica }: NodeDocument): Step {
 }
 
 /** Whether the Node shows what is wanted of a key, in words. */
-export function agreement(key: KeyDocument, dryRun: boolean): { ok: Verdict; text: string } {
-  const { stance, value, onNode, contested, setAside, removalRefused } = key;
+export function agreement(key: KeyDocument, dryRun: boolean): { ok: StepVerdict; text: string } {
+  const { stance, value, onNode, contested, skipped, removalRefused } = key;
   const is = onNode === undefined ? 'not watched' : onNode === null ? 'absent' : `on the Node as ${quoted(onNode)}`;
-  const trouble = setAside?.message ?? removalRefused;
+  const trouble = skipped?.message ?? removalRefused;
   const rival = contested && `contested by ${contested.rival}, tried again in ${contested.nextTrySeconds} s`;
   const why = [rival, trouble].filter((each) => each !== undefined).join('; ');
   const because = why === '' ? '' : ` (${why})`;
-  if (stance === 'hold') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
+  if (stance === 'keep') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
   // What is left to somebody else would be wanted.
-  const isWanted = stance === 'want' || setAside !== undefined;
+  const isWanted = stance === 'present' || skipped !== undefined;
   const wants = isWanted ? `wanted as ${quoted(value)}` : 'is to be absent';
   if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };
   const agrees = isWanted ? onNode === value : onNode === null;

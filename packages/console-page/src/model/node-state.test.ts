@@ -39,7 +39,7 @@ test('a service on a node has a state of its own', () => {
 test('a node that is ready needs a look where somebody else has a say in its keys', () => {
   expect(needsLook(summary('n'))).toBe(false);
   expect(needsLook(summary('n', { contested: ['k'] }))).toBe(true);
-  expect(needsLook(summary('n', { setAside: ['k'] }))).toBe(true);
+  expect(needsLook(summary('n', { skipped: ['k'] }))).toBe(true);
   expect(needsLook(summary('n', DOWN))).toBe(true);
 });
 
@@ -62,7 +62,7 @@ test('troubles are all states but ready and none', () => {
 });
 
 test('a node is disputed where somebody else has a say in a key', () => {
-  expect([{}, { contested: ['k'] }, { setAside: ['k'] }].map((change) => isDisputed(summary('n', change)))).toEqual([
+  expect([{}, { contested: ['k'] }, { skipped: ['k'] }].map((change) => isDisputed(summary('n', change)))).toEqual([
     false,
     true,
     true,

@@ -27,8 +27,8 @@ export function stateOfService(node: NodeSummary, service: string): State | unde
 }
 
 /** Whether somebody else has a say in keys of the node: it is marked, whatever its state. */
-export function isDisputed({ contested, setAside }: NodeSummary): boolean {
-  return contested.length > 0 || setAside.length > 0;
+export function isDisputed({ contested, skipped }: NodeSummary): boolean {
+  return contested.length > 0 || skipped.length > 0;
 }
 
 /** Whether a person should look at the node. */

@@ -1,4 +1,4 @@
-import type { AgentState, LieCause, NodeSummary } from '@rollcall/common/console.ts';
+import type { AgentState, DriftCause, NodeSummary } from '@rollcall/common/console.ts';
 import { type Counts, type State, stateOfNode, TROUBLES } from './node-state.ts';
 
 /** What each state is called, and what it means for somebody who has just been woken up. */
@@ -27,7 +27,7 @@ export const AGENT_WORDS: Readonly<Record<AgentState, string>> = {
 };
 
 /** Why a Node said what was not so: in a word, and in a sentence. */
-export const CAUSE_WORDS: Readonly<Record<LieCause, { name: string; meaning: string }>> = {
+export const CAUSE_WORDS: Readonly<Record<DriftCause, { name: string; meaning: string }>> = {
   unwritten: {
     name: 'not written yet',
     meaning: 'The write was under way, or the API server could not be written to.',
@@ -59,7 +59,7 @@ export function nodeSentence(node: NodeSummary): string {
   if (node.agent !== 'fresh') parts.push(`agent ${AGENT_WORDS[node.agent]}`);
   if (node.guard !== undefined) parts.push(`guard over ${node.guard}`);
   if (node.contested.length > 0) parts.push(`${plural(node.contested.length, 'contested key')}`);
-  if (node.setAside.length > 0) parts.push(`${plural(node.setAside.length, 'key')} left to somebody else`);
+  if (node.skipped.length > 0) parts.push(`${plural(node.skipped.length, 'key')} left to somebody else`);
   return parts.join('; ');
 }
 

@@ -26,7 +26,7 @@ export function NodeTable(props: {
   return <VirtualTable caption={caption} columns={columns} rows={rows} keyOf={({ name }) => name} {...rest} />;
 }
 
-function troubleOf({ services, heldBack, contested, setAside }: NodeSummary): string {
+function troubleOf({ services, heldBack, contested, skipped }: NodeSummary): string {
   const down = new Map<string, string[]>();
   for (const [name, state] of Object.entries(services)) {
     if (state === 'ready') continue;
@@ -35,7 +35,7 @@ function troubleOf({ services, heldBack, contested, setAside }: NodeSummary): st
   }
   const keys = [
     ...contested.map((key) => `${key} is contested`),
-    ...setAside.map((key) => `${key} is left to somebody else`),
+    ...skipped.map((key) => `${key} is left to somebody else`),
   ];
   return [...[...down].map(([words, names]) => `${words}: ${names.join(', ')}`), ...keys].join('; ') || 'all ready';
 }

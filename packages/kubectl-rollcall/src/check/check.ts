@@ -1,7 +1,7 @@
 import type { Finding } from '../findings.ts';
 import { type Evidence, Unread } from './evidence.ts';
 
-/** Looks at one thing. What it finds, or a sentence on what is well. */
+/** ChangedNodes at one thing. What it finds, or a sentence on what is well. */
 export type Check = (evidence: Evidence) => Promise<Result> | Result;
 
 export type Result = { well: string } | { findings: readonly Finding[] };

@@ -17,7 +17,7 @@ test('the lists of an older coordinator are empty', () => {
 test('what a node of an older coordinator does not tell is taken for none', () => {
   const nodes = [{ name: 'node-1' }] as never;
   expect(completedNodes({ replica: replicaDocument(), nodes }).nodes).toEqual([
-    { name: 'node-1', agent: 'absent', services: {}, heldBack: [], contested: [], setAside: [], pending: false },
+    { name: 'node-1', agent: 'absent', services: {}, heldBack: [], contested: [], skipped: [], pending: false },
   ]);
   expect(completedDiff({ replica: replicaDocument(), nodes } as never).nodes).toEqual([
     { name: 'node-1', evicted: [] },
@@ -36,7 +36,7 @@ test('a service of an older coordinator asks for pods and a probe', () => {
 
 test('what a coordinator tells stays', () => {
   const told = { name: 'node-1', agent: 'fresh', services: { a: 'ready' }, heldBack: ['a'], contested: ['b'] } as const;
-  const node = { ...told, setAside: ['c'], pending: true };
+  const node = { ...told, skipped: ['c'], pending: true };
   const document = { replica: replicaDocument({ guards: ['fleet'] }), eventId: '7', nodes: [node] };
   expect(completedNodes(document)).toEqual(document);
 });

@@ -20,7 +20,7 @@ export function completedNodes({ replica, nodes = [], ...rest }: NodesDocument):
     services: node.services ?? {},
     heldBack: node.heldBack ?? [],
     contested: node.contested ?? [],
-    setAside: node.setAside ?? [],
+    skipped: node.skipped ?? [],
     pending: node.pending ?? false,
   }));
   return { ...rest, replica: completedReplica(replica), nodes: complete };

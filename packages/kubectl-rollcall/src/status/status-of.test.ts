@@ -142,7 +142,7 @@ describe('findings', () => {
     ],
     [
       'a key that cannot be written',
-      { setAside: ['k'] },
+      { skipped: ['k'] },
       {
         severity: 'fail',
         text: 'k cannot be written on 1 node: node-1',

@@ -143,7 +143,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     severity: 'fail',
-    of: ({ setAside }) => setAside,
+    of: ({ skipped }) => skipped,
     text: (key, nodes) => `${key} cannot be written on ${nodes}`,
     cure: ({ node, what: key }) => `to see the owner or the error: kubectl rollcall why node/${node} ${key}`,
   },

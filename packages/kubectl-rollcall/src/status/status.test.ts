@@ -45,7 +45,7 @@ describe('status', () => {
     ['an agent that was not heard yet', { agent: 'unheard' }, false],
     ['a node without an agent', { agent: 'absent' }, true],
     ['a contested key', { contested: ['k'] }, false],
-    ['a key that cannot be written', { setAside: ['k'] }, false],
+    ['a key that cannot be written', { skipped: ['k'] }, false],
     ['a write that is under way', { pending: true }, false],
   ])('%s', (_what, node, holds) => {
     const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary(node), nodeSummary({ name: 'node-2' })] });
@@ -54,7 +54,7 @@ describe('status', () => {
   });
 
   test('reads what an older coordinator says', () => {
-    const { contested: _contested, setAside: _setAside, agentVersion: _version, ...node } = nodeSummary();
+    const { contested: _contested, skipped: _setAside, agentVersion: _version, ...node } = nodeSummary();
     const { name: _name, version: _v, readinessGate: _gate, ...old } = replicaDocument();
     const { heldWithdrawals: _held, ...oldest } = old;
     const found = statusOf(completedNodes({ replica: oldest, nodes: [node] } as unknown as NodesDocument));

@@ -27,7 +27,7 @@ export function fleet(size: number, { troubled = false } = {}): NodesDocument {
     { agent: 'silent', services: { 'ws-daemon': 'not-ready', 'registry-facade': 'not-ready' } },
     { services: { 'ws-daemon': 'not-ready', 'registry-facade': 'ready' }, heldBack: ['ws-daemon'] },
     { contested: [READY_LABEL] },
-    { setAside: ['example.com/tier'] },
+    { skipped: ['example.com/tier'] },
     { agent: 'unheard', services: { 'ws-daemon': 'unknown', 'registry-facade': 'unknown' } },
     { pending: true },
     { agentVersion: '0.0.9' },

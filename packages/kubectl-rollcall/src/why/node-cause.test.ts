@@ -138,15 +138,15 @@ describe('the cause of a key', () => {
     ['is there as wanted', {}, 'has the label k', true, 'rollcall wants it, and it is present.'],
     [
       'is absent as wanted',
-      { stance: 'withhold', onNode: null },
+      { stance: 'absent', onNode: null },
       'does not have the label k',
       true,
       'rollcall does not want it, and it is absent.',
     ],
-    ['is held while it is there', { stance: 'hold' }, 'has the label k', true, NEXT_HOLD],
-    ['is held while it is absent', { stance: 'hold', onNode: null }, 'does not have the label k', true, NEXT_HOLD],
+    ['is held while it is there', { stance: 'keep' }, 'has the label k', true, NEXT_HOLD],
+    ['is held while it is absent', { stance: 'keep', onNode: null }, 'does not have the label k', true, NEXT_HOLD],
     ['is still to be set', { onNode: null }, 'does not have the label k', false, 'The write is pending.'],
-    ['is still to be removed', { stance: 'withhold' }, 'has the label k', false, 'The write is pending.'],
+    ['is still to be removed', { stance: 'absent' }, 'has the label k', false, 'The write is pending.'],
     ['has another value', { onNode: 'w' }, 'has "w" as the label k', false, 'The write is pending.'],
     ['is not looked at', { onNode: undefined }, 'does not have the label k', false, 'The write is pending.'],
     [
@@ -180,14 +180,14 @@ describe('the cause of a key', () => {
 
   test('of the startup taint is what nodes still lack, as long as it is there', () => {
     const gate = { kind: 'taint', key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' } as const;
-    expect(causeOf({ ...gate, stance: 'hold', onNode: ':NoSchedule' })).toEqual({
+    expect(causeOf({ ...gate, stance: 'keep', onNode: ':NoSchedule' })).toEqual({
       isWell: false,
       headline: 'node/node-7 still has the startup taint: why',
       next: 'rollcall removes the taint when nothing is missing any more, or after the maximum wait time.',
     });
-    expect(causeOf({ ...gate, stance: 'hold', onNode: null }).isWell).toBe(true);
-    expect(causeOf({ ...gate, stance: 'withhold', onNode: ':NoSchedule' }).next).toBe('The write is pending.');
-    expect(causeOf({ kind: 'taint', stance: 'hold', onNode: ':NoSchedule' }).isWell).toBe(true);
+    expect(causeOf({ ...gate, stance: 'keep', onNode: null }).isWell).toBe(true);
+    expect(causeOf({ ...gate, stance: 'absent', onNode: ':NoSchedule' }).next).toBe('The write is pending.');
+    expect(causeOf({ kind: 'taint', stance: 'keep', onNode: ':NoSchedule' }).isWell).toBe(true);
   });
 
   test('that is withheld since its service is not ready is the cause of the service', () => {
@@ -197,18 +197,18 @@ describe('the cause of a key', () => {
       return keyCause(nodeDocument({ services, keys: [key] }), key);
     };
     const headline = 'node/node-7 does not have the label k';
-    expect(of({ stance: 'withhold' })).toEqual({
+    expect(of({ stance: 'absent' })).toEqual({
       isWell: false,
       headline: `${headline}: ws-daemon is not ready: why`,
       next: 'All evidence has to show that it is ready.',
     });
-    expect(of({ stance: 'want' }).headline).toBe(`${headline}: it is not`);
-    expect(of({ stance: 'withhold', service: 'other' }).headline).toBe(`${headline}: it is not`);
+    expect(of({ stance: 'present' }).headline).toBe(`${headline}: it is not`);
+    expect(of({ stance: 'absent', service: 'other' }).headline).toBe(`${headline}: it is not`);
   });
 
   test('that is withheld although its service is ready, or not for the node, is its own', () => {
     const of = (service: Partial<NodeServiceDocument>) => {
-      const key = keyDocument({ stance: 'withhold', onNode: null, reason: 'it is not' });
+      const key = keyDocument({ stance: 'absent', onNode: null, reason: 'it is not' });
       return keyCause(nodeDocument({ services: [nodeServiceDocument(service)], keys: [key] }), key);
     };
     expect(of({})).toMatchObject({ isWell: true, headline: expect.stringMatching(/: it is not$/) });
@@ -228,31 +228,31 @@ describe('an obstacle', () => {
     ],
     [
       'another owner of what is wanted',
-      { setAside: { cause: 'foreign', message: 'owned by kubectl' } },
+      { skipped: { cause: 'foreign', message: 'owned by kubectl' } },
       'has the label k: it is owned by kubectl',
       'rollcall leaves it as it is until the other owner releases it.',
     ],
     [
       'another owner of what is not wanted',
-      { stance: 'withhold', setAside: { cause: 'foreign', message: 'owned by kubectl' } },
+      { stance: 'absent', skipped: { cause: 'foreign', message: 'owned by kubectl' } },
       'has the label k: why',
       'rollcall leaves it as it is until the other owner releases it.',
     ],
     [
       'a policy',
-      { onNode: null, setAside: { cause: 'denied', message: 'no' } },
+      { onNode: null, skipped: { cause: 'denied', message: 'no' } },
       'does not have the label k: the API server refuses it: no',
       'Change the policy or webhook so that the coordinator may write it.',
     ],
     [
       'a value that is not valid',
-      { onNode: null, setAside: { cause: 'invalid', message: 'no' } },
+      { onNode: null, skipped: { cause: 'invalid', message: 'no' } },
       'does not have the label k: the API server refuses it: no',
       'Request a key and a value that the API server accepts.',
     ],
     [
       'a removal that is refused',
-      { stance: 'withhold', removalRefused: 'no' },
+      { stance: 'absent', removalRefused: 'no' },
       'has the label k: the API server refuses its removal: no',
       'rollcall tries again every 30 s.',
     ],
@@ -267,7 +267,7 @@ describe('an obstacle', () => {
       headline: 'node/node-7 does not have the label k: rollcall would set it (why), but this is a dry run',
       next,
     });
-    expect(causeOf({ stance: 'withhold' }, dryRun)).toEqual({
+    expect(causeOf({ stance: 'absent' }, dryRun)).toEqual({
       isWell: false,
       headline: 'node/node-7 has the label k: rollcall would remove it (why), but this is a dry run',
       next,
@@ -276,8 +276,8 @@ describe('an obstacle', () => {
 
   test.each<[string, Partial<KeyDocument>]>([
     ['is there as wanted', {}],
-    ['is absent as wanted', { stance: 'withhold', onNode: null }],
-    ['is held', { stance: 'hold', onNode: null }],
+    ['is absent as wanted', { stance: 'absent', onNode: null }],
+    ['is held', { stance: 'keep', onNode: null }],
   ])('is no dry run for a key that %s', (_what, key) => {
     expect(causeOf(key, dryRun).isWell).toBe(true);
   });

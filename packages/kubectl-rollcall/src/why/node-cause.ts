@@ -27,11 +27,11 @@ export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
   const obstacle = obstacleOf(key, document);
   if (obstacle)
     return { isWell: false, headline: `${where} ${is} the ${what}: ${obstacle.because}`, next: obstacle.next };
-  if (service && key.stance !== 'want') {
+  if (service && key.stance !== 'present') {
     const cause = serviceCause(document, service);
     if (!cause.isWell) return { ...cause, headline: `${where} ${is} the ${what}: ${cause.headline}` };
   }
-  const isWell = key.stance === 'hold' ? true : there === (key.stance === 'want');
+  const isWell = key.stance === 'keep' ? true : there === (key.stance === 'present');
   return {
     isWell,
     headline: `${where} ${is} the ${what}: ${key.reason}`,
@@ -40,9 +40,9 @@ export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
 }
 
 const STANCES = {
-  want: 'rollcall wants it, and it is present.',
-  withhold: 'rollcall does not want it, and it is absent.',
-  hold: 'It stays as it is, since the state is unknown.',
+  present: 'rollcall wants it, and it is present.',
+  absent: 'rollcall does not want it, and it is absent.',
+  keep: 'It stays as it is, since the state is unknown.',
 } as const;
 
 /** Why a service is what it is on a node. */
@@ -109,25 +109,25 @@ function unknownNext({ agent }: NodeDocument): string {
 
 /** What keeps a key from being as it is wanted. */
 function obstacleOf(key: KeyDocument, { replica }: NodeDocument): { because: string; next: string } | undefined {
-  const { contested, setAside, removalRefused } = key;
+  const { contested, skipped, removalRefused } = key;
   if (contested) {
     return {
       because: `${contested.rival} keeps changing it`,
       next: `rollcall writes it again in ${contested.nextTrySeconds} s, then less and less often. Stop the other writer.`,
     };
   }
-  if (setAside?.cause === 'foreign') {
+  if (skipped?.cause === 'foreign') {
     return {
-      because: key.stance === 'withhold' ? key.reason : `it is ${setAside.message}`,
+      because: key.stance === 'absent' ? key.reason : `it is ${skipped.message}`,
       next: 'rollcall leaves it as it is until the other owner releases it.',
     };
   }
-  if (setAside) {
+  if (skipped) {
     const next =
-      setAside.cause === 'denied'
+      skipped.cause === 'denied'
         ? 'Change the policy or webhook so that the coordinator may write it.'
         : 'Request a key and a value that the API server accepts.';
-    return { because: `the API server refuses it: ${setAside.message}`, next };
+    return { because: `the API server refuses it: ${skipped.message}`, next };
   }
   if (removalRefused !== undefined) {
     return {
@@ -135,9 +135,9 @@ function obstacleOf(key: KeyDocument, { replica }: NodeDocument): { because: str
       next: 'rollcall tries again every 30 s.',
     };
   }
-  const isWrong = key.stance !== 'hold' && isThere(key) !== (key.stance === 'want');
+  const isWrong = key.stance !== 'keep' && isThere(key) !== (key.stance === 'present');
   if (replica.dryRun && isWrong) {
-    const wish = key.stance === 'want' ? 'set' : 'remove';
+    const wish = key.stance === 'present' ? 'set' : 'remove';
     return {
       because: `rollcall would ${wish} it (${key.reason}), but this is a dry run`,
       next: 'rollcall writes nothing until you turn off --dry-run.',
@@ -154,7 +154,7 @@ function isThere({ onNode, value, kind }: KeyDocument): boolean {
 
 /** New nodes have the taint until they are labelled. */
 function isClosedGate({ key, stance, onNode }: KeyDocument): boolean {
-  return key === STARTUP_TAINT && stance === 'hold' && typeof onNode === 'string';
+  return key === STARTUP_TAINT && stance === 'keep' && typeof onNode === 'string';
 }
 
 function notLeading({ replica }: Pick<NodeDocument, 'replica'>): Cause {

@@ -88,13 +88,13 @@ describe('a key', () => {
 
   test('is shown with its claim, and what the node has of it', () => {
     const text = ofKey({});
-    expect(text).toContain(claim('want label k=v (by readiness)') + field('node', '"v"'));
-    expect(text).not.toMatch(/contested|set aside|dry run|overrules/);
+    expect(text).toContain(claim('present label k=v (by readiness)') + field('node', '"v"'));
+    expect(text).not.toMatch(/contested|skipped|dry run|overrules/);
   });
 
   test('that is not wanted is shown without a value', () => {
-    expect(ofKey({ stance: 'withhold', onNode: null })).toContain(
-      claim('withhold label k (by readiness)') + field('node', 'absent'),
+    expect(ofKey({ stance: 'absent', onNode: null })).toContain(
+      claim('absent label k (by readiness)') + field('node', 'absent'),
     );
   });
 
@@ -103,7 +103,7 @@ describe('a key', () => {
   });
 
   test('is shown with the reasons of those that it overrules', () => {
-    const overruled = [{ labeler: 'pool-labels', stance: 'want', value: 'w', reason: 'asked for' }];
+    const overruled = [{ labeler: 'pool-labels', stance: 'present', value: 'w', reason: 'asked for' }];
     expect(ofKey({ overruled })).toContain(field('', '<quiet>overrules pool-labels: want (asked for)</>'));
   });
 
@@ -111,7 +111,7 @@ describe('a key', () => {
     expect(ofKey({ contested: { rival: 'other', nextTrySeconds: 8 } })).toContain(
       field('contested', '<bad>by other</>'),
     );
-    expect(ofKey({ setAside: { cause: 'denied', message: 'no' } })).toContain(field('set aside', '<bad>denied: no</>'));
+    expect(ofKey({ skipped: { cause: 'denied', message: 'no' } })).toContain(field('skipped', '<bad>denied: no</>'));
     expect(ofKey({}, { replica: replicaDocument({ dryRun: true }) })).toContain(
       field('dry run', '<doubtful>nothing is written</>'),
     );
@@ -133,7 +133,7 @@ describe('a key', () => {
 
   test('of no service has its reason below, and a line before it', () => {
     const text = ofKey({ service: undefined, reason: 'asked for' });
-    expect(text).toContain(`\n\n${claim('want label k=v (by readiness)')}${field('', 'asked for')}`);
+    expect(text).toContain(`\n\n${claim('present label k=v (by readiness)')}${field('', 'asked for')}`);
     expect(text).not.toContain('<strong>ws-daemon</>');
     expect(ofKey({ reason: 'asked for' })).not.toContain(field('', 'asked for'));
   });
@@ -151,7 +151,7 @@ describe('a key', () => {
 });
 
 describe('the keys of a node', () => {
-  const unseen = { stance: 'withhold', onNode: undefined } as const;
+  const unseen = { stance: 'absent', onNode: undefined } as const;
 
   test('are shown below their service', () => {
     const services = [nodeServiceDocument({ name: 'a' }), nodeServiceDocument({ name: 'b' })];
@@ -165,20 +165,20 @@ describe('the keys of a node', () => {
   test('are left out where nobody looks, and nothing is wanted', () => {
     const keys = [
       keyDocument({ key: 'unseen', ...unseen }),
-      keyDocument({ key: 'held', stance: 'hold', onNode: undefined }),
-      keyDocument({ key: 'absent', stance: 'withhold', onNode: null }),
+      keyDocument({ key: 'held', stance: 'keep', onNode: undefined }),
+      keyDocument({ key: 'absent', stance: 'absent', onNode: null }),
     ];
     const text = textOf(nodeDocument({ keys }));
     expect(text).not.toContain('unseen');
-    expect(text).toContain('hold label held');
-    expect(text).toContain('withhold label absent');
+    expect(text).toContain('keep label held');
+    expect(text).toContain('absent label absent');
   });
 
   test('of no service are in a table', () => {
     const keys = [
       keyDocument({ key: 'k', service: undefined, onNode: 'v', reason: 'asked for' }),
       keyDocument({ kind: 'taint', key: 't', service: undefined, onNode: undefined, reason: 'asked for' }),
-      keyDocument({ key: 'n', service: undefined, stance: 'hold', onNode: null, reason: 'asked for' }),
+      keyDocument({ key: 'n', service: undefined, stance: 'keep', onNode: null, reason: 'asked for' }),
       keyDocument({ key: 'unseen', service: undefined, ...unseen }),
     ];
     const table = [

@@ -72,7 +72,7 @@ function keyChain(
 ): void {
   const { kind, stance, value, onNode, labeler, overruled = [] } = key;
   const indent = 2;
-  page.field('claim', `${stance} ${kind} ${key.key}${stance === 'want' ? `=${value}` : ''} (by ${labeler})`, {
+  page.field('claim', `${stance} ${kind} ${key.key}${stance === 'present' ? `=${value}` : ''} (by ${labeler})`, {
     indent,
   });
   if (key.service === undefined) page.field('', key.reason, { indent });
@@ -84,13 +84,13 @@ function keyChain(
     owners === undefined || onNode === null ? '' : `, owned by ${owners.join(', ') || 'nobody in managedFields'}`;
   page.field('node', `${there}${owned}`, { indent });
   if (key.contested) page.field('contested', `by ${key.contested.rival}`, { indent, tone: 'bad' });
-  if (key.setAside) page.field('set aside', `${key.setAside.cause}: ${key.setAside.message}`, { indent, tone: 'bad' });
+  if (key.skipped) page.field('skipped', `${key.skipped.cause}: ${key.skipped.message}`, { indent, tone: 'bad' });
   if (document.replica.dryRun) page.field('dry run', 'nothing is written', { indent, tone: 'doubtful' });
 }
 
 /** Where nobody looks, and nothing is wanted, there is nothing to say. */
 function isSeen({ onNode, stance }: KeyDocument): boolean {
-  return onNode !== undefined || stance !== 'withhold';
+  return onNode !== undefined || stance !== 'absent';
 }
 
 const KEYS: readonly Column<KeyDocument>[] = [

@@ -15,8 +15,8 @@ import { whyPodText } from './pod-text.ts';
 import { unknownKey } from './unknown-key.ts';
 
 const REFUSED = 'tcp 10.0.0.7:8080 refused the connection twice (ECONNREFUSED)';
-const withheld = (reason: string) => keyDocument({ stance: 'withhold', onNode: null, reason });
-const held = (reason: string) => keyDocument({ stance: 'hold', reason });
+const withheld = (reason: string) => keyDocument({ stance: 'absent', onNode: null, reason });
+const held = (reason: string) => keyDocument({ stance: 'keep', reason });
 const failing = { ready: false, since: '2026-03-01T11:57:00Z', evidence: REFUSED };
 
 /** Each with what has to be in its first two lines. */
@@ -79,7 +79,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
           value: 'gold',
           onNode: 'silver',
           labeler: 'pool-labels',
-          setAside: { cause: 'foreign', message: 'owned by kubectl-label' },
+          skipped: { cause: 'foreign', message: 'owned by kubectl-label' },
         }),
       ],
     }),
@@ -91,13 +91,13 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
         keyDocument({
           key: 'example.com/tier',
           service: undefined,
-          stance: 'withhold',
+          stance: 'absent',
           ownership: 'shared',
           value: 'gold',
           onNode: 'silver',
           labeler: 'pool-labels',
           reason: 'already has the value "silver", set by somebody else',
-          setAside: { cause: 'foreign', message: 'already has the value "silver", set by somebody else' },
+          skipped: { cause: 'foreign', message: 'already has the value "silver", set by somebody else' },
         }),
       ],
     }),
@@ -105,7 +105,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
   },
   'refused-by-policy': {
     page: nodeDocument({
-      keys: [keyDocument({ onNode: null, setAside: { cause: 'denied', message: "policy 'guard' says no" } })],
+      keys: [keyDocument({ onNode: null, skipped: { cause: 'denied', message: "policy 'guard' says no" } })],
     }),
     says: ["policy 'guard' says no", 'Change the policy or webhook'],
   },
@@ -132,7 +132,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
         keyDocument({
           key: 'service.rollcall.dev/ebs',
           service: 'ebs',
-          stance: 'withhold',
+          stance: 'absent',
           onNode: null,
           reason: 'the CSINode does not list ebs.csi.aws.com',
         }),
@@ -164,7 +164,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
           onNode: ':NoSchedule',
           value: '',
           labeler: 'startup-gate',
-          stance: 'hold',
+          stance: 'keep',
           reason: 'waits for example.com/tier',
         }),
       ],

@@ -6,8 +6,8 @@ function patches(kind: string, outcome: string): string {
   return `rollcall_coordinator_patches_total{namespace="rollcall",pod="coordinator-0",kind="${kind}",outcome="${outcome}"}`;
 }
 
-function setAside(cause: string): string {
-  return `rollcall_coordinator_set_aside_keys{namespace="rollcall",pod="coordinator-0",cause="${cause}"}`;
+function skipped(cause: string): string {
+  return `rollcall_coordinator_skipped_keys{namespace="rollcall",pod="coordinator-0",cause="${cause}"}`;
 }
 
 function applied(le: string): string {
@@ -85,7 +85,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallKeysRefused',
-    expr: 'max by (namespace, cause) (rollcall_coordinator_set_aside_keys{cause=~"denied|invalid"}) > 0',
+    expr: 'max by (namespace, cause) (rollcall_coordinator_skipped_keys{cause=~"denied|invalid"}) > 0',
     for: '10m',
     severity: 'warning',
     summary: 'The API server refuses labels or annotations that rollcall writes',
@@ -93,7 +93,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
     cases: [
       {
         name: 'three keys that a policy refuses',
-        series: { [setAside('denied')]: '3+0x20', [setAside('invalid')]: '0+0x20' },
+        series: { [skipped('denied')]: '3+0x20', [skipped('invalid')]: '0+0x20' },
         after: '12m',
         fires: [
           { labels: { ...ROLLCALL, cause: 'denied' }, says: '3 keys of Nodes in rollcall cannot be written: denied.' },
@@ -101,14 +101,14 @@ export const WRITE_ALERTS: readonly Alert[] = [
       },
       {
         name: 'keys of others',
-        series: { [setAside('foreign')]: '3+0x20', [setAside('denied')]: '0+0x20' },
+        series: { [skipped('foreign')]: '3+0x20', [skipped('denied')]: '0+0x20' },
         after: '12m',
       },
     ],
   },
   {
     name: 'RollcallConflicts',
-    expr: 'max by (namespace) (rollcall_coordinator_set_aside_keys{cause="foreign"}) > 0',
+    expr: 'max by (namespace) (rollcall_coordinator_skipped_keys{cause="foreign"}) > 0',
     for: '10m',
     severity: 'warning',
     summary: 'Others own labels or annotations that rollcall should set',
@@ -117,7 +117,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
     cases: [
       {
         name: 'a label that a person has set',
-        series: { [setAside('foreign')]: '1+0x20' },
+        series: { [skipped('foreign')]: '1+0x20' },
         after: '12m',
         fires: [
           { labels: ROLLCALL, says: '1 keys of Nodes in rollcall have another value, which rollcall does not change.' },
@@ -125,7 +125,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
       },
       {
         name: 'gone after a moment, and another cause',
-        series: { [setAside('foreign')]: '1 1 0+0x20', [setAside('invalid')]: '1+0x20' },
+        series: { [skipped('foreign')]: '1 1 0+0x20', [skipped('invalid')]: '1+0x20' },
         after: '12m',
       },
     ],

@@ -46,12 +46,12 @@ export const WRITE_ROWS: readonly Row[] = [
         ],
       },
       {
-        title: 'Keys set aside',
+        title: 'Keys skipped',
         description:
           'Keys that others own (foreign), that are invalid, or that a policy refuses (denied); and refused labels of pools.',
         unit: 'short',
         queries: [
-          { expr: 'max by (cause) (rollcall_coordinator_set_aside_keys)', legend: '{{cause}}' },
+          { expr: 'max by (cause) (rollcall_coordinator_skipped_keys)', legend: '{{cause}}' },
           { expr: 'max(rollcall_coordinator_refused_pool_keys)', legend: 'refused in NodePoolLabelSets' },
         ],
       },

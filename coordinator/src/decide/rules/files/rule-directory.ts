@@ -9,7 +9,7 @@ import { parseRuleFile } from '../parse-rule-file.ts';
 import type { Rule } from '../rule-graph.ts';
 import { RuleSet } from '../rule-set.ts';
 import { DirectoryWatchers } from './directory-watchers.ts';
-import { type Look, problemsOf, rulesAfter, sameLook } from './look.ts';
+import { type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
 import { TreeReader } from './tree-reader.ts';
 
 export type RuleDirectoryOptions = {

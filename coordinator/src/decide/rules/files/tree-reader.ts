@@ -7,15 +7,15 @@ import type { RuleProblem } from '../condition.ts';
 import { labelOfFile, type Refuse } from '../label-of-file.ts';
 import { parseRuleFile } from '../parse-rule-file.ts';
 import { isIgnoredName } from './ignored-names.ts';
-import type { FoundFile, Look } from './look.ts';
 import { errorCode, readText } from './read-text.ts';
+import type { FoundFile, Look } from './scan.ts';
 
 /** Rule files that count, in the order of their paths. */
 const RULE_FILES_MAX = 1000;
 
 type Stat = BigIntStats | 'gone' | { problem: string };
 
-/** Looks at a label directory, and reads again only what may have changed since its last look. */
+/** ChangedNodes at a label directory, and reads again only what may have changed since its last look. */
 export class TreeReader {
   readonly #root: string;
   readonly #refuse: Refuse;

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import { PredicateProblem, parseDeviceLine, parsePredicate, quoted } from './parse-predicate.ts';
+import { Tokens } from './tokens.ts';
+
+const read = (text: string) => parsePredicate(new Tokens(text));
+const SOME = { op: '>', bound: [0] };
+
+/** What is wrong with a text, after the column where it is. */
+function problemOf(parse: () => unknown): string {
+  try {
+    parse();
+    return 'nothing';
+  } catch (err) {
+    if (!(err instanceof PredicateProblem)) throw err;
+    return `${err.column}: ${err.message}`;
+  }
+}
+
+test.each([
+  ['tier', { kind: 'label', key: 'tier' }],
+  ['example.com/tier = a', { kind: 'label', key: 'example.com/tier', test: { values: ['a'] } }],
+  ['tier =', { kind: 'label', key: 'tier', test: { values: [''] } }],
+  ['tier in (a, b*,)', { kind: 'label', key: 'tier', test: { values: ['a', 'b*', ''] } }],
+  ['tier in', { kind: 'label', key: 'tier' }],
+  ['tier >= -3', { kind: 'label', key: 'tier', test: { op: '>=', bound: [-3] } }],
+  ['pci-**', { kind: 'label', key: 'pci-*' }],
+  ['fact:kernel', { kind: 'fact', name: 'kernel' }],
+  ['fact:kernel < 6.8', { kind: 'fact', name: 'kernel', test: { op: '<', bound: [6, 8] } }],
+  ['fact:kernel = 6.*', { kind: 'fact', name: 'kernel', test: { values: ['6.*'] } }],
+  ['resource:memory', { kind: 'resource', name: 'memory', test: SOME }],
+  ['resource:memory > 1Ki', { kind: 'resource', name: 'memory', test: { op: '>', bound: [1024] } }],
+  ['count:edgetpu', { kind: 'count', name: 'edgetpu', test: SOME }],
+  ['count: edgetpu = 2', { kind: 'count', name: 'edgetpu', test: { op: '=', bound: [2] } }],
+  ['dra:gpu.nvidia.com', { kind: 'dra', name: 'gpu.nvidia.com', test: SOME }],
+  ['dra:gpu.nvidia.com <= 8', { kind: 'dra', name: 'gpu.nvidia.com', test: { op: '<=', bound: [8] } }],
+  ['driver:edgetpu', { kind: 'driver', name: 'edgetpu' }],
+  ['driver:edgetpu in (apex)', { kind: 'driver', name: 'edgetpu', test: { values: ['apex'] } }],
+  ['nfd:pci.device', { kind: 'nfd', name: 'pci.device', test: SOME }],
+  ['nfd:pci.device >= 2', { kind: 'nfd', name: 'pci.device', test: { op: '>=', bound: [2] } }],
+  ['nfd:cpu.model.family', { kind: 'nfd', name: 'cpu.model.family' }],
+  ['nfd:cpu.model.family = 6', { kind: 'nfd', name: 'cpu.model.family', test: { values: ['6'] } }],
+  ['module:apex', { kind: 'module', name: 'apex' }],
+  ['cpu:avx2', { kind: 'cpu', name: 'avx2' }],
+])('%s is read', (text, predicate) => {
+  expect(read(text)).toEqual(predicate);
+});
+
+test.each([
+  ['', '1: "" is not a label key, nor a pattern that one could match'],
+  ['= a', '1: "=" is not a label key, nor a pattern that one could match'],
+  ['-a', '1: "-a" is not a label key, nor a pattern that one could match'],
+  ['resource:a/b/c', '10: "a/b/c" is not the name of a resource'],
+  ['resource: a/b/c', '11: "a/b/c" is not the name of a resource'],
+  ['dra:a/b/c', '5: "a/b/c" is not the name of a DRA driver'],
+  ['nfd:cpu', '5: "cpu" is not the name of a feature of NFD'],
+  ['count:egdetpu', '7: "egdetpu" is not a device that rollcall knows'],
+  ['driver:', '8: "" is not a device that rollcall knows'],
+  ['fact:Kernel', '6: "Kernel" is not the name of a fact'],
+  ['module:-a', '8: "-a" is not the name of a kernel module'],
+  ['cpu:-a', '5: "-a" is not the name of a flag of processors'],
+  ['tier >= a', '9: "a" is not a number that fits here'],
+  ['tier >= =', '9: "=" is not a number that fits here'],
+  ['tier >=', '8: "" is not a number that fits here'],
+  ['resource:memory > 1x', '19: "1x" is not a number that fits here'],
+  ['tier in (a b)', '12: "b" is not ")" or ","'],
+  ['tier in (a', '11: "" is not ")" or ","'],
+  ['tier = -a', '8: "-a" is not a label value, nor a pattern that one could match'],
+])('%j is refused with its column', (text, problem) => {
+  expect(problemOf(() => read(text))).toBe(problem);
+});
+
+test('a list may have 64 values', () => {
+  const list = (length: number) => `tier in (${Array.from({ length }, (_, index) => `v${index}`).join()})`;
+  expect(problemOf(() => read(list(64)))).toBe('nothing');
+  expect(problemOf(() => read(list(65)))).toBe('6: there are more than 64 values here');
+});
+
+test('of a long text the first 80 characters are repeated', () => {
+  expect(quoted('a'.repeat(80))).toBe(`"${'a'.repeat(80)}"`);
+  expect(quoted('a'.repeat(81))).toBe(`"${'a'.repeat(80)}…"`);
+});
+
+describe('a line of devices', () => {
+  test.each([
+    ['edgetpu', { kind: 'count', name: 'edgetpu', test: SOME }],
+    ['edgetpu >= 2', { kind: 'count', name: 'edgetpu', test: { op: '>=', bound: [2] } }],
+    ['count:edgetpu', { kind: 'count', name: 'edgetpu', test: SOME }],
+    ['driver:edgetpu = apex', { kind: 'driver', name: 'edgetpu', test: { values: ['apex'] } }],
+  ])('%s is read', (text, predicate) => {
+    expect(parseDeviceLine(text)).toEqual(predicate);
+  });
+
+  test.each([
+    ['module:apex', '1: "module:apex" is not NAME, count:NAME or driver:NAME'],
+    ['edgetpu && gpu', '9: "&&" is not the end of the line'],
+    ['driver:edgetpu in apex', '16: "in" is not the end of the line'],
+    ['>= 1', '1: ">=" is not a label key, nor a pattern that one could match'],
+    ['egdetpu', '1: "egdetpu" is not a device that rollcall knows'],
+  ])('%j is refused with its column', (text, problem) => {
+    expect(problemOf(() => parseDeviceLine(text))).toBe(problem);
+  });
+});

@@ -1,0 +1,183 @@
+import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { featureName } from './feature-name.ts';
+import { canMatch } from './glob.ts';
+import type { Among, DevicePredicate, Order, Predicate } from './predicate.ts';
+import { quantityOf } from './quantity.ts';
+import { type Token, Tokens } from './tokens.ts';
+
+/** What is wrong with a line, and where in it; columns count from 1. */
+export class PredicateProblem extends Error {
+  readonly column: number;
+
+  constructor({ column }: Pick<Token, 'column'>, problem: string) {
+    super(problem);
+    this.column = column;
+  }
+}
+
+const QUOTED_LENGTH_MAX = 80;
+const VALUES_MAX = 64;
+const SOME: Order = { op: '>', bound: [0] };
+const OPERATORS = ['=', '>', '>=', '<', '<='] as const;
+const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra', 'nfd'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Reads a predicate. Throws PredicateProblem. */
+export function parsePredicate(tokens: Tokens): Predicate {
+  const first = tokens.take();
+  if (!first.isWord) throw new PredicateProblem(first, notAKey(first.text));
+  const kind = KINDS.find((each) => first.text.startsWith(`${each}:`));
+  if (kind === undefined) return parseLabel(first, tokens);
+  // The name may stand apart.
+  const rest = { ...first, text: first.text.slice(kind.length + 1), column: first.column + kind.length + 1 };
+  return parseKind(kind, rest.text === '' && tokens.peek().isWord ? tokens.take() : rest, tokens);
+}
+
+/** A line that is a predicate of devices alone, where a name by itself is a count: `edgetpu >= 1`. Throws PredicateProblem. */
+export function parseDeviceLine(line: string): DevicePredicate {
+  const tokens = new Tokens(line);
+  const first = tokens.peek();
+  const predicate =
+    first.isWord && !first.text.includes(':') ? parseCount(tokens.take(), tokens) : parsePredicate(tokens);
+  if (predicate.kind !== 'count' && predicate.kind !== 'driver') {
+    throw new PredicateProblem(first, `${quoted(first.text)} is not NAME, count:NAME or driver:NAME`);
+  }
+  const rest = tokens.peek();
+  if (tokens.isAtEnd) return predicate;
+  throw new PredicateProblem(rest, `${quoted(rest.text)} is not the end of the line`);
+}
+
+function parseKind(kind: Kind, name: Token, tokens: Tokens): Predicate {
+  switch (kind) {
+    case 'resource': {
+      if (!isLabelKey(name.text))
+        throw new PredicateProblem(name, `${quoted(name.text)} is not the name of a resource`);
+      return { kind, name: name.text, test: parseAmount(tokens, quantityOf) ?? SOME };
+    }
+    case 'dra': {
+      if (!isLabelKey(name.text))
+        throw new PredicateProblem(name, `${quoted(name.text)} is not the name of a DRA driver`);
+      return { kind, name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
+    }
+    case 'nfd': {
+      const named = featureName(name.text);
+      if (!named) throw new PredicateProblem(name, `${quoted(name.text)} is not the name of a feature of NFD`);
+      if (named.element === undefined) return { kind, name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
+      return { kind, name: name.text, ...parseFactTest(tokens) };
+    }
+    case 'count':
+      return parseCount(name, tokens);
+    case 'driver': {
+      checkDevice(name);
+      const test = parseAmong(tokens);
+      return { kind, name: name.text, ...(test ? { test } : {}) };
+    }
+    case 'fact': {
+      if (!/^[a-z][a-z0-9-]{0,62}$/.test(name.text)) {
+        throw new PredicateProblem(name, `${quoted(name.text)} is not the name of a fact`);
+      }
+      return { kind, name: name.text, ...parseFactTest(tokens) };
+    }
+    case 'module':
+    case 'cpu': {
+      const what = kind === 'module' ? 'a kernel module' : 'a flag of processors';
+      if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/.test(name.text)) {
+        throw new PredicateProblem(name, `${quoted(name.text)} is not the name of ${what}`);
+      }
+      return { kind, name: name.text };
+    }
+  }
+}
+
+function parseFactTest(tokens: Tokens): { test?: Among | Order } {
+  const test = parseAmong(tokens) ?? parseOrder(tokens, version);
+  return test ? { test } : {};
+}
+
+function parseLabel(first: Token, tokens: Tokens): Predicate {
+  const key = collapsed(first.text);
+  if (!canMatch(key, isLabelKey)) throw new PredicateProblem(first, notAKey(first.text));
+  const test = parseAmong(tokens) ?? parseOrder(tokens, integer);
+  return { kind: 'label', key, ...(test ? { test } : {}) };
+}
+
+function parseCount(name: Token, tokens: Tokens): Extract<DevicePredicate, { kind: 'count' }> {
+  checkDevice(name);
+  return { kind: 'count', name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
+}
+
+function checkDevice(name: Token): void {
+  if (ACCELERATORS.some((accelerator) => accelerator.name === name.text)) return;
+  throw new PredicateProblem(name, `${quoted(name.text)} is not a device that rollcall knows`);
+}
+
+/** `= VALUE` or `in (VALUE, …)`. */
+function parseAmong(tokens: Tokens): Among | undefined {
+  if (tokens.takes('=')) return { values: [parseValue(tokens)] };
+  const next = tokens.peek();
+  if (next.text !== 'in' || !next.isWord || tokens.peek(1).text !== '(') return undefined;
+  tokens.take();
+  tokens.take();
+  const values: string[] = [];
+  do {
+    values.push(parseValue(tokens));
+    if (values.length > VALUES_MAX) throw new PredicateProblem(next, `there are more than ${VALUES_MAX} values here`);
+  } while (tokens.takes(','));
+  const end = tokens.peek();
+  if (!tokens.takes(')')) throw new PredicateProblem(end, `${quoted(end.text)} is not ")" or ","`);
+  return { values };
+}
+
+/** The empty one is a value as well. */
+function parseValue(tokens: Tokens): string {
+  const next = tokens.peek();
+  const isEmpty = tokens.isAtEnd || ['&&', '=>', ',', ')'].includes(next.text);
+  const value = isEmpty ? '' : collapsed(tokens.take().text);
+  if (canMatch(value, isLabelValue)) return value;
+  throw new PredicateProblem(next, `${quoted(value)} is not a label value, nor a pattern that one could match`);
+}
+
+function parseAmount(tokens: Tokens, read: (text: string) => number | undefined): Order | undefined {
+  return parseOrder(tokens, (text) => {
+    const amount = read(text);
+    return amount === undefined ? undefined : [amount];
+  });
+}
+
+/** `>= NUMBER` and the like. */
+function parseOrder(tokens: Tokens, read: (text: string) => readonly number[] | undefined): Order | undefined {
+  const sign = tokens.peek();
+  const op = sign.isWord ? undefined : OPERATORS.find((operator) => operator === sign.text);
+  if (op === undefined) return undefined;
+  tokens.take();
+  const number = tokens.take();
+  const bound = number.isWord ? read(number.text) : undefined;
+  if (bound === undefined) throw new PredicateProblem(number, `${quoted(number.text)} is not a number that fits here`);
+  return { op, bound };
+}
+
+function wholeNumber(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function integer(text: string): readonly number[] | undefined {
+  return /^-?\d{1,15}$/.test(text) ? [Number(text)] : undefined;
+}
+
+function version(text: string): readonly number[] | undefined {
+  return /^\d{1,15}(\.\d{1,15}){0,7}$/.test(text) ? text.split('.').map(Number) : undefined;
+}
+
+function notAKey(text: string): string {
+  return `${quoted(text)} is not a label key, nor a pattern that one could match`;
+}
+
+function collapsed(pattern: string): string {
+  return pattern.replace(/\*+/g, '*');
+}
+
+export function quoted(text: string): string {
+  const cut = text.length > QUOTED_LENGTH_MAX ? `${text.slice(0, QUOTED_LENGTH_MAX)}…` : text;
+  return JSON.stringify(cut);
+}

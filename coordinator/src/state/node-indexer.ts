@@ -1,0 +1,85 @@
+/** An object that is on a node, or on none (''). */
+export type OnNode = { uid: string; namespace: string; name: string; node: string };
+
+const NONE: readonly never[] = [];
+
+/** Watched objects, found by node. Those that are on no node are not in it. */
+export class NodeIndexer<T extends OnNode> {
+  readonly #byName = new Map<string, T>();
+  /** Lists are not changed but replaced: one that is the very same holds the same objects. */
+  readonly #byNode = new Map<string, readonly T[]>();
+  readonly #isSame: (a: T, b: T) => boolean;
+  readonly #onChange: (previous: T | undefined, next: T | undefined) => void;
+
+  /**
+   * `onChange` is called for an object that came, went, or differs in what is kept of it: in any of its fields, unless
+   * `isSame` says otherwise.
+   */
+  constructor(
+    onChange: (previous: T | undefined, next: T | undefined) => void,
+    isSame: (a: T, b: T) => boolean = hasSameFields,
+  ) {
+    this.#onChange = onChange;
+    this.#isSame = isSame;
+  }
+
+  /** The very same list as before where nothing changed on the node. */
+  on(node: string): readonly T[] {
+    return this.#byNode.get(node) ?? NONE;
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  get(object: Pick<T, 'namespace' | 'name'>): T | undefined {
+    return this.#byName.get(keyOf(object));
+  }
+
+  all(): Iterable<T> {
+    return this.#byName.values();
+  }
+
+  /** All that there is. What came is told before what went, so that nothing seems gone that is there under another name. */
+  replace(objects: readonly T[]): void {
+    const listed = new Set(objects.map(keyOf));
+    for (const object of objects) this.upsert(object);
+    for (const [key, object] of [...this.#byName]) if (!listed.has(key)) this.remove(object);
+  }
+
+  upsert(object: T): void {
+    const found = this.#byName.get(keyOf(object));
+    if (found && this.#isSame(found, object)) return;
+    if (found) this.#unlink(found);
+    const next = object.node === '' ? undefined : object;
+    if (next) this.#link(next);
+    if (found || next) this.#onChange(found, next);
+  }
+
+  remove(object: Pick<T, 'namespace' | 'name'>): void {
+    const found = this.#byName.get(keyOf(object));
+    if (!found) return;
+    this.#unlink(found);
+    this.#onChange(found, undefined);
+  }
+
+  #link(object: T): void {
+    this.#byName.set(keyOf(object), object);
+    this.#byNode.set(object.node, [...this.on(object.node), object]);
+  }
+
+  #unlink(object: T): void {
+    this.#byName.delete(keyOf(object));
+    const left = this.on(object.node).filter((other) => other !== object);
+    if (left.length > 0) this.#byNode.set(object.node, left);
+    else this.#byNode.delete(object.node);
+  }
+}
+
+function keyOf({ namespace, name }: Pick<OnNode, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+function hasSameFields<T extends OnNode>(a: T, b: T): boolean {
+  return (Object.keys(a) as (keyof T)[]).every((key) => a[key] === b[key]);
+}

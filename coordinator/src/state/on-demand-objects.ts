@@ -1,0 +1,54 @@
+import { NodeIndexer, type OnNode } from './node-indexer.ts';
+
+/** Objects of nodes that are watched only while a rule asks for what they say. */
+export class OnDemandObjects<T extends OnNode> {
+  readonly #onChange: (node: string) => void;
+  readonly #onKnown: () => void;
+  #index: NodeIndexer<T>;
+  #known = false;
+
+  /** `onKnown`: whether they are known is other than before. */
+  constructor(onChange: (node: string) => void, onKnown: () => void) {
+    this.#onChange = onChange;
+    this.#onKnown = onKnown;
+    this.#index = this.#empty();
+  }
+
+  /** Those of a node; `undefined` while they are not known. */
+  on(node: string): readonly T[] | undefined {
+    return this.#known ? this.#index.on(node) : undefined;
+  }
+
+  replace(all: readonly T[]): void {
+    this.#index.replace(all);
+    if (this.#known) return;
+    this.#known = true;
+    this.#onKnown();
+  }
+
+  upsert(object: T): void {
+    this.#index.upsert(object);
+  }
+
+  remove(object: T): void {
+    this.#index.remove(object);
+  }
+
+  /** Nobody asks any more, or for something else: nothing is known of them. */
+  forget(): void {
+    this.#index = this.#empty();
+    if (!this.#known) return;
+    this.#known = false;
+    this.#onKnown();
+  }
+
+  #empty(): NodeIndexer<T> {
+    return new NodeIndexer<T>((previous, next) => {
+      for (const node of new Set([previous, next].flatMap((each) => each?.node ?? []))) this.#onChange(node);
+    }, isAlike);
+  }
+}
+
+function isAlike(a: object, b: object): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

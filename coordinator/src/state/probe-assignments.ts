@@ -1,0 +1,72 @@
+import type { ServiceList, ServiceReport } from '@rollcall/common/report.ts';
+import { selects } from '../model/label-selector.ts';
+import type { Service } from '../model/services.ts';
+import type { NodeRecord } from './node-record.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { isUnsettled } from './report-pacing.ts';
+import { serviceList } from './service-list.ts';
+import { isOfNode } from './service-pods.ts';
+import { hasStarted, startedServices } from './started-services.ts';
+
+/** What orders are made of. Each is the very same object as long as nothing of it changes. */
+type AssignmentInputs = {
+  /** All services that are in force. */
+  services: readonly Service[];
+  node: ObservedNode | undefined;
+  /** Those of services on the node. */
+  pods: readonly ObservedPod[];
+};
+
+type Made = AssignmentInputs & {
+  /** The services that the node is for and that are to be evaluated there. */
+  own: readonly Service[];
+  told: ServiceList;
+  heard?: Heard;
+};
+
+/** What the agent said last, by service, of the checks as they are assigned, and whether a service is not ready by it. */
+type Heard = { content: readonly ServiceReport[]; reports: ReadonlyMap<string, ServiceReport>; isUnsettled: boolean };
+
+const NO_REPORTS: readonly ServiceReport[] = [];
+
+/**
+ * What the agents of nodes are told to probe, in one term. It is made when something differs that it is made of, and not
+ * at each heartbeat.
+ */
+export class ProbeAssignments {
+  readonly #made = new WeakMap<NodeRecord, Made>();
+
+  /**
+   * The list of services for the agent of this node, what the agent said of these checks, and whether its next report
+   * should come soon. A report that was made for another check, such as the probe before an edit, is left out.
+   */
+  of(record: NodeRecord, inputs: AssignmentInputs): { told: ServiceList } & Omit<Heard, 'content'> {
+    const before = this.#made.get(record);
+    const isSame = before?.services === inputs.services && before.node === inputs.node && before.pods === inputs.pods;
+    const made = isSame ? before : make(inputs);
+    if (!isSame) this.#made.set(record, made);
+    const content = record.sessions.content?.services ?? NO_REPORTS;
+    if (made.heard?.content !== content) made.heard = hear(made, content);
+    const { reports, isUnsettled: isNotReady } = made.heard;
+    return { told: made.told, reports, isUnsettled: isNotReady };
+  }
+}
+
+function make({ services, node, pods }: AssignmentInputs): Made {
+  const own = node ? servicesFor(node, services) : [];
+  const podsOfNode = node ? pods.filter((pod) => isOfNode(pod, node)) : [];
+  return { services, node, pods, own, told: serviceList(own, podsOfNode) };
+}
+
+function hear({ own, pods, told }: Made, content: readonly ServiceReport[]): Heard {
+  const assigned = new Map(told.services.map(({ name, digest }) => [name, digest]));
+  const current = content.filter(({ name, digest }) => digest !== undefined && digest === assigned.get(name));
+  const reports = new Map(current.map((report) => [report.name, report]));
+  return { content, reports, isUnsettled: isUnsettled(own, pods, current) };
+}
+
+function servicesFor(node: ObservedNode, services: readonly Service[]): Service[] {
+  const started = startedServices(node);
+  return services.filter((service) => selects(service.nodeSelector, node.labels) && !hasStarted(service, started));
+}

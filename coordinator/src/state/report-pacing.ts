@@ -1,0 +1,59 @@
+import type { ServiceReport } from '@rollcall/common/report.ts';
+import type { Service } from '../model/services.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { podsOf } from './service-pods.ts';
+
+/** Between two reports of a node that deserves attention. */
+const SECONDS_MIN = 1;
+/** Such reports, of all nodes together: a fault of the whole fleet is no reason to be flooded. */
+const REPORTS_PER_SECOND_MAX = 1000;
+/** After a change of the pods on a node, more is to be expected there. */
+const CHANGED_MS = 60_000;
+
+/**
+ * Which nodes should report often, since what their agents are to probe changes, or is not ready: addresses travel with
+ * replies alone. Times are monotonic.
+ */
+export class ReportPacing {
+  readonly #changedAtMs = new Map<string, number>();
+  readonly #nodes = new Set<string>();
+
+  /** The pods of a service on this node changed. */
+  changed(node: string, nowMs: number): void {
+    this.#changedAtMs.set(node, nowMs);
+  }
+
+  forget(node: string): void {
+    this.#changedAtMs.delete(node);
+    this.#nodes.delete(node);
+  }
+
+  /** Seconds until the next report of a node that has just reported; `undefined` where nothing is special. */
+  nextSeconds(node: string, isUnsettled: boolean, nowMs: number): number | undefined {
+    const changedAtMs = this.#changedAtMs.get(node) ?? Number.NEGATIVE_INFINITY;
+    const deserves = isUnsettled || nowMs - changedAtMs < CHANGED_MS;
+    if (!deserves) {
+      this.forget(node);
+      return undefined;
+    }
+    this.#nodes.add(node);
+    return Math.max(SECONDS_MIN, this.#nodes.size / REPORTS_PER_SECOND_MAX);
+  }
+}
+
+/**
+ * Whether a service that has pods on a node is not ready there, by what they and the agent say. One that has none, as on
+ * nodes that are not for it, may stay so for ever.
+ */
+export function isUnsettled(
+  services: readonly Service[],
+  pods: readonly ObservedPod[],
+  reports: readonly ServiceReport[],
+): boolean {
+  return services.some((service) => {
+    const own = podsOf(service, pods);
+    if (own.length === 0) return false;
+    const isSeen = !service.probe || reports.some((report) => report.name === service.name && report.ready);
+    return !isSeen || !own.some(({ ready, terminating }) => ready && !terminating);
+  });
+}

@@ -1,0 +1,64 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import type { NodeService } from '../../kube/objects.ts';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
+import { type ObservedNodeService, observeNodeService } from './node-service.ts';
+import { ServiceRegistry } from './service-registry.ts';
+
+/** A NodeService with a label of its own. */
+export function nodeService(
+  name: string,
+  spec: NodeService['spec'] = {},
+  metadata: { uid?: string; generation?: number; creationTimestamp?: string } = {},
+): ObservedNodeService {
+  return observeNodeService({
+    metadata: {
+      name,
+      uid: `uid-${name}`,
+      resourceVersion: '1',
+      generation: 1,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ...metadata,
+    },
+    spec,
+  });
+}
+
+/** A serviceRegistry of services, whose pods tolerate a taint or not: anybody knows only while they are watched. */
+export function stage(builtIn: readonly Service[] = []) {
+  const clock = new FakeClock();
+  const keys = registryOf();
+  const pods = { tolerate: false, revision: 0 };
+  let changes = 0;
+  const serviceRegistry: ServiceRegistry = new ServiceRegistry({
+    builtIn,
+    keys,
+    otherKeys: registryOf(),
+    allowedPrefixes: [],
+    allowNoExecute: false,
+    conditions: true,
+    allowedConditions: [],
+    impliedBy: () => new Set(),
+    intolerantPod: ({ name }) => {
+      const isInView = serviceRegistry.watched().some((service) => service.name === name);
+      return isInView && !pods.tolerate ? 'default/pod' : undefined;
+    },
+    podsRevision: () => pods.revision,
+    clock,
+    logger: silentLogger(),
+  });
+  serviceRegistry.onChange(() => {
+    changes += 1;
+  });
+  const namesOf = (services: readonly { name: string }[]) => services.map(({ name }) => name);
+  return {
+    clock,
+    keys,
+    serviceRegistry,
+    pods,
+    changes: () => changes,
+    inForce: () => namesOf(serviceRegistry.services()),
+    watched: () => namesOf(serviceRegistry.watched()),
+  };
+}

@@ -1,0 +1,256 @@
+import { describe, expect, test } from 'vitest';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import { nodeService, stage } from './service-registry.test-fixtures.ts';
+
+const TAINTED = nodeService('a', {
+  pods: { namespace: 'default', selector: { matchLabels: { app: 'a' } } },
+  publish: { taint: { key: 'example.com/no-a', effect: 'NoSchedule' } },
+});
+const LABEL = 'service.rollcall.dev/b';
+
+test('a service that is refused for its pods stays so while they are as they are', () => {
+  const { serviceRegistry, pods, inForce, watched, changes } = stage();
+  serviceRegistry.handlers.onReplace([TAINTED]);
+  expect(inForce()).toEqual(['a']);
+  for (let round = 0; round < 3; round += 1) {
+    serviceRegistry.judge();
+    expect([inForce(), watched()]).toEqual([[], ['a']]);
+    expect(serviceRegistry.refusalOf(TAINTED)?.reason).toBe('TaintNotTolerated');
+  }
+  expect(changes()).toBe(2);
+  pods.tolerate = true;
+  serviceRegistry.judge();
+  expect([inForce(), watched()]).toEqual([['a'], ['a']]);
+  expect(serviceRegistry.refusalOf(TAINTED)).toBeUndefined();
+});
+
+test('the pods of a refused service that is deleted are watched no more', () => {
+  const { serviceRegistry, watched, changes } = stage();
+  serviceRegistry.handlers.onReplace([TAINTED]);
+  serviceRegistry.judge();
+  const before = changes();
+  serviceRegistry.handlers.onReplace([]);
+  expect(watched()).toEqual([]);
+  expect(changes()).toBe(before + 1);
+});
+
+test('what was listed is unknown while it is not watched, and stays in force', () => {
+  const { serviceRegistry, pods, inForce, changes } = stage();
+  pods.tolerate = true;
+  expect(serviceRegistry.known).toBe(false);
+  serviceRegistry.handlers.onReplace([TAINTED]);
+  expect(serviceRegistry.known).toBe(true);
+  const before = changes();
+  serviceRegistry.handlers.onLost();
+  expect([serviceRegistry.known, inForce(), changes()]).toEqual([false, ['a'], before]);
+  serviceRegistry.handlers.onReplace([TAINTED]);
+  expect([serviceRegistry.known, inForce(), changes()]).toEqual([true, ['a'], before + 1]);
+});
+
+test('built-in services come first, and are in force before anything is listed', () => {
+  const { serviceRegistry, inForce } = stage([serviceOf()]);
+  expect(inForce()).toEqual(['ws-daemon']);
+  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  expect(inForce()).toEqual(['ws-daemon', 'b']);
+});
+
+test('a service has its keys while it is in force', () => {
+  const { serviceRegistry, keys } = stage();
+  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  expect(keys.entryOf('label', LABEL)).toMatchObject({ labeler: 'readiness' });
+  serviceRegistry.handlers.onReplace([nodeService('c')]);
+  expect(keys.entryOf('label', LABEL)).toBeUndefined();
+  expect(keys.entryOf('label', 'service.rollcall.dev/c')).toBeDefined();
+});
+
+test('keys are written down only for services that are others than before', () => {
+  const { serviceRegistry, keys } = stage();
+  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  const before = keys.revision;
+  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c', {}, { generation: 2 })]);
+  expect(keys.revision).toBe(before + 1);
+});
+
+test('an object is evaluated 50 ms after it was changed', async () => {
+  const { clock, serviceRegistry } = stage();
+  serviceRegistry.handlers.onReplace([]);
+  const object = nodeService('refused', { pubish: {} });
+  serviceRegistry.handlers.onUpsert(object);
+  expect(serviceRegistry.isJudged(object)).toBe(false);
+  await clock.advance(50);
+  expect(serviceRegistry.isJudged(object)).toBe(true);
+  expect(serviceRegistry.refusalOf(object)?.reason).toBe('UnknownField');
+});
+
+test('the uids are those of all objects that exist, in force or not', async () => {
+  const { clock, serviceRegistry } = stage();
+  expect([...serviceRegistry.uids]).toEqual([]);
+  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('refused', { pubish: {} })]);
+  expect([...serviceRegistry.uids]).toEqual(['uid-b', 'uid-refused']);
+  serviceRegistry.handlers.onUpsert(nodeService('b', {}, { uid: 'other' }));
+  serviceRegistry.handlers.onDelete(nodeService('refused'));
+  await clock.advance(100);
+  expect([...serviceRegistry.uids]).toEqual(['other']);
+});
+
+test('the deletion of a refused object is a change, since Nodes may record that it was ready once', async () => {
+  const { clock, serviceRegistry, changes } = stage();
+  const refused = nodeService('refused', { pubish: {} });
+  serviceRegistry.handlers.onReplace([refused]);
+  const before = changes();
+  serviceRegistry.handlers.onDelete(refused);
+  await clock.advance(50);
+  expect(changes()).toBe(before + 1);
+});
+
+test('a list with the same services changes nothing', () => {
+  const { serviceRegistry, changes } = stage();
+  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  expect(changes()).toBe(1);
+});
+
+test('an object that reads differently since its CRD was changed is another, though its generation is the same', () => {
+  const { serviceRegistry, inForce } = stage();
+  serviceRegistry.handlers.onReplace([nodeService('b', { pubish: {} })]);
+  expect(inForce()).toEqual([]);
+  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  expect(inForce()).toEqual(['b']);
+});
+
+describe('an event', () => {
+  test.each([
+    ['of a new object', nodeService('c'), ['b', 'c']],
+    ['of another object of the same name', nodeService('b', {}, { uid: 'other' }), ['b']],
+    ['of an object that was changed', nodeService('b', {}, { generation: 2 }), ['b']],
+  ])('%s is taken in soon', async (_what, object, expected) => {
+    const { clock, serviceRegistry, inForce, changes } = stage();
+    serviceRegistry.handlers.onReplace([nodeService('b')]);
+    serviceRegistry.handlers.onUpsert(object);
+    expect([inForce(), changes()]).toEqual([['b'], 1]);
+    await clock.advance(100);
+    expect([inForce(), changes()]).toEqual([expected, 2]);
+    expect(serviceRegistry.objects()).toContain(object);
+    expect(serviceRegistry.services()).toContain(object.service);
+  });
+
+  test('with a new status alone changes the status of the object', async () => {
+    const { clock, serviceRegistry, changes } = stage();
+    const object = nodeService('b');
+    serviceRegistry.handlers.onReplace([object]);
+    serviceRegistry.handlers.onUpsert({ ...nodeService('b'), status: 'new' });
+    expect(clock.pendingTimers).toBe(0);
+    expect(serviceRegistry.objects()).toEqual([{ ...object, status: 'new' }]);
+    expect(serviceRegistry.objects()[0]).toBe(object);
+    expect(changes()).toBe(1);
+  });
+
+  test('of a deletion is taken in soon, once with others, and not where nothing was there', async () => {
+    const { clock, serviceRegistry, inForce, changes } = stage();
+    serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
+    serviceRegistry.handlers.onDelete(nodeService('nobody'));
+    expect(clock.pendingTimers).toBe(0);
+    serviceRegistry.handlers.onDelete(nodeService('b'));
+    serviceRegistry.handlers.onDelete(nodeService('c'));
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(100);
+    expect([inForce(), changes()]).toEqual([[], 2]);
+  });
+});
+
+test('a status that was written is kept with its object, and with none that is gone', () => {
+  const { serviceRegistry } = stage();
+  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  serviceRegistry.noteStatus('b', 'written');
+  serviceRegistry.noteStatus('gone', 'written');
+  expect(serviceRegistry.objects().map(({ status }) => status)).toEqual(['written', undefined]);
+});
+
+describe('what pods tolerate', () => {
+  test('is looked at when they have changed', () => {
+    const { serviceRegistry, pods, inForce } = stage();
+    serviceRegistry.handlers.onReplace([TAINTED]);
+    serviceRegistry.podsMayHaveChanged();
+    expect(inForce()).toEqual(['a']);
+    pods.revision += 1;
+    serviceRegistry.podsMayHaveChanged();
+    expect(inForce()).toEqual([]);
+  });
+
+  test('is looked at again after 5 s, and only when they have changed since', async () => {
+    const { clock, serviceRegistry, pods, inForce } = stage();
+    serviceRegistry.handlers.onReplace([TAINTED]);
+    pods.revision += 1;
+    serviceRegistry.podsMayHaveChanged();
+    pods.tolerate = true;
+    pods.revision += 1;
+    await clock.advance(4999);
+    serviceRegistry.podsMayHaveChanged();
+    expect(inForce()).toEqual([]);
+    await clock.advance(1);
+    serviceRegistry.podsMayHaveChanged();
+    expect(inForce()).toEqual(['a']);
+    pods.tolerate = false;
+    await clock.advance(60_000);
+    serviceRegistry.podsMayHaveChanged();
+    expect(inForce()).toEqual(['a']);
+  });
+});
+
+describe('a proposal', () => {
+  const label = { publish: { label: 'example.com/b' } };
+
+  test('says what would be in force and what would be refused, and changes nothing', () => {
+    const { serviceRegistry, inForce, changes } = stage([serviceOf()]);
+    serviceRegistry.handlers.onReplace([nodeService('b')]);
+    const { services, refusals } = serviceRegistry.propose([nodeService('c'), nodeService('d', { pubish: {} })]);
+    expect(services.map(({ name }) => name)).toEqual(['ws-daemon', 'b', 'c']);
+    expect([...refusals].map(([name, { reason }]) => [name, reason])).toEqual([['d', 'UnknownField']]);
+    expect([inForce(), changes()]).toEqual([['ws-daemon', 'b'], 1]);
+  });
+
+  test('for an object that is there keeps its uid, by which a node notes that it was ready once', () => {
+    const { serviceRegistry } = stage();
+    serviceRegistry.handlers.onReplace([nodeService('b', label)]);
+    const { services } = serviceRegistry.propose([nodeService('b', label, { uid: 'proposed' }), nodeService('c')]);
+    expect(services.map(({ origin }) => origin)).toMatchObject([{ uid: 'uid-b' }, { uid: 'uid-c' }]);
+  });
+
+  test('for an object that is there takes its place, with its age', () => {
+    const { serviceRegistry } = stage();
+    const newer = { creationTimestamp: '2026-02-01T00:00:00Z' };
+    serviceRegistry.handlers.onReplace([nodeService('b', label), nodeService('c', {}, newer)]);
+    const proposed = nodeService(
+      'b',
+      { ...label, csiDriver: 'disk.csi' },
+      { creationTimestamp: '2026-03-01T00:00:00Z' },
+    );
+    const { services, refusals } = serviceRegistry.propose([proposed, nodeService('c', label, newer)]);
+    expect(services.map(({ name, csiDriver }) => [name, csiDriver])).toEqual([['b', 'disk.csi']]);
+    expect([...refusals.keys()]).toEqual(['c']);
+  });
+
+  test('does not tell of refusals of others', () => {
+    const { serviceRegistry } = stage();
+    serviceRegistry.handlers.onReplace([nodeService('d', { pubish: {} })]);
+    expect([...serviceRegistry.propose([nodeService('c')]).refusals]).toEqual([]);
+  });
+});
+
+test('a NodeService that nobody foresaw ends nothing: what was in force stays, and the next change is evaluated', async () => {
+  const { serviceRegistry, clock, inForce } = stage();
+  serviceRegistry.handlers.onReplace([nodeService('a')]);
+  const odd = nodeService('b');
+  Object.defineProperty(odd.service, 'publish', {
+    get: () => {
+      throw new RangeError('Maximum call stack size exceeded');
+    },
+  });
+  serviceRegistry.handlers.onUpsert(odd);
+  await clock.advance(50);
+  expect(inForce()).toEqual(['a']);
+  serviceRegistry.handlers.onDelete(odd);
+  serviceRegistry.handlers.onUpsert(nodeService('c'));
+  await clock.advance(50);
+  expect(inForce()).toEqual(['a', 'c']);
+});

@@ -1,0 +1,210 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '@rollcall/common/clock.ts';
+import { gathered } from '@rollcall/common/gathered.ts';
+import { guarded } from '@rollcall/common/guarded.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import { isSameButStatus } from '../../model/same-but-status.ts';
+import type { Service } from '../../model/services.ts';
+import { type AcceptanceOptions, isByPods, type Refusal, refusalsOf } from './acceptance.ts';
+import type { ObservedNodeService } from './node-service.ts';
+
+export type ServiceRegistryOptions = Omit<AcceptanceOptions, 'keys'> & {
+  /** Gets the keys of the services that are in force. */
+  keys: KeyRegistry;
+  /** Who decides about keys, the NodeServices apart. */
+  otherKeys: Pick<KeyRegistry, 'refusal'>;
+  /** Grows as pods of services change, which may tolerate a taint or not. */
+  podsRevision: () => number;
+  clock: Clock;
+  logger: Logger;
+};
+
+/**
+ * Other services are in force or watched, or the first list of them has come; with the uids of NodeServices that were in
+ * force and were changed, or no longer are.
+ */
+export type ServiceRegistryListener = (uids: readonly string[]) => void;
+
+/** Changes within so long are taken in together: each of them concerns every node. */
+const GATHER_MS = 50;
+/** Between two looks at what pods tolerate. */
+const PODS_MS = 5000;
+
+/** Every service that is in force: those that need not be written, and the NodeServices that are accepted. */
+export class ServiceRegistry {
+  #options: ServiceRegistryOptions;
+  readonly #objects = new Map<string, ObservedNodeService>();
+  #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
+  #services: readonly Service[];
+  #refusedByPods: readonly Service[] = [];
+  #inForce = new Map<string, ObservedNodeService>();
+  readonly #soon: () => void;
+  #known = false;
+  #uids: ReadonlySet<string> = new Set();
+  #pods = { revision: 0, notBeforeMs: 0 };
+  #onChange: ServiceRegistryListener = () => {};
+
+  constructor(options: ServiceRegistryOptions) {
+    this.#options = options;
+    this.#services = options.builtIn;
+    this.#soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
+  }
+
+  /** The built-in services, which have the same keys as before, are probed otherwise from now on. */
+  setBuiltIn(builtIn: readonly Service[]): void {
+    this.#options = { ...this.#options, builtIn };
+    this.judge(true);
+  }
+
+  /** From now on this listener hears of every change. */
+  onChange(listener: ServiceRegistryListener): void {
+    this.#onChange = listener;
+  }
+
+  /** Whether the NodeServices were listed, and are watched since. Until then nobody knows what a node has because of one. */
+  get known(): boolean {
+    return this.#known;
+  }
+
+  /** Uids of all NodeServices that exist, in force or not. */
+  get uids(): ReadonlySet<string> {
+    return this.#uids;
+  }
+
+  services(): readonly Service[] {
+    return this.#services;
+  }
+
+  /**
+   * Those whose pods have to be in view: beside the services that are in force, those that are refused for their pods.
+   * Were these no longer watched, nothing would speak against the service any more.
+   */
+  watched(): readonly Service[] {
+    return [...this.#services, ...this.#refusedByPods];
+  }
+
+  objects(): readonly ObservedNodeService[] {
+    return [...this.#objects.values()];
+  }
+
+  /** Whether it is known if the object is accepted: one that has just been changed is not evaluated yet. */
+  isJudged(object: ObservedNodeService): boolean {
+    return this.#refusals.has(object);
+  }
+
+  refusalOf(object: ObservedNodeService): Refusal | undefined {
+    return this.#refusals.get(object);
+  }
+
+  noteStatus(name: string, status: unknown): void {
+    const object = this.#objects.get(name);
+    if (object) object.status = status;
+  }
+
+  /** What a watch of NodeServices is to be handed to. */
+  get handlers() {
+    return {
+      onReplace: (objects: ObservedNodeService[]) => {
+        const before = new Map(this.#objects);
+        this.#objects.clear();
+        for (const object of objects) this.#objects.set(object.name, asBefore(before.get(object.name), object));
+        const isFirst = !this.#known;
+        this.#known = true;
+        this.judge(isFirst);
+      },
+      onUpsert: (object: ObservedNodeService) => {
+        const before = this.#objects.get(object.name);
+        const next = asBefore(before, object);
+        this.#objects.set(object.name, next);
+        if (next !== before) this.#soon();
+      },
+      onDelete: ({ name }: ObservedNodeService) => {
+        if (this.#objects.delete(name)) this.#soon();
+      },
+      onLost: () => {
+        this.#known = false;
+      },
+    };
+  }
+
+  /** What acceptance depends on may be other than it was. Tells of it where `always`, or where it makes a difference. */
+  judge(always = false): void {
+    const { builtIn, otherKeys, logger } = this.#options;
+    this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
+    const uids = new Set(this.objects().map(({ uid }) => uid));
+    // Nodes may record of a refused object as well that it was ready once.
+    const isSomeGone = !this.#uids.isSubsetOf(uids);
+    this.#uids = uids;
+    const accepted = this.objects().filter((object) => !this.#refusals.get(object));
+    const before = this.#inForce;
+    const changed = accepted.filter((object) => before.get(object.name) !== object);
+    const inForce = new Map(accepted.map((object) => [object.name, object]));
+    const gone = [...before.keys()].filter((name) => !inForce.has(name));
+    const refusedBefore = this.#refusedByPods;
+    this.#refusedByPods = this.objects().flatMap((each) => (isByPods(this.#refusals.get(each)) ? each.service : []));
+    const isWatchedAsBefore = isDeepStrictEqual(refusedBefore, this.#refusedByPods);
+    if (changed.length + gone.length === 0 && isWatchedAsBefore && !isSomeGone && !always) return;
+    this.#inForce = inForce;
+    this.#services = [...builtIn, ...accepted.map(({ service }) => service)];
+    for (const name of gone) this.#options.keys.removeService(name);
+    for (const { service } of changed) this.#options.keys.setService(service);
+    if (changed.length + gone.length > 0) {
+      const names = changed.map(({ name }) => name);
+      logger.info(
+        { services: this.#services.length, changed: names.slice(0, 10), gone: gone.slice(0, 10) },
+        'Took over the NodeServices',
+      );
+    }
+    this.#onChange([...before.values()].filter((object) => inForce.get(object.name) !== object).map(({ uid }) => uid));
+  }
+
+  /** What would be in force with these objects beside the others, or in their place. Nothing comes of it. */
+  propose(objects: readonly ObservedNodeService[]): {
+    services: readonly Service[];
+    refusals: ReadonlyMap<string, Refusal>;
+  } {
+    const proposed = new Map(this.#objects);
+    for (const object of objects) {
+      const before = this.#objects.get(object.name);
+      proposed.set(object.name, before ? inPlaceOf(before, object) : object);
+    }
+    const found = refusalsOf([...proposed.values()], { ...this.#options, keys: this.#options.otherKeys });
+    const accepted = [...proposed.values()].filter((object) => !found.get(object));
+    const refusals = new Map(
+      objects.flatMap(({ name }) => {
+        const object = proposed.get(name);
+        const refusal = object && found.get(object);
+        return refusal ? [[name, refusal] as const] : [];
+      }),
+    );
+    return { services: [...this.#options.builtIn, ...accepted.map(({ service }) => service)], refusals };
+  }
+
+  /** To be called often. What pods tolerate is looked at now and then. */
+  podsMayHaveChanged(): void {
+    const { podsRevision, clock } = this.#options;
+    const revision = podsRevision();
+    if (revision === this.#pods.revision || clock.monotonic() < this.#pods.notBeforeMs) return;
+    this.#pods = { revision, notBeforeMs: clock.monotonic() + PODS_MS };
+    this.judge();
+  }
+}
+
+/** Returns a changed object with the age of the one before, by which it has its keys, and its uid. */
+function inPlaceOf({ uid, createdAtMs }: ObservedNodeService, next: ObservedNodeService): ObservedNodeService {
+  const { generation } = next;
+  return {
+    ...next,
+    uid,
+    createdAtMs,
+    service: { ...next.service, origin: { kind: 'object', uid, generation, createdAtMs } },
+  };
+}
+
+/** A new status alone makes no other object. What is read of one with the same generation changes with its CRD. */
+function asBefore(before: ObservedNodeService | undefined, next: ObservedNodeService): ObservedNodeService {
+  if (!before || !isSameButStatus(before, next)) return next;
+  before.status = next.status;
+  return before;
+}

@@ -1,0 +1,71 @@
+import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { silentLogger } from '@rollcall/common/logging.ts';
+import { Registry } from '@rollcall/common/metrics.ts';
+import type { KubeRequest } from '../kube/client.ts';
+import { fleetWith } from '../state/fleet.test-fixtures.ts';
+import type { ChangeHandlersOptions } from './change-handlers.ts';
+import type { EventNews } from './events/event-news.ts';
+
+/** What follow-ups need, with an API server in memory whose pods `p1`, `p2`, … need the label `gpu`. */
+export function surroundings(config: Partial<ChangeHandlersOptions['config']> = {}, podCount = 1) {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const events: EventNews[] = [];
+  const requests: string[] = [];
+  const calls: string[] = [];
+  const metadata = { namespace: 'default', resourceVersion: '1' };
+  const pods = Array.from({ length: podCount }, (_, index) => ({
+    metadata: { ...metadata, name: `p${index + 1}`, uid: `uid-${index + 1}` },
+    spec: { nodeName: 'n', nodeSelector: { gpu: 'true' } },
+  }));
+  const fleet = fleetWith({ clock });
+  /** The Node as it is from now on; without `gpu`, rollcall has taken the label away. */
+  const setNode = (labels: Record<string, string>) => {
+    const version = String(clock.monotonic() + requests.length + 1);
+    const node = fleet.observe({ metadata: { name: 'n', uid: 'u', resourceVersion: version, labels } });
+    fleet.nodeHandlers.onReplace([node]);
+  };
+  async function request(asked: KubeRequest): Promise<unknown> {
+    if (asked.method === 'GET') return { metadata: { resourceVersion: '1' }, items: [...pods] };
+    requests.push(`${asked.method} ${asked.path}`);
+    const name = asked.path.split('/')[6];
+    const at = pods.findIndex((pod) => pod.metadata.name === name);
+    if (at >= 0) pods.splice(at, 1);
+    return {};
+  }
+  const options: ChangeHandlersOptions = {
+    config: {
+      evict: true,
+      evictionDelaySeconds: 30,
+      evictionsPerMinute: 60,
+      notifyUrl: [],
+      notifyNodes: [],
+      dryRun: false,
+      leaseNamespace: 'rollcall',
+      leaseName: 'lease',
+      ...config,
+    },
+    client: {
+      request: request as ChangeHandlersOptions['client']['request'],
+      stream: () => Promise.resolve(),
+      close: () => {},
+    },
+    fence: { remainingMs: () => 10_000 },
+    fleet,
+    evictable: (name) => {
+      const labels = fleet.node(name)?.labels;
+      return labels && { labels, withdrawn: labels['gpu'] ? {} : { gpu: 'true' } };
+    },
+    record: (news) => events.push(news),
+    onChanged: (node) => calls.push(`look ${node}`),
+    onRestart: () => calls.push('restart'),
+    clock,
+    random: () => 0.5,
+    signal: stop.signal,
+    logger: silentLogger(),
+    registry: new Registry(),
+  };
+  /** The names of the pods that were evicted since this was last called. */
+  const evicted = () => requests.splice(0).flatMap((line) => /pods\/(\w+)\/eviction$/.exec(line)?.[1] ?? []);
+  return { options, clock, stop, fleet, events, requests, calls, setNode, evicted };
+}

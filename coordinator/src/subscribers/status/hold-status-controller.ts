@@ -1,0 +1,48 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
+import type { Holds } from '../../state/holds/holds.ts';
+import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
+import { type Condition, conditionOf, type StatusVerdict } from './condition.ts';
+import { StatusController, type StatusWriteOptions, statusPath, tellingOfAccepted } from './status-controller.ts';
+
+export type HoldStatusOptions = StatusWriteOptions & {
+  holds: Holds;
+  isNode: (name: string) => boolean;
+  /** Why the pods that it names cannot be watched. */
+  problemOf: (hold: ObservedNodeHold) => string | undefined;
+};
+
+type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: Condition<'Accepted'>[] };
+
+const KIND = 'NodeHold';
+
+/** Keeps the status of every NodeHold up to date. */
+export function createHoldStatusController(options: HoldStatusOptions) {
+  const { holds, isNode, problemOf, clock } = options;
+  const statusOf = (object: ObservedNodeHold): HoldStatus => ({
+    observedGeneration: object.generation,
+    nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
+    conditions: [conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(clock.now()) })],
+  });
+  return new StatusController({
+    ...options,
+    kind: KIND,
+    path: statusPath(WATCHED.nodeHolds),
+    objects: () => holds.objects(),
+    look: () => statusOf,
+    statusNow: ({ status }) => status,
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
+    noteStatus: (name, status) => holds.noteStatus(name, status),
+  });
+}
+
+function accepted({ problem }: ObservedNodeHold, watchProblem: string | undefined): StatusVerdict {
+  const refused = (reason: string, what: string): StatusVerdict => ({
+    status: 'False',
+    reason,
+    message: `${what}. Until then, no node is released`,
+  });
+  if (problem !== undefined) return refused('UnknownField', problem);
+  if (watchProblem !== undefined) return refused('NotPermitted', watchProblem);
+  return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are protected' };
+}

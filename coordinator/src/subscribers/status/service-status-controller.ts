@@ -1,0 +1,68 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
+import type { Evaluator } from '../../decide/evaluator.ts';
+import type { Service } from '../../model/services.ts';
+import type { Fleet } from '../../state/fleet.ts';
+import type { ObservedNodeService } from '../../state/services/node-service.ts';
+import type { ServiceRegistry } from '../../state/services/service-registry.ts';
+import type { EventSubject } from '../events/event-news.ts';
+import { serviceStatus } from './service-status.ts';
+import {
+  StatusController,
+  type StatusWriteOptions,
+  statusPath,
+  subjectOf,
+  tellingOfAccepted,
+} from './status-controller.ts';
+
+export type ServiceStatusOptions = StatusWriteOptions & {
+  serviceRegistry: ServiceRegistry;
+  fleet: Pick<Fleet, 'servicePods' | 'term'>;
+  evaluator: Pick<Evaluator, 'tally' | 'provenTaint'>;
+  /** Statuses were written: nodes whose taints wait for one go on. */
+  onStatusWritten: () => void;
+  /** Why what a service depends on cannot be watched. */
+  problemOf: (service: Service) => string | undefined;
+};
+
+const KIND = 'NodeService';
+
+/** Keeps the status of every NodeService up to date. */
+export function createServiceStatusController(options: ServiceStatusOptions) {
+  const { serviceRegistry, fleet, evaluator, problemOf, clock } = options;
+  // Its pods may not tolerate its taint.
+  const arePodsKnown = ({ pods }: Service) => !pods || fleet.servicePods.knows(pods.namespace);
+  const statusOf = (object: ObservedNodeService) => {
+    if (!serviceRegistry.isJudged(object)) return undefined;
+    const refusal = serviceRegistry.refusalOf(object);
+    const problem = problemOf(object.service);
+    if (!refusal && problem === undefined && !arePodsKnown(object.service)) return undefined;
+    return serviceStatus({
+      object,
+      refusal,
+      problem,
+      count: evaluator.tally.count(object.name),
+      isTakingOver: fleet.term.isYoung(clock.monotonic()),
+      provenTaint: evaluator.provenTaint(object.service),
+      now: rfc3339(clock.now()),
+    });
+  };
+  return new StatusController({
+    ...options,
+    kind: KIND,
+    path: statusPath(WATCHED.nodeServices),
+    objects: () => serviceRegistry.objects(),
+    look: () => statusOf,
+    statusNow: ({ status }) => status,
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
+    noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
+    // Not after each: a node whose taints wait for several statuses is written to once.
+    onWritten: options.onStatusWritten,
+    optional: ['provenTaint'],
+  });
+}
+
+/** What Events about a NodeService are attached to. */
+export function serviceSubject(service: Pick<ObservedNodeService, 'name' | 'uid'>): EventSubject {
+  return subjectOf(KIND, service);
+}

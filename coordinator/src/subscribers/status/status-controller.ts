@@ -1,0 +1,220 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
+import { type KubeClient, mayBeGone, type WriteFence } from '../../kube/client.ts';
+import type { EventNews, EventSubject } from '../events/event-news.ts';
+import { type Condition, conditionsIn } from './condition.ts';
+
+export type StatusWriteOptions = {
+  client: Pick<KubeClient, 'request'>;
+  fence: WriteFence;
+  record: (news: EventNews) => void;
+  clock: Clock;
+  logger: Logger;
+};
+
+type KeptObject = { uid: string; name: string };
+
+/** What people are told about an object by an Event: once, and again when it is about something else. */
+export type Telling = {
+  about: unknown;
+  /** What the status as it is was about. */
+  shown: unknown;
+  news: EventNews | undefined;
+  /** Told only to those who were told of something else. */
+  isAllClear: boolean;
+};
+
+export type ObjectStatusOptions<T extends KeptObject, S> = StatusWriteOptions & {
+  kind: string;
+  /** Of the object's status, at the API server. */
+  path: (object: T) => string;
+  objects: () => readonly T[];
+  /** Begins a look at all objects. What it returns makes the status that one should have; none stays as it is. */
+  look: () => (object: T) => S | undefined;
+  /** The status that the object has. Others may have written it, in any form. */
+  statusNow: (object: T) => unknown;
+  tellingOf: (object: T, status: S) => Telling | undefined;
+  /** It was written. */
+  noteStatus: (name: string, status: S) => void;
+  /** All that differed in one look were written, or tried. */
+  onWritten?: () => void;
+  /** Fields of the status that need not be there. */
+  optional?: readonly string[];
+};
+
+/** Somewhat less than the second between two ticks, of which one may come early. */
+const LOOK_MS = 900;
+/** A look takes at most this share of the time. */
+const SHARE = 0.05;
+const TIMEOUT_MS = 10_000;
+/** A look ends with a write that takes so long, and the next one goes on with the others. */
+const SLOW_MS = 1000;
+/** A status that could not be written is tried again after so long, another status as well, and later and later. */
+const RETRY_MS = 10_000;
+/** How late the watch may tell that an object is gone. */
+const GONE_MS = 1000;
+export const RETRY_MAX_MS = 300_000;
+
+/** Keeps the status of every object of a kind up to date, and tells of those of which there is something to tell. */
+export class StatusController<T extends KeptObject, S extends object> {
+  readonly #options: ObjectStatusOptions<T, S>;
+  #notBeforeMs = 0;
+  #underWay: Promise<void> = Promise.resolve();
+  #isBusy = false;
+  /** Writes under way, by uid. */
+  readonly #writing = new Map<string, Promise<unknown>>();
+  /** When those that could not be written are due again, and how long that is from the last try, by uid. */
+  readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
+  /** Whether the log tells of those that fail. */
+  #isLogged = false;
+  /** What was told of each, by uid. */
+  readonly #told = new Map<string, unknown>();
+
+  constructor(options: ObjectStatusOptions<T, S>) {
+    this.#options = options;
+  }
+
+  /** To be called often while this replica leads. ChangedNodes when it is time, and writes what differs. Never throws. */
+  tick(): Promise<void> {
+    if (!this.#isBusy) this.#underWay = this.#tick();
+    return this.#underWay;
+  }
+
+  /** As `tick`, although it is not time yet. */
+  async tickNow(): Promise<void> {
+    await this.#underWay;
+    this.#notBeforeMs = 0;
+    await this.tick();
+  }
+
+  /** Resolves when no request is under way. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#underWay, ...this.#writing.values()]);
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, fence, kind, onWritten, logger } = this.#options;
+    const startedMs = clock.monotonic();
+    if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
+    this.#isBusy = true;
+    try {
+      const due = this.#look();
+      this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
+      for (const { object, status } of due) if (await this.#isSlow(this.#write(object, status), object)) break;
+      if (due.length > 0) onWritten?.();
+    } catch (err) {
+      logger.error({ kind, err }, 'Failed to look at the objects of a kind');
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  /** Waits for a write, if it does not take long. */
+  async #isSlow(write: Promise<void>, { uid }: T): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<true>();
+    const cancel = this.#options.clock.after(SLOW_MS, () => resolve(true));
+    const ended = write.finally(() => this.#writing.delete(uid)).then(() => false);
+    this.#writing.set(uid, ended);
+    const isSlow = await Promise.race([ended, late]);
+    cancel();
+    return isSlow;
+  }
+
+  /**
+   * Objects whose status is not what it should be, those that could not be written last. What is told of them does not wait
+   * for it.
+   */
+  #look(): { object: T; status: S }[] {
+    const { objects: all, look, statusNow, kind, clock, logger } = this.#options;
+    const objects = all();
+    const uids = new Set(objects.map(({ uid }) => uid));
+    for (const known of [this.#failed, this.#told])
+      for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
+    const statusOf = look();
+    const due = objects.flatMap((object) => {
+      try {
+        const status = statusOf(object);
+        if (!status) return [];
+        this.#tell(object, status);
+        const isDue = !this.#writing.has(object.uid) && clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
+        return isDue && !isDeepStrictEqual(statusNow(object), status) ? [{ object, status }] : [];
+      } catch (err) {
+        logger.error({ kind, name: object.name, err }, 'Failed to look at an object');
+        return [];
+      }
+    });
+    const hasFailed = ({ object }: { object: T }) => Number(this.#failed.has(object.uid));
+    return due.sort((a, b) => hasFailed(a) - hasFailed(b));
+  }
+
+  async #write(object: T, status: S): Promise<void> {
+    const { client, fence, path, kind, statusNow, noteStatus, optional = [], clock, logger } = this.#options;
+    const { uid, name } = object;
+    const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
+    if (timeoutMs <= 0) return;
+    // A merge patch leaves what it does not name.
+    const gone = statusNow(object) === undefined ? [] : optional.filter((field) => !(field in status));
+    try {
+      await client.request({
+        method: 'PATCH',
+        path: path(object),
+        body: { metadata: { uid }, status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) } },
+        contentType: 'application/merge-patch+json',
+        timeoutMs,
+      });
+      this.#failed.delete(uid);
+      noteStatus(name, status);
+    } catch (err) {
+      const before = this.#failed.get(uid)?.delayMs;
+      const isGone = before === undefined && mayBeGone(err);
+      const delayMs = isGone ? GONE_MS : Math.min(RETRY_MAX_MS, Math.max(RETRY_MS, 2 * (before ?? 0)));
+      if (this.#failed.size === 0) this.#isLogged = false;
+      // The first is news, but for one that is gone. With a CRD that has no status, all fail, and fail again.
+      const isNews = !this.#isLogged && !isGone;
+      this.#isLogged ||= isNews;
+      this.#failed.set(uid, { dueMs: clock.monotonic() + delayMs, delayMs });
+      logger[isNews ? 'warn' : 'debug']({ kind, name, err, delayMs }, 'Failed to write the status of an object');
+    }
+  }
+
+  #tell(object: T, status: S): void {
+    const { tellingOf, record } = this.#options;
+    const telling = tellingOf(object, status);
+    if (!telling) return;
+    const { about, shown, news, isAllClear } = telling;
+    const wasTold = this.#told.has(object.uid);
+    const before = wasTold ? this.#told.get(object.uid) : shown;
+    this.#told.set(object.uid, about);
+    if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) record(news);
+  }
+}
+
+type AcceptedObject = KeptObject & { status: unknown };
+
+/** Tells of an object that is not accepted, for each reason, and once when it is again. */
+export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[]) {
+  const accepted = conditions.find(({ type }) => type === 'Accepted');
+  if (!accepted) return undefined;
+  const { status, reason, message } = accepted;
+  const isAllClear = status !== 'False';
+  const shown = conditionsIn(object.status).find((each) => each?.type === 'Accepted')?.message;
+  const news: EventNews = {
+    subject: subjectOf(kind, object),
+    type: isAllClear ? 'Normal' : 'Warning',
+    reason,
+    message,
+  };
+  return { about: message, shown, news, isAllClear };
+}
+
+/** What Events about an object of rollcall's own group are attached to. */
+export function subjectOf(kind: string, { name, uid }: KeptObject): EventSubject {
+  return { apiVersion: 'rollcall.dev/v1alpha1', kind, name, uid };
+}
+
+/** Returns the path of the status of an object of this resource. */
+export function statusPath(watched: WatchedResource): (object: Pick<KeptObject, 'name'>) => string {
+  return ({ name }) => `${collectionPath(watched)}/${name}/status`;
+}

@@ -1,0 +1,246 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import type { NodePlan } from '../decide/intent/plan.ts';
+import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
+import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { FailedTogether } from './failed-together.ts';
+import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
+import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
+import type { NodeWriter } from './node-writer.ts';
+import type { SkippedKeys } from './skipped-keys.ts';
+import { SlowNodes } from './slow-nodes.ts';
+import type { TurnEnd } from './turn-end.ts';
+import type { SeenNode } from './unwritable-keys.ts';
+import { type Lane, RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
+import { WriteGate } from './write-gate.ts';
+
+export type WriteQueueOptions = {
+  /** The Node as it is known from memory. */
+  observed: (nodeName: string) => SeenNode | undefined;
+  writer: NodeWriter;
+  skipped: SkippedKeys;
+  /** Logs what would be written instead of writing it. */
+  dryRun: boolean;
+  fence: WriteFence;
+  registry: Registry;
+  logger: Logger;
+  clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
+};
+
+/** Nodes that are urgent have seats of their own, so that they never wait for one that is not; so do those that are slow. */
+const URGENT_SEATS = 64;
+/** With the initial limit no more than the 24 places that priority and fairness grants all service accounts at least. */
+const SLOW_SEATS = 8;
+
+const GONE_RECHECK_MS = 5000;
+
+/** A Node that changes faster than it can be written is tried at least every 10 s: what is written may keep pods away. */
+const STALE_RETRY_MAX_MS = 8000;
+
+/**
+ * Takes the names of Nodes and makes their plans true, each Node by one worker at a time. One writeQueue serves a
+ * process: whether it may write is the fence's matter, and what is added while it may not is dropped.
+ */
+export class WriteQueue<P extends NodePlan = NodePlan> {
+  readonly #queue: WorkQueue;
+  readonly #limiter: ConcurrencyLimiter;
+  readonly #gate: WriteGate;
+  readonly #failedTogether: FailedTogether;
+  readonly #slowNodes: SlowNodes;
+  readonly #metrics: ApplyMetrics;
+  readonly #turnDependencies: TurnDependencies;
+  readonly #options: WriteQueueOptions;
+  #handler: WriteHandler<P> | undefined;
+  /** Nodes whose last write failed since they had changed meanwhile. */
+  readonly #outdated = new Set<string>();
+  /** With when each began. */
+  readonly #turns = new Map<Promise<void>, number>();
+  readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
+  #stopped = false;
+  #wasUnreachable = false;
+
+  constructor(options: WriteQueueOptions) {
+    const { clock, random, fence, registry, skipped } = options;
+    const { unwritable, contested, refusedWithdrawals } = skipped;
+    this.#options = options;
+    this.#metrics = createApplyMetrics(registry, {
+      queueDepth: () => this.#queue.depth,
+      writeConcurrency: () => this.#limiter.limit,
+      skippedKeys: () => ({ ...unwritable.counts, denied: unwritable.counts.denied + refusedWithdrawals.size }),
+      contestedKeys: () => contested.size,
+    });
+    this.#slowNodes = new SlowNodes({
+      clock,
+      read: async (...asked) => (await options.writer.read(...asked)) !== undefined,
+    });
+    this.#queue = new WorkQueue({
+      clock,
+      random,
+      onReady: () => this.#fillSeats(),
+      onTake: (waitedMs) => this.#metrics.observeQueueLatency(waitedMs / 1000),
+      isSlow: (node) => this.#slowNodes.has(node),
+    });
+    this.#limiter = new ConcurrencyLimiter({ clock, random });
+    this.#gate = new WriteGate({
+      fence,
+      metrics: this.#metrics,
+      clock,
+      slowNodes: this.#slowNodes,
+      isAwaited: (lane) => this.#queue.waitingIn(lane) + this.#limiter.waiting > 0,
+    });
+    this.#failedTogether = new FailedTogether({ clock, hasten: (node) => this.#queue.hasten(node) });
+    this.#turnDependencies = {
+      ...options,
+      ...skipped,
+      gate: this.#gate,
+      limiter: this.#limiter,
+      metrics: this.#metrics,
+    };
+  }
+
+  /** Nothing is written before there is a handler. */
+  serve(handler: WriteHandler<P>): void {
+    this.#handler = handler;
+  }
+
+  /** ChangedNodes at a Node soon. Urgent is what may lead to a withdrawal. */
+  add(nodeName: string, details?: WorkDetails): void {
+    if (!this.#stopped) this.#queue.add(nodeName, details);
+  }
+
+  /** A newer version of a Node is known: a write that failed since its version was outdated waits no longer. */
+  caughtUp(nodeName: string): void {
+    if (this.#outdated.has(nodeName)) this.#queue.hasten(nodeName);
+  }
+
+  /** Forgets what is remembered of a Node that is gone. */
+  forget(nodeName: string): void {
+    this.#queue.forget(nodeName);
+    this.#failedTogether.forget(nodeName);
+    this.#slowNodes.forget(nodeName);
+    this.#options.skipped.forget(nodeName);
+  }
+
+  /** Resolves when no write is under way: after that the Lease may go to another, if the fence is closed. */
+  settled(): Promise<void> {
+    return this.#gate.settled();
+  }
+
+  /** No write begins any more; resolves when those under way have ended. For good. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#gate.close();
+    this.#queue.clear();
+    this.#failedTogether.clear();
+    this.#limiter.close();
+    await Promise.all(this.#turns.keys());
+  }
+
+  /** How many Nodes wait to be looked at. */
+  get waiting(): number {
+    return this.#queue.depth;
+  }
+
+  /** How long the oldest work under way has taken, in milliseconds. Every write is bounded, and so it should be short. */
+  busyMs(): number {
+    const [oldest] = this.#turns.values();
+    return oldest === undefined ? 0 : this.#options.clock.monotonic() - oldest;
+  }
+
+  #fillSeats(): void {
+    this.#fill('urgent', URGENT_SEATS);
+    this.#fill('normal', this.#limiter.limit);
+    this.#fill('slow', SLOW_SEATS);
+  }
+
+  #fill(lane: Lane, seats: number): void {
+    while (!this.#stopped && this.#seatsTaken[lane] < seats) {
+      const item = this.#queue.take(lane);
+      if (!item) return;
+      this.#seatsTaken[lane] += 1;
+      const turn = this.#work(item).finally(() => {
+        this.#seatsTaken[lane] -= 1;
+        this.#turns.delete(turn);
+        this.#queue.done(item.key);
+        this.#fillSeats();
+      });
+      this.#turns.set(turn, this.#options.clock.monotonic());
+    }
+  }
+
+  async #work(item: WorkItem): Promise<void> {
+    const { key, priority, dirtySinceMs } = item;
+    this.#outdated.delete(key);
+    if (!this.#handler) return;
+    const turn = new NodeTurn(item, this.#turnDependencies, this.#handler);
+    const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
+    if (turn.wrote) {
+      this.#queue.forget(key);
+      if (dirtySinceMs !== undefined) {
+        this.#metrics.observeEvidenceToApplied((this.#options.clock.monotonic() - dirtySinceMs) / 1000);
+      }
+    }
+    this.#logReachability();
+    if (turn.wrote) this.#failedTogether.succeeded(key);
+    else if (end.kind === 'holds' || end.kind === 'dropped') this.#failedTogether.forget(key);
+    if (!this.#stopped) this.#schedule(key, end, { priority, dirtySinceMs: turn.wrote ? undefined : dirtySinceMs });
+  }
+
+  #schedule(key: string, end: TurnEnd, details: WorkDetails): void {
+    switch (end.kind) {
+      case 'again':
+        this.#queue.add(key, { ...details, priority: end.priority });
+        break;
+      case 'later':
+        this.#queue.addAfter(key, Math.min(RETRY_MAX_MS, end.delayMs), { ...details, priority: end.priority });
+        break;
+      case 'retry':
+        this.#retry(key, end.error, details);
+        break;
+      case 'gone':
+        this.forget(key);
+        this.#queue.addAfter(key, GONE_RECHECK_MS);
+        break;
+      case 'dropped':
+        this.#queue.forget(key);
+        break;
+      case 'holds':
+        this.#queue.forget(key);
+        this.#lookAgainInTime(key);
+    }
+  }
+
+  #retry(key: string, err: unknown, details: WorkDetails): void {
+    if (err === undefined) this.#outdated.add(key);
+    const bounds = mayBeServerFault(err)
+      ? { minMs: this.#failedTogether.failed(key) }
+      : { maxMs: err === undefined ? STALE_RETRY_MAX_MS : RETRY_MAX_MS };
+    const delayMs = Math.round(this.#queue.retry(key, details, bounds));
+    const fields = { node: key, err, attempts: this.#queue.retries(key), delayMs };
+    // The first failure is news; the others are the same again.
+    if (err !== undefined && fields.attempts === 1) this.#options.logger.warn(fields, 'Failed to write a node');
+    else this.#options.logger.debug(fields, 'Repeated the write of a node later');
+  }
+
+  /** What time alone makes worth another try is tried again, even if nothing else happens to the Node. */
+  #lookAgainInTime(key: string): void {
+    const soonestMs = this.#options.skipped.dueInMs(key);
+    if (soonestMs !== undefined) this.#queue.addAfter(key, soonestMs);
+  }
+
+  #logReachability(): void {
+    const { unreachable } = this.#limiter;
+    if (unreachable === this.#wasUnreachable) return;
+    this.#wasUnreachable = unreachable;
+    if (unreachable) this.#options.logger.warn('Lost the API server while writing; writes wait and are repeated');
+    else this.#options.logger.info('Reached the API server again; writes go on');
+  }
+}
+
+/** Whether the API server failed, or a webhook for some Nodes did: the answer, or its absence, does not tell which. */
+function mayBeServerFault(error: unknown): boolean {
+  return isTimeout(error) || (error instanceof KubeStatusError && error.status >= 500);
+}
