@@ -66,7 +66,7 @@ type ConnectionSlot<S> = {
 
 /**
  * Who may hold a connection to the listener for reports. *Strangers*, of whom no token was accepted yet, are few and are
- * given little time: where all their limiter are taken, those that had their chance make room, the oldest first, and
+ * given little time: where all their slots are taken, those that had their chance make room, the oldest first, and
  * where there are none the others wait without being read from. Whoever had a token accepted holds no stranger's place,
  * and is never closed for a stranger. Nothing goes by addresses, as behind a proxy all have the same.
  */

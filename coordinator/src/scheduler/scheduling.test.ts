@@ -130,7 +130,7 @@ describe('the pods of workspaces', () => {
   });
 });
 
-describe('the extenderService', () => {
+describe('the extender service', () => {
   const NODE = { name: 'n', labels: { [REGULAR]: 'true' }, annotations: {}, taints: [] } as unknown as ObservedNode;
   const evaluated = { ...snapshot(), readiness: new Map([['ws-daemon', { state: 'ready', reason: 'r', sinceMs: 0 }]]) };
 
@@ -240,7 +240,7 @@ describe('the extender', () => {
   });
   afterEach(() => life.stop());
 
-  /** An extender whose extenderService refuses every node with this message. */
+  /** An extender whose service refuses every node with this message. */
   async function opened(message: string, change: Partial<ExtenderOptions> = {}, config: object = {}) {
     const arrivals: string[] = [];
     const verdict = { rule: 'r', message, announced: true };
@@ -277,7 +277,7 @@ describe('the extender', () => {
     return { bound, arrivals, asked };
   }
 
-  test('asks the extenderService, once the pod is seen', async () => {
+  test('asks the service, once the pod is seen', async () => {
     const { asked, arrivals } = await opened('me');
     for (const path of [FILTER, PREDICATES]) {
       expect((await asked(path)).document.FailedAndUnresolvableNodes).toEqual({ n: 'me' });

@@ -13,7 +13,7 @@ import type { SeenNode } from './unwritable-keys.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 import { set, withdrawal } from './write-queue.test-fixtures.ts';
 
-/** One turn of one Node: what is written in which order, and how it ends. When turns come is the writeQueue's. */
+/** One turn of one Node: what is written in which order, and how it ends. When turns come is the write queue's. */
 
 describe('the order', () => {
   test('is what keeps pods away first, then what is withdrawn, then the rest', async () => {
@@ -122,7 +122,7 @@ describe('a refusal', () => {
     expect(unwritable.keysFor('n')).toEqual([]);
   });
 
-  test('that names malformed keys sets them aside without a search', async () => {
+  test('that names malformed keys skips them without a search', async () => {
     const invalid: WriteOutcome = { kind: 'invalid', keys: [{ kind: 'label', key: 'a' }], message: 'malformed' };
     const reply = (_kind: Kind, count: number) => (count === 1 ? invalid : undefined);
     const { turn, written, told } = started({ set: { ...set, labels: { a: '1', b: '1' } } }, { reply });
@@ -159,7 +159,7 @@ describe('a refusal', () => {
     },
   );
 
-  test('for a condition of somebody else sets it aside, and says so', async () => {
+  test('for a condition of somebody else skips it, and says so', async () => {
     const conflict: WriteOutcome = {
       kind: 'conflict',
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
@@ -172,7 +172,7 @@ describe('a refusal', () => {
     expect(unwritable.keysFor('n')).toMatchObject([key]);
   });
 
-  test('for a label of somebody else sets it aside, and is tried again only where that changes anything', async () => {
+  test('for a label of somebody else skips it, and is tried again only where that changes anything', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
     const { turn, written, unwritable, told } = started({ set }, { reply: () => conflict });
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED' } });
@@ -298,7 +298,7 @@ describe('a refusal', () => {
     expect([written, told]).toEqual([['set', 'set'], []]);
   });
 
-  test('for a taint, which cannot be applied, sets nothing aside, and is tried again with the next version', async () => {
+  test('for a taint, which cannot be applied, skips nothing, and is tried again with the next version', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
     const { turn, written, told } = started({ set, taints: TAINTS }, { reply: () => conflict });
     expect(await turn.run()).toEqual({ kind: 'retry', error: undefined });
@@ -359,7 +359,7 @@ describe('a refusal', () => {
     },
   );
 
-  test('for a condition of somebody else among those that are given up sets nothing aside', async () => {
+  test('for a condition of somebody else among those that are given up skips nothing', async () => {
     const conflict: WriteOutcome = {
       kind: 'conflict',
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],

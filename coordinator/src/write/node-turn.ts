@@ -69,7 +69,7 @@ export type TurnDependencies = {
   dryRun: boolean;
 };
 
-/** A round that does not end the turn has set something aside, or met a refusal that was over a moment later. */
+/** A round that does not end the turn has skipped a key, or met a refusal that was over a moment later. */
 const ROUNDS_MAX = 16;
 
 /** An admission policy can afford to look at so many keys that go at once. */
@@ -303,7 +303,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     const { unwritable, logger } = this.#deps;
     const added = unwritable.add(node, keys);
     if (added.length === 0) return false;
-    logger.warn({ node: this.#name, keys: added }, 'Set keys aside');
+    logger.warn({ node: this.#name, keys: added }, 'Skipped keys');
     this.#handler.skipped(this.#name, added);
     return true;
   }

@@ -327,7 +327,7 @@ describe('a withdrawal of which so much is refused that one search does not find
 });
 
 describe('a refusal that is not about keys', () => {
-  test('sets nothing aside, and everything lands when the right to write is back', async () => {
+  test('skips nothing, and everything lands when the right to write is back', async () => {
     await newNode(cluster, 'unauthorized', { labels: { ready: 'true' } });
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-coordinator';
     const role = await cluster.controlPlane.api.get<NodeObject & { rules: object[] }>(path);

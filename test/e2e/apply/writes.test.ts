@@ -225,7 +225,7 @@ describe('a set with malformed keys', () => {
   });
 });
 
-describe('the writeQueue', () => {
+describe('the write queue', () => {
   let rig: WriterRig;
   beforeAll(() => {
     rig = startWriterRig(cluster, { client: coordinatorClient(cluster) });

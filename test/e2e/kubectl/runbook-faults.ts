@@ -135,7 +135,7 @@ export const OF_ONE: readonly Fault[] = [
       await stage.controlPlane.kubectl(['label', 'node', 'node-4', 'wants-it=true']);
     },
     seen: (stage) => [
-      { log: 'Set keys aside', of: leaderOf(stage), says: /node-4.*other\.example\.com\/denied.*denied/ },
+      { log: 'Skipped keys', of: leaderOf(stage), says: /node-4.*other\.example\.com\/denied.*denied/ },
       {
         run: /rollcall why .*KEY/,
         names: { NODE: 'node-4', KEY: REFUSED_LABEL },

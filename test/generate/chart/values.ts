@@ -166,7 +166,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     }),
     prometheusRule: section('Alerts, for the operator of Prometheus.', {
       enabled: flag('Install a PrometheusRule.', false),
-      runbookUrl: text('ReplicaContext URL of the runbooks; the chart appends their names.', RUNBOOKS_URL),
+      runbookUrl: text('Base URL of the runbooks; the chart appends their names.', RUNBOOKS_URL),
       thresholds: section('Thresholds of the alerts.', ALERT_THRESHOLDS),
       labels: leaf('Additional labels, such as those that the Prometheus object selects.', STRING_MAP, {}),
     }),

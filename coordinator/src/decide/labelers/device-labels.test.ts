@@ -159,30 +159,30 @@ describe('the reason', () => {
   test('names the device that is seen, and how many there are with which driver', () => {
     const tree: DeviceReport = { bus: 'device-tree', attributes: { compatible: 'arm,cortex-a53', count: '4' } };
     expect(reasons(seen([STICK, tree]))).toEqual({
-      [KEY]: 'want: the agent sees USB device abcd:0001 of class ff',
-      'beta.devicetree.org/arm-cortex-a53': 'want: the agent sees arm,cortex-a53 in its device tree',
+      [KEY]: 'present: the agent sees USB device abcd:0001 of class ff',
+      'beta.devicetree.org/arm-cortex-a53': 'present: the agent sees arm,cortex-a53 in its device tree',
     });
     const tpu: DeviceReport = { bus: 'usb', attributes: { vendor: '18d1', device: '9302' } };
     expect(reasons(seen([tpu]))).toEqual({
-      'device.rollcall.dev/edgetpu': 'want: the agent sees USB device 18d1:9302',
-      'device.rollcall.dev/edgetpu.count': 'want: the agent sees 1 of edgetpu',
+      'device.rollcall.dev/edgetpu': 'present: the agent sees USB device 18d1:9302',
+      'device.rollcall.dev/edgetpu.count': 'present: the agent sees 1 of edgetpu',
     });
     expect(reasons(seen(gpus('nvidia', 'nvidia')))).toMatchObject({
-      [`${GPU}.count`]: 'want: the agent sees 2 of nvidia-gpu',
-      [`${GPU}.driver`]: 'want: the agent sees the driver nvidia',
+      [`${GPU}.count`]: 'present: the agent sees 2 of nvidia-gpu',
+      [`${GPU}.driver`]: 'present: the agent sees the driver nvidia',
     });
   });
 
   test('says why a label goes, or stays', () => {
     const driver = `${GPU}.driver`;
-    expect(reasons(owned(KEY))[KEY]).toBe('hold: no agent has reported the hardware yet');
-    expect(reasons({ ...seen([]), ...owned(KEY) })[KEY]).toBe('withhold: the agent sees no such device any more');
-    expect(reasons({ ...seen([], ['usb']), ...owned(KEY) })[KEY]).toBe('hold: the agent cannot read the bus usb');
-    expect(reasons({ ...seen(gpus('')), ...owned(driver) })[driver]).toBe('withhold: no driver is bound to it');
+    expect(reasons(owned(KEY))[KEY]).toBe('keep: no agent has reported the hardware yet');
+    expect(reasons({ ...seen([]), ...owned(KEY) })[KEY]).toBe('absent: the agent sees no such device any more');
+    expect(reasons({ ...seen([], ['usb']), ...owned(KEY) })[KEY]).toBe('keep: the agent cannot read the bus usb');
+    expect(reasons({ ...seen(gpus('')), ...owned(driver) })[driver]).toBe('absent: no driver is bound to it');
     const node = snapshot({ ...seen(gpus('nvidia')), ...owned(driver) });
     const inventory = { ...node.inventory, heldDrivers: new Set(['nvidia-gpu']) };
     expect(reasons({ ...seen(gpus('nvidia')), ...owned(driver), inventory })[driver]).toBe(
-      'withhold: its driver changed too often, and is held back',
+      'absent: its driver changed too often, and is held back',
     );
   });
 
@@ -194,7 +194,7 @@ describe('the reason', () => {
     const stancesOf = (count: number) => Object.values(reasons(seen(many(count))));
     expect(stancesOf(128).filter((each) => each.startsWith('present'))).toHaveLength(128);
     expect(stancesOf(129).filter((each) => !each.startsWith('present'))).toEqual([
-      'withhold: is left out, since the machine has more than 128 such labels',
+      'absent: is left out, since the machine has more than 128 such labels',
     ]);
   });
 });

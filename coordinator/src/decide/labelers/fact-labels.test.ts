@@ -14,7 +14,7 @@ function claims(change: Partial<EvaluatedNode>): string[] {
 
 test('facts that are asked for and known are labels, with dashes for what a label may not hold', () => {
   const facts = { 'cpu-brand': 'AMD EPYC™ 7B13 (64)', memory: '16', board: '' };
-  expect(claims({ machine: { devices: [], facts } })).toEqual(['want fact.rollcall.dev/cpu-brand=AMD-EPYC-7B13-64']);
+  expect(claims({ machine: { devices: [], facts } })).toEqual(['present fact.rollcall.dev/cpu-brand=AMD-EPYC-7B13-64']);
 });
 
 test('they stay as they are while no agent has spoken', () => {

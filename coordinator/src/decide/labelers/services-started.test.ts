@@ -34,14 +34,14 @@ function noted({ services = [CSI], others = [], ready = [], noted, known = true 
 
 test('a service of mode Startup is noted with its uid once it is ready, and stays so when it is not', () => {
   expect(noted({})).toBeUndefined();
-  const note = 'want {"node":"u","services":{"csi":"csi-uid"}}';
+  const note = 'present {"node":"u","services":{"csi":"csi-uid"}}';
   expect(noted({ ready: ['csi'] })).toBe(note);
   expect(noted({ noted: { csi: 'csi-uid' } })).toBe(note);
 });
 
 test('one of the same name that was there before is another', () => {
-  expect(noted({ noted: { csi: 'old' } })).toBe('withhold ');
-  expect(noted({ noted: { csi: 'old' }, ready: ['csi'] })).toBe('want {"node":"u","services":{"csi":"csi-uid"}}');
+  expect(noted({ noted: { csi: 'old' } })).toBe('absent ');
+  expect(noted({ noted: { csi: 'old' }, ready: ['csi'] })).toBe('present {"node":"u","services":{"csi":"csi-uid"}}');
 });
 
 test('services that are evaluated all the time, or that are built in, are not noted', () => {
@@ -50,19 +50,19 @@ test('services that are evaluated all the time, or that are built in, are not no
 });
 
 test('one that exists stays noted whatever becomes of it, refused or evaluated on and on', () => {
-  const note = 'want {"node":"u","services":{"csi":"csi-uid"}}';
+  const note = 'present {"node":"u","services":{"csi":"csi-uid"}}';
   expect(noted({ services: [], others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
   const services = [serviceOf('csi', { mode: 'Continuous', origin: object('csi-uid') })];
   expect(noted({ services, others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
-  expect(noted({ services: [], others: ['new'], noted: { csi: 'csi-uid' } })).toBe('withhold ');
+  expect(noted({ services: [], others: ['new'], noted: { csi: 'csi-uid' } })).toBe('absent ');
 });
 
 test('one that is gone is struck out, but not while not all services are known', () => {
-  expect(noted({ noted: { csi: 'csi-uid', gone: 'x' } })).toBe('want {"node":"u","services":{"csi":"csi-uid"}}');
+  expect(noted({ noted: { csi: 'csi-uid', gone: 'x' } })).toBe('present {"node":"u","services":{"csi":"csi-uid"}}');
   expect(noted({ noted: { csi: 'csi-uid', gone: 'x' }, known: false })).toBe(
-    'want {"node":"u","services":{"csi":"csi-uid","gone":"x"}}',
+    'present {"node":"u","services":{"csi":"csi-uid","gone":"x"}}',
   );
   expect(noted({ ready: ['csi'], noted: { csi: 'old' }, known: false })).toBe(
-    'want {"node":"u","services":{"csi":"csi-uid"}}',
+    'present {"node":"u","services":{"csi":"csi-uid"}}',
   );
 });

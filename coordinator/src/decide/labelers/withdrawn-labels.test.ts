@@ -19,21 +19,21 @@ const ours = { labels: { a: 'true' }, ownedLabels: new Set(['a']) };
 const withNote = (text: string) => ({ annotations: { [NOTE]: text } });
 
 test('a label that rollcall takes away is noted with its value', () => {
-  expect(noted(ours, wish('absent'))).toBe('want {"a":"true"}');
-  expect(noted(ours)).toBe('want {"a":"true"}');
-  expect(noted({ labels: { a: 'gold' } }, wish('absent', 'gold', 'exclusive'))).toBe('want {"a":"gold"}');
+  expect(noted(ours, wish('absent'))).toBe('present {"a":"true"}');
+  expect(noted(ours)).toBe('present {"a":"true"}');
+  expect(noted({ labels: { a: 'gold' } }, wish('absent', 'gold', 'exclusive'))).toBe('present {"a":"gold"}');
 });
 
 test('so is one that changes its value', () => {
-  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('present', 'silver', 'exclusive'))).toBe('want {"a":"gold"}');
+  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('present', 'silver', 'exclusive'))).toBe('present {"a":"gold"}');
 });
 
 test('it stays noted until the label is back with that value', () => {
   const before = withNote('{"a":"true"}');
-  expect(noted(before)).toBe('want {"a":"true"}');
-  expect(noted(before, wish('present'))).toBe('want {"a":"true"}');
-  expect(noted({ ...before, labels: { a: 'gold' } })).toBe('want {"a":"true"}');
-  expect(noted({ ...before, labels: { a: 'true' } })).toBe('withhold ');
+  expect(noted(before)).toBe('present {"a":"true"}');
+  expect(noted(before, wish('present'))).toBe('present {"a":"true"}');
+  expect(noted({ ...before, labels: { a: 'gold' } })).toBe('present {"a":"true"}');
+  expect(noted({ ...before, labels: { a: 'true' } })).toBe('absent ');
 });
 
 test('labels that stay, that are others’, or that nobody is evicted for are not noted', () => {
@@ -68,26 +68,26 @@ test('why a label goes says whether it is noted, until it is gone', () => {
 });
 
 test('one that nobody is evicted for any more is struck out', () => {
-  expect(noted(withNote(`{"${READY}":"true"}`))).toBe('withhold ');
+  expect(noted(withNote(`{"${READY}":"true"}`))).toBe('absent ');
 });
 
 test('what this replica took is noted even where the node no longer tells, until it is back', () => {
-  expect(noted({ takenLabels: { a: 'true', [READY]: 'true' } })).toBe('want {"a":"true"}');
+  expect(noted({ takenLabels: { a: 'true', [READY]: 'true' } })).toBe('present {"a":"true"}');
   expect(noted({ takenLabels: { a: 'true' }, labels: { a: 'true' } })).toBeUndefined();
 });
 
 test('the latest stand last, and where there are too many the oldest are struck out', () => {
   expect(noted({ ...ours, ...withNote('{"z":"1","b":"2"}') }, wish('absent'))).toBe(
-    'want {"z":"1","b":"2","a":"true"}',
+    'present {"z":"1","b":"2","a":"true"}',
   );
-  expect(noted({ ...ours, ...withNote('{"a":"old","b":"2"}') }, wish('absent'))).toBe('want {"b":"2","a":"true"}');
+  expect(noted({ ...ours, ...withNote('{"a":"old","b":"2"}') }, wish('absent'))).toBe('present {"b":"2","a":"true"}');
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
   const text = noted({ ...ours, ...withNote(JSON.stringify(many)) }, wish('absent')) ?? '';
-  const keys = Object.keys(JSON.parse(text.slice('want '.length)) as object);
+  const keys = Object.keys(JSON.parse(text.slice('present '.length)) as object);
   expect([keys.length, keys[0], keys.at(-1)]).toEqual([50, 'k1', 'a']);
 });
 
 test('a note that cannot be read is begun anew', () => {
   for (const text of ['', '[]', 'null', '{"b":1}', 'x', '["x"]', '"text"', '7'])
-    expect(noted(withNote(text))).toBe('withhold ');
+    expect(noted(withNote(text))).toBe('absent ');
 });

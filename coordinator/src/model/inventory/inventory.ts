@@ -14,7 +14,7 @@ export type DraDevices = {
 export type Inventory = {
   /** `undefined` while no agent has spoken. */
   devices: DeviceTally | undefined;
-  /** By identity, where some were in this predicate that are no longer there. */
+  /** By identity, where some were in this term of leadership that are no longer there. */
   gone: ReadonlyMap<string, readonly string[]>;
   /** Identities whose driver counts as none for now, as it comes and goes. */
   heldDrivers: ReadonlySet<string>;

@@ -104,7 +104,7 @@ describe('a key', () => {
 
   test('is shown with the reasons of those that it overrules', () => {
     const overruled = [{ labeler: 'pool-labels', stance: 'present', value: 'w', reason: 'asked for' }];
-    expect(ofKey({ overruled })).toContain(field('', '<quiet>overrules pool-labels: want (asked for)</>'));
+    expect(ofKey({ overruled })).toContain(field('', '<quiet>overrules pool-labels: present (asked for)</>'));
   });
 
   test('is shown with what keeps it from being written', () => {
@@ -182,10 +182,10 @@ describe('the keys of a node', () => {
       keyDocument({ key: 'unseen', service: undefined, ...unseen }),
     ];
     const table = [
-      '\n\n<strong>KEY         STANCE   ON NODE   REASON</>',
-      'k           want     v         asked for',
-      't (taint)   want     ?         asked for',
-      'n           hold     -         asked for\n',
+      '\n\n<strong>KEY         STANCE    ON NODE   REASON</>',
+      'k           present   v         asked for',
+      't (taint)   present   ?         asked for',
+      'n           keep      -         asked for\n',
     ];
     expect(textOf(nodeDocument({ keys }))).toContain(table.join('\n'));
     expect(textOf(nodeDocument({ keys: [] }))).not.toContain('STANCE');
