@@ -117,7 +117,9 @@ test('Events, all of which are listed', () => {
   const listed = page.slice(page.indexOf('## List of Events'));
   const recorded = source
     .filter(({ path: name }) =>
-      /subscribers\/(announcer|eviction|change-handlers|status\/pool-status-controller)|app\/service-registry\.ts$/.test(name),
+      /subscribers\/(announcer|eviction|change-handlers|status\/pool-status-controller)|app\/service-registry\.ts$/.test(
+        name,
+      ),
     )
     .flatMap(({ text }) => [...text.matchAll(/(?:type: '(?:Normal|Warning)', |^ {4})reason: '([A-Z][A-Za-z]+)'/gm)])
     .map(([, reason = '']) => reason);

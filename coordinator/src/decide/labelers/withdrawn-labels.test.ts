@@ -25,7 +25,9 @@ test('a label that rollcall takes away is noted with its value', () => {
 });
 
 test('so is one that changes its value', () => {
-  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('present', 'silver', 'exclusive'))).toBe('present {"a":"gold"}');
+  expect(noted({ ...ours, labels: { a: 'gold' } }, wish('present', 'silver', 'exclusive'))).toBe(
+    'present {"a":"gold"}',
+  );
 });
 
 test('it stays noted until the label is back with that value', () => {
