@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
-import { Assignment } from './assignment.ts';
+import { Assignment } from './agent.ts';
 import { formatTarget } from './probes/probe.ts';
 import { ProbePaths } from './probes/probe-paths.ts';
 import type { WatchedService } from './probes/service-list.ts';

@@ -1,12 +1,40 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { type HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import type { ProbeMetrics } from './probes/metrics.ts';
 import { formatTarget } from './probes/probe.ts';
 import type { WatchedService } from './probes/service-list.ts';
 import { createServiceMonitor, type ServiceMonitor } from './probes/service-monitor.ts';
 import type { ServiceDefinition, ServiceState } from './probes/types.ts';
-import { ShownState } from './shown-state.ts';
+
+/** So often may evidence alone change in what is reported, and once more in so long after that. */
+const EVIDENCE_BURST = 5;
+const EVIDENCE_REFILL_MS = 10_000;
+
+/**
+ * What a report says of a service. Whether it is ready shows at once; of evidence that keeps changing, some is left
+ * out, since each costs a report in full.
+ */
+export class ShownState {
+  readonly #evidenceChanges = new TokenBucket({ burst: EVIDENCE_BURST, intervalMs: EVIDENCE_REFILL_MS });
+  readonly #clock: Clock;
+  #state: ServiceState | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** What to report now that this is seen. */
+  show(state: ServiceState): ServiceState {
+    const before = this.#state;
+    const isSame = before?.ready === state.ready && before.unknown === state.unknown && before.digest === state.digest;
+    if (isSame && (before.evidence === state.evidence || !this.#evidenceChanges.take(this.#clock.monotonic())))
+      return before;
+    this.#state = state;
+    return state;
+  }
+}
 
 /** A round that is this often overdue will not come any more. */
 const ROUNDS_OVERDUE_MAX = 10;

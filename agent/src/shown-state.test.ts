@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { expect, test } from 'vitest';
 import type { ServiceState } from './probes/types.ts';
-import { ShownState } from './shown-state.ts';
+import { ShownState } from './services-watch.ts';
 
 const STATE: ServiceState = { name: 'a', ready: false, sinceMs: 0, evidence: 'answered 500' };
 

@@ -5,7 +5,7 @@ const PLACES = 'coordinator/src/ingest/connection-limiter.ts';
 const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const KEYS = 'coordinator/src/ingest/signing-keys.ts';
 const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
-const SCHEDULE = 'agent/src/report/schedule.ts';
+const SCHEDULE = 'agent/src/report/reporter.ts';
 const EVENTS = 'coordinator/src/subscribers/events';
 const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
 const WINDOW = 'coordinator/src/write/concurrency-window.ts';
@@ -49,7 +49,7 @@ export const ROOMS: Claims = {
     `holds for ${accepted * (1 - constant(AUTH, 'JITTER'))} to ${accepted} minutes`,
     `A bad one holds for ${seconds(AUTH, 'REFUSED_MS')} s`,
     `no byte for ${seconds('coordinator/src/app/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered nobody for ${seconds('coordinator/src/app/listeners.ts', 'API_STALE_MS')} s`,
-    `let in within ${constant('coordinator/src/ingest/review-limit.ts', 'FLEET_SECONDS')} s`,
+    `let in within ${constant('coordinator/src/ingest/bearer-auth.ts', 'FLEET_SECONDS')} s`,
   ],
   'coordinator/src/subscribers/events/README.md': [
     `within the last ${seconds(`${EVENTS}/known-events.ts`, 'SAME_FOR_MS') / 60} minutes`,
@@ -77,7 +77,7 @@ export const ROOMS: Claims = {
     `begins at ${constant(WINDOW, 'CONCURRENCY_INITIAL')} and stays between ${constant(WINDOW, 'CONCURRENCY_MIN')} and ${constant(WINDOW, 'CONCURRENCY_MAX')}`,
     `${deniedSeconds} s have passed; ${deniedSeconds * deniedGrowth} s, ${deniedSeconds * deniedGrowth ** 2} s and then ${seconds(ASIDE, 'DENIED_MAX_MS') / 60} minutes`,
     `A refused removal is remembered for ${seconds('coordinator/src/write/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
-    `at most ${constant('coordinator/src/write/isolate.ts', 'PROBES_MAX')} at a time`,
+    `at most ${constant('coordinator/src/write/refused-keys.ts', 'PROBES_MAX')} at a time`,
   ],
   'coordinator/src/kube/README.md': [
     `a Lease of ${lease('leaseDurationMs')} s, renewed every ${lease('retryPeriodMs')} s`,

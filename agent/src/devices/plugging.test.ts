@@ -1,6 +1,6 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { expect, test } from 'vitest';
-import { pluggingBetween } from './plugging.ts';
+import { pluggingBetween } from './device-scanner.ts';
 
 function usb(device: string, serial = ''): DeviceReport {
   return { bus: 'usb', attributes: { vendor: '18d1', device, serial } };

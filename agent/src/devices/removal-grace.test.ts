@@ -2,7 +2,7 @@ import { identityOf } from '@rollcall/common/accelerators.ts';
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import { deviceName, distinctDevices } from './device-list.ts';
-import { RemovalGrace } from './removal-grace.ts';
+import { RemovalGrace } from './device-scanner.ts';
 
 function usb(id: string, serial?: string): DeviceReport {
   const [vendor = '', device = ''] = id.split(':');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hypervisorOf } from './hypervisor.ts';
+import { hypervisorOf } from './select-facts.ts';
 
 const GUEST = 'flags\t\t: fpu hypervisor\n';
 const BARE = 'flags\t\t: fpu vmx\n';

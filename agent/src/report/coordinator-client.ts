@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import type { Agent } from 'node:http';
 import { CaFile } from '@rollcall/common/ca-file.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
@@ -7,11 +9,50 @@ import { VERSION } from '@rollcall/common/version.ts';
 import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import { redirectOrigin } from './coordinator-url.ts';
 import { type HttpAnswer, post as postOverHttp } from './http-post.ts';
-import { KeptConnection } from './kept-connection.ts';
 import type { ReportMetrics, ReportResult } from './metrics.ts';
 import { parseReply, problemDetail, type Reply } from './reply.ts';
-import { readToken } from './token-file.ts';
-import { coordinatorUnreachable } from './unreachable.ts';
+
+/** What the codes of OpenSSL for the time of validity mean. */
+const BY_TIME: Readonly<Record<string, string>> = {
+  CERT_NOT_YET_VALID: 'is not valid yet',
+  CERT_HAS_EXPIRED: 'has expired',
+};
+
+/** The error of a coordinator that was not reached; it names the clocks where they are the likely cause. */
+function coordinatorUnreachable(origin: string, cause: unknown, nowMs: number): CodedError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const byTime = BY_TIME[code];
+  const message =
+    byTime === undefined
+      ? `Cannot reach the coordinator at ${origin}`
+      : `The certificate of the coordinator at ${origin} ${byTime} by the clock of this node, ${new Date(nowMs).toISOString()}; the clock of this node or of the coordinator is probably wrong`;
+  return new CodedError('COORDINATOR_UNREACHABLE', message, { cause, fields: { coordinator: origin } });
+}
+
+/** One connection to one coordinator, kept from report to report. */
+export class KeptConnection {
+  #agent: Agent | undefined;
+  #purpose = '';
+
+  /**
+   * The Node.js agent that holds the connection to `origin`. What was kept for another origin, or was verified by
+   * another CA, is closed: neither its sockets nor its TLS sessions serve again.
+   */
+  agentFor(origin: string, ca: string | undefined): Agent {
+    const purpose = `${origin}\n${ca ?? ''}`;
+    if (this.#agent && purpose === this.#purpose) return this.#agent;
+    this.close();
+    const { Agent } = process.getBuiltinModule(origin.startsWith('https:') ? 'node:https' : 'node:http');
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    this.#purpose = purpose;
+    return this.#agent;
+  }
+
+  close(): void {
+    this.#agent?.destroy();
+    this.#agent = undefined;
+  }
+}
 
 /** Half of the time after which a node counts as silent, unless told: no answer, whoever gives it, makes an agent silent. */
 const RETRY_AFTER_MS_MAX = 15_000;
@@ -138,4 +179,22 @@ export class CoordinatorClient {
   #count(result: ReportResult): void {
     this.#options.metrics.reports.inc({ result });
   }
+}
+
+/**
+ * The token as it is now: the kubelet replaces the file long before the token ends, so it is read for each report.
+ * Throws TOKEN_UNREADABLE.
+ */
+export function readToken(path: string): string {
+  let token: string;
+  try {
+    token = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new CodedError('TOKEN_UNREADABLE', `Cannot read the token file ${path}`, { cause, fields: { path } });
+  }
+  // RFC 6750, section 2.1. Anything else would also break the header that it goes into.
+  if (!/^[\w.~+/-]+=*$/.test(token)) {
+    throw new CodedError('TOKEN_UNREADABLE', `There is no token in ${path}`, { fields: { path } });
+  }
+  return token;
 }

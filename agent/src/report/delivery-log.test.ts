@@ -1,7 +1,7 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
-import { DeliveryLog } from './delivery-log.ts';
+import { DeliveryLog } from './reporter.ts';
 
 function unreachable(coordinator: string, message = 'refused') {
   return new CodedError('COORDINATOR_UNREACHABLE', message, { fields: { coordinator } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Endpoints } from './endpoints.ts';
+import { Endpoints } from './report-sender.ts';
 
 const A = 'https://a:8443';
 const B = 'https://b:8443';

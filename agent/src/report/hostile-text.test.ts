@@ -2,8 +2,8 @@ import { isSubdomain } from '@rollcall/common/config/checks.ts';
 import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { namesToAsk, parseResolvConf } from './host-lookup.ts';
 import { parseReply, problemDetail } from './reply.ts';
-import { namesToAsk, parseResolvConf } from './resolv-conf.ts';
 
 const keyword = fc.constantFrom('nameserver', 'search', 'domain', 'options', 'unknown', '#', ';', '\0', '');
 const word = fc.oneof(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeptConnection } from './kept-connection.ts';
+import { KeptConnection } from './coordinator-client.ts';
 
 const A = 'https://a:8443';
 const B = 'https://b:8443';

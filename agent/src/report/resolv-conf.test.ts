@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { namesToAsk, parseResolvConf } from './resolv-conf.ts';
+import { namesToAsk, parseResolvConf } from './host-lookup.ts';
 
 /** What the kubelet writes for a pod. */
 const POD = `search rollcall.svc.cluster.local svc.cluster.local cluster.local example.com

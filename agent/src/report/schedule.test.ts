@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Schedule } from './schedule.ts';
+import { Schedule } from './reporter.ts';
 
 function schedule(random = 0) {
   return new Schedule({ heartbeatSeconds: 10, random: () => random });

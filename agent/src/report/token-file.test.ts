@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readToken } from './token-file.ts';
+import { readToken } from './coordinator-client.ts';
 
 const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-token-'));
 const file = path.join(directory, 'token');

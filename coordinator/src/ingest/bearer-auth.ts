@@ -8,11 +8,114 @@ import {
   type TokenDecision,
   type TokenReviewResult,
 } from './agent-identity.ts';
-import { unauthenticated, unavailable } from './report-refusal.ts';
-import { ReviewLimit } from './review-limit.ts';
+import { type ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
 import type { Signature } from './signing-keys.ts';
 import { isCanonicalToken, readClaims, type TokenClaims } from './token-claims.ts';
-import { TokenDecisionCache } from './verdict-cache.ts';
+
+type Entry<T> = { value: T; untilMs: number };
+
+type TokenDecisionCacheOptions = {
+  /** Most tokens of agents that are remembered. */
+  acceptedMax: number;
+  /** Most refused tokens that are remembered; apart, so that a flood of them does not push out the others. */
+  refusedMax: number;
+};
+
+/**
+ * Verdicts by a hash of the token. The oldest go when they are over, and where there is no room. All times are monotonic
+ * milliseconds.
+ */
+export class TokenDecisionCache {
+  readonly #accepted = new Map<string, Entry<AgentIdentity>>();
+  readonly #refused = new Map<string, Entry<ReportRefusal>>();
+  readonly #options: TokenDecisionCacheOptions;
+
+  constructor(options: TokenDecisionCacheOptions) {
+    this.#options = options;
+  }
+
+  get(key: string, nowMs: number): TokenDecision | undefined {
+    const accepted = current(this.#accepted, key, nowMs);
+    if (accepted) return { identity: accepted };
+    const refused = current(this.#refused, key, nowMs);
+    return refused && { refusal: refused };
+  }
+
+  accept(key: string, identity: AgentIdentity, nowMs: number, untilMs: number): void {
+    put(this.#accepted, key, { value: identity, untilMs }, nowMs, this.#options.acceptedMax);
+  }
+
+  refuse(key: string, refusal: ReportRefusal, nowMs: number, untilMs: number): void {
+    this.#accepted.delete(key);
+    put(this.#refused, key, { value: refusal, untilMs }, nowMs, this.#options.refusedMax);
+  }
+
+  /** How many are kept. */
+  get size(): number {
+    return this.#accepted.size + this.#refused.size;
+  }
+}
+
+function current<T>(entries: Map<string, Entry<T>>, key: string, nowMs: number): T | undefined {
+  const entry = entries.get(key);
+  if (entry && entry.untilMs > nowMs) return entry.value;
+  entries.delete(key);
+  return undefined;
+}
+
+/** Those that came first are over first, give or take some minutes: a token that is replaced is not asked about again. */
+function put<T>(entries: Map<string, Entry<T>>, key: string, entry: Entry<T>, nowMs: number, max: number): void {
+  entries.delete(key);
+  entries.set(key, entry);
+  for (const [oldest, { untilMs }] of entries) {
+    if (untilMs > nowMs && entries.size <= max) break;
+    entries.delete(oldest);
+  }
+}
+
+/** A pod's token is renewed once in most of an hour. */
+const POD_PAUSE_MS = 1000;
+const PER_SECOND_MIN = 10;
+/** A fleet that cannot be verified otherwise is let in within so many seconds. */
+const FLEET_SECONDS = 20;
+
+/**
+ * How many TokenReviews there may be: one at a time for a pod and one a second, a few a second for all. Who makes up
+ * tokens for a pod that he knows takes that pod's turns, and nobody else's.
+ */
+export class ReviewLimit {
+  readonly #agents: () => number;
+  readonly #running = new Set<string>();
+  readonly #beganMs = new Map<string, number>();
+  #fullAtMs = Number.NEGATIVE_INFINITY;
+
+  /** `agents`: how many pods of agents there are. */
+  constructor(agents: () => number) {
+    this.#agents = agents;
+  }
+
+  /** Whether a review of a token of this pod may begin; it ends with `end`. */
+  begin(podUid: string, nowMs: number): boolean {
+    if (this.#running.has(podUid) || nowMs - (this.#beganMs.get(podUid) ?? Number.NEGATIVE_INFINITY) < POD_PAUSE_MS) {
+      return false;
+    }
+    if (this.#fullAtMs - nowMs >= 1000) return false;
+    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + 1000 / Math.max(PER_SECOND_MIN, this.#agents() / FLEET_SECONDS);
+    this.#running.add(podUid);
+    // The oldest first, so that what is of no more use is at the beginning.
+    this.#beganMs.delete(podUid);
+    this.#beganMs.set(podUid, nowMs);
+    for (const [uid, beganMs] of this.#beganMs) {
+      if (nowMs - beganMs < POD_PAUSE_MS) break;
+      this.#beganMs.delete(uid);
+    }
+    return true;
+  }
+
+  end(podUid: string): void {
+    this.#running.delete(podUid);
+  }
+}
 
 /** How long a good token is taken without being looked at again, less a random share of a fifth. */
 const ACCEPTED_MS = 600_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readBearerToken } from './bearer-token.ts';
+import { readBearerToken } from './report-handler.ts';
 
 describe('readBearerToken', () => {
   it('reads a token, whatever the case of the scheme', () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { ClientGoneError, checkBodyHead, parseJsonObject, readBody } from './http.ts';
+import { ClientGoneError, checkBodyHead, parseJsonObject, readBody } from './report-handler.ts';
 
 const incoming = () => new PassThrough() as unknown as IncomingMessage & PassThrough;
 

@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { parseJson } from '@rollcall/common/parse-json.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { type Rate, TokenBuckets } from '@rollcall/common/token-bucket.ts';
@@ -8,19 +10,98 @@ import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known
 import type { SessionResult } from '../state/agent-sessions.ts';
 import type { Role } from '../term/role.ts';
 import type { AgentIdentity } from './agent-identity.ts';
-import { readBearerToken } from './bearer-token.ts';
-import {
-  ClientGoneError,
-  checkBodyHead,
-  parseJsonObject,
-  readBody,
-  sendJson,
-  sendRedirect,
-  sendRefusal,
-} from './http.ts';
 import type { IngestMetrics, ReportResult } from './metrics.ts';
 import { ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
 import { parseReport } from './report-schema.ts';
+
+const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
+
+/** Thrown when the client is gone, so that there is nobody to answer. */
+export class ClientGoneError extends Error {
+  constructor() {
+    super('The client closed the connection');
+    this.name = 'ClientGoneError';
+  }
+}
+
+/** Throws ReportRefusal: 415 for a body that is not plain JSON, 411 without its length, 413 if that is too large. */
+export function checkBodyHead(request: IncomingMessage, bytesMax: number): void {
+  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
+  if (type === undefined || !JSON_TYPE.test(type)) {
+    throw new ReportRefusal(415, 'A report must be application/json in UTF-8');
+  }
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new ReportRefusal(415, 'A report must not have a content encoding');
+  }
+  // Chunks can be of one byte each, and cost much more than what they carry.
+  if (length === undefined) throw new ReportRefusal(411, 'A report must have a Content-Length');
+  if (Number(length) > bytesMax) throw new ReportRefusal(413, `A report must have at most ${bytesMax} bytes`);
+}
+
+/** Returns the whole body, whose length {@link checkBodyHead} has checked. Throws ClientGoneError. */
+export function readBody(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed) return reject(new ClientGoneError());
+    const chunks: Buffer[] = [];
+    // It is also told when all is well, and an error is not made for nothing ten thousand times a second.
+    const leave = () => {
+      if (!request.readableEnded) reject(new ClientGoneError());
+    };
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('error', leave);
+    request.on('close', leave);
+    // Nearly every report arrives in one piece.
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+  });
+}
+
+/** Throws ReportRefusal (400) for what is not a JSON object in UTF-8. */
+export function parseJsonObject(body: Buffer): object {
+  if (!isUtf8(body)) throw new ReportRefusal(400, 'The body is not UTF-8');
+  let value: unknown;
+  try {
+    value = parseJson(body.toString('utf8'));
+  } catch (cause) {
+    const problem = cause instanceof RangeError ? 'is nested too deeply' : 'is not JSON';
+    throw new ReportRefusal(400, `The body ${problem}`, { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new ReportRefusal(400, 'The body is not a JSON object');
+}
+
+function sendJson(response: ServerResponse, body: string): void {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+/** 307: the same request, to another place. */
+function sendRedirect(response: ServerResponse, location: string): void {
+  response.writeHead(307, { location, 'content-length': 0 });
+  response.end();
+}
+
+function sendRefusal(response: ServerResponse, refusal: ReportRefusal): void {
+  const body = refusal.toProblemJson();
+  response.writeHead(refusal.status, {
+    'content-type': 'application/problem+json',
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    ...refusal.headers,
+  });
+  response.end(body);
+}
+
+/** Longest token that is looked at. A projected token has about 1,100 characters. */
+const TOKEN_LENGTH_MAX = 8192;
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
+
+/** The token of an Authorization header as RFC 6750 writes it, or `undefined` when it is not one. */
+export function readBearerToken(authorization: string): string | undefined {
+  // Cheaper than the expression, which would otherwise walk through whatever a client sends.
+  if (authorization.length > TOKEN_LENGTH_MAX + 8) return undefined;
+  return BEARER.exec(authorization)?.[1];
+}
 
 export type Leadership = {
   role: () => Role;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ReviewLimit } from './review-limit.ts';
+import { ReviewLimit } from './bearer-auth.ts';
 
 it('lets one token of a pod be reviewed at a time, and one a second', () => {
   const limit = new ReviewLimit(() => 1);

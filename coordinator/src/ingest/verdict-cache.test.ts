@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { TokenDecisionCache } from './bearer-auth.ts';
 import { unauthenticated } from './report-refusal.ts';
-import { TokenDecisionCache } from './verdict-cache.ts';
 
 const LIFE_MS = 600_000;
 const identity = { node: 'n1', pod: { name: 'a', uid: 'p1' }, issuedAtSeconds: 0 };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonLines } from './json-lines.ts';
+import { JsonLines } from './https-client.ts';
 
 function readAll(chunks: Buffer[], lineBytesMax = 1e6): unknown[] {
   const lines = new JsonLines(lineBytesMax);

@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { expect, test } from 'vitest';
-import { Limit } from './limit.ts';
+import { Limit } from './https-client.ts';
 
 test('a limit counts from when it was last set, until it is ended', async () => {
   const clock = new FakeClock();

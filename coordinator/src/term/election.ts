@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { isClearText } from '@rollcall/common/loopback.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import {
   candidateIdentity,
@@ -12,7 +13,6 @@ import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
 import type { RuntimeDependencies } from '../kube/runtime-dependencies.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
-import { problemOfAddress } from './leader-address.ts';
 import type { Leader } from './role.ts';
 
 export type JoinOptions = RuntimeDependencies & {
@@ -95,4 +95,15 @@ export function joinElection(options: JoinOptions): Election {
     callbacks,
     metrics,
   });
+}
+
+/**
+ * Checks an address from the Lease, to which requests of others are sent. Returns what is wrong with it, or `undefined`.
+ * `isTls`: replicas use TLS there, so that clear text reaches this machine only.
+ */
+function problemOfAddress(address: string, isTls: boolean): string | undefined {
+  const url = URL.parse(address);
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') return 'is not an https:// or http:// address';
+  if (isTls && isClearText(url)) return 'would get requests in clear text; http:// is for loopback addresses only';
+  return undefined;
 }

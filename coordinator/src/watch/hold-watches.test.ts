@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { nodeHold, toldHolds } from '../state/holds/holds.test-fixtures.ts';
-import { HoldWatches } from './hold-watches.ts';
 import { MemoryApi, podObject, podsPath } from './memory-api.test-fixtures.ts';
+import { HoldWatches } from './watches.ts';
 
 const HOLDS = '/apis/rollcall.dev/v1alpha1/nodeholds';
 const CI = podsPath('ci');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { OnNode } from '../state/node-indexer.ts';
 import { OnDemandObjects } from '../state/on-demand-objects.ts';
 import { MemoryApi, podObject } from './memory-api.test-fixtures.ts';
-import { OnDemandWatch } from './on-demand-watch.ts';
+import { OnDemandWatch } from './watches.ts';
 
 const PATH = '/apis/example.com/v1/things';
 

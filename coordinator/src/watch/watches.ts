@@ -3,25 +3,131 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
-import type { NodeFeature, NodePoolLabelSet, NodeService, Pod, ResourceSlice, Workspace } from '../kube/objects.ts';
-import { createReflector, type Reflector, type ResourceEventHandler } from '../kube/reflector.ts';
+import type {
+  KubeObject,
+  NodeFeature,
+  NodeHold,
+  NodePoolLabelSet,
+  NodeService,
+  Pod,
+  ResourceSlice,
+  Workspace,
+} from '../kube/objects.ts';
+import {
+  createReflector,
+  type Reflector,
+  type ReflectorOptions,
+  type ResourceEventHandler,
+} from '../kube/reflector.ts';
 import { formatSelector } from '../model/label-selector.ts';
 import type { Placing } from '../model/placing.ts';
 import type { Service } from '../model/services.ts';
+import { eventHandlersOf } from '../state/event-handlers-of.ts';
 import type { Fleet } from '../state/fleet.ts';
+import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
-import type { ObservedNodeHold } from '../state/holds/node-hold.ts';
+import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
 import { observeNodeFeature } from '../state/node-features.ts';
+import type { OnNode } from '../state/node-indexer.ts';
 import { observePod } from '../state/observed-pod.ts';
 import { observeWorkspace } from '../state/observed-workspace.ts';
 import { type ObservedWorkspacePod, observeWorkspacePod } from '../state/observed-workspace-pod.ts';
+import type { OnDemandObjects } from '../state/on-demand-objects.ts';
 import { observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
-import { HoldWatches } from './hold-watches.ts';
-import { OnDemandWatch } from './on-demand-watch.ts';
+import { PodWatches, unlessStopped } from './pod-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
 import { watchOf } from './watch-of.ts';
+
+type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'trim'> & {
+  collection: OnDemandObjects<T>;
+  /** Keeps of an object what is asked for by these names. */
+  observe: (raw: KubeObject, names: readonly string[]) => T;
+};
+
+/** Watches a resource while rules ask for it. Where it cannot be listed, nothing is known of it. */
+export class OnDemandWatch<T extends OnNode> {
+  readonly #options: OnDemandWatchOptions<T>;
+  #isRunning = false;
+  #asked: readonly string[] | undefined;
+  #stop: AbortController | undefined;
+
+  constructor(options: OnDemandWatchOptions<T>) {
+    this.#options = options;
+  }
+
+  run(): void {
+    this.#isRunning = true;
+    this.#begin();
+  }
+
+  /** What of each object is asked for, by name; `undefined` while nobody asks. Other names are listed anew. */
+  want(asked: readonly string[] | undefined): void {
+    if (JSON.stringify(asked) === JSON.stringify(this.#asked)) return;
+    this.#asked = asked;
+    this.#stop?.abort();
+    this.#options.collection.forget();
+    if (this.#isRunning) this.#begin();
+  }
+
+  #begin(): void {
+    const asked = this.#asked;
+    if (!asked) return;
+    const stop = new AbortController();
+    this.#stop = stop;
+    const { collection, observe, ...shared } = this.#options;
+    const reflector = createReflector<T>({
+      ...shared,
+      signal: AbortSignal.any([shared.signal, stop.signal]),
+      handlers: unlessStopped(eventHandlersOf(collection), stop.signal),
+      transform: (raw) => observe(raw, asked),
+    });
+    void reflector.run();
+  }
+}
+
+type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { holds: Holds };
+
+/** Watches the NodeHolds, and of the pods that they name those that have not ended. */
+export class HoldWatches {
+  readonly #holds: Holds;
+  /** Of the NodeHolds. */
+  readonly objects: Reflector;
+  readonly #pods: PodWatches<HoldingPod>;
+
+  constructor({ holds, ...shared }: HoldWatchOptions) {
+    this.#holds = holds;
+    this.objects = createReflector({
+      ...shared,
+      ...watchOf(WATCHED.nodeHolds),
+      handlers: holds.handlers,
+      transform: (raw) => observeNodeHold(raw as NodeHold),
+    });
+    this.#pods = new PodWatches({
+      ...shared,
+      index: holds.pods,
+      fieldSelector: NOT_ENDED,
+      observe: observeHoldingPod,
+    });
+  }
+
+  /** Until the signal aborts. */
+  run(): Promise<void> {
+    this.#pods.run();
+    return this.objects.run();
+  }
+
+  /** The NodeHolds are others than before. */
+  update(): void {
+    this.#pods.want(this.#holds.wanted());
+  }
+
+  /** Why nothing is known of the pods of a NodeHold; for people. */
+  problemOf({ pods }: ObservedNodeHold): string | undefined {
+    return pods && this.#pods.problemOf(pods.namespace);
+  }
+}
 
 export type WatchOptions = {
   client: KubeClient;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conditionPatch, disownPatch } from './condition-patch.ts';
+import { conditionPatch, disownPatch } from './node-writer.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
 const uidTest = { op: 'test', path: '/metadata/uid', value: 'u' };

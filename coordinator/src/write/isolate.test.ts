@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isolate, PROBES_MAX, type Probe } from './isolate.ts';
+import { isolate, PROBES_MAX, type Probe } from './refused-keys.ts';
 
 const accepted: Probe<string> = { kind: 'accepted' };
 const refused: Probe<string> = { kind: 'refused', message: 'no' };

@@ -7,8 +7,8 @@ import type {
   SkippedKey,
   TaintChange,
 } from '../decide/intent/plan.ts';
-import { PROBES_MAX } from './isolate.ts';
 import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
+import { PROBES_MAX } from './refused-keys.ts';
 import type { SeenNode } from './unwritable-keys.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 import { set, withdrawal } from './write-queue.test-fixtures.ts';

@@ -3,8 +3,7 @@ import type { ConditionChange, NodeRef, NodeSet, NodeWithdrawal, TaintChange } f
 import type { KubeClient } from '../kube/client.ts';
 import type { Node } from '../kube/objects.ts';
 import { classifyWriteError, type SentMetadata } from './classify.ts';
-import { conditionPatch, disownPatch } from './condition-patch.ts';
-import { taintPatch } from './taint-patch.ts';
+import { type Operation, taintPatch } from './taint-patch.ts';
 import type { WriteOutcome } from './write-outcome.ts';
 
 export type WriteOptions = {
@@ -147,4 +146,29 @@ export function send(writer: NodeWriter, node: NodeRef, step: Write, options: Wr
 /** Nothing at all rather than an empty map. */
 function nulls(field: 'labels' | 'annotations', keys: readonly string[]): Record<string, Record<string, null>> {
   return keys.length === 0 ? {} : { [field]: Object.fromEntries(keys.map((key) => [key, null])) };
+}
+
+/** The JSON patch that removes conditions, if each is still where it was seen. */
+export function conditionPatch({ uid }: NodeRef, conditions: readonly { type: string; index: number }[]): Operation[] {
+  // From the end, so that the indexes of those before stay true.
+  const removals = conditions
+    .toSorted((a, b) => b.index - a.index)
+    .flatMap(({ type, index }): Operation[] => [
+      { op: 'test', path: `/status/conditions/${index}/type`, value: type },
+      { op: 'remove', path: `/status/conditions/${index}` },
+    ]);
+  return [{ op: 'test', path: '/metadata/uid', value: uid }, ...removals];
+}
+
+/** The JSON patch by which rollcall no longer owns anything of the status, and nothing of it changes. */
+export function disownPatch({ uid }: NodeRef, entry: number): Operation[] {
+  const path = `/metadata/managedFields/${entry}`;
+  const test = (field: string, value: string): Operation => ({ op: 'test', path: `${path}/${field}`, value });
+  return [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    test('manager', FIELD_MANAGER),
+    test('operation', 'Apply'),
+    test('subresource', 'status'),
+    { op: 'remove', path },
+  ];
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mergeClaims } from '../decide/intent/intent.ts';
 import { claim, observed as nodeOf } from '../decide/intent/plan-node.test-fixtures.ts';
-import { planTaints } from '../decide/intent/plan-taints.ts';
+import { planTaints } from '../decide/intent/plan-node.ts';
 import type { Taint } from '../state/observed-node.ts';
 import { taintPatch } from './taint-patch.ts';
 

@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
-import { HintPacing } from './hotplug-hints-pacing.ts';
+import { HintPacing } from './hotplug-hints.ts';
 
 let clock: FakeClock;
 let scans: number[];

@@ -1,16 +1,93 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import type { DiffRequest } from '@rollcall/common/console.ts';
 import { createPlainServer } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
+import { z } from 'zod';
 import { isForwarded } from '../../term/leader/ask-leader.ts';
-import { readDiffRequest } from './diff-request.ts';
+import { drained } from './drained.ts';
 import type { Reader } from './event-stream.ts';
-import { type LongDocument, writePieces } from './json-pieces.ts';
 import { forwardTo } from './leader-forward.ts';
 import type { Page } from './page.ts';
+import { Slices } from './slices.ts';
+
+/** A document whose one long list is made while it is written. */
+type LongDocument = {
+  /** All of it but the list. */
+  head: object;
+  list: string;
+  /** What is `undefined` is left out: it only gives others a turn. */
+  items: Iterable<unknown>;
+};
+
+/** Bytes that are handed over at once. */
+const PIECE_BYTES = 32_768;
+
+/**
+ * Writes a document as JSON, an item a line, without holding the loop or keeping more of it than the reader takes. Returns
+ * early where the reader is gone.
+ */
+export async function writePieces(document: LongDocument, to: Writable): Promise<void> {
+  const slices = new Slices();
+  const head = JSON.stringify(document.head).slice(0, -1);
+  let piece = `${head}${head === '{' ? '' : ','}\n${JSON.stringify(document.list)}: [`;
+  let isFirst = true;
+  for (const item of document.items) {
+    if (item !== undefined) {
+      piece += `${isFirst ? '' : ','}\n${JSON.stringify(item)}`;
+      isFirst = false;
+    }
+    await slices.pause();
+    if (piece.length < PIECE_BYTES) continue;
+    if (!(await hand(piece, to))) return;
+    piece = '';
+  }
+  to.end(`${piece}\n]}\n`);
+}
+
+/** Whether the reader is still there. */
+async function hand(piece: string, to: Writable): Promise<boolean> {
+  if (to.destroyed) return false;
+  if (to.write(piece)) return true;
+  await drained(to);
+  return !to.destroyed;
+}
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+const SCHEMA = z.object({
+  objects: z.array(z.looseObject({ kind: z.string() })).max(1000),
+  rules: z.record(z.string(), z.string()),
+});
+
+/**
+ * Reads what is asked of `POST /v1/diff`. What is no JSON by its type is refused: a web page of another origin may send
+ * anything else without being asked whether it may.
+ */
+async function readDiffRequest(
+  request: IncomingMessage,
+): Promise<{ request: DiffRequest } | { status: number; problem: string }> {
+  if (!/^application\/json(;|$)/.test(request.headers['content-type'] ?? '')) {
+    return { status: 415, problem: 'Send application/json' };
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX)
+      return { status: 413, problem: `The request must have at most ${BODY_BYTES_MAX} bytes` };
+    chunks.push(chunk);
+  }
+  try {
+    return { request: SCHEMA.parse(JSON.parse(Buffer.concat(chunks).toString())) };
+  } catch (error) {
+    const reason = error instanceof z.ZodError ? z.prettifyError(error) : 'it is not JSON';
+    return { status: 400, problem: `The proposed change is not valid: ${reason}` };
+  }
+}
 
 /** What the console can be asked. Each document is made when it is asked for, a long one while it is sent. */
 export type ConsoleSource = {

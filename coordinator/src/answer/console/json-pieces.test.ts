@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { writePieces } from './json-pieces.ts';
+import { writePieces } from './console-server.ts';
 
 function collect() {
   let text = '';

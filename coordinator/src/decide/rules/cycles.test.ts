@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { components } from './cycles.ts';
+import { components } from './rule-graph.ts';
 
 test('nodes that lead back to each other are a group, in ascending order', () => {
   expect(components([[2], [0], [1], [3], []])).toEqual([[4], [3], [0, 1, 2]]);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ExtenderArguments } from './arguments.ts';
-import { filterError, filterResult, nodeNames, priorityResult } from './result.ts';
+import { filterError, filterResult, nodeNames, priorityResult } from './responder.ts';
 
 const REFUSED = { rule: 'full', message: 'it is full' } as never;
 const textOf = ({ body }: { body: unknown }) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { predicateRefusal } from './predicate.ts';
+import { predicateRefusal } from './extender-service.ts';
 import { HEADLESS, REGISTRY_FACADE_LABEL, REGULAR, WS_DAEMON_LABEL, workspacePod } from './scheduler.test-fixtures.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 

@@ -8,10 +8,99 @@ import {
   SERVICE_LIST_BYTES_MAX,
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import { keysOfSelector } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
-import { Circles } from './circles.ts';
-import { ListBudget } from './list-budget.ts';
+import { wireProbe } from '../../model/wire-probe.ts';
 import type { ObservedNodeService } from './node-service.ts';
+
+/** The most that the name's field, target and addresses of pods add to a service: 16 addresses of 45 characters. */
+const ADDRESSES_BYTES = 1024;
+/** The key of a CA bundle, and what separates it from the next. */
+const BUNDLE_KEY_BYTES = 70;
+
+/** How much of the list of services for the agents is left, on a node that every service is for. */
+class ListBudget {
+  readonly #bundles = new Set<string>();
+  #bytesLeft: number;
+
+  constructor(bytesMax: number) {
+    this.#bytesLeft = bytesMax;
+  }
+
+  get bytesLeft(): number {
+    return this.#bytesLeft;
+  }
+
+  /** What a service would add to the list; a CA bundle that another has brought adds nothing. */
+  bytesOf({ name, probe }: Service): number {
+    if (!probe) return 0;
+    const { bytes, caBundle } = wireProbe(probe);
+    const bundle = caBundle && !this.#bundles.has(caBundle.key) ? caBundle.bytes + BUNDLE_KEY_BYTES : 0;
+    return name.length + bytes + ADDRESSES_BYTES + bundle;
+  }
+
+  take(service: Service): void {
+    this.#bytesLeft -= this.bytesOf(service);
+    const bundle = service.probe && wireProbe(service.probe).caBundle;
+    if (bundle) this.#bundles.add(bundle.key);
+  }
+}
+
+type Given = Pick<Service, 'name' | 'nodeSelector' | 'publish'>;
+
+/** Returns the labels that rules derive from these. */
+type ImpliedBy = (labels: readonly string[]) => ReadonlySet<string>;
+
+const NO_LABELS: ReadonlySet<string> = new Set();
+
+/**
+ * Finds services whose nodes would be selected by what services say of nodes: such a service could keep itself ready.
+ * A service is compared with those that were added before, and never the other way round.
+ */
+class Circles {
+  readonly #impliedBy: ImpliedBy;
+  /** Names of services by the labels that they publish. */
+  readonly #owners = new Map<string, string>();
+  /** Labels that rules derive from published labels. */
+  readonly #implied = new Set<string>();
+  /** Names of services by the labels that select their nodes. */
+  readonly #selectors = new Map<string, string>();
+
+  constructor(impliedBy: ImpliedBy) {
+    this.#impliedBy = impliedBy;
+  }
+
+  add({ name, nodeSelector, publish: { label } }: Given): void {
+    for (const key of keysOfSelector(nodeSelector)) if (!this.#selectors.has(key)) this.#selectors.set(key, name);
+    if (label === undefined) return;
+    this.#owners.set(label, name);
+    for (const key of this.#impliedBy([label])) this.#implied.add(key);
+  }
+
+  /** Returns why a service would close a circle, or `undefined`. */
+  refusal({ name, nodeSelector, publish: { label } }: Given): Refusal | undefined {
+    const implied = label === undefined ? NO_LABELS : this.#impliedBy([label]);
+    for (const key of keysOfSelector(nodeSelector)) {
+      const owner = key === label ? name : this.#owners.get(key);
+      if (owner !== undefined) return selectsBy(key, `is the label of ${owner}`);
+      if (implied.has(key) || this.#implied.has(key))
+        return selectsBy(key, 'a rule derives from the label of a service');
+    }
+    if (label === undefined) return undefined;
+    for (const key of [label, ...implied]) {
+      const older = this.#selectors.get(key);
+      if (older === undefined) continue;
+      const derived = key === label ? '' : `, which a rule derives from ${label}`;
+      const message = `The nodeSelector of ${older}, which is older, names ${key}${derived}: choose another label`;
+      return { reason: 'LabelSelectsNodes', message };
+    }
+    return undefined;
+  }
+}
+
+function selectsBy(key: string, what: string): Refusal {
+  return { reason: 'SelectsByService', message: `nodeSelector names ${key}, which ${what}` };
+}
 
 /** Why a NodeService is not in force: one word for machines, and a sentence for people. */
 export type Refusal = { reason: string; message: string };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AwayLabels } from './away-labels.ts';
+import { AwayLabels } from './evictor.ts';
 import type { NodeState } from './misplaced-pods.ts';
 
 const gone = (...keys: string[]): NodeState => ({

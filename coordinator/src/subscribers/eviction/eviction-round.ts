@@ -1,13 +1,13 @@
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import { describeError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient, WriteFence } from '../../kube/client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import type { Pod } from '../../kube/objects.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews, EventSubject } from '../events/event-news.ts';
 import { type EvictionOutcome, evictPod } from './evict-pod.ts';
-import { evictedNews, refusedNews } from './eviction-news.ts';
 import type { EvictionMetrics } from './metrics.ts';
 import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';
 import type { WaitingPod, WaitingPods } from './waiting-pods.ts';
@@ -143,4 +143,26 @@ export class EvictionRound {
 
 function fullName({ metadata }: Pod): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/** Events stand on the pod: it is its owner who has to know, and the pod's own Events outlive it by an hour. */
+function evictedNews(pod: Pod, node: string, labels: readonly string[]): EventNews {
+  const message = `Evicted, because ${node} lost labels that this pod requires: ${labels.join(', ')}`;
+  return { subject: subjectOf(pod), type: 'Normal', reason: 'EvictedLabelRemoved', message };
+}
+
+/** To be told once for a pod: it is tried again for as long as it takes. */
+function refusedNews(
+  pod: Pod,
+  node: string,
+  labels: readonly string[],
+  outcome: Extract<EvictionOutcome, { kind: 'blocked' | 'failed' }>,
+): EventNews {
+  const why = outcome.kind === 'blocked' ? outcome.message : describeError(outcome.error);
+  const message = `Not evicted yet, although ${node} lost labels that this pod requires: ${labels.join(', ')}; ${why}`;
+  return { subject: subjectOf(pod), type: 'Warning', reason: 'EvictionRefused', message };
+}
+
+function subjectOf({ metadata: { name, namespace = '', uid } }: Pod): EventSubject {
+  return { apiVersion: 'v1', kind: 'Pod', name, namespace, uid };
 }

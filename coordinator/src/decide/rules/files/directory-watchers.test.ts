@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { DirectoryWatchers } from './directory-watchers.ts';
+import { DirectoryWatchers } from './rule-directory.ts';
 
 let root: string;
 let hints: number;

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { errorCode, RULE_FILE_BYTES_MAX, readText } from './read-text.ts';
 import { makePipe } from './rule-directory.test-fixtures.ts';
+import { errorCode, RULE_FILE_BYTES_MAX, readText } from './tree-reader.ts';
 
 let dir: string;
 
