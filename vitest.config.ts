@@ -14,7 +14,7 @@ const e2e = {
 };
 
 /** Settings of fast-check. */
-const setupFiles = ['packages/common/src/fuzz-fixtures.ts'];
+const setupFiles = ['packages/common/src/testing/fuzz.ts'];
 
 /** Tests in rooms that start programs. */
 const PROCESSES = '{agent,coordinator,packages/*}/src/**/*.process.test.ts';

@@ -1,9 +1,9 @@
 import { Socket } from 'node:net';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { HealthChecks } from '@rollcall/common/health.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Agent, createAgent } from './agent.ts';

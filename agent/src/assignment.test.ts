@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
 import { Assignment } from './agent.ts';
 import { formatTarget } from './probes/probe.ts';

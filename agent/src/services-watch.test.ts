@@ -1,8 +1,8 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { HealthChecks } from '@rollcall/common/health.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { idleLine } from './probes/idle-line.ts';
 import { registerProbeMetrics } from './probes/metrics.ts';

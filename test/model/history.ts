@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import { DEEDS } from './deeds.ts';
 import { REQUIREMENTS } from './gate-deeds.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { DEEDS } from './deeds.ts';
 import { type History, historyOf } from './history.ts';

@@ -1,5 +1,5 @@
-import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';

@@ -1,10 +1,10 @@
 import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
 import { CoordinatorClient } from '@rollcall/agent/report/coordinator-client.ts';
 import type { HttpAnswer, HttpPost } from '@rollcall/agent/report/http-post.ts';
-import type { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { FakeProcess } from '@rollcall/common/fake-process.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
 import { startInProcessAgent } from '../rig/in-process-agent.ts';
 import type { NodeSockets } from './sockets.ts';
 

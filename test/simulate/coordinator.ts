@@ -1,6 +1,6 @@
-import type { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { startCoordinator } from '@rollcall/coordinator/app/coordinator.ts';
 import { handlingOf } from '@rollcall/coordinator/app/listeners.ts';
 import type { Replica } from '@rollcall/coordinator/app/replica.ts';

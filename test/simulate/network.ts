@@ -1,6 +1,6 @@
 import type { HttpAnswer, HttpPost } from '@rollcall/agent/report/http-post.ts';
-import type { FakeClock } from '@rollcall/common/fake-clock.ts';
-import type { FakeProcess } from '@rollcall/common/fake-process.ts';
+import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import type { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
 import type { SimCoordinator } from './coordinator.ts';
 import { knock } from './door.ts';
 

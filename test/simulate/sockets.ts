@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { NetConnectOpts, Socket } from 'node:net';
-import type { FakeProcess } from '@rollcall/common/fake-process.ts';
+import type { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
 
 /** `hangs`: the kernel takes connections, and nobody answers. */
 export type ServiceState = 'up' | 'hangs' | 'down';

@@ -1,5 +1,5 @@
 import type { HttpAnswer } from '@rollcall/agent/report/http-post.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Network } from '@rollcall/coordinator/kube/testing/machine.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';

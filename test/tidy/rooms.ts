@@ -207,7 +207,7 @@ export const PURE_ROOMS: readonly string[] = [
 export const ENVIRONMENT_FILES: readonly RegExp[] = [
   /^(agent|coordinator|packages\/kubectl-rollcall)\/src\/main\.ts$/,
   /^test\//,
-  /^packages\/common\/src\/fuzz-fixtures\.ts$/,
+  /^packages\/common\/src\/testing\/fuzz\.ts$/,
   /^build\.ts$/,
   /^deploy\/(image|release)\/main\.ts$/,
 ];

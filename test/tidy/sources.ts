@@ -25,8 +25,7 @@ export function repositoryFiles(): SourceFile[] {
     });
 }
 
-const TEST_CODE =
-  /^test\/|\.test\.ts$|\/testing\/|-fixtures?\.ts$|-simulation\.ts$|fake-clock\.ts$|^vitest\.config\.ts$/;
+const TEST_CODE = /^test\/|\.test\.ts$|\.test-fixtures\.ts$|\/testing\/|^vitest\.config\.ts$/;
 
 /** Whether a repository path is of something that only tests use. */
 export function isTestCode(file: string): boolean {

@@ -1,11 +1,11 @@
 import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { identityOf } from '@rollcall/common/accelerators.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseReport } from '../../../coordinator/src/ingest/report-schema.ts';

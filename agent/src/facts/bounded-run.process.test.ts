@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { systemClock } from '@rollcall/common/clock.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type BoundedRunOptions, runBounded } from './bounded-run.ts';
 

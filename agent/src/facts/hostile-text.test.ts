@@ -1,4 +1,4 @@
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type FeatureSets, takeFeatures } from './parse-features.ts';

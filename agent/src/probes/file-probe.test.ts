@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
 import { openLineFor } from './testing/ask-once.ts';

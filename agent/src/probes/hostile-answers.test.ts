@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
-import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
+import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeFields, encodeText } from './protobuf.ts';

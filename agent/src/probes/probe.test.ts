@@ -1,5 +1,5 @@
 import { systemClock } from '@rollcall/common/clock.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import { createProbe, formatTarget, type ProbeAnswer, ProbeTimeout } from './probe.ts';
 import type { ProbeAddress, ProbeResult } from './types.ts';

@@ -1,5 +1,5 @@
 import { isSubdomain } from '@rollcall/common/config/checks.ts';
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { namesToAsk, parseResolvConf } from './host-lookup.ts';

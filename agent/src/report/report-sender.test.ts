@@ -1,6 +1,6 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Delivery, RenderReport } from './coordinator-client.ts';
 import { digestContent } from './report-builder.ts';

@@ -1,8 +1,8 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { ReportContent } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { registerReportMetrics } from './metrics.ts';
 import type { Reply } from './reply.ts';

@@ -1,7 +1,7 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { NodeQueries } from '../answer/console/node-queries.ts';
 import { Evaluator, type EvaluatorOptions } from '../decide/evaluator.ts';

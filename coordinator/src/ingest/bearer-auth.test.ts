@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import type { TokenReviewResult } from './agent-identity.ts';
 import { claimsOf, signed, signingPair, USERNAME } from './bearer-auth.test-fixtures.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 

@@ -1,9 +1,9 @@
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
-import { requestProperty, STUCK_MS, sendBytes } from '@rollcall/common/hostile-http-fixtures.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
+import { requestProperty, STUCK_MS, sendBytes } from '@rollcall/common/testing/hostile-http.ts';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sample, send, sendRaw, startReportsServer, wire } from './reports-server-fixture.ts';
+import { sample, send, sendRaw, startReportsServer, wire } from './reports-server.test-fixtures.ts';
 
 const report = wire({ node: 'n1', boot: 'b', sequence: 1, digest: 'd' });
 const REQUEST = [

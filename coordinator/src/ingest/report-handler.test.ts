@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { describe, expect, it, vi } from 'vitest';
 import { unavailable } from './report-refusal.ts';
-import { POD, reportsServer, sample, send, wire } from './reports-server-fixture.ts';
+import { POD, reportsServer, sample, send, wire } from './reports-server.test-fixtures.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { REPORT_BODY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { reportsServer, sample, send, wire } from './reports-server-fixture.ts';
+import { reportsServer, sample, send, wire } from './reports-server.test-fixtures.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 

@@ -1,5 +1,5 @@
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { type FullReport, type Heartbeat, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseReport, REPORT_LIMITS } from './report-schema.ts';

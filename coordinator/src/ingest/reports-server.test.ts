@@ -11,7 +11,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
 import { CertificateHolder } from '../tls/certificate-holder.ts';
 import type { AgentIdentity } from './agent-identity.ts';
-import { POD, reportsServer, sample, send, sendRaw, wire } from './reports-server-fixture.ts';
+import { POD, reportsServer, sample, send, sendRaw, wire } from './reports-server.test-fixtures.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };

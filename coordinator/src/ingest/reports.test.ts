@@ -11,7 +11,7 @@ import { CertificateHolder } from '../tls/certificate-holder.ts';
 import { claimsOf, issuerOf, signed, signingPair, USERNAME } from './bearer-auth.test-fixtures.ts';
 import { IngestMetrics } from './metrics.ts';
 import { openReports, type ReportsOptions } from './reports.ts';
-import { sample, send } from './reports-server-fixture.ts';
+import { sample, send } from './reports-server.test-fixtures.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
 const pair = signingPair('ES256');

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from 'node:net';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import type { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ApiAccess } from './api-access.ts';
 import { isSilence, type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';

@@ -1,5 +1,5 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { loadKubeConfig } from './kube-config.ts';

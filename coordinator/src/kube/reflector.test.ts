@@ -1,6 +1,6 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test, vi } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
 import type { KubeObject } from './objects.ts';

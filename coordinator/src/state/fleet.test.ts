@@ -1,5 +1,5 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { FullReport } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';

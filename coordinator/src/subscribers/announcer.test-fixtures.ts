@@ -1,5 +1,5 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceVerdict } from '../decide/readiness/verdict.ts';
 import { nodeRecord } from '../state/node-record.test-fixtures.ts';

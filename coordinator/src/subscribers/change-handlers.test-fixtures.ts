@@ -1,6 +1,6 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { KubeRequest } from '../kube/client.ts';
 import { fleetWith } from '../state/fleet.test-fixtures.ts';
 import type { ChangeHandlersOptions } from './change-handlers.ts';

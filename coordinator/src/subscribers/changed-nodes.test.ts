@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { ChangedNodes } from './changed-nodes.ts';
 

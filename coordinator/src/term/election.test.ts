@@ -1,6 +1,6 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { createKubeMetrics, type KubeMetrics } from '../kube/kube-metrics.ts';

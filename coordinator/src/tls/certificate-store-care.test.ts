@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { createAuthority, issueLeaf } from './certificate-authority.ts';
 import { isIssuedBy, parseBundle, parseCertificate } from './certificate-info.ts';

@@ -1,4 +1,4 @@
-import type { FakeClock } from '@rollcall/common/fake-clock.ts';
+import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type Logger, pino } from 'pino';
 import { vi } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';

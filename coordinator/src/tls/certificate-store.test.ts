@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { isIssuedBy, parseBundle, parseCertificate } from './certificate-info.ts';
 import { eventually, objectServer, started } from './certificate-store.test-fixtures.ts';

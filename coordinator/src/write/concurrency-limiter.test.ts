@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ConcurrencyLimiter, type Feedback, type Slot } from './concurrency-limiter.ts';
 import type { Lane } from './work-queue.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { ContestedKeys } from './contested-keys.ts';
 import type { SeenNode } from './unwritable-keys.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeSet, NodeWithdrawal } from '../decide/intent/plan.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';

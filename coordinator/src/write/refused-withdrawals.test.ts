@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { REFUSED_FOR_MS, type RefusedWithdrawal, RefusedWithdrawals } from './refused-withdrawals.ts';
 

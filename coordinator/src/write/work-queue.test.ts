@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RETRY_BASE_MS, RETRY_MAX_MS, WorkQueue, type WorkQueueOptions } from './work-queue.ts';

@@ -1,6 +1,6 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { pino } from 'pino';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { every, haveClocksParted, momentOf, sleep, systemClock } from './clock.ts';
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from './testing/fake-clock.ts';
 
 describe('systemClock', () => {
   test('calls back after the delay, and not before', async () => {

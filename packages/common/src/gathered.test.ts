@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { FakeClock } from './fake-clock.ts';
 import { gathered } from './gathered.ts';
+import { FakeClock } from './testing/fake-clock.ts';
 
 let clock: FakeClock;
 let done: number[];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { FakeClock } from './fake-clock.ts';
 import { HealthChecks, latched, Watchdog } from './health.ts';
+import { FakeClock } from './testing/fake-clock.ts';
 
 describe('HealthChecks', () => {
   test('are well when there is nothing to check', () => {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fuzzTimeoutMs } from './fuzz-fixtures.ts';
 import { HealthChecks } from './health.ts';
-import { hostileRequests, problemOfResponse, requestProperty, sendBytes, statusOf } from './hostile-http-fixtures.ts';
 import { closeServer, listen } from './http-server.ts';
 import { createRegistry } from './metrics.ts';
 import { createObservabilityServer } from './observability-server.ts';
+import { fuzzTimeoutMs } from './testing/fuzz.ts';
+import { hostileRequests, problemOfResponse, requestProperty, sendBytes, statusOf } from './testing/hostile-http.ts';
 
 const RUNS = 300;
 const server = createObservabilityServer({

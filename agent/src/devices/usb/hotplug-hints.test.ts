@@ -1,5 +1,5 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { HotplugHints } from './hotplug-hints.ts';
 

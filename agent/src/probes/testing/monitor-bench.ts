@@ -1,5 +1,5 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { onTestFinished } from 'vitest';
 import { idleLine } from '../idle-line.ts';
 import { createServiceMonitor, type ServiceMonitor } from '../service-monitor.ts';

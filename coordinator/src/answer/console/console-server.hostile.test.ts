@@ -1,13 +1,13 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
+import { closeServer, createPlainServer, listen } from '@rollcall/common/http-server.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { fuzzTimeoutMs } from '@rollcall/common/testing/fuzz.ts';
 import {
   hostileRequests,
   problemOfResponse,
   requestProperty,
   sendBytes,
   statusOf,
-} from '@rollcall/common/hostile-http-fixtures.ts';
-import { closeServer, createPlainServer, listen } from '@rollcall/common/http-server.ts';
+} from '@rollcall/common/testing/hostile-http.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ConsoleSource, createConsoleServer } from './console-server.ts';

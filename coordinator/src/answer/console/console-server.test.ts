@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { DiffRequest } from '@rollcall/common/console.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ask } from './console.test-fixtures.ts';
 import { type ConsoleSource, createConsoleServer } from './console-server.ts';

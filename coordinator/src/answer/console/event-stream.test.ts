@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EventStream } from './event-stream.ts';
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import type { NodeSummary } from '@rollcall/common/console.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { FleetNews } from './fleet-news.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, request, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { ask } from './console.test-fixtures.ts';
 import { forwardTo } from './leader-forward.ts';

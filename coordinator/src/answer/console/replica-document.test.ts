@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { expect, test } from 'vitest';
 import type { Role } from '../../term/role.ts';

@@ -1,5 +1,5 @@
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isGlob } from '../../model/inventory/glob.ts';

@@ -1,5 +1,5 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect } from 'vitest';
 import type { Election } from '../election.ts';
 import { createLeaseElection } from '../lease.ts';

@@ -1,6 +1,6 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import type { FakeClock } from '@rollcall/common/fake-clock.ts';
-import { FakeProcess } from '@rollcall/common/fake-process.ts';
+import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../client.ts';
 
 type StreamRequest = Parameters<KubeClient['stream']>[0];

@@ -1,11 +1,11 @@
-import { fuzzTimeoutMs } from '@rollcall/common/fuzz-fixtures.ts';
+import { fuzzTimeoutMs } from '@rollcall/common/testing/fuzz.ts';
 import {
   hostileRequests,
   problemOfResponse,
   requestProperty,
   sendBytes,
   statusOf,
-} from '@rollcall/common/hostile-http-fixtures.ts';
+} from '@rollcall/common/testing/hostile-http.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FILTER, PREDICATES, startExtender } from './extender.test-fixtures.ts';

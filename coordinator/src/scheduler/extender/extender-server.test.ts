@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { CONNECTIONS_MAX } from '@rollcall/common/http-server.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   busy,

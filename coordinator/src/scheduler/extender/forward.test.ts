@@ -1,8 +1,8 @@
 import { Agent, createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { systemClock } from '@rollcall/common/clock.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { listen } from '@rollcall/common/http-server.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, describe, expect, test } from 'vitest';
 import { busy, node } from '../scoring/scheduler.test-fixtures.ts';
 import {

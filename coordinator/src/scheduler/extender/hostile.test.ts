@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { busy, node } from '../scoring/scheduler.test-fixtures.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Assumptions } from './assumptions.ts';

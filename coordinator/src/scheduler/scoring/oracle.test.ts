@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
 import { ExtenderService } from './extender-service.ts';

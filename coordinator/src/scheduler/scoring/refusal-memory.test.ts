@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
 import { RefusalMemory } from './refusal-memory.ts';
 import { workspacePod } from './scheduler.test-fixtures.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { HoldingPod } from './holding-pod.ts';
 import { Holds } from './holds.ts';
 import type { ObservedNodeHold } from './node-hold.ts';

@@ -1,5 +1,5 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { NodeService } from '../../kube/objects.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';

@@ -1,7 +1,7 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import type { EventNews } from './event-news.ts';
 import { EventRecorder } from './event-recorder.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { evictorRig } from './evictor.test-fixtures.ts';
 

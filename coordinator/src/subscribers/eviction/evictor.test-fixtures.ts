@@ -1,6 +1,6 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import type { Pod } from '../../kube/objects.ts';
 import type { EventNews } from '../events/event-news.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NodeRecord } from '../../state/node-record.ts';
 import type { LedgerFacts } from './drift.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodeChange, NodeMetadata } from './node-change.ts';

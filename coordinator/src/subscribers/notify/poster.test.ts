@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createAuthority, issueLeaf } from '../../tls/certificate-authority.ts';
 import { NO_METADATA, nodeChange } from './node-change.ts';

@@ -1,4 +1,4 @@
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';

@@ -1,5 +1,5 @@
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection, type Loss } from './connection.ts';
 import { type Asked, type EventStream, settled, standInForFetch } from './fetch.test-fixtures.ts';

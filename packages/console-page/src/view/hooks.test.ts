@@ -1,5 +1,5 @@
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { h, options, render } from 'preact';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { settled, standInForFetch } from '../link/fetch.test-fixtures.ts';

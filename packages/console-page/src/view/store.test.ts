@@ -1,5 +1,5 @@
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { settled, standInForFetch } from '../link/fetch.test-fixtures.ts';
 import { standInForBrowser } from './browser.test-fixtures.ts';

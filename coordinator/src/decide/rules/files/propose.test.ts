@@ -1,7 +1,7 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { inventory } from '../../../model/inventory/inventory.test-fixtures.ts';
 import { registryOf } from '../../../model/keys/key-registry.test-fixtures.ts';

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
-import { fuzzRuns } from '@rollcall/common/fuzz-fixtures.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
+import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { makePipe, RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
 

@@ -1,6 +1,6 @@
 import { chmod, chown, mkdir, rename, rm, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FakeClock } from '@rollcall/common/fake-clock.ts';
+import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { inventory } from '../../../model/inventory/inventory.test-fixtures.ts';
 import { RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import type { FakeClock } from './fake-clock.ts';
 
 export type FakeProcessOptions = {

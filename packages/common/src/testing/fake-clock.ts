@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 
 type Timer = { dueMs: number; order: number; callback: () => void; isCancelled: boolean };
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { fuzzRuns } from './fuzz-fixtures.ts';
+import { fuzzRuns } from './fuzz.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'CONNECT', 'TRACE', 'PRI', 'M-SEARCH', 'get', ''];
 const TARGETS = [
