@@ -92,7 +92,7 @@ export function apiServerArgs(
     '--enable-admission-plugins=NodeRestriction',
     '--allow-privileged=true',
     // Nobody reads the endpoints of the kubernetes Service here.
-    '--endpoint-writeQueue-type=none',
+    '--endpoint-reconciler-type=none',
   ];
 }
 
