@@ -16,11 +16,11 @@ const SLACK_MS = 2500;
 /** How many nodes surely and perhaps count, and how many of each are overdue. */
 type Group = { sureCount: number; mayCount: number; surely: number; perhaps: number };
 
-/** Whether so many are silent that silence dependencies nothing. */
+/** Whether so many are silent that silence means nothing. */
 const holds = ({ mayCount, surely }: Group) =>
   surely > 0 && surely >= 0.55 * mayCount && (surely > 2 || surely === mayCount);
 
-/** Who is silent, and whether so many are that silence dependencies nothing. To be looked at once a second. */
+/** Who is silent, and whether so many are that silence means nothing. To be looked at once a second. */
 export class Silence {
   readonly #world: World;
   /** Until when a guard may hold that held lately, by its name; and what it held back, by `node UID`. */

@@ -3,7 +3,7 @@ import type { Option } from '@rollcall/common/config/option.ts';
 /** A JSON schema, as far as this folder looks into it. */
 export type Schema = { type?: string | readonly string[]; description?: string; [keyword: string]: unknown };
 
-/** One value of the chart: what it dependencies, what it may be, and its default. */
+/** One value of the chart: what it means, what it may be, and its default. */
 export type Leaf = {
   kind: 'leaf';
   help: string;

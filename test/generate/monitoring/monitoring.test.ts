@@ -126,7 +126,7 @@ describe('every alert', () => {
     expect(untried.map(({ name }) => name)).toEqual([]);
   });
 
-  test.each(ALERTS)('$name has a runbook that says what it dependencies, and what to do', (alert) => {
+  test.each(ALERTS)('$name has a runbook that says what it means, and what to do', (alert) => {
     const text = readFileSync(path.join(ROOT, runbookOf(alert, 'deploy/monitoring/runbooks')), 'utf8');
     const headings = [...text.matchAll(/^(#+ .*)$/gm)].map(([line]) => line);
     expect(headings).toEqual([`# ${alert.name}`, '## Symptom', '## Meaning', '## Check', '## Fix']);

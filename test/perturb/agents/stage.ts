@@ -15,7 +15,7 @@ import { ReportLine } from './report-line.ts';
 
 const CRD = resolve(import.meta.dirname, '../../../deploy/crds/nodeservices.yaml');
 
-/** A cluster with a coordinator that dependencies well, and the line on which agents speak to it. */
+/** A cluster with a coordinator that means well, and the line on which agents speak to it. */
 export class Stage {
   readonly cluster: EmbeddedCluster;
   readonly line: ReportLine;
