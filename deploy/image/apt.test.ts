@@ -9,7 +9,7 @@ import { writeNewestLock } from './relock.ts';
 
 const HASH = 'a'.repeat(64);
 
-test('the mirrors are those of Debian that apt is set up for, each once', async () => {
+test('lists each Debian mirror of the apt configuration once', async () => {
   const said = [
     'Debian http://a.example/debian/',
     'Other http://b.example/',

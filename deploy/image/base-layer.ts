@@ -11,7 +11,7 @@ export const USER_ID = 65532;
 export const BASE_FILES: Readonly<Record<string, RegExp>> = {
   'base-files': /^usr\/lib\/os-release$/,
   'ca-certificates': /^usr\/share\/ca-certificates\/.+\.crt$/,
-  // Only for its copyright file, which those of libatomic1, libgcc-s1 and libstdc++6 refer to.
+  // Only for its copyright file: the copyright files of libatomic1, libgcc-s1 and libstdc++6 refer to it.
   'gcc-14-base': /^$/,
   libatomic1: /^usr\/lib\/[^/]+\/libatomic\.so\.[\d.]+$/,
   libc6: /^usr\/lib(64)?\/([^/]+-linux-gnu\/)?(ld-linux[^/]*|lib(c|m|dl|pthread|rt))\.so\.\d+$/,

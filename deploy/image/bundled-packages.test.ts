@@ -17,7 +17,7 @@ function rootWith(files: Readonly<Record<string, string>>): string {
 const manifest = (name: string, version: string, license?: string) =>
   JSON.stringify({ name, version, ...(license === undefined ? {} : { license }) });
 
-test('the packages of a bundle are those of its inputs, each once and in the order of their names', async () => {
+test('lists the packages of the inputs of a bundle, each once and sorted by name', async () => {
   const root = rootWith({
     'node_modules/b/package.json': manifest('b', '1', 'MIT'),
     'node_modules/b/LICENSE': 'license of b',

@@ -7,7 +7,7 @@ export type BundledPackage = { name: string; version: string; license: string | 
 const IN_PACKAGE = /^(.*\bnode_modules\/(?:@[^/]+\/)?[^/]+)\//;
 const LICENSE_FILE = /^(licen[cs]e|notice|copying)/i;
 
-/** The packages that the input files of a bundle, relative to `root`, belong to; those of the workspace excepted. */
+/** The packages that own the input files of a bundle, without the packages of the workspace. Inputs are relative to `root`. */
 export async function packagesOf(root: string, inputs: Iterable<string>): Promise<BundledPackage[]> {
   const directories = new Set([...inputs].flatMap((input) => IN_PACKAGE.exec(input)?.[1] ?? []));
   const found = new Map<string, BundledPackage>();

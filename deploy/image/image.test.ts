@@ -141,7 +141,7 @@ test('its list of parts names each with what it was checked by, Node.js as it wa
   expect(packages[2]).toMatchObject({ licenseDeclared: 'MIT', checksums: [{ algorithm: 'SHA512' }] });
 });
 
-test('it runs as nobody, and says what it is; of which commit only where that is known', async () => {
+test('runs without root, and its labels describe it; they name the commit only if it is known', async () => {
   const { image } = await built();
   const settings = JSON.parse(`${image.blobs.get(image.configDigest)}`);
   expect(settings.created).toBe(CREATED);
@@ -197,15 +197,18 @@ test.each([['libatomic1'], ['libatomic1, libstdc++6']])('a lock without %s of th
 
 const hasApt = existsSync('/usr/lib/apt/apt-helper');
 
-test.skipIf(!hasApt)('what is not in the cache is taken from the mirrors that are named, or those of apt', async () => {
-  const { options, inputs } = prepared();
-  const [first, ...rest] = inputs.debian.packages;
-  const packages = [{ ...(first as (typeof rest)[number]), sha256: 'b'.repeat(64) }, ...rest];
-  const missing = { ...inputs, debian: { release: 'trixie', packages } };
-  const [ofApt, named] = [emptyDirectory(), emptyDirectory()];
-  standInFor(process.env, 'apt-get', `echo 'Debian file:${ofApt}/'`);
-  await expect(buildImages({ ...options, mirrors: [`file:${named}`] }, missing)).rejects.toThrow(
-    `file:${named}/pool/base-files.deb`,
-  );
-  await expect(buildImages(options, missing)).rejects.toThrow(`file:${ofApt}/pool/base-files.deb`);
-});
+test.skipIf(!hasApt)(
+  'downloads what is not in the cache from the given mirrors, or from the mirrors of apt',
+  async () => {
+    const { options, inputs } = prepared();
+    const [first, ...rest] = inputs.debian.packages;
+    const packages = [{ ...(first as (typeof rest)[number]), sha256: 'b'.repeat(64) }, ...rest];
+    const missing = { ...inputs, debian: { release: 'trixie', packages } };
+    const [ofApt, named] = [emptyDirectory(), emptyDirectory()];
+    standInFor(process.env, 'apt-get', `echo 'Debian file:${ofApt}/'`);
+    await expect(buildImages({ ...options, mirrors: [`file:${named}`] }, missing)).rejects.toThrow(
+      `file:${named}/pool/base-files.deb`,
+    );
+    await expect(buildImages(options, missing)).rejects.toThrow(`file:${ofApt}/pool/base-files.deb`);
+  },
+);

@@ -21,7 +21,7 @@ export type ImageOptions = {
   platforms: readonly Platform[];
   /** Downloads are kept there, and the packed binary of Node.js. */
   cacheDir: string;
-  /** Roots of Debian repositories; defaults to those of this machine's apt. */
+  /** Roots of Debian repositories; defaults to the mirrors of this machine's apt. */
   mirrors?: readonly string[] | undefined;
   /** RFC 3339, in UTC, without a fraction: when the source was made, as the image must not say when it was built. */
   created: string;
@@ -67,7 +67,7 @@ export async function buildApps(
 
 export const DEBIAN_LOCK_FILE = path.join(import.meta.dirname, 'debian-lock.json');
 
-/** Those of this repository. */
+/** Reads the inputs of this repository. */
 async function readInputs(): Promise<ImageInputs> {
   return {
     lockFile: await readFile(path.join(ROOT, 'pnpm-lock.yaml'), 'utf8'),

@@ -19,7 +19,7 @@ Builds the image of both programs, without a daemon.
   --out DIR               where everything is written (deploy/image/dist)
   --revision TEXT         for the labels (the commit, with -dirty behind it if anything was changed)
   --source URL            for the labels (none)
-  --debian-mirror URL     root of a Debian repository; may be repeated (those of this machine's apt)
+  --debian-mirror URL     root of a Debian repository; may be repeated (default: the mirrors of this machine's apt)
   --app-only              only the directory /app, for the Dockerfile
   --relock RELEASE        no image: pin the newest packages of this release of Debian in debian-lock.json
 `;

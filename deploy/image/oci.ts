@@ -91,7 +91,7 @@ export function archiveLayout(image: Image, reference: string): Tree {
   return tree;
 }
 
-/** A manifest that is no image, such as that of a chart, and its blobs. */
+/** A manifest of something other than an image, such as a chart, and its blobs. */
 export type Artifact = { manifest: Descriptor; blobs: Map<string, Buffer> };
 
 export function manifestArtifact(

@@ -1,6 +1,6 @@
 import { hexOf } from './cached-input.ts';
 
-/** A part of the image, as an SBOM tells of it. */
+/** A part of the image, as an SBOM describes it. */
 export type Component = {
   /** `npm/%40scope/name` or `deb/debian/name`, as in a package URL. */
   kind: 'npm' | 'deb' | 'generic';

@@ -10,7 +10,7 @@ function release(args: readonly string[], registry?: string) {
   return run(file, args, registry === undefined ? env : { ...env, REGISTRY: registry });
 }
 
-/** The source is that of a commit, with these changes. */
+/** Makes git report a commit with these uncommitted changes. */
 function committed(changes: string): void {
   standInFor(
     process.env,
@@ -41,5 +41,5 @@ test.each([
 test('makes no release of what is not exactly a commit', () => {
   committed(' M README.md');
   const { status, stderr } = release(['--tag', `v${VERSION}`], 'registry.example');
-  expect([status, stderr]).toEqual([1, 'the source is not exactly that of a commit']);
+  expect([status, stderr]).toEqual([1, 'the source is not exactly the source of a commit']);
 });

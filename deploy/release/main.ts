@@ -50,7 +50,7 @@ async function release(settings: ReturnType<typeof parseArgs<{ options: typeof O
   const { created, revision } = await commit();
   if (!registry) throw new Error('--registry: where is it to be pushed?');
   if (tag !== `v${VERSION}`) throw new Error(`--tag: is ${tag ?? 'not given'}, and the version is ${VERSION}`);
-  if (!revision || revision.endsWith('-dirty')) throw new Error('the source is not exactly that of a commit');
+  if (!revision || revision.endsWith('-dirty')) throw new Error('the source is not exactly the source of a commit');
 
   const cacheDir = imageCacheDir(process.env);
   const made = await makeRelease({

@@ -4,7 +4,7 @@ export type Origin = {
   revision: string;
   /** The repository, such as `https://github.com/OWNER/rollcall`; `undefined` where only a local one is known. */
   source: string | undefined;
-  /** Who builds: the URI of the workflow, or that of a trial. */
+  /** The builder: the URI of the workflow or of a trial. */
   builder: string;
   /** One run of it. */
   invocation: string | undefined;

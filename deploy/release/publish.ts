@@ -36,7 +36,7 @@ export async function publish(release: Release, origin: Origin, signing: Signing
   await writeFile(predicate, `${JSON.stringify(provenance(origin, parameters), null, 2)}\n`);
   for (const { name, digest } of [image, chart]) {
     const subject = `${name}@${digest}`;
-    // Recursively, so that whoever pulls one platform by its own digest finds a signature as well.
+    // Recursively, so that a client that pulls one platform by its own digest finds a signature as well.
     await cosign('sign', '--recursive', ...http, subject);
     await cosign('attest', '--type=slsaprovenance1', `--predicate=${predicate}`, ...http, subject);
   }

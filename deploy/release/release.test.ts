@@ -116,7 +116,7 @@ test('the provenance of a trial names no repository and no run', () => {
   expect(found).not.toHaveProperty('runDetails.metadata');
 });
 
-test('the notes are those of the very version, to the next one', () => {
+test('takes the notes of exactly this version, up to the next heading', () => {
   const changelog =
     'about 1.0.0\n\n## 1.0.0-rc\n\n- No.\n\n## 1.0.0\n\n- Yes.\n\n### Fixed\n\n- It.\n\n## 0.9.0\n\n- No.\n';
   expect(notesOf(changelog, '1.0.0')).toBe('- Yes.\n\n### Fixed\n\n- It.\n');

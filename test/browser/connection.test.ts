@@ -65,7 +65,7 @@ describeInBrowser('a lost connection', (open) => {
     await expect.poll(() => heading(page)).toBe('All 2 nodes are ready.');
   });
 
-  test('is tried again at once when somebody asks', async () => {
+  test('is tried again at once when the user asks', async () => {
     console = await PretendConsole.start([nodeSummary('a')]);
     const page = await open(console.url);
     await expect.poll(() => heading(page)).toBe('The only node is ready.');

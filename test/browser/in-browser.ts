@@ -15,7 +15,7 @@ export const BLANK = 'about:blank';
 /** Opens an address in a window of its own. */
 export type Open = (url: string, options?: BrowserContextOptions) => Promise<Page>;
 
-/** What a browser says when the console is away; the page itself says so as well. */
+/** What a browser logs when the console is away; the page itself reports this as well. */
 const AWAY = /net::ERR_(CONNECTION_|INCOMPLETE_CHUNKED|EMPTY_RESPONSE|SOCKET)|status of 502/;
 
 /**

@@ -59,7 +59,7 @@ export class PretendConsole {
     return `http://127.0.0.1:${this.#port}/`;
   }
 
-  /** Nodes are from now on as told; whoever follows hears of it. */
+  /** Replaces these nodes and sends them to all open streams. */
   tell(...nodes: readonly NodeSummary[]): void {
     for (const node of nodes) {
       this.nodes.set(node.name, node);

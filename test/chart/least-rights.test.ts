@@ -64,7 +64,7 @@ describe('rights', () => {
     expect(namespacesOfPods(objects)).toEqual(['default', 'rollcall']);
   });
 
-  test('to watch pods are for the namespaces that somebody named, each once', async () => {
+  test('to watch pods are for the namespaces in the values, each once', async () => {
     const pods = (namespace: string) => ({ pods: { namespace, selector: { matchLabels: { app: 'a' } } } });
     const values = {
       gitpod: { namespace: 'gitpod' },
@@ -167,7 +167,7 @@ describe('every container', () => {
     }
   });
 
-  test('can write nowhere, gain nothing, and is nobody', () => {
+  test('cannot write anywhere, cannot gain rights, and runs without root', () => {
     for (const [, objects] of renderings) {
       for (const { template } of workloads(objects)) {
         // Sockets of others are for root alone.

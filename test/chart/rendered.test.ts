@@ -110,7 +110,7 @@ describe('the chart renders', () => {
     }
   });
 
-  test('the CRDs as they are in deploy/crds, to keep unless told otherwise, and only where they are wanted', async () => {
+  test('the CRDs as they are in deploy/crds, kept by default, and only if they are wanted', async () => {
     const crds = async (values: Values) =>
       (await renderObjects(helm, values)).filter(({ kind }) => kind === 'CustomResourceDefinition');
     const plain = readdirSync(CRDS)

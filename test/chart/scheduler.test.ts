@@ -45,7 +45,7 @@ describe('the configuration of a kube-scheduler', () => {
     });
   });
 
-  test('shows a certificate, and is asked for one, unless told', async () => {
+  test('shows a certificate and is asked for one by default', async () => {
     const scheduler = { enabled: true, configMap: { enabled: true }, clientCaConfigMapName: 'schedulers' };
     const objects = await renderObjects(helm, { scheduler });
     const { extenders } = parse(fileOf(objects, 'rollcall-scheduler', 'config.yaml')) as Configuration;

@@ -128,7 +128,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     await waitFor('the Deployment to go', async () => !(await exists(DEPLOYMENT)), { timeoutMs: 60_000 });
     expect(await coordinator.kill('SIGTERM')).toBe(0);
     await waitFor('the Job', () => exists(JOB), { timeoutMs: 60_000 });
-    // It listens to nobody, so files for that may be missing.
+    // It does not listen, so files for listeners may be missing.
     const listening = ['--scheduler-tls=on', '--scheduler-client-ca-file=/not/there', '--tls-cert-file=/not/there'];
     const prune = await runCoordinator('rollcall-uninstall', ['--prune', ...listening, '--tls-key-file=/not/there']);
     expect(await prune.exited(), prune.tail()).toBe(0);
@@ -174,7 +174,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const { kubeconfig } = controlPlane;
     const release = ['rollcall', '--namespace', 'rollcall'];
     await helm(['install', ...release, CHART, '--create-namespace'], { kubeconfig });
-    // Nobody runs the pods of the Job here, so that it never ends.
+    // No kubelet runs the pods of the Job here, so it never ends.
     await expect(helm(['uninstall', ...release, '--timeout', '3s'], { kubeconfig })).rejects.toThrow(
       /timed out|deadline/,
     );

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 describe('values are refused', () => {
   const wrong: [string, Values, RegExp][] = [
-    ['that nobody knows', { agnet: {} }, /agnet/],
+    ['that do not exist', { agnet: {} }, /agnet/],
     ['that no option has', { agent: { config: { probePeriod: 1 } } }, /probePeriod/],
     ['that the chart itself sets', { coordinator: { config: { leaseName: 'mine' } } }, /leaseName/],
     ['of the wrong type', { coordinator: { replicas: 'two' } }, /replicas/],
@@ -34,7 +34,7 @@ describe('values are refused', () => {
     ['in a toleration', { agent: { tolerations: [{ operator: 'Exist' }] } }, /operator/],
     ['that would end a string of CEL', { coordinator: { config: { poolLabels: ["a', 'b"] } } }, /poolLabels/],
     ['of a Lease that no object can be called', { leaseName: 'My_Lease' }, /leaseName/],
-    ['of alerts that nobody knows', { monitoring: { prometheusRule: { thresholds: { Mine: 1 } } } }, /Mine/],
+    ['of alerts that do not exist', { monitoring: { prometheusRule: { thresholds: { Mine: 1 } } } }, /Mine/],
     ['that leave nodes gated for ever', { policies: { startupTaint: { enabled: true } } }, /startupGateRequires/],
     ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
     ['of schedulers without a CA for their certificates', { scheduler: { enabled: true } }, /clientCaConfigMapName/],
@@ -49,7 +49,7 @@ describe('values are refused', () => {
       /networkPolicy\.scrapers: name the pods of Prometheus/,
     ],
     ['of addresses that are none', { scheduler: { addressRanges: ['10.0.0.1'] } }, /addressRanges/],
-    ['of a scheduler that nobody answers', { scheduler: { configMap: { enabled: true } } }, /scheduler\.enabled/],
+    ['of a scheduler without an extender', { scheduler: { configMap: { enabled: true } } }, /scheduler\.enabled/],
     [
       'of a scheduler without the certificate that it needs',
       {
@@ -75,10 +75,10 @@ describe('values are refused', () => {
       /agent\.rollingUpdate\.maxSurge: .*hostNetwork/,
     ],
     ['of what watches it', { monitoring: { podMonitor: { interval: '30' } } }, /interval/],
-    ['that nobody knows of what watches it', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
+    ['of monitoring that do not exist', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
     ['of a service whose name is none', { services: { My_Mirror: MIRROR } }, /My_Mirror/],
-    ['of a service that nobody knows', { services: { mirror: { prob: {} } } }, /services\/mirror.*prob/],
-    ['of a kind of probe that nobody knows', { services: { mirror: { probe: { quic: {} } } } }, /probe.*quic/],
+    ['of a service that do not exist', { services: { mirror: { prob: {} } } }, /services\/mirror.*prob/],
+    ['of an unknown kind of probe', { services: { mirror: { probe: { quic: {} } } } }, /probe.*quic/],
     [
       'of a label that services may not have',
       { services: { mirror: { ...MIRROR, publish: { label: 'example.com/mirror' } } } },

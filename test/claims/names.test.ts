@@ -15,7 +15,7 @@ import { FOREIGN_FLAGS, SCRIPT_FLAGS } from './foreign-flags.ts';
 import { testsOf } from './projects.ts';
 
 /*
- * What the documents call by its name is there. CHANGELOG.md tells of what was, and is left out.
+ * Names in the documents exist. CHANGELOG.md describes the past, and is left out.
  */
 const files = repositoryFiles();
 const pages = files.filter(({ path: name }) => name.endsWith('.md') && name !== 'CHANGELOG.md');

@@ -29,7 +29,7 @@ const resources = (program: string) => {
   return `${of('requests')}; at most ${of('limits')}`;
 };
 
-/** What somebody reads who does not know rollcall yet. */
+/** Documents for a reader who does not know rollcall yet. */
 export const OVERVIEW: Claims = {
   'README.md': [
     `report, every ${agentDefault('heartbeatSeconds')} s`,
@@ -62,7 +62,7 @@ export const OVERVIEW: Claims = {
     `| ${coordinatorDefault('reportsListen').replace(/.*:/, '')} | coordinator | reports of agents`,
     `| ${value('scheduler.port')} | coordinator, with \`scheduler.enabled\``,
     `| ${coordinatorDefault('consoleListen').replace(/.*:/, '')} | coordinator, on loopback only`,
-    'that of the image, 65532',
+    'the user of the image, 65532',
   ],
   'deploy/chart/Chart.yaml': [`kubeVersion: '>=${oldest}.0-0'`],
   'ARCHITECTURE.md': [

@@ -24,7 +24,7 @@ const REPORTER = 'agent/src/report/reporter.ts';
 const leavingSeconds = seconds(REPORTER, 'LEAVING_TIMEOUT_MS') * constant(REPORTER, 'LEAVING_ATTEMPTS_MAX');
 const lease = (name: string) => numberIn('coordinator/src/kube/election.ts', new RegExp(`${name}: ([0-9_]+)`)) / 1000;
 
-/** What somebody reads who works on a room, or looks up a limit. */
+/** Documents for a reader who works on a room or looks up a limit. */
 export const ROOMS: Claims = {
   'agent/README.md': [
     `no progress for ${seconds('agent/src/agent.ts', 'REPORTER_STALLED_MS') === 30 ? 'half a minute' : 'another time'}`,

@@ -148,7 +148,7 @@ async function tryDownload(
   }
 }
 
-/** What a killed process left behind; the lock is held, so nobody is at work on it. */
+/** Removes what a killed process left behind. The caller holds the lock, so no other process uses it. */
 async function removeLeftovers(dir: string): Promise<void> {
   for (const entry of await readdir(dir)) {
     if (entry.startsWith('tmp-')) await rm(join(dir, entry), { recursive: true, force: true });

@@ -27,7 +27,7 @@ export interface NodeOptions {
   readonly annotations?: Record<string, string>;
   readonly taints?: readonly Taint[];
   readonly podCIDR?: string;
-  /** `10.0.0.1` unless told. */
+  /** Defaults to `10.0.0.1`. */
   readonly internalIP?: string;
   /** Defaults to `true`. */
   readonly ready?: boolean;

@@ -91,7 +91,7 @@ export function apiServerArgs(
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     '--allow-privileged=true',
-    // Nobody reads the endpoints of the kubernetes Service here.
+    // No client reads the endpoints of the kubernetes Service here.
     '--endpoint-reconciler-type=none',
   ];
 }

@@ -21,7 +21,7 @@ import type { ProgressStream } from './progress.ts';
 export interface ControlPlaneOptions extends LaunchOptions {
   /** Where the progress of obtaining binaries is shown; defaults to standard error. */
   readonly log?: ProgressStream;
-  /** Where everything is kept; a directory that the caller owns and removes. A temporary one unless told. */
+  /** Directory for all files, which the caller owns and removes. Defaults to a temporary directory. */
   readonly dir?: string;
 }
 
@@ -47,7 +47,7 @@ export interface ControlPlane {
   readonly etcdPid: number | undefined;
   readonly apiServerPid: number | undefined;
   readonly schedulerPid: number | undefined;
-  /** A client for somebody else; the caller closes it. */
+  /** Creates a client with another identity. The caller closes it. */
   clientFor(identity: Identity): Promise<ApiClient>;
   /** Writes a kubeconfig and returns its path, by default one below `dir`. */
   kubeconfigFor(identity: Identity, path?: string): Promise<string>;

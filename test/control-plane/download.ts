@@ -14,7 +14,7 @@ export interface DownloadOptions {
   readonly sha512: string;
   /** Where HTTPS_PROXY, HTTP_PROXY and NO_PROXY are looked up. */
   readonly variables: NodeJS.ProcessEnv;
-  /** Bytes so far, and of how many where the server says so. */
+  /** Reports the bytes so far, and the total if the server sends it. */
   readonly onProgress?: (bytes: number, total: number | undefined) => void;
 }
 

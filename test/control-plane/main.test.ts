@@ -60,7 +60,7 @@ describe.skipIf(process.platform !== 'linux')('the command line', () => {
     expect(components).toHaveLength(2);
     child.kill('SIGKILL');
     await waitFor('the components to be gone', () => components.every((pid) => !isAlive(pid)));
-    // Nobody was left to do it; the next start would, ten minutes later.
+    // No process was left to do it; the next start would, ten minutes later.
     rmSync(dir, { recursive: true });
   });
 

@@ -10,7 +10,7 @@ requests_total_other{resource="nodes",verb="PATCH"} 100
 up 1
 `;
 
-it('sums the samples that have all the labels, and only those of the metric', () => {
+it('sums only the samples of the metric that have all the labels', () => {
   expect(sumSamples(text, 'requests_total', { verb: 'PATCH', resource: 'nodes' })).toBe(5);
   expect(sumSamples(text, 'requests_total', {})).toBe(12);
   expect(sumSamples(text, 'requests_total', { path: 'a "b" c' })).toBe(7);

@@ -31,7 +31,7 @@ async function taker(): Promise<{ ports: number[]; network: string }> {
   return JSON.parse(text);
 }
 
-test('a port that is free for a moment is given to no other process and to nobody else in this one', async () => {
+test('a port that is free for a moment is given to no other process and to no other caller in this one', async () => {
   const takers = await Promise.all([taker(), taker(), taker()]);
   const ports = takers.flatMap((each) => each.ports);
   ports.push(...(await Promise.all(Array.from({ length: WANTED }, freePort))));

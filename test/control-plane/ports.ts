@@ -15,7 +15,7 @@ let claimed: Promise<Block> | undefined;
 let networks = 0;
 
 /**
- * A loopback port that nobody listens on now, and that no other process and no later call is given while this process
+ * A loopback port that no process listens on now, and that no other process and no later call is given while this process
  * lives: a program that is down for a moment finds its port free again.
  */
 export async function freePort(): Promise<number> {

@@ -19,7 +19,7 @@ function stream(isTTY: boolean): { isTTY: boolean; text: string; write(text: str
 }
 
 describe('showProgress', () => {
-  it('writes a line at once, one every 15 s and one at the end where nobody sees a cursor', () => {
+  it('writes a line at once, one every 15 s and one at the end if the output is not a terminal', () => {
     const out = stream(false);
     const progress = showProgress(out, 'etcd: building');
     vi.advanceTimersByTime(31_000);

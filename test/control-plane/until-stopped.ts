@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 const LOOK_EVERY_MS = 500;
 
 /**
- * Resolves with the reason when this process should stop: a signal, or the end of whoever started it. npm passes no
+ * Resolves with the reason when this process should stop: a signal, or the end of the process that started it. npm passes no
  * SIGTERM on, and between npm and us there may be a shell, so the grandparent is watched too.
  */
 export function untilStopped(): Promise<string> {

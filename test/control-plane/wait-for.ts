@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 export interface WaitOptions {
   /** Defaults to 10 s. */
   readonly timeoutMs?: number;
-  /** Unless told, a tenth of the time waited so far, from 25 to 200 ms: looking costs the cores that all share. */
+  /** Defaults to a tenth of the time waited so far, from 25 to 200 ms: each check uses the CPU that all tests share. */
   readonly everyMs?: number;
 }
 

@@ -63,7 +63,7 @@ test('the tour sees every label come and go, and exits with 0', { timeout: 180_0
   expect(demo.exitCode).toBe(0);
 });
 
-test('the address of the page that it prints is that of its own cluster', { timeout: 90_000 }, async () => {
+test('prints the address of the page of its own cluster', { timeout: 90_000 }, async () => {
   const { text } = startDemo();
   const find = () => /watch it in a browser: (http:\S+)/.exec(text())?.[1];
   const url = await waitFor('the address', find, { timeoutMs: 60_000 });
@@ -85,7 +85,9 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 );
 
-test('the end of whoever started it stops everything and leaves nothing behind', { timeout: 90_000 }, async () => {
+test('the end of the process that started it stops everything and leaves nothing behind', {
+  timeout: 90_000,
+}, async () => {
   const { demo, text } = startDemo({ byShell: true });
   const dir = await directoryOf(text);
   demo.kill('SIGKILL');

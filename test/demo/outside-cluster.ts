@@ -56,8 +56,8 @@ const RENEW_EVERY_MS = 30_000;
 type Connection = { api: ApiClient; close: () => void };
 
 /**
- * Connects as the kubeconfig's current context has it, in every way that kubectl knows: plugins for credentials (`exec`)
- * included, as those of EKS, GKE and AKS.
+ * Connects by the kubeconfig's current context, in every way that kubectl supports, including credential plugins
+ * (`exec`) such as the plugins of EKS, GKE and AKS.
  */
 async function connect(path: string): Promise<Connection> {
   const access = fileAccess({ kubeconfig: path, master: '' });

@@ -1,6 +1,6 @@
 import { VERSION } from '@rollcall/common/version.ts';
 
-/** Where the project is; whoever forks it changes these, and nothing else. */
+/** Where the project is; a fork changes only these values. */
 export const PROJECT = {
   home: 'https://rollcall.dev',
   source: 'https://github.com/rollcall-dev/rollcall',

@@ -13,7 +13,7 @@ import { httpGet } from '../rig/http-get.ts';
 export type Karpenter = { command: string; crdsDir: string };
 
 const MODULE = 'sigs.k8s.io/karpenter';
-/** Its own objects, and those of the provider. */
+/** The CRDs of Karpenter and of its provider. */
 const CRDS = ['pkg/apis/crds', 'kwok/apis/crds'];
 
 /** Finds Karpenter in the cache, with its CRDs, or builds it into there from the module in this folder. */

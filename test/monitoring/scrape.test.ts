@@ -172,7 +172,7 @@ describe.skipIf(missing)(`Prometheus${missing ? ` (${missing})` : ''}`, () => {
     }
   });
 
-  test('notices that nobody leads any more', async () => {
+  test('notices that there is no leader any more', async () => {
     for (const coordinator of [...rig.coordinators]) await coordinator.kill('SIGKILL');
     const state = async (name: string) => (await prometheus.rules()).find((rule) => rule.name === name)?.state;
     const isNoticed = async () => (await state('RollcallNotScraped')) === 'pending';

@@ -54,7 +54,7 @@ describe('a mutant', () => {
   });
 });
 
-test('every floor is that of a room', () => {
+test('every floor belongs to a room', () => {
   const { default: _, ...rooms } = FLOORS as Record<string, number>;
   expect(Object.keys(rooms).filter((room) => !(room in ROOM_IMPORTS))).toEqual([]);
 });

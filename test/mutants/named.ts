@@ -171,7 +171,7 @@ export const NAMED: readonly NamedMutant[] = [
     to: '(terminating ? 2 : 0)',
   },
   {
-    name: 'a value of somebody else is forced with the map that it is in',
+    name: 'a value of another client is forced with the map that it is in',
     file: `${SRC}/write/node-turn.ts`,
     from: 'return value === undefined || value === valueIn(set, ref);',
     to: 'return true;',
@@ -183,7 +183,7 @@ export const NAMED: readonly NamedMutant[] = [
     to: 'return { action',
   },
   {
-    name: 'an authority that somebody put there signs before it can be known',
+    name: 'an authority that another client put there signs before it can be known',
     file: `${SRC}/tls/rotation.ts`,
     from: 'if (leaf.issuer !== authority.fingerprint && nowMs < propagatedAtMs(state, policy)) return undefined;',
     to: '',

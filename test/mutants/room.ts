@@ -32,7 +32,7 @@ export function roomNamed(name: string): string | undefined {
 /** What is only counted for people. */
 const METRICS = /(^|[/-])metrics\.ts$/;
 
-/** Those of a room that are not listed as equivalent. */
+/** The mutants of a room that are not listed as equivalent. */
 export function mutantsOf(room: string, part = ''): Mutant[] {
   return repositoryFiles()
     .filter(({ path: file }) => file.endsWith('.ts') && !isTestCode(file) && roomOf(file) === room)

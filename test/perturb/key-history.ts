@@ -87,7 +87,7 @@ function withoutUnknown(values: readonly string[]): string[] {
   return known.filter((value, index) => value !== known[index - 1]);
 }
 
-/** Whether the values are those of the other list, in order, some left out. */
+/** Whether the values are a subsequence of the other list. */
 function isWithin(values: readonly string[], expected: readonly string[]): boolean {
   let at = 0;
   for (const value of values) {

@@ -14,12 +14,12 @@ const USAGE = `npm run perturb [-- SCENARIO…] [--kind KIND,…] [--write NAME 
 Plays each scenario once as it is, and then once for each of its writes and each kind of perturbation, on a real etcd
 and real API servers. Ends with 1 unless every run comes to the same end.
 
-  SCENARIO    ${NAMES.join(', ')}; all unless told
+  SCENARIO    ${NAMES.join(', ')}; all by default
 ${ALL_KINDS.map((kind) => `  ${kind.padEnd(13)} ${KINDS[kind]}`).join('\n')}
-  --kind      those of these kinds; all unless told
+  --kind      only these kinds; all by default
   --write     at writes of this name, as the account of a failure has it
   --nth       at the Nth of them
-  --lanes     how many runs at once, each in a cluster of its own; 3 unless told
+  --lanes     how many runs at once, each in a cluster of its own; 3 by default
   --minutes   begins no plan after so long: a random choice is played
 `;
 

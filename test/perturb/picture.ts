@@ -62,7 +62,7 @@ function by<T>(keyOf: (value: T) => string): (a: T, b: T) => number {
   return (a, b) => (keyOf(a) < keyOf(b) ? -1 : 1);
 }
 
-/** Times, and who owns the map that keys are in, which is whoever set the first of them: a JSON patch or an apply. */
+/** Times, and the owner of the map that keys are in, which is the writer of the first key: a JSON patch or an apply. */
 const LEFT_OUT = ['lastTransitionTime', 'lastHeartbeatTime', '.'];
 
 /** Equal for pictures that are alike. */

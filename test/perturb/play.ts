@@ -53,12 +53,12 @@ async function settle(run: Run, step: Step, expected: string | undefined): Promi
   for (;;) {
     const nowMs = performance.now();
     const isReady = run.healed && (step.unled === true || (await run.isLed()));
-    // Whoever leads only now, and has only now heard an agent, may have something to write yet.
+    // A leader that has only now heard an agent may still have something to write.
     readyMs = isReady ? (readyMs ?? nowMs) : undefined;
     const isQuiet = readyMs !== undefined && nowMs - readyMs >= quietMs && run.quietMs >= quietMs;
     const why = isQuiet
       ? await difference(run, step, expected)
-      : 'the plan is not over, nobody leads, or there are writes';
+      : 'the plan is not over, there is no leader, or there are writes';
     if (why === undefined) return textOf(await takePicture(run.api));
     if (nowMs > deadlineMs) throw new Error(`${step.name}: ${why}`);
     await sleep(POLL_MS);

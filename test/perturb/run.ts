@@ -134,7 +134,7 @@ export class Run {
     await exiting;
   }
 
-  /** What waiting for 15 s would come to: nobody has renewed it. */
+  /** Expires a Lease, as if no replica had renewed it for 15 s. */
   async expireLease(name: string): Promise<void> {
     const lease = await leaseOf(this.api);
     const holder = lease?.spec?.holderIdentity;

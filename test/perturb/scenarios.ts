@@ -55,7 +55,7 @@ async function replacePod(run: Run, node: string): Promise<void> {
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'start',
-    setup: { name: 'nobody leads', act: createAll, ours: both([]), unled: true },
+    setup: { name: 'there is no leader', act: createAll, ours: both([]), unled: true },
     steps: [{ name: 'a coordinator starts', act: (run) => run.start('coordinator-1'), ours: ALL_READY }],
   },
   {
@@ -185,7 +185,7 @@ export const SCENARIOS: readonly Scenario[] = [
         name: 'it comes back as another',
         act: async (run) => {
           await run.addNode('a', { ready: false });
-          // The list of taints belongs to whoever changed it last: always to who removes the one of the API server.
+          // The writer that changed the list of taints last owns it: here always the one that removes the API server's taint.
           await waitFor('its taint', () => isTainted(run, 'a'), { timeoutMs: PATIENCE_MS });
           await removeNotReadyTaint(run.api, await run.api.get<NodeObject>('/api/v1/nodes/a'));
           await setNodeReady(run.api, 'a', true);

@@ -14,7 +14,7 @@ export type SuiteOptions = {
   scenarios: readonly Scenario[];
   /** Which plans are played, by the reference run of a scenario. */
   choose: (scenario: Scenario, reference: Played) => readonly Plan[];
-  /** No plan is begun after so many minutes; those that are played are a random choice. No limit unless told. */
+  /** No plan is begun after so many minutes; those that are played are a random choice. No limit by default. */
   minutes?: number | undefined;
   onReference?: (reference: Reference) => void;
   onResult?: (result: Result) => void;

@@ -48,7 +48,7 @@ function isExplained({ kind, status, isRepeated }: Done, plan: Kind): boolean {
   return isStale(status) || kind === 'status' || (plan.startsWith('crash') && (kind === 'lease' || kind === 'event'));
 }
 
-/** Somebody else was faster. */
+/** Whether another writer was faster. */
 function isStale(status: number): boolean {
   return status === 409 || status === 422;
 }

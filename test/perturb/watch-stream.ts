@@ -24,7 +24,7 @@ export class WatchStream {
     }
   }
 
-  /** Nothing comes through any more, and nobody is told. */
+  /** Stops all data without closing the stream. */
   freeze(): void {
     this.#waiting ??= [];
   }

@@ -64,7 +64,7 @@ function options(archives: NodeBinariesOptions['archives'] = []): NodeBinariesOp
   };
 }
 
-/** Serves an archive as the Kubernetes project publishes them; unless told otherwise its checksum is right. */
+/** Serves an archive as the Kubernetes project publishes them. Defaults to the right checksum. */
 async function serveArchive(sha512?: string): Promise<NonNullable<NodeBinariesOptions['archives']>[number]> {
   const dir = 'kubernetes/server/bin';
   mkdirSync(join(root, dir), { recursive: true });

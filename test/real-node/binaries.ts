@@ -90,7 +90,7 @@ async function find(name: string, file: string, { environment }: Search): Promis
 
 async function fill(names: readonly Name[], files: NodeBinaries, search: Search): Promise<void> {
   const { cacheDir, log } = search;
-  // What a killed process left behind; the lock is held, so nobody is at work on it.
+  // Remove what a killed process left behind. The caller holds the lock, so no other process uses it.
   for (const entry of await readdir(cacheDir)) {
     if (entry.startsWith('tmp-')) await rm(join(cacheDir, entry), { recursive: true, force: true });
   }

@@ -83,7 +83,7 @@ describeOnRealNodes('beside a real kubelet, the condition of a service', () => {
   const find = (each: Seen | undefined, type: string) => each?.conditions.find((condition) => condition.type === type);
   const typesOf = (each: Seen) => each.conditions.map(({ type }) => type).toSorted();
 
-  test('stays through its heartbeats as it is, without a write of ours, and so do those of the kubelet', {
+  test('stays unchanged through its heartbeats, without a write of ours, as do the conditions of the kubelet', {
     timeout: 120_000 + HEARTBEATS * 10_000,
   }, async () => {
     await waitFor('the condition', () => find(last(), CONDITION)?.status === 'True', soon);
@@ -107,7 +107,7 @@ describeOnRealNodes('beside a real kubelet, the condition of a service', () => {
     for (const each of seen.slice(from)) expect(typesOf(each)).toEqual([...KUBELETS, CONDITION].toSorted());
   });
 
-  test('goes with its service, and leaves those of the kubelet', async () => {
+  test('goes with its service, and leaves the conditions of the kubelet', async () => {
     await cluster.api.delete(`${SERVICES}/pause`);
     await waitFor('its end', () => find(last(), CONDITION) === undefined, soon);
     expect(typesOf(last() ?? { conditions: [], appliedAt: undefined })).toEqual(KUBELETS);

@@ -103,7 +103,7 @@ export class RealNode {
     await this.#becomeReady(control, startedMs);
   }
 
-  /** What a power failure does: every process is gone at once, and nobody is told. */
+  /** Kills every process at once without notice, as a power failure does. */
   async kill(): Promise<void> {
     if (this.#unshare !== undefined && !hasExited(this.#unshare)) {
       if (this.#pid === undefined) this.#unshare.kill('SIGKILL');
@@ -145,7 +145,7 @@ export class RealNode {
     return pids.filter((_, index) => commands[index]?.startsWith('/pause\0') === false);
   }
 
-  /** A device appears in the node's device tree, and udev says so. */
+  /** Adds a device to the node's device tree, and sends the udev event. */
   async plugUsb(device: UsbDevice): Promise<void> {
     await this.#udev(await plugUsb(join(this.sysBusDir, 'usb/devices'), device));
   }

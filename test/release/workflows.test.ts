@@ -25,7 +25,7 @@ describe.each(files)('%s', (file) => {
     expect(Object.values(workflow.jobs).filter((job) => !job['timeout-minutes'])).toEqual([]);
   });
 
-  test('puts nothing into a script that somebody else may have written', () => {
+  test('puts nothing into a script that another person may have written', () => {
     expect(steps.filter(({ run }) => run?.includes('${'.concat('{')))).toEqual([]);
   });
 });

@@ -126,7 +126,7 @@ export class Thief {
   }
 }
 
-/** The token in a file, as whoever has the node has it. */
+/** Reads the token in a file, as an attacker on the node can. */
 export async function stolenToken(file: string): Promise<string> {
   return (await readFile(file, 'utf8')).trim();
 }

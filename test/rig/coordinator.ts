@@ -8,7 +8,7 @@ import { type LogLine, Program } from './program.ts';
 /** Where a coordinator listens. One that replaces another takes over its ports, as a Service would see to. */
 export type CoordinatorPorts = { reports: number; listen: number; console: number };
 
-/** Ports that nobody else has. */
+/** Reserves ports for one coordinator. */
 export async function coordinatorPorts(): Promise<CoordinatorPorts> {
   return { reports: await freePort(), listen: await freePort(), console: await freePort() };
 }

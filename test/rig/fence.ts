@@ -5,7 +5,7 @@ import { DEFAULT_SETTINGS, keysOfServices, type PolicySettings } from '../genera
 
 export type FenceSettings = Partial<PolicySettings>;
 
-/** The fence for Gitpod in another namespace, or for services that the configuration names besides those of Gitpod. */
+/** The fence for Gitpod in another namespace, or for further services in the configuration. */
 export function fenceForServices(change: Parameters<typeof keysOfServices>[0]): FenceSettings {
   return { services: keysOfServices(change) };
 }

@@ -4,7 +4,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 
 /** One for all: there may be thousands. */
 const LOGGER = silentLogger();
-/** The machine itself, as that of an agent that sees neither a bus nor a fact. */
+/** A machine on which the agent sees neither a bus nor a fact. */
 const MACHINE = {
   observe: () => ({ devices: [], unread: [], facts: {}, answers: {}, values: {} }),
   ask: () => {},

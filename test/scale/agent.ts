@@ -68,7 +68,7 @@ function measuresOf({ name, periodMs }: Situation, cost: Cost, empty: ProcessUsa
   return [
     { what: `${name}: CPU, millicores`, value: cost.milliCores, unit: '', ...(isNormal ? { atMost: 2 } : {}) },
     {
-      what: `${name}: resident memory over that of an empty process`,
+      what: `${name}: resident memory over the memory of an empty process`,
       value: cost.after.rssMiB / empty.rssMiB,
       unit: '×',
       ...(isNormal ? { atMost: 1.35 } : {}),

@@ -11,7 +11,7 @@ export type Floor = {
   remove: () => Promise<void>;
 };
 
-/** How long a bare loop takes to set labels on every node, one PATCH a node, while somebody watches the metadata of all. */
+/** How long a bare loop takes to set labels on every node, one PATCH a node, while a client watches the metadata of all. */
 export async function measureFloor(
   client: ApiClient,
   names: readonly string[],

@@ -173,7 +173,7 @@ class MetadataStore implements KubeClient {
     return node;
   }
 
-  /** The Node is written by somebody else. */
+  /** Changes the Node as another client. */
   touch(name: string, label?: string): void {
     const { metadata } = this.get(name);
     this.#version += 1;

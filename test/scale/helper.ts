@@ -47,6 +47,6 @@ export function answerQuestions<Q, A>(answer: (question: Q) => Promise<A>): void
     );
     process.send?.(reply);
   });
-  // Nobody asks any more.
+  // The parent process is gone.
   process.on('disconnect', () => process.exit());
 }

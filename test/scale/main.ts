@@ -52,11 +52,11 @@ const NAMES = [...Object.keys(BENCHES), ...Object.keys(ALONE)];
 const USAGE = `npm run bench -- [NAME…] [--nodes N] [--rounds N] [--idle-seconds N] [--compare FILE] [--profile DIR]
 
 Measures rollcall on a real control plane with a simulated fleet, and prints each result beside its budget. All of
-${NAMES.join(', ')} unless told which.
+${NAMES.join(', ')} by default.
 
-  --nodes N         size of the fleet; 1000 unless told
-  --rounds N        how often what is compared with a floor is repeated; 3 unless told
-  --idle-seconds N  how long the idle fleet is looked at; 60 unless told
+  --nodes N         size of the fleet; 1000 by default
+  --rounds N        how often what is compared with a floor is repeated; 3 by default
+  --idle-seconds N  how long the idle fleet is looked at; 60 by default
   --compare FILE    a result of an earlier run, shown beside the new one of the same bench and size; may be repeated
   --profile DIR     writes profiles of the coordinator there, for Chrome; what is measured costs more meanwhile
 `;

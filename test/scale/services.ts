@@ -54,7 +54,7 @@ function serviceName(index: number): string {
   return `service-${index}`;
 }
 
-/** Those of the first group that have a taint as well. */
+/** Services of the first group that have a taint as well. */
 const TAINTED = Array.from({ length: CHANGING }, (_, index) => serviceName(index * GROUPS));
 
 async function createServices({ cluster }: Lab): Promise<void> {

@@ -16,7 +16,7 @@ import { embeddedCluster } from '../rig/cluster.ts';
 import { installFence } from '../rig/fence.ts';
 
 const TAG = 'soak';
-/** Of real nodes: only they run the agent's pods, and those of a service. */
+/** Label of real nodes: only they run pods of the agent and of a service. */
 export const REAL_LABEL = 'soak.example.com/real';
 export const WEB_PORT = 9000;
 const TOKEN_SECONDS = 600;
@@ -57,8 +57,7 @@ export async function withoutRealNodes(): Promise<SoakCluster> {
 }
 
 /**
- * The same with two real nodes. Nobody judges whether kubelets are alive, which would tell against all the nodes that
- * have none.
+ * The same with two real nodes. No controller checks whether kubelets are alive, since all other nodes have none.
  */
 export async function withRealNodes(): Promise<SoakCluster> {
   const { env } = process;

@@ -32,7 +32,7 @@ export type Scene = {
   random: () => number;
   /** By which pauses are multiplied. */
   pace: number;
-  /** Names of those of whom something may change now. */
+  /** Marks nodes of which something may change now. */
   touch: (nodes: readonly SoakNode[]) => void;
 };
 
@@ -193,7 +193,7 @@ const DEEDS_OF_AGENTS: readonly Deed[] = [
     },
   },
   {
-    name: 'most agents silent, which tells of no node',
+    name: 'most agents silent, which says nothing about a node',
     withinSeconds: 60,
     isLong: true,
     async act({ stage, random }) {
@@ -327,7 +327,7 @@ export const DEEDS: readonly Deed[] = [
   ...DEEDS_OF_TRUST,
 ];
 
-/** Label, annotation and taint of somebody else, in a moment in which nobody else writes. */
+/** Sets a label, an annotation and a taint as another client, at a moment when no other client writes. */
 export async function putForeign({ api }: Stage, name: string, value: string): Promise<void> {
   const path = `/api/v1/nodes/${name}`;
   const write = async () => {

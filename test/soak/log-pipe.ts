@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const ROUNDS = 4;
 const ROUND_MS = 20;
 
-/** A named pipe that a program logs into, as into that of a container runtime. What is read goes to a file. */
+/** A named pipe that a program logs into, like the pipe of a container runtime. What is read goes to a file. */
 export class LogPipe {
   readonly path: string;
   readonly #reader: Socket;
@@ -26,7 +26,7 @@ export class LogPipe {
     return new LogPipe(path, reader);
   }
 
-  /** Nobody reads any more, and no byte more fits in. */
+  /** Stops reading, and fills the pipe. */
   async fill(): Promise<void> {
     this.#reader.pause();
     const fd = openSync(this.path, constants.O_WRONLY | constants.O_NONBLOCK);

@@ -10,8 +10,8 @@ const USAGE = `npm run soak [-- --minutes N] [--nodes N] [--seed N] [--without-r
 Runs two coordinators, two real nodes and a simulated fleet, breaks one thing after the other, and checks after each
 whether every label, taint and condition is true. Ends with 1 where one was not, or where a program grew.
 
-  --minutes             how long; 60 unless told
-  --nodes               simulated nodes; 300 unless told
+  --minutes             how long; 60 by default
+  --nodes               simulated nodes; 300 by default
   --seed                the same order of deeds again
   --without-real-nodes  needs no root
 

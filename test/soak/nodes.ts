@@ -69,7 +69,7 @@ export class FleetNode implements SoakNode {
     const seen = [...this.#down].filter(([, how]) => how === 'probe').map(([service]) => service);
     const agent = this.#fleet.agentOf(this.name);
     agent.see(seen.length === 0, undefined, seen);
-    // One that is silent says so later.
+    // A silent agent reports it later.
     if (!this.isSilent) void agent.report();
   }
 
@@ -183,7 +183,7 @@ export class KubeletNode implements SoakNode {
     this.#mirror = new Process(() => startStandIn('http-service', where), HTTP_FAULTS);
   }
 
-  /** Nobody is believed: it is asked, and the API server is asked about its pod. */
+  /** Asks the service itself, and the API server about its pod. */
   async isUp(service: Service): Promise<boolean> {
     if (service === 'mirror') return answers(`http://${this.node.ip}:${this.#mirrorPort}/healthz`);
     const pods = await this.pods('default', 'component%3Dweb');

@@ -78,7 +78,7 @@ export class Truth {
   readonly #foreign = new Map<string, object>();
   readonly #seen = new Map<string, string>();
   readonly #stop: () => void;
-  /** Those of which something may change now. */
+  /** Names of nodes of which something may change now. */
   readonly touched = new Set<string>();
   /** Changes on nodes to which nothing was done. */
   readonly flaps: Lie[] = [];
@@ -150,7 +150,7 @@ function lieOf(node: string, what: string, wanted: object, found: object): Lie {
 
 function countsOf(counts: ReadonlyMap<State, number>): object {
   const of = (state: State) => counts.get(state) ?? 0;
-  // Where nobody speaks, the condition of the Node is Unknown, but the status counts what the label says.
+  // On silent nodes the condition is Unknown, but the status counts what the label says.
   return { ready: of('ready'), notReady: of('not ready') + of('silent'), unknown: 0 };
 }
 

@@ -77,7 +77,7 @@ export class FaultyListener {
     if (fault.kind === 'close-idle') this.#idleTimer = setInterval(() => this.#closeIdle(), idleCheckMs);
   }
 
-  /** Resolves when no `hang` is in force (any more); whoever answers later than at once asks here first. */
+  /** Resolves when no `hang` is in force (any more). Await it before a delayed answer. */
   async untilNotHanging(): Promise<void> {
     if (this.#fault.kind === 'hang') await new Promise<void>((resolve) => this.#held.push(resolve));
   }

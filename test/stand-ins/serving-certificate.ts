@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { KeyPairPem } from '../control-plane/certificates.ts';
 
-/** The given certificate, or one made now that nobody has reason to trust. */
+/** Returns the given certificate, or a new one that no client trusts. */
 export async function servingCertificate(
   certFile: string | undefined,
   keyFile: string | undefined,

@@ -8,7 +8,7 @@ export type StandInKind = 'ws-daemon' | 'registry-facade';
 type AnyKind = StandInKind | 'http-service' | 'csi-driver';
 
 export interface StandInOptions {
-  /** `127.0.0.1` unless told. */
+  /** Defaults to `127.0.0.1`. */
   readonly host?: string;
   /** Defaults to a free one. */
   readonly port?: number;

@@ -12,7 +12,7 @@ const RELEASE = ['rollcall', '--namespace', 'rollcall'];
 const JOB = '/apis/batch/v1/namespaces/rollcall/jobs/rollcall-uninstall';
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
 
-/** A cluster whose rights, CRDs and policies are those of a release of Helm, and whose pods somebody else runs. */
+/** A cluster with the rights, CRDs and policies of a Helm release. The caller runs the pods. */
 export type ReleasedCluster = RigCluster & {
   kubectl: (args: readonly string[], options?: { stdin?: string }) => Promise<string>;
   /** Installs the chart of a tree, or changes the release. Returns what Helm said. */

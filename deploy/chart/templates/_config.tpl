@@ -1,6 +1,6 @@
 {{- /* The configuration files, made from the values. */}}
 
-{{- /* What --prune has to be told: it listens to nobody, and its pod has no files but this one. */}}
+{{- /* The configuration for --prune, which does not listen; its pod has no other files. */}}
 {{- define "rollcall.prune.config" -}}
 {{- $config := merge (dict) .Values.coordinator.config (include "rollcall.gitpod" . | fromYaml) -}}
 {{- $_ := set $config "leaseName" .Values.leaseName -}}

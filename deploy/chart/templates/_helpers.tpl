@@ -83,8 +83,8 @@ capabilities:
 {{- end }}
 
 {{- /*
-Where coordinators may run, unless told: on no virtual node (AWS Fargate, Virtual Kubelet), as agents; and whoever breaks
-out of a workspace should not find the coordinator's token on the node.
+Default affinity of coordinators: like agents, not on virtual nodes (AWS Fargate, Virtual Kubelet); and rather not on nodes
+with workspaces, since a process that breaks out of a workspace should not find the coordinator's token there.
 */}}
 {{- define "rollcall.coordinator.affinity" -}}
 {{- if .Values.coordinator.affinity -}}

@@ -4,7 +4,7 @@
 {{- .Values.coordinator.config.poolNamespace | default .Release.Namespace -}}
 {{- end }}
 
-{{- /* Not a default in values.yaml, as Helm would join it with what somebody else chooses. */}}
+{{- /* Not a default in values.yaml, since Helm would merge it with the user's value. */}}
 {{- define "rollcall.gateSelector" -}}
 {{- with .Values.policies.startupTaint.objectSelector }}{{ toJson . }}{{ else }}{{ include "rollcall.source.gateSelector" . }}{{ end -}}
 {{- end }}

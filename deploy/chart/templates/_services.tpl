@@ -36,7 +36,7 @@
 {{- range $forTaints }}{{ if and (hasPrefix . $key) (eq $field "taint.key") }}{{ $isKnown = true }}{{ end }}{{ end -}}
 {{- range include "rollcall.source.reservedDomains" . | fromJsonArray -}}
 {{- if and (hasSuffix (printf ".%s" .) (printf ".%s" (dir $key))) (not $isKnown) -}}
-{{- fail (printf "%s.publish.%s: %s is in the domain %s, which is that of Kubernetes: choose another" $place $field $key .) -}}
+{{- fail (printf "%s.publish.%s: %s is in the domain %s, which belongs to Kubernetes: choose another" $place $field $key .) -}}
 {{- end -}}
 {{- end -}}
 {{- $isAllowed := false -}}
@@ -55,7 +55,7 @@
 {{- end -}}
 {{- $probe := $spec.probe | default dict -}}
 {{- if and (eq ($probe.host | default "") "Loopback") (not $root.Values.agent.hostNetwork) -}}
-{{- fail (printf "%s.probe.host: Loopback is that of the agent's own pod: set agent.hostNetwork, or leave host out" $place) -}}
+{{- fail (printf "%s.probe.host: Loopback is the loopback of the agent's own pod: set agent.hostNetwork, or leave host out" $place) -}}
 {{- end -}}
 {{- $paths := dict "csi.socket" ($probe.csi | default dict).socket "grpc.socket" ($probe.grpc | default dict).socket -}}
 {{- $paths = merge $paths (dict "unix.path" ($probe.unix | default dict).path "file.path" ($probe.file | default dict).path) -}}

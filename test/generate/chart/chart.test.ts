@@ -25,7 +25,7 @@ describe('every option of a program', () => {
 test('values.yaml has every value with its default', () => {
   const there = parse(valuesYaml(CHART_VALUES)) as object;
   expect(there).toEqual(defaultOf(CHART_VALUES));
-  // Helm reads YAML 1.1: bare, it would be a boolean to whoever removes the "#".
+  // Helm reads YAML 1.1: without quotes, it would be a boolean once the "#" is removed.
   expect(valuesYaml(CHART_VALUES)).toContain('#   schedulerTls: "off"\n');
   expect(valuesTable(CHART_VALUES)).toContain('| `agent.config.probePeriodMs` | `1000` |');
 });

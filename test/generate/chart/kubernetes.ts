@@ -28,7 +28,7 @@ export const NAMES: Schema = { type: 'array', items: { ...closed({ name: { type:
 /** A number of pods, or a share such as 10%; empty leaves it to the chart. */
 export const PODS_OR_SHARE: Schema = { type: ['integer', 'string'], pattern: '^([0-9]+%)?$', minimum: 0 };
 
-/** Virtual nodes run no DaemonSets, and what they run is on no machine: those of AWS Fargate, and of Virtual Kubelet. */
+/** Excludes the virtual nodes of AWS Fargate and Virtual Kubelet, which run no DaemonSets and have no hardware. */
 export const NOT_VIRTUAL = {
   nodeAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: {

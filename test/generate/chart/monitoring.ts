@@ -31,7 +31,7 @@ function draft(value: string, about: string, objects: readonly MonitoringObject[
   };
 }
 
-/** Labels come from the chart, those of Grafana from its values. */
+/** Removes the labels: they come from the chart, and the labels for Grafana from its values. */
 function unlabelled({ apiVersion, kind, metadata: { labels: _, ...metadata }, ...rest }: MonitoringObject): object {
   return { apiVersion, kind, metadata, ...rest };
 }

@@ -30,7 +30,7 @@ export type Entries = {
   schema: Schema;
 };
 
-/** Options of a program. Empty unless told, so that the program's own defaults hold. */
+/** Options of a program. Empty by default, so that the program's own defaults apply. */
 export type Configuration = { kind: 'configuration'; help: string; options: Readonly<Record<string, ConfigOption>> };
 
 export type ConfigOption = Option & { default?: unknown };

@@ -82,7 +82,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     ),
   }),
   watchNamespaces: leaf(
-    'Namespaces in which the coordinator may watch pods, in addition to those of Gitpod, of the release, and of the pods of services and holds below: set those of NodeServices that are not in these values. ["*"] for all namespaces, which coordinator.config.evict also needs.',
+    'Namespaces in which the coordinator may watch pods, in addition to the namespaces of Gitpod, of the release, and of the pods of services and holds below. Add the namespaces of NodeServices that are not in these values. ["*"] for all namespaces, which coordinator.config.evict also needs.',
     { type: 'array', items: { type: 'string', pattern: '^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' } },
     [],
   ),
@@ -132,7 +132,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     enabled: flag('Listen for requests of a kube-scheduler.', false),
     port: count('Port of the coordinator and its Service for these requests.', 8888, 1, 65_535),
     addressRanges: leaf(
-      'Address ranges (CIDR) from which a kube-scheduler asks, mostly that of the control plane. The NetworkPolicy admits them, and coordinators, to the port; empty: all.',
+      'Address ranges (CIDR) from which a kube-scheduler asks, mostly the range of the control plane. The NetworkPolicy admits them, and coordinators, to the port; empty: all.',
       { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f.:]+/[0-9]{1,3}$' } },
       [],
     ),
@@ -194,7 +194,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     pattern: '^[0-9a-fA-F.:]+$',
   }),
   runAsUser: leaf(
-    'User and group of the containers; null: chosen by the cluster (OpenShift), otherwise that of the image, 65532.',
+    'User and group of the containers; null: chosen by the cluster (OpenShift), otherwise the user of the image, 65532.',
     { type: ['integer', 'null'] },
     null,
   ),

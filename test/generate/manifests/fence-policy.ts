@@ -19,22 +19,22 @@ const ADMISSION = 'admissionregistration.k8s.io/v1';
 const MERGED_MANAGERS = 'ancient-changes';
 /** Of the annotation that lists the labels of pools: what costs more to read than a policy may is not written. */
 const LIST_LENGTH_MAX = 131_072;
-/** What earlier versions listed is taken over, whatever the prefixes are now; nobody writes these lists any more. */
+/** Lists that only earlier versions wrote. Their keys are taken over, whatever the prefixes are now. */
 const EARLIER_LISTS = [SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
 
 /** What may be in `spec` of a Node besides taints. */
 const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'configSource', 'externalID'];
 
 /**
- * The coordinator may change what is its own on a Node, and nothing else. The policy has no parameters: those would be
- * evaluated one by one for each write of a Node by anybody, before it is asked who writes.
+ * The coordinator may change what is its own on a Node, and nothing else. The policy has no parameters: the API server
+ * would evaluate it once for each parameter at each write of a Node by any client, before it checks who writes.
  */
 export function fencePolicies(settings: PolicySettings): string {
   return manifestText([
     {
       about:
         'Holds the coordinator to its own labels, annotations, taints and conditions of Nodes. Labels of pools are data:\n' +
-        'on nodes that are in a pool it may set those that it lists in the same request, where nobody else has them.',
+        'on nodes that are in a pool it may set those that it lists in the same request, if no other field manager owns them.',
       object: fence(settings),
     },
     {
@@ -159,7 +159,7 @@ const IS_OWN = `k in variables.ownLabels || variables.ownPrefixes.exists(p, k.st
 /** A pool may have set it. */
 const IS_ORDINARY = `!(k in variables.poolLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isInDomains('variables.reservedDomains')}`;
 const IS_OF_POOL = `variables.isInPool && ${IS_ORDINARY} && variables.poolPrefixes.exists(p, k.startsWith(p))`;
-/** An apply of the coordinator named it, and nobody else did. */
+/** Only the coordinator applied the label. */
 const IS_ALONE = `variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()).map(m, m.manager) == ['${FIELD_MANAGER}']`;
 
 /** The keys in the text of a list, and the empty string where there are none. */
@@ -222,7 +222,8 @@ const VALIDATIONS = [
     expression: cel(`
       !variables.isStatus
       || ${othersConditions('variables.conditions')} == ${othersConditions('variables.oldConditions')}`),
-    message: 'rollcall may not change the conditions of others, and only remove what is listed as that of a service',
+    message:
+      'rollcall may not change the conditions of others, and may only remove conditions that are listed for a service',
   },
   {
     expression: 'size(variables.foreignLabels) == 0',
@@ -256,7 +257,7 @@ const VALIDATIONS = [
       variables.taints == variables.oldTaints
       || ${othersTaints('variables.taints')} == ${othersTaints('variables.oldTaints')}`),
     message:
-      'rollcall may not change the taints of others, and only remove what gates new nodes or is listed as that of a service',
+      'rollcall may not change the taints of others, and may only remove the startup taint and taints that are listed for a service',
   },
   {
     expression: cel(`

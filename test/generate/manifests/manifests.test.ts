@@ -66,7 +66,7 @@ describe('the manifests', () => {
     }
   });
 
-  test('have no parameters where a Node is changed: each would be evaluated for each write by anybody', () => {
+  test('have no parameters where a Node is changed: each would be evaluated for each write by any client', () => {
     for (const { content } of manifestFiles().filter(({ file }) => file.startsWith('deploy/policies/'))) {
       for (const { kind, spec } of objectsIn(content)) {
         if (!spec.paramKind) continue;

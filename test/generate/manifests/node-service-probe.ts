@@ -2,7 +2,7 @@ import { text, validation } from './crd-parts.ts';
 
 const KINDS = ['tcp', 'tls', 'http2', 'http', 'https', 'grpc', 'csi', 'unix', 'file'];
 
-/** A path as an agent takes it; `name` is that of its field. */
+/** A path that an agent accepts; `name` is the name of its field. */
 const pathOnNode = (name: string, what: string) =>
   text(`Path of the ${what} on the node, which must be below --probe-paths of the agents.`, {
     maxLength: 1024,
@@ -144,8 +144,8 @@ export const probe = {
       },
     },
     host: text(
-      'The address that is asked: that of the pod, of the node, or loopback, for which the agents have to be on the ' +
-        'network of the host. Unless told, that of the pod, or of the node where the pod is on its network or there is none.',
+      'The address to probe: the pod IP, the node IP, or loopback, which requires agents on the network of the host. ' +
+        'Defaults to the pod IP, or to the node IP if there is no pod or it uses the host network.',
       { enum: ['Pod', 'Node', 'Loopback'] },
     ),
     periodMilliseconds: whole('Time between two probes.', 10, 3_600_000, { default: 1000 }),

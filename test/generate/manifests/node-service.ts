@@ -48,7 +48,7 @@ const publish = {
         isKey,
         validation(
           `!${RESERVED}`,
-          'a label may not be in the domains k8s.io and kubernetes.io, which are those of Kubernetes: choose another key, such as example.com/ebs-ready',
+          'a label may not be in the domains k8s.io and kubernetes.io, which belong to Kubernetes: choose another key, such as example.com/ebs-ready',
         ),
       ],
     }),
@@ -117,7 +117,7 @@ export const NODE_SERVICE_SPEC = {
       'x-kubernetes-list-type': 'atomic',
       items: text(
         'NAME >= NUMBER, of which there have to be so many (or =, >, <, <=; NAME alone: some), or driver:NAME = DRIVER, which ' +
-          'has to be bound to all of them. NAME is that of the label device.rollcall.dev/NAME, or gpu for any GPU.',
+          'has to be bound to all of them. NAME is the NAME of the label device.rollcall.dev/NAME, or gpu for any GPU.',
         {
           minLength: 1,
           maxLength: 128,

@@ -26,7 +26,7 @@ const spec = {
       description:
         'Labels for every node of the pool. Keys in the domains k8s.io and kubernetes.io, keys that name the pool of a ' +
         'node, and labels that rollcall sets for other reasons are not set, and are listed in status.refusedKeys. ' +
-        'A label that somebody else set to another value stays as it is.',
+        'A label that another client set to another value stays unchanged.',
       type: 'object',
       additionalProperties: {
         description: 'Empty, or at most 63 letters, digits, "-", "_" and ".", with a letter or digit first and last.',
@@ -59,7 +59,7 @@ const status = {
     nodesMatched: count('Number of nodes of the pool.'),
     nodesLabelled: count('Number of nodes of the pool that have all labels that can be set.'),
     nodesInConflict: count(
-      'Number of nodes on which somebody else set one of the labels to another value, which stays.',
+      'Number of nodes on which another client set one of the labels to another value, which stays.',
     ),
     refusedKeys: {
       description: `Labels that are not set, the first ${REFUSED_KEYS_MAX} of them.`,
@@ -90,7 +90,7 @@ const columns = [
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
-/** Group, version and names are those of Banzai Cloud's operator, so that what was made for it goes on to be valid. */
+/** Group, version and names come from Banzai Cloud's operator, so that its objects stay valid. */
 export const POOL_LABEL_SET_CRD: ManifestObject = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

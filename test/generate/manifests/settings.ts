@@ -31,11 +31,11 @@ export type PolicySettings = {
   annotations: readonly string[];
 };
 
-/** Labels that rollcall decides about and nobody may ask for, beside those of services; and what such labels begin with. */
+/** Labels that only rollcall may set, besides the labels of services; and the prefixes of such labels. */
 export const OWN_LABELS = namesOf(({ kind }) => kind === 'label');
 export const OWN_PREFIXES: readonly string[] = OWN_KEYS.flatMap(({ keys }) => ('prefix' in keys ? [keys.prefix] : []));
 
-/** Taints that the coordinator may add, beside those of services. */
+/** Taints that the coordinator may add, besides the taints of services. */
 export const OWN_TAINTS = namesOf(({ kind, fence }) => kind === 'taint' && fence !== 'remove');
 
 /** What the services publish that are known without being written. */
@@ -57,7 +57,7 @@ export function builtInServices(change: Partial<GitpodOptions>): Service[] {
   });
 }
 
-/** What NodeServices may publish unless somebody says more. */
+/** Default prefixes of the keys that NodeServices may publish. */
 export const DEFAULT_SERVICE_PREFIXES: readonly string[] = [SERVICE_LABEL_PREFIX, ...KNOWN_TAINT_PREFIXES];
 
 /** An installation into the namespace `rollcall`, for Gitpod in `default`, with every option as it is by default. */
@@ -68,7 +68,7 @@ export const DEFAULT_SETTINGS: PolicySettings = {
   poolLabels: DEFAULT_POOL_LABELS,
   poolPrefixes: [''],
   reservedDomains: KUBERNETES_DOMAINS,
-  // With that of the rules in deploy/rules.
+  // With the prefix of the rules in deploy/rules.
   labelPrefixes: [...OWN_PREFIXES, 'accelerators/'],
   servicePrefixes: DEFAULT_SERVICE_PREFIXES,
   allowNoExecute: 'false',

@@ -5,7 +5,7 @@ import { manifestText } from './manifest.ts';
 const NAME = 'rollcall-startup-taint';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
-/** Nodes with this label are gated, as long as nobody edits the selector of the binding. */
+/** Nodes with this label are gated by default; the selector of the binding can be edited. */
 export const GATE_SELECTOR = { matchLabels: { 'rollcall.dev/startup-gate': 'true' } };
 
 /**

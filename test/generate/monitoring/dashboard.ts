@@ -71,7 +71,7 @@ function dataSourceVariable(): VariableModel {
   return { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', refresh: 1, hide: 0 };
 }
 
-/** Where nothing sets the label, as that of the cluster where there is only one, `All` is everything. */
+/** If nothing sets the label (such as `cluster`, where there is only one), `All` selects every series. */
 function labelVariable(name: 'cluster' | 'namespace'): VariableModel {
   const query = `label_values(rollcall_coordinator_build_info, ${name})`;
   return {

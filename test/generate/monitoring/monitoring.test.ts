@@ -12,7 +12,7 @@ import { groupingLabels, metricReferences, withMatcher } from './metric-referenc
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const FOLDER = 'deploy/monitoring';
-/** What whoever scrapes puts on every series. */
+/** Labels that the scraper adds to every series. */
 const TARGET_LABELS = ['cluster', 'namespace', 'pod', 'node', 'job', 'instance'];
 
 /** Labels of each series that a program can expose, by its name. */
@@ -79,7 +79,7 @@ describe('every expression', () => {
     expect(expressions.flatMap(({ expr }) => groupingLabels(expr)).length).toBeGreaterThan(20);
   });
 
-  test('selects by values that the metric can have, where it says so from the start', () => {
+  test('selects by values that the metric can have, if the metric declares its values', () => {
     const checked: string[] = [];
     for (const { of, expr } of expressions) {
       for (const { name, matchers } of metricReferences(expr)) {

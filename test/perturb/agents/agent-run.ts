@@ -101,7 +101,7 @@ export class AgentRun {
     return { news: this.#news, histories, asked: this.#asked, isPlayed: this.#endsMs !== undefined, problem };
   }
 
-  /** Those of its Node, as if that had no name. */
+  /** Histories of the keys of its Node, without the Node's name. */
   #histories(): Histories {
     const own = [...this.#stage.histories.all].filter(([id]) => id.startsWith(`${this.#name} `));
     return new Map(own.map(([id, values]) => [id.slice(this.#name.length + 1), [...values]]));

@@ -70,14 +70,14 @@ export const LIES: Readonly<Record<string, Spoil>> = {
   'an answer longer than any': {
     act: answered((answer) => ({ ...answer, body: answer.body + ' '.repeat(REPLY_BYTES_MAX) })),
   },
-  'the leader is where nobody listens': {
+  'the leader is where no process listens': {
     act: redirected(({ closedPort }) => `http://127.0.0.1:${closedPort}/v1/reports`),
   },
   'the leader is where no token may go': { act: redirected(() => 'http://192.0.2.1/v1/reports') },
   'the leader is elsewhere, and not where': { act: redirected(() => undefined) },
   'no services': { act: told((reply) => ({ ...reply, services: [] })), misleads: true, lastsMs: MISLEADS_MS, more: 4 },
-  'a probe that nobody has': toldOfEach(() => ({ probe: { kind: 'telepathy' } })),
-  'a target at which nobody listens': sentTo(''),
+  'a probe of an unknown kind': toldOfEach(() => ({ probe: { kind: 'telepathy' } })),
+  'a target at which no process listens': sentTo(''),
   'a target that is link-local': sentTo('169.254.169.254', 80),
   'a target in another network': sentTo('192.0.2.1', 80),
   'a target that is a name': sentTo('metadata.example.com', 80),

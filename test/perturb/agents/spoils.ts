@@ -13,7 +13,7 @@ export type Spoil = {
 };
 
 export type Place = {
-  /** Where nobody listens. */
+  /** A port on which no process listens. */
   closedPort: number;
   /** The last report in full before it, as it was sent. */
   before: Passing['report'] | undefined;

@@ -22,9 +22,9 @@ export class Stage {
   readonly histories: KeyHistory;
   /** As watched, by name. */
   readonly nodes = new Map<string, NodeView>();
-  /** Where the service of each node listens, at an address of its own. */
+  /** The port of the service of each node, at an address of its own. */
   readonly servicePort: number;
-  /** Where nobody listens. */
+  /** A port on which no process listens. */
   readonly closedPort: number;
   readonly #network: string;
   readonly #stops: Stops;
@@ -51,7 +51,7 @@ export class Stage {
     return opened((stops) => open(stops, (parts) => new Stage(parts, stops)));
   }
 
-  /** A loopback address of which nobody else knows. */
+  /** Returns a loopback address that is not in use. */
   nextAddress(): string {
     this.#addresses += 1;
     return `${this.#network}.${this.#addresses}`;

@@ -26,7 +26,7 @@ interface StandInPods {
 
 /**
  * Runs a stand-in as a DaemonSet with host ports, whatever taints nodes have. Its containers are of the product's image,
- * for its Node.js; the stand-in is that of the source tree, which is mounted.
+ * for its Node.js; the stand-in comes from the source tree, which is mounted.
  */
 export async function applyStandIn(
   { api }: Pick<RealCluster, 'api'>,

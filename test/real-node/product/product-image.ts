@@ -3,7 +3,7 @@ import { writeImages } from '../../../deploy/image/output.ts';
 import { parsePlatform } from '../../../deploy/image/platforms.ts';
 import { showProgress } from '../../control-plane/progress.ts';
 
-/** Where the chart is told to get the image from. Nodes have it already, so that nobody is asked. */
+/** The registry in the values of the chart. Nodes have the image already, so they do not contact it. */
 export const registry = 'registry.example';
 export const repository = `${registry}/rollcall`;
 

@@ -133,7 +133,7 @@ export class Product {
     return pod;
   }
 
-  /** What a pod of the product answers to whoever asks it, as a kubelet or Prometheus does. */
+  /** Sends a GET request to a pod of the product, as a kubelet or Prometheus does. */
   ask(pod: PodObject, question: '/healthz' | '/readyz' | '/metrics'): Promise<{ status: number; body: string }> {
     return httpGet(`http://${pod.status.podIP}:${metricsPort}${question}`);
   }

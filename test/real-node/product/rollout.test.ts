@@ -72,7 +72,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     return product.helm([command, ...release], { kubeconfig: product.cluster.kubeconfig, stdin: valuesFor(tag) });
   }
 
-  /** What happened to labels since a moment: those of services did not change at all, that of the pool only grew. */
+  /** Expects that since a moment the labels of services did not change, and the revision in the label of the pool only grew. */
   async function expectNoFlapping(sinceMs: number, { revision }: LoadSummary): Promise<void> {
     await product.labelled(names, [revisionLabel], String(revision));
     for (const name of names) {

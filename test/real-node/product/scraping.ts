@@ -34,7 +34,7 @@ async function discoverPorts({ cluster }: Product): Promise<DiscoveredPort[]> {
     );
 }
 
-/** Waits until the dashboard has data, but for these panels and those of options; returns the queries without. */
+/** Waits until the dashboard has data, except these panels and the panels of options; returns the queries without data. */
 export async function queriesWithoutData(prometheus: Prometheus, but: readonly string[] = []): Promise<object[]> {
   const excused = new Set([...panelsOfOptions, ...PANELS_OF_FAULTS, ...but]);
   let without: object[] = [];

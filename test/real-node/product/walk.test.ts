@@ -120,7 +120,7 @@ describeOnRealNodes('any service on a node,', () => {
     return (await waitFor(`${name} on ${node} to be ${isReady ? '' : 'not '}ready`, found, soon)).atMs;
   }
 
-  /** How long it takes from the death of a process until its node says so, in milliseconds. */
+  /** Kills a process; returns the milliseconds until its node shows it. */
   async function killed(node: RealNode, kind: Kind, name: string): Promise<number> {
     const killedMs = performance.now();
     await running.get(`${node.name} ${kind}`)?.kill('SIGKILL');

@@ -148,7 +148,7 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
       '{{ $value | humanizePercentage }} of the requests ({{ $labels.verb }}) of kube-scheduler to {{ $labels.namespace }} fail.',
     cases: [
       {
-        name: 'nobody leads',
+        name: 'there is no leader',
         series: { [asked('filter', '503')]: '0+6x30', [asked('status', '200')]: '0+60x30' },
         after: '15m',
         fires: [

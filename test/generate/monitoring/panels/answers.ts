@@ -5,7 +5,7 @@ const orNone = (expr: string) => `(${expr} or vector(0))`;
 
 const NONE = { as: 'answer', well: { below: 1 } } as const;
 
-/** What somebody wants to know who was woken up. */
+/** What an operator wants to know who was woken up. */
 export const ANSWER_ROWS: readonly Row[] = [
   {
     title: 'Health',

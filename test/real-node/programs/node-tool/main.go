@@ -69,7 +69,7 @@ func send(message []byte) error {
 		return err
 	}
 	err = syscall.Sendto(socket, message, 0, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK, Groups: udevGroup})
-	if err == syscall.ECONNREFUSED { // nobody listens
+	if err == syscall.ECONNREFUSED { // no process listens
 		return nil
 	}
 	return err
