@@ -11,7 +11,7 @@ const FENCE = 'test/e2e/pools/fence.test.ts';
 export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Tokens', promise: 'A token for another audience is refused.', file: AUTHENTICATION, test: 'for another audience is refused with 401' },
   { area: 'Tokens', promise: 'A token of another account is refused.', file: AUTHENTICATION, test: 'of another account is refused with 403, though it is bound to a pod on the node' },
-  { area: 'Tokens', promise: 'A token with another signature is refused.', file: AUTHENTICATION, test: 'that was signed by somebody else, or changed, is refused with 401' },
+  { area: 'Tokens', promise: 'A token with another signature is refused.', file: AUTHENTICATION, test: 'that was changed, or signed with another key, is refused with 401' },
   { area: 'Tokens', promise: 'An agent reports for its own node only.', file: AUTHENTICATION, test: 'may not report for another node' },
   { area: 'Tokens', promise: 'A token ends with its pod.', file: AUTHENTICATION, test: 'is refused at once when its pod is deleted, though its token was accepted a moment ago' },
   { area: 'Tokens', promise: 'A made-up token causes no TokenReview.', file: NEIGHBOURHOOD, test: 'that is made up costs no TokenReview, and an agent’s renewed one does not wait for it' },

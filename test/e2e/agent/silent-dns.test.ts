@@ -7,9 +7,9 @@ import { FIRST } from '@rollcall/agent/report/testing/certificates.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 const MAIN = path.resolve(import.meta.dirname, '../../../agent/src/main.ts');
-/** Of this machine alone, and of nobody else on it: the port of DNS is the same for all. */
+/** A loopback address of this process alone, since the DNS port is the same for all processes. */
 const SILENT = `127.77.${(process.pid >> 8) % 256}.${(process.pid % 254) + 1}`;
-/** A pod's resolv.conf is bound over that of this machine, for the agent alone. */
+/** Whether a pod's resolv.conf can be mounted over this machine's file, for the agent alone. */
 const canBind = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 
 describe.runIf(canBind)('a DNS server that does not answer', () => {

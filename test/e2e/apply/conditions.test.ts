@@ -109,7 +109,7 @@ test('where the right to write conditions is missing, all else is written', asyn
   await waitFor('the condition', async () => (await conditionsOf('rightless'))[A] === 'False', { timeoutMs: 60_000 });
 });
 
-test('what somebody changes back again and again is contested, and tried every 10 s as it keeps pods away', async () => {
+test('a condition that another client reverts repeatedly is contested, and tried every 10 s since it keeps pods away', async () => {
   await newNode(cluster, 'fought');
   rig.want('fought', [condition(A, 'False')]);
   await rig.until('fought');

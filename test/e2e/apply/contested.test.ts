@@ -78,7 +78,7 @@ async function contestedCount(): Promise<string> {
   return rig.registry.getSingleMetricAsString('rollcall_coordinator_contested_keys');
 }
 
-describe('a label that somebody', () => {
+describe('a label that another client', () => {
   test('deletes again and again is written less and less often, and stays soon after that ends', async () => {
     await begin('deleted', label('fought', 'true', EXCLUSIVE));
     await rig.until('deleted');
@@ -102,7 +102,7 @@ describe('a label that somebody', () => {
     startRival('rewritten', 'mine');
     await waitFor('the contest', () => rig.toldContested.length > 0, { timeoutMs: 20_000 });
     await fightFor(5000);
-    // Each time it is found to be somebody else's, and then taken.
+    // Each time the write finds that another client owns it, and then takes it.
     expect(writes()).toBeLessThanOrEqual(2 * (4 + 3));
     expect(rig.toldContested).toMatchObject([{ kind: 'label', key: 'fought', rival: 'rival' }]);
   });

@@ -64,7 +64,7 @@ function shown(node: Node | undefined, owners: Owners): object {
 
 type Draw = { random: () => number; pick: <T>(list: readonly T[]) => T };
 
-/** A request as anybody might send it: right, outdated, for another Node, or malformed. */
+/** A request that some client might send: right, outdated, for another Node, or malformed. */
 function requestOf(name: string, node: Node | undefined, { random, pick }: Draw): NodePatch {
   const kind = pick(['apply', 'apply', 'merge', 'json'] as const);
   const manager = pick(MANAGERS);
@@ -80,7 +80,7 @@ function requestOf(name: string, node: Node | undefined, { random, pick }: Draw)
   const [labels, annotations] = [some(KEYS), some(ANNOTATIONS)];
   const metadata = {
     ...preconditions,
-    // Nobody sends empty maps: they would own the map itself, which is not modelled.
+    // No client sends empty maps: they would own the map itself, which is not modelled.
     ...(Object.keys(labels).length > 0 ? { labels } : {}),
     ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
   };

@@ -89,7 +89,7 @@ describe('a malformed key', () => {
   });
 });
 
-describe('a key of somebody else', () => {
+describe('a key of another field manager', () => {
   test('is left alone, and the rest lands with the second request', async () => {
     await newNode(cluster, 'foreign');
     await applyAs(cluster, 'argo', 'foreign', { labels: { tier: 'silver', zone: 'b' } });

@@ -14,7 +14,7 @@ export type ThrottlingProxy = {
   failWrites(status: number | undefined): void;
   /** Answers as if this collection were not served, until the returned function is called. */
   hide(path: string): () => void;
-  /** Keeps requests, or those of this collection, from the API server until the returned function is called. */
+  /** Keeps all requests, or only requests for this collection, from the API server until the returned function is called. */
   hold(path?: string): () => void;
   stop(): Promise<void>;
 };

@@ -245,7 +245,7 @@ describe('the write queue', () => {
     expect(await labelsOf('economy')).toMatchObject({ 'a.io/k0': 'v', 'a.io/k49': 'v' });
   });
 
-  test('withdraws an exclusive key of somebody else and sets the rest, one request each', async () => {
+  test('withdraws an exclusive key of another client and sets the rest, one request each', async () => {
     await newNode(cluster, 'both', { labels: { ready: 'true' } });
     await applyAs(cluster, 'old-labeler', 'both', { labels: { ready: 'true' } });
     const withheld = label('ready', 'true', { stance: 'absent', ownership: 'exclusive' });

@@ -39,7 +39,7 @@ const standby = async () => {
   return other;
 };
 
-test('tells of a service that is killed and comes back, and a standby tells the same', async () => {
+test('shows that a service is killed and comes back, and a standby shows the same', async () => {
   const leader = await listen(await rig.leader());
   const other = await listen(await standby());
   expect(leader.events[0]).toMatchObject({ name: 'replica', data: { leading: true, guards: [] } });
@@ -76,7 +76,7 @@ test('goes on after a list, and after a lost connection, without a gap', async (
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('tells of a node that goes, and of the guard', async () => {
+test('shows that a node is deleted, and that a guard is active', async () => {
   const leader = await rig.leader();
   const client = await listen(leader);
   await Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGSTOP')));

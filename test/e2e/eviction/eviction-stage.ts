@@ -92,7 +92,7 @@ export async function createMisplaced({ api }: ControlPlane, options: WrittenPod
   return api.patch<PodObject>(`/api/v1/namespaces/${options.namespace}/pods/${options.name}`, { metadata });
 }
 
-/** Names of the pods on a node that nobody has begun to delete. */
+/** Names of the pods on a node that are not being deleted. */
 export async function staying({ api }: ControlPlane, node: string): Promise<string[]> {
   const pods = await api.list<PodObject>(`/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`);
   return pods

@@ -147,7 +147,7 @@ function anyDemands(): NodeDemands {
   return { nodeSelector: pick({}, {}, {}, { [key()]: value() }), ...required(...terms) };
 }
 
-test('so do fifty that nobody thought of', { timeout: 120_000 }, async () => {
+test('so do fifty random demands', { timeout: 120_000 }, async () => {
   const { met, unmet } = await expectAgreement(Array.from({ length: 50 }, anyDemands));
   // What is all one way tells nothing.
   expect(Math.min(met, unmet)).toBeGreaterThan(10);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => embedded?.stop());
 
-test('a readiness label that somebody puts back is withdrawn on and on, and told by Event, metric and console', async () => {
+test('a readiness label that another client restores is withdrawn each time, and reported by Event, metric and console', async () => {
   const { api } = embedded.controlPlane;
   const node = rig.node(0);
   let stopped = false;
@@ -58,6 +58,6 @@ test('a readiness label that somebody puts back is withdrawn on and on, and told
     stopWatch();
   }
   await rig.history.until(node.name, WS_DAEMON_READY, undefined, 12_000);
-  // What somebody does to one key of one node is nothing to another.
+  // A contest for one key of one node does not affect another node.
   expect(rig.history.since(0, WS_DAEMON_READY, rig.node(1).name).filter(({ to }) => to === undefined)).toEqual([]);
 });

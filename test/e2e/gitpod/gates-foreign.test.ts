@@ -35,13 +35,13 @@ const isReady = (state: { labels: Readonly<Record<string, string>>; taints: read
 const ours = (taints: readonly Taint[]) => taints.filter(({ key }) => OURS.includes(key));
 const foreign = (taints: readonly Taint[]) => JSON.stringify(taints.filter(({ key }) => !OURS.includes(key)));
 
-/** What somebody else left there, by the resource version that this made. */
+/** The foreign taints after each edit, by the resource version of the edit. */
 const written = new Map<string, string>();
 afterEach(() => written.clear());
 
 type Edit = (taints: readonly Taint[]) => readonly Taint[];
 
-/** Somebody else changes the taints of a Node, on the ground of what is there, as `kubectl edit` does. */
+/** Changes the taints of a Node as another client, with optimistic locking, as `kubectl edit` does. */
 async function edit(name: string, change: Edit): Promise<void> {
   const path = `/api/v1/nodes/${name}`;
   for (;;) {

@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const api = () => embedded.controlPlane.api;
 
-/** What is told of ws-daemon on a node, as `3 ServiceReady: message`, in the order of reasons and messages. */
+/** Events about ws-daemon on a node, such as `3 Normal ServiceReady: message`, sorted. */
 async function told(node: string): Promise<string[]> {
   const events = await api().list<StoredEvent>('/api/v1/namespaces/default/events');
   return events

@@ -51,7 +51,7 @@ async function setWorkload(name: string, value: string | null): Promise<void> {
 describe('a workspace node', () => {
   test('H1: without pods has both labels and both taints, and at no moment a label without its taint', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `bare-${index}`);
-    // As a kubelet that is not up yet leaves them: nobody takes the API server's own taint away in between.
+    // The kubelet is not up yet, so no component removes the API server's own taint in between.
     await Promise.all(names.map((name) => createNode(api(), name, { labels: WORKSPACE_NODE, ready: false })));
     const ofKubernetes = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
     const ours = [WS_TAINT, FACADE_TAINT].map((key) => ({ key, value: 'true', effect: 'NoSchedule' }));

@@ -104,7 +104,7 @@ describe.for(['tcp', 'tls', 'http2'] as const)('with ws-daemon probed by %s', (p
     test.runIf(probe === 'http2').for([
       ['ws-daemon', 'registry-facade'],
       ['registry-facade', 'ws-daemon'],
-    ] as const)('keeps nobody waiting for the verdict about others: %s', async ([hanging, killed]) => {
+    ] as const)('does not delay the verdict about the other service: %s', async ([hanging, killed]) => {
       const fromMs = performance.now();
       await hang(serviceOn(patient, hanging));
       const before = await probes(patient, killed, 'healthy');

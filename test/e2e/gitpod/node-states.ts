@@ -15,7 +15,7 @@ export type NodeState = {
   taints: readonly Taint[];
 };
 
-/** Every state that the API server tells of every Node: labels and taints of one moment stand together. */
+/** Records every state of every Node that a watch delivers, with labels and taints of the same moment. */
 export class NodeStates {
   readonly #states = new Map<string, NodeState[]>();
   readonly #stop: () => void;

@@ -94,7 +94,7 @@ describe('a pod', () => {
     await rig.history.until(node.name, WS_DAEMON_READY, 'true');
   });
 
-  test('P12: that is gone before anybody looks changes nothing', async () => {
+  test('P12: that is gone before the coordinator sees it changes nothing', async () => {
     const node = rig.node(1);
     const { name } = node;
     const patches = await embedded.nodePatches();
@@ -137,7 +137,7 @@ describe('a pod', () => {
     expect(reason).toContain('pod default/another-name is Ready; ');
   });
 
-  test('P16: of ws-daemon is asked at its own address, and of registry-facade at that of its node', async () => {
+  test('P16: of ws-daemon is probed at its own address, and of registry-facade at the address of its node', async () => {
     const node = rig.node(1);
     const { port } = node.service('ws-daemon');
     const elsewhere = node.address.replace(/\d+$/, '201');

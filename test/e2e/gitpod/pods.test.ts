@@ -125,7 +125,7 @@ describe('the label goes', () => {
     expect(rig.history.labels(node.name)).not.toHaveProperty([label]);
   });
 
-  test('when the pod is deleted while nobody leads, as soon as somebody does', async () => {
+  test('when the pod is deleted while there is no leader, as soon as there is one', async () => {
     const node = rig.node(2);
     const kept = firstPod(rig.node(0), 'registry-facade');
     const old = await rig.leader();

@@ -60,7 +60,7 @@ test('a person who annotated a node first is in the way of nothing once the anno
   await stage.until(node, 'true');
 });
 
-describe('a hold of somebody else survives the last workspace', () => {
+describe('a hold of another client survives the last workspace', () => {
   test('when a person had annotated the node before', async () => {
     const node = await stage.node();
     await stage.annotate(node, `${SCALE_DOWN_DISABLED}=true`);

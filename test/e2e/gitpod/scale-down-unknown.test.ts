@@ -124,7 +124,7 @@ describe('with the right to see workspaces refused', () => {
   });
 });
 
-test('a leader whose view of the workspaces was refused goes by nothing that it saw before', async () => {
+test('a leader that may not list the workspaces uses nothing that it saw before', async () => {
   const [node, marker] = [await stage.node(), await stage.node()];
   const leader = await stage.rig.leader();
   const link = await openTcpLink(stage.controlPlane.url);

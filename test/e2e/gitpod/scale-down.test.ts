@@ -141,7 +141,7 @@ describe('the annotation follows workspaces', () => {
     expect(stage.value(node)).toBe('false');
   });
 
-  test('S12: an annotation that somebody took away is back at once', async () => {
+  test('S12: an annotation that another client removed is back at once', async () => {
     const node = await stage.node();
     await stage.workspace(node);
     await stage.until(node, 'true');

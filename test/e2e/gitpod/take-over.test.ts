@@ -104,7 +104,7 @@ describe('from the predecessor that labels, with the gate label', () => {
     }
   });
 
-  test('labels of a dead service, of nodes without pods, and of those where nobody tells go', async () => {
+  test('labels of a dead service, of nodes without pods, and of nodes without an agent go', async () => {
     await states.until(dead.name, 'to lose the label', ({ labels }) => !(WS_DAEMON_READY in labels));
     expect(since(dead.name).every(({ labels }) => REGISTRY_FACADE_READY in labels)).toBe(true);
     for (const name of ['bare', 'mute']) {
@@ -122,7 +122,7 @@ describe('from the predecessor that labels, with the gate label', () => {
     await states.until(node.name, 'to be ready', hasBothLabels);
   });
 
-  test('its hold on a node without workspaces goes, and that of a person stays', async () => {
+  test('its hold on a node without workspaces goes, and the hold of a person stays', async () => {
     await states.until('bare', 'to lose the annotation', ({ annotations }) => !(SCALE_DOWN_DISABLED in annotations));
     expect(states.last('mute')?.annotations).toHaveProperty([SCALE_DOWN_DISABLED], 'true');
     expect(states.last('bare')?.taints).toEqual([FOREIGN]);

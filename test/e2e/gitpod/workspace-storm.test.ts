@@ -27,7 +27,7 @@ let stage: ScaleDownStage;
 let nodes: string[];
 let anchored: string[];
 let held: string[];
-/** Alone on a node that no other comes to; deleted while nobody sees it. */
+/** The only workspace of its node; deleted while no coordinator runs. */
 let unseen: WorkspaceRef;
 const movable: WorkspaceRef[] = Array.from({ length: WORKSPACES }, (_, index) => ({ name: `storm-${index}` }));
 let changes = 0;

@@ -48,7 +48,7 @@ describe('labels of pools', () => {
     // The label and another one.
     await untilHeld(stage, 2 * (NODES - AT_ONCE));
     await untilHaving(stage, 'tier', NODES - AT_ONCE);
-    await waitFor('an Event that says so', async () => {
+    await waitFor('an Event about it', async () => {
       const events = await stage.api.list<KubeObject & { reason?: string }>('/api/v1/events');
       return events.some(({ reason }) => reason === 'MassWithdrawalDelayed');
     });

@@ -50,7 +50,7 @@ test.each([
   await untilHaving(nodes.length - AT_ONCE);
   const held = () => leader.metric('rollcall_coordinator_held_withdrawals', { guard: 'blast-radius' });
   await waitFor('the others to be held', async () => (await held()) === nodes.length - AT_ONCE);
-  await waitFor('an Event that says so', async () => {
+  await waitFor('an Event about it', async () => {
     const events = await stage.api.list<KubeObject & { reason?: string }>('/api/v1/events');
     return events.some(({ reason }) => reason === 'MassWithdrawalDelayed');
   });

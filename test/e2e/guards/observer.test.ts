@@ -39,7 +39,7 @@ test('agents that are replaced by blind ones cost three nodes their labels, and 
       /^Connection refused; held until .* since most agents that were replaced report the same/,
     ),
   });
-  await waitFor('an Event that says so', async () => {
+  await waitFor('an Event about it', async () => {
     const events = await lab.cluster.api.list<{ metadata: { name: string }; reason?: string }>('/api/v1/events');
     return events.some(({ reason }) => reason === 'AgentRegressionSuspected');
   });

@@ -36,7 +36,7 @@ test('hardware stays while its agent is silent, restarts, or another coordinator
   for (const key of [EDGETPU, IDENTITY, USED_KEY]) expect(stage.since(fromMs, key)).toEqual([]);
 });
 
-test('a stick that is pulled out while nobody runs is gone when they are back', async () => {
+test('a stick that is removed while rollcall is down is gone when it is back', async () => {
   await plug();
   const { node, rig } = stage;
   await node.agent?.kill('SIGKILL');

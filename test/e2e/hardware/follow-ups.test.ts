@@ -69,7 +69,7 @@ test('a pod that asks for a label that rollcall took away is evicted, with an Ev
   await waitFor('the Event', async () => (await reasons()).includes('EvictedLabelRemoved'));
 });
 
-test('a label that comes back soon, however often, evicts nobody', async () => {
+test('a label that comes back soon, however often, evicts no pod', async () => {
   const node = await matchingNode();
   const asks = await podOn(node, 'spared', { [TPU]: 'true' });
   for (let flap = 0; flap < 5; flap += 1) {
@@ -92,7 +92,7 @@ test('it is evicted, too, when the coordinator went between the label and the po
   await stage.edit(node, { [USB]: null });
   await stage.until(node, { [TPU]: undefined });
   for (const each of [...stage.rig.coordinators]) await stage.rig.endCoordinator(each, 'SIGKILL');
-  // Nobody evicts now; a pod that comes meanwhile is out of place as well.
+  // No coordinator evicts now; a pod that comes meanwhile is out of place as well.
   const asks = await podOn(node, 'late', { [TPU]: 'true' });
   await stage.rig.addCoordinator();
   await waitFor('the pod to be evicted', () => isGone(asks), { timeoutMs: 40_000 });

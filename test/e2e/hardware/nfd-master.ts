@@ -6,7 +6,7 @@ const TRACKED = 'nfd.node.kubernetes.io/feature-labels';
 
 /**
  * Labels a Node as NFD's master does (`updateNodeObject`): what it set before, by its annotation, and wants no longer it
- * removes, what is missing or has another value it writes, in one JSON patch, whoever else has set it. Returns whether
+ * removes, what is missing or has another value it writes, in one JSON patch, even if another client set it. Returns whether
  * there was anything to write.
  */
 export async function labelAsNfd(api: ApiClient, node: string, labels: Record<string, string>): Promise<boolean> {

@@ -80,7 +80,7 @@ const RULE = 'nfd:cpu.model.vendor_id = Intel && nfd:kernel.loadedmodule.dummy &
 
 const UNKNOWN = `line 1 of ${CPU}: no NodeFeature of the node lists cpu.model`;
 
-test('while nobody has installed NFD, what rules ask of it is unknown, and labels are held', async () => {
+test('while NFD is not installed, what rules ask of it is unknown, and labels are held', async () => {
   await rule(CPU, '!no-such-label\n');
   await until(CPU, 'true');
   await rule(CPU, RULE);
@@ -175,7 +175,7 @@ describe('beside a master of NFD that writes the same keys', () => {
     await waitFor(`rollcall ${isOwned ? '' : 'not '}to own ${STICK}`, async () => (await owns()) === isOwned);
   }
 
-  test('nobody fights', async () => {
+  test('neither reverts the other', async () => {
     expect(await reconcile(theirs)).toBe(1);
     const fromMs = performance.now();
     const patches = await embedded.nodePatches();

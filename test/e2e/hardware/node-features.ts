@@ -54,7 +54,7 @@ type Features = {
   instances?: Record<string, readonly Record<string, string>[]>;
 };
 
-/** Of a node, as NFD's worker writes it, or somebody else by another name. */
+/** A NodeFeature of a node, as NFD's worker writes it; with another name, of another source. */
 export function nodeFeature(
   node: string,
   { flags = {}, attributes = {}, instances = {} }: Features,

@@ -11,7 +11,7 @@ import { NodeStates } from '../gitpod/node-states.ts';
 
 const LIST = 'rollcall.dev/keys';
 
-/** The labels that a Node lists as those of rules. */
+/** The labels that a Node lists as labels of rules. */
 export function impliedIn(annotations: Readonly<Record<string, string>>): string[] {
   const origins = Object.entries(JSON.parse(annotations[LIST] ?? '{}') as Record<string, string>);
   return origins.flatMap(([id, origin]) => (origin.startsWith('rule') ? [id.slice('label:'.length)] : []));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { RuleStage } from './rule-stage.ts';
 
-// The numbers are those of the behaviors that were recorded of adaptant's k8s-auto-labeller.
+// The numbers refer to the recorded behaviors of adaptant's k8s-auto-labeller.
 
 const USB = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
 const TPU = 'accelerators/edgetpu';
@@ -72,7 +72,7 @@ describe('a label that a person has set before', () => {
     await stage.until(node, OFF);
   });
 
-  test('is told of by explain', async () => {
+  test('is described by explain', async () => {
     const node = await stage.node({ [TPU]: 'mine', [USB]: 'true' });
     await stage.settled();
     const { keys } = await (await stage.rig.leader()).explain(node);
@@ -177,7 +177,7 @@ describe('while no coordinator runs', () => {
     await stage.until(node, chain(undefined));
   });
 
-  test('A-6 so it does when the rule went, and when somebody changed the label meanwhile it is theirs', async () => {
+  test('A-6 so it does when the rule went, but leaves a label that a person changed meanwhile', async () => {
     await stage.write('example.org/passing', 'thing\n');
     const [plain, edited] = [await stage.node({ thing: '1' }), await stage.node({ thing: '1' })];
     for (const node of [plain, edited]) {

@@ -37,7 +37,7 @@ async function patchAsNfd(operation: 'add' | 'remove'): Promise<void> {
   await embedded.controlPlane.api.patch(resource, operations, 'application/json-patch+json');
 }
 
-test('NFD may write the same label, before or after, and nobody fights', async () => {
+test('NFD may write the same label, before or after, and neither reverts the other', async () => {
   const { history } = embedded.rig;
   await plugUsb(host, STICK);
   await history.until(node.name, KEY, 'true');
@@ -71,7 +71,7 @@ test('a label that NFD applied as well stays until NFD takes it back', async () 
   await history.until(node.name, KEY, undefined);
 });
 
-test('a fact that is asked for is a label, and one that nobody knows is none', () => {
+test('a fact that is asked for is a label, and an unknown fact is none', () => {
   const { history } = embedded.rig;
   expect(history.labels(node.name)[FACT]).toBeDefined();
   expect(Object.keys(history.labels(node.name)).filter((key) => key.startsWith('fact.'))).toHaveLength(1);

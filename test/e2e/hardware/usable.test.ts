@@ -119,7 +119,7 @@ test('nothing of it moves when the agent or the coordinator restarts', async () 
   await allUsable();
 });
 
-test('a count that somebody else has set is left to them', async () => {
+test('a count that another client has set stays unchanged', async () => {
   const { api } = embedded.controlPlane;
   const other = await unpackHost('gpu-server');
   try {
@@ -129,7 +129,7 @@ test('a count that somebody else has set is left to them', async () => {
     const fromMs = performance.now();
     const operations = (value: string) => [{ op: 'add', path: `/metadata/labels/${COUNT.replace('/', '~1')}`, value }];
     await api.patch(at, operations('2'), 'application/json-patch+json');
-    // Another value takes the key away from whoever had it.
+    // Another value takes the key away from its owner.
     await api.patch(at, operations('many'), 'application/json-patch+json');
     const slots = ['0000:18:00.0', '0000:2a:00.0'];
     await dropPci(other, slots[0] ?? '');

@@ -158,7 +158,7 @@ describe('while no coordinator runs', () => {
   });
 });
 
-test('--prune lets go of both annotations, and of nobody else’s', async () => {
+test('--prune releases both annotations, and none of another client', async () => {
   const [ours, theirs] = [await stage.node(KARPENTERS), await stage.node(KARPENTERS, { [DO_NOT_DISRUPT]: 'true' })];
   for (const node of [ours, theirs]) await stage.pod(node);
   for (const node of [ours, theirs]) await stage.until(node, 'true', 'true');

@@ -17,7 +17,7 @@ afterAll(() => stage?.stop());
 const ROLES = '/apis/rbac.authorization.k8s.io/v1';
 type Rule = { apiGroups?: string[]; resources: string[]; verbs?: string[] };
 
-/** What the coordinator may do with pods, from now on: those of all namespaces, or of these. */
+/** Lets the coordinator watch pods in all namespaces, or only in these. */
 async function allowPods(namespaces: 'all' | readonly string[]): Promise<void> {
   const path = `${ROLES}/clusterroles/rollcall-coordinator`;
   const { rules } = await stage.api.get<KubeObject & { rules: Rule[] }>(path);
@@ -38,7 +38,7 @@ async function workspaceOn(node: string): Promise<void> {
   await setWorkspaceNode(stage.api, { name: `on-${node}` }, node);
 }
 
-test('without the CRD, workspaces keep their nodes, those of Karpenter too, and it is found when it comes', async () => {
+test('without the CRD, workspaces keep their nodes, nodes of Karpenter too, and the CRD is found when it comes', async () => {
   const [node, karpenters, held] = [await stage.node(), await stage.node(KARPENTERS), await stage.node()];
   for (const each of [node, karpenters]) await workspaceOn(each);
   await stage.until(node, 'true');
@@ -103,7 +103,7 @@ test('a NodeHold with a field of a later version keeps the nodes until it is und
 });
 
 describe('a NodeHold whose pods may not be watched', () => {
-  test('says so, and no node is let go of until they may; what is seen of others counts', async () => {
+  test('reports this, and no node is released until they may; what is seen of others counts', async () => {
     await createNamespace(stage.api, 'secret');
     const [left, other, hidden] = [await stage.node(), await stage.node(), await stage.node()];
     const pod = await stage.pod(left);

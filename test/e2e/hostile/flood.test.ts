@@ -29,7 +29,7 @@ async function refusedReports(nodes: readonly { healthUrl: string }[]): Promise<
   return count;
 }
 
-test('a flood of everything at once costs nobody else a label, a report or an answer', async () => {
+test('a flood of everything at once costs no other client a label, a report or an answer', async () => {
   const coordinator = await rig.leader();
   const [victim, ...others] = rig.nodes;
   if (!victim) throw new Error('There is no node');

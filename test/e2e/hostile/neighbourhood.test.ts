@@ -115,7 +115,7 @@ describe('a token', () => {
     await worksMeanwhile();
   });
 
-  test('that names a key which nobody has costs a TokenReview a second at most', async () => {
+  test('that names an unknown key costs a TokenReview a second at most', async () => {
     const node = rig.node(0);
     const genuine = await stolenToken(node.tokenFile);
     const madeUp = Array.from({ length: 100 }, () => forgedToken(genuine, {}, { kid: randomUUID() }));
@@ -151,7 +151,7 @@ describe('a token', () => {
     expect(changes()).toEqual([]);
   });
 
-  test('that is stolen lies as long as it is used, and mutes nobody', async () => {
+  test('that is stolen lies as long as it is used, and mutes no agent', async () => {
     const node = rig.node(1);
     const token = await stolenToken(node.tokenFile);
     const since = new Date().toISOString();
@@ -184,7 +184,7 @@ describe('a token', () => {
   });
 });
 
-test('questions to the scheduler extender leave nothing behind, however many, and about pods that nobody made', async () => {
+test('questions to the scheduler extender leave nothing behind, however many, also about pods that do not exist', async () => {
   const node = await rig.addNode({ labels: { 'gitpod.io/workload_workspace_regular': 'true' } });
   await rig.history.until(node.name, WS_DAEMON_READY, 'true', 30_000);
   await rig.history.until(node.name, REGISTRY_FACADE_READY, 'true', 30_000);
@@ -208,7 +208,7 @@ test('questions to the scheduler extender leave nothing behind, however many, an
   expect(await ask()).toEqual([node.name]);
 });
 
-describe('a pod of somebody else', () => {
+describe('a pod of another user', () => {
   test('with the labels of a service does not count beside one that a DaemonSet controls', async () => {
     const { api } = embedded.controlPlane;
     const node = rig.node(2);

@@ -17,7 +17,7 @@ let rig: Rig;
 let coordinator: Coordinator;
 let node: SimulatedNode;
 let thief: Thief;
-/** As the agent began, which only whoever reads along can know. */
+/** The boot id of the agent, which only an eavesdropper can know. */
 let boot: string;
 /** What the agents and the coordinator logged. */
 const logged: string[] = [];
@@ -62,7 +62,7 @@ afterAll(async () => {
   await embedded?.stop();
 });
 
-/** Waits until the coordinator goes by what the real agent saw, and by no lie. */
+/** Waits until the coordinator uses the reports of the real agent, and no lie. */
 async function untilHeard(): Promise<void> {
   const evidence = async () => (await shownService(rig, node.name, 'ws-daemon')).probe?.evidence;
   await waitFor('the agent to be heard', async () => (await evidence())?.startsWith('tcp '), { timeoutMs: 15_000 });
@@ -90,7 +90,7 @@ async function post(report: object): Promise<{ newSession?: boolean }> {
   return JSON.parse(body) as { newSession?: boolean };
 }
 
-test('the largest sequence, sent with the token and the boot id of an agent, does not count and mutes nobody', async () => {
+test('the largest sequence, sent with the token and the boot id of an agent, does not count and mutes no agent', async () => {
   expect(await post(lie(Number.MAX_SAFE_INTEGER))).toMatchObject({ newSession: true });
   await untilHeard();
   await worksOn();
@@ -105,7 +105,7 @@ test('an agent whose sequence was used up begins a new session, and a killed ser
   await untilHeard();
 });
 
-test('an agent is heard again after somebody began a session in the name of its pod', async () => {
+test('an agent is heard again after another client began a session in the name of its pod', async () => {
   await post(lie(1, 'a session of the thief'));
   await untilHeard();
 });

@@ -255,7 +255,7 @@ describe('a container of the image', () => {
         timeoutMs: 20_000,
       });
       expect((await httpGet(`http://${listen}/healthz`)).status).toBe(200);
-      // Nobody takes its reports here.
+      // There is no coordinator here.
       const ready = await httpGet(`http://${listen}/readyz`);
       expect(ready.status).toBe(503);
       expect(ready.body).toContain('first-report failed');

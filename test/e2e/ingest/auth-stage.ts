@@ -91,7 +91,7 @@ export class AuthStage {
     await this.controlPlane.stop();
   }
 
-  /** Nobody is known from now on, as after a start. */
+  /** Forgets all tokens, as after a start. */
   restart(change: Partial<AuthOptions> = {}): void {
     this.#auth = this.#newAuth({ ...this.#initial, ...change });
   }

@@ -108,7 +108,7 @@ describe.each([
       expect((await stage.report('known', token)).status).toBe(401);
     });
 
-    it('that was signed by somebody else, or changed, is refused with 401', async () => {
+    it('that was changed, or signed with another key, is refused with 401', async () => {
       const agent = await stage.startAgent('forged');
       await stage.accepted(agent);
       const [head, claims, signature] = agent.token.split('.');

@@ -196,7 +196,7 @@ describe('a leader', () => {
     await waitFor('a certificate', () => standby.fingerprint);
   });
 
-  it('replaces a deleted Secret without losing anybody: the old authority stays until the new one has spread', async () => {
+  it('replaces a deleted Secret without losing an agent: the old authority stays until the new one has spread', async () => {
     const leader = new Replica({ leads: true });
     const standby = new Replica({ leads: false });
     await waitFor('the standby to serve', () => standby.fingerprint && leader.fingerprint === standby.fingerprint);
@@ -246,7 +246,7 @@ describe('a leader', () => {
     ]);
   });
 
-  it('publishes again what somebody deleted or changed', async () => {
+  it('publishes again what another client deleted or changed', async () => {
     const leader = new Replica({ leads: true });
     await waitFor('a certificate', () => leader.fingerprint);
     await settled();

@@ -68,7 +68,7 @@ it.each([-120, 120])('does without where the clock is off by %i s', async (secon
   expect(await reviews()).toBe(0);
 });
 
-it('refuses a token that has expired, asking nobody', async () => {
+it('refuses a token that has expired, without a request', async () => {
   const agent = await stage.startAgent('expired');
   await stage.accepted(agent);
   stage.restart({ clock: clockOffBy(2 * 3600) });
@@ -76,7 +76,7 @@ it('refuses a token that has expired, asking nobody', async () => {
   expect(await reviews()).toBe(0);
 });
 
-it('goes on while the API server is away, for whoever its watches had seen', async () => {
+it('goes on while the API server is away, for agents that its watches had seen', async () => {
   const [before, after] = [await stage.startAgent('before'), await stage.startAgent('after')];
   await stage.accepted(before);
   await stage.accepted(after);

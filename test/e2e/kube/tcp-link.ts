@@ -6,7 +6,7 @@ export type TcpLink = {
   readonly url: string;
   /** Ends every connection with a reset; new ones are let through. */
   cut(): void;
-  /** From now on nothing goes through, and nobody is told: connections stay open, new ones are accepted. */
+  /** Drops all data from now on. Connections stay open, and new ones are accepted. */
   block(): void;
   /** Ends the connections that were blocked, as their time-out would, and lets new ones through. */
   unblock(): void;

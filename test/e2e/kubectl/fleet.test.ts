@@ -189,7 +189,7 @@ async function kubeconfigOf(account: string, rules: readonly object[]): Promise<
   return `--kubeconfig=${await lab.cluster.controlPlane.kubeconfigFor(token)}`;
 }
 
-describe('without what it takes, every command says so, and what to do', () => {
+describe('without a precondition, every command names it, and what to do', () => {
   test('where one may not read who leads', async () => {
     const results = await toEach([await kubeconfigOf('nobody', [])]);
     for (const result of Object.values(results)) {
@@ -201,7 +201,7 @@ describe('without what it takes, every command says so, and what to do', () => {
   });
 
   test('where one may not forward a port', async () => {
-    // As long as the leader is no pod, nobody could.
+    // While the leader is not a pod, no user can.
     const leader = await runPlugin(['status', admin()]);
     expect(leader.stderr).toMatch(
       /^The leader coordinator is not a pod in rollcall\.\nfix: try again: another replica takes over/,
@@ -250,7 +250,7 @@ describe('without what it takes, every command says so, and what to do', () => {
     }
   });
 
-  test('where nobody leads', async () => {
+  test('where there is no leader', async () => {
     await lab.standDown();
     for (const result of Object.values(await toEach([admin()]))) {
       expect(result).toMatchObject({ exitCode: 3, stdout: '' });

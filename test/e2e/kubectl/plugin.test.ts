@@ -74,7 +74,7 @@ describe('status', () => {
     expect(yaml).toMatch(/^nodes: 3$/m);
   });
 
-  test('of a standby is that of the leader', async () => {
+  test('of a standby equals the status of the leader', async () => {
     const leader = await rig.leader();
     const standby = rig.coordinators.find((coordinator) => coordinator !== leader);
     const address = String((await standby?.waitForLog('Started'))?.['console']);
@@ -147,7 +147,7 @@ describe('without what it takes', () => {
     await rm(file);
   });
 
-  test('says that nothing answers, and that nobody leads', async () => {
+  test('says that nothing answers, and that there is no leader', async () => {
     const closed = await runPlugin(['status', '--console-url=http://127.0.0.1:9']);
     expect(closed).toMatchObject({
       exitCode: 3,

@@ -61,7 +61,7 @@ async function nobodyLeads({ rig }: RunbookStage): Promise<boolean> {
 }
 
 function untilNobodyLeads(stage: RunbookStage): Promise<boolean> {
-  return waitFor('nobody to lead', () => nobodyLeads(stage), { timeoutMs: 30_000, everyMs: 100 });
+  return waitFor('the leader to be gone', () => nobodyLeads(stage), { timeoutMs: 30_000, everyMs: 100 });
 }
 
 async function setLease(stage: RunbookStage, spec: object): Promise<void> {

@@ -17,7 +17,7 @@ export class RunbookPages {
   readonly texts: ReadonlyMap<string, string>;
   readonly #kubeconfig: string;
   readonly #dir: string;
-  /** Of whoever leads: no kubelet runs, so the plugin is told where the console is. */
+  /** URL of the leader's console, for the plugin: no kubelet runs, so it cannot forward a port. */
   consoleUrl = '';
 
   private constructor(texts: ReadonlyMap<string, string>, kubeconfig: string, dir: string) {

@@ -232,7 +232,7 @@ export class RunbookStage {
     await waitFor(`${alert} to end`, async () => !(await this.firing(alert)).some(isLike(series)), PATIENCE);
   }
 
-  /** Throws unless the page tells of it, and it is there. */
+  /** Throws unless the page mentions the sight, and it is there. */
   async sees(runbook: string, sight: Sight): Promise<void> {
     const page = this.pages.text(runbook);
     const quote = quoted(sight);

@@ -39,7 +39,7 @@ beforeAll(async () => {
   const { kubectl } = embedded.controlPlane;
   await kubectl(['apply', '-f', path.join(DEPLOY, 'crds')]);
   await kubectl(['wait', '--for=condition=Established', 'crd/nodepoollabelsets.labels.banzaicloud.io']);
-  // The DaemonSet and the Deployment are objects that nobody acts on here.
+  // The DaemonSet and the Deployment are objects that no controller acts on here.
   await kubectl(['apply', '--server-side', '--force-conflicts', '-f', path.join(DEPLOY, 'manifests/install.yaml')]);
   await rig.allReady(60_000);
   await kubectl(['label', 'node', CONFLICTING, 'tier=silver', '--field-manager=somebody']);

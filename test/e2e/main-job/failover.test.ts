@@ -72,14 +72,14 @@ describe('when the leader', () => {
   });
 });
 
-test('a service that dies while nobody leads loses its label as soon as somebody does', async () => {
+test('a service that dies while there is no leader loses its label as soon as there is one', async () => {
   const old = await rig.leader();
   await rig.endCoordinator(old, 'SIGKILL');
   const node = rig.node(1);
   await node.kill('ws-daemon');
   expect(rig.history.labels(node.name)[WS_DAEMON_READY]).toBe('true');
   await rig.leader();
-  // An agent that has found nobody comes back every second or so.
+  // An agent that has found no coordinator tries again every second or so.
   await rig.history.until(node.name, WS_DAEMON_READY, undefined, 6000);
   await node.revive('ws-daemon');
   await rig.history.until(node.name, WS_DAEMON_READY, 'true');

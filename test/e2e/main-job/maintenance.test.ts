@@ -40,7 +40,7 @@ test('pruning that is stopped before it is done has failed', async () => {
   expect(await prune.kill('SIGTERM')).toBe(1);
 });
 
-test('pruning removes what is ours, whoever set it, leaves the rest, and exits with 0', async () => {
+test('pruning removes our keys, no matter who set them, leaves the rest, and exits with 0', async () => {
   const dry = await rig.leader();
   await rig.endCoordinator(dry, 'SIGTERM');
   const real = await rig.addCoordinator(['--dry-run=false']);

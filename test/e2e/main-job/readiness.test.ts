@@ -117,7 +117,7 @@ describe('what others own on a node', () => {
   });
 });
 
-test('a label that somebody put on a node without an agent goes', async () => {
+test('a label that another client put on a node without an agent goes', async () => {
   await embedded.controlPlane.kubectl(['create', '-f', '-'], {
     stdin: JSON.stringify({
       apiVersion: 'v1',

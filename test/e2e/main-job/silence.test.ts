@@ -24,7 +24,7 @@ async function guarded(): Promise<boolean> {
   return (await (await rig.leader()).metric('rollcall_coordinator_guard_active', { scope: 'fleet' })) === 1;
 }
 
-test('one silent agent of ten costs its node both labels after the window, and nobody else anything', async () => {
+test('one silent agent of ten costs its node both labels after the window, and no other node a label', async () => {
   const [node, ...others] = rig.nodes;
   if (!node) throw new Error('no node');
   const fromMs = performance.now();

@@ -66,7 +66,7 @@ describe('step by step', () => {
     await expect.poll(() => stage.planned(), { timeout: 10_000 }).toEqual(['missed']);
   });
 
-  test('after the change over, its labels are somebody else’s, right or not', async () => {
+  test('after the change over, its labels belong to another client, right or not', async () => {
     const since = labelled.map((name) => stage.states.mark(name));
     await stage.takeOver(config);
     await stage.states.until('missed', 'to be labelled', ({ labels }) => labels[TPU] === 'true');

@@ -109,7 +109,7 @@ describe('step by step', () => {
     await stage.kubectl(['-n', NAMESPACE, 'scale', 'deployment/nodepool-labels-operator', '--replicas=0']);
     const marks = ['right', 'stale', 'orphan'].map((node) => stage.states.mark(node));
     await stage.takeOver(CONFIG);
-    await stage.states.until('stale', 'to lose what nobody asks for', ({ labels }) => !('old' in labels));
+    await stage.states.until('stale', 'to lose what no set asks for', ({ labels }) => !('old' in labels));
     for (const node of ['right', 'stale', 'orphan']) {
       const list = '["environment","team"]';
       await stage.states.until(node, 'to be taken over', ({ annotations }) => annotations[MANAGED] === list);
@@ -123,7 +123,7 @@ describe('step by step', () => {
     }
   });
 
-  test('a label that the operator forgot is nobody’s, and stays', () => {
+  test('a label that the operator forgot has no owner, and stays', () => {
     expect(stage.states.last('orphan')?.labels).toHaveProperty(['cloud.google.com/x'], '1');
   });
 
@@ -151,7 +151,7 @@ describe('step by step', () => {
   test('uninstalling the operator’s release instead takes the sets with the CRD, and their labels off the nodes', async () => {
     const crd = 'nodepoollabelsets.labels.banzaicloud.io';
     await stage.helm(['install', RELEASE, chart, '--namespace', NAMESPACE, '--take-ownership']);
-    // Helm goes by what it has stored of the release.
+    // Helm reads the annotation from its stored release.
     await stage.kubectl(['annotate', 'crd', crd, 'helm.sh/resource-policy=keep']);
     await stage.helm(['uninstall', RELEASE, '--namespace', NAMESPACE]);
     await waitFor('the CRD to go', async () => (await crdExists()) === '');

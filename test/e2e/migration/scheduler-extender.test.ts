@@ -11,7 +11,7 @@ import { WORKSPACE_NODE } from '../gitpod/node-states.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
 
-/** What matters of the configuration that Gitpod's extender came with: whole Nodes are sent, and nobody is ignored. */
+/** The relevant part of the configuration of Gitpod's extender: whole Nodes are sent, and no failure is ignored. */
 const config = (port: number) => `profiles:
   - schedulerName: gitpod-scheduler
     plugins:

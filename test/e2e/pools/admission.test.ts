@@ -95,15 +95,12 @@ describe('a Node', () => {
     expect(metadata.labels).not.toHaveProperty(['node.banzaicloud.io/cpu']);
   });
 
-  test.each([{}, { [POOL]: 'unknown' }])(
-    'stays as it is in no pool, or in one that nobody knows: %j',
-    async (labels) => {
-      const name = `plain-${Object.keys(labels).length}`;
-      const { metadata } = await register(api, name, labels);
-      expect(metadata.labels ?? {}).toEqual(labels);
-      expect(metadata.annotations ?? {}).not.toHaveProperty([MANAGED]);
-    },
-  );
+  test.each([{}, { [POOL]: 'unknown' }])('stays unchanged in no pool, or in an unknown one: %j', async (labels) => {
+    const name = `plain-${Object.keys(labels).length}`;
+    const { metadata } = await register(api, name, labels);
+    expect(metadata.labels ?? {}).toEqual(labels);
+    expect(metadata.annotations ?? {}).not.toHaveProperty([MANAGED]);
+  });
 
   test('keeps what it says of itself, which is not listed as managed', async () => {
     const node = await register(api, 'own-labels', { [POOL]: 'pool1', tier: 'silver', a: '1' });
@@ -111,7 +108,7 @@ describe('a Node', () => {
     expect(listed(node)).toEqual(['b.io/c']);
   });
 
-  test('goes by spec.pool where the NodePoolLabelSet has one, and by the name where it does not', async () => {
+  test('uses spec.pool of the NodePoolLabelSet if it is set, and the name otherwise', async () => {
     await api.post(poolsPath(), poolLabelSet('pool-two', { two: '2' }, { pool: 'Pool_2' }));
     await api.post(poolsPath(), poolLabelSet('pool-three', { three: '3' }, { pool: '' }));
     await admissionKnows(cluster, 'pool-three', ['three', '3']);

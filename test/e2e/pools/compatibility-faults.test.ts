@@ -45,7 +45,7 @@ test('B-14 what an API server refuses for being busy is written later', async ()
   expect(await leader.metric('rollcall_coordinator_patches_total', { outcome: 'failed' })).toBe(0);
 });
 
-test('B-9 a label that somebody sets while ours is under way is theirs', async () => {
+test('B-9 a label that another client sets while our write is under way is theirs', async () => {
   const node = await stage.node('race');
   const release = proxy.hold();
   const arrived = proxy.arrivalsMs.length;

@@ -3,7 +3,7 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { MANAGED, POOL } from './pool-cluster.ts';
 import { PoolStage } from './pool-stage.ts';
 
-// The numbers are those of the behaviors that were recorded of Banzai's nodepool-labels-operator.
+// The numbers refer to the recorded behaviors of Banzai's nodepool-labels-operator.
 
 const UPSTREAM = 'nodepool-labels-operator';
 const NOTHING = { removals: 0, applies: 0 };
@@ -47,10 +47,13 @@ test('B-1 a node that is in a pool at the start has all labels and the annotatio
 test.each([
   ['the first of several', { [POOL]: 'b2', agentpool: 'other' }],
   ['one of the middle, those before being empty or absent', { [POOL]: '', agentpool: 'b2', agent: 'other' }],
-  ['that of AKS', { 'kubernetes.azure.com/agentpool': 'b2' }],
-  ['that of EKS', { 'eks.amazonaws.com/nodegroup': 'b2', 'karpenter.sh/nodepool': 'other' }],
-  ['that of Karpenter', { 'karpenter.sh/nodepool': 'b2' }],
-  ['that of upstream’s documentation', { 'node.banzaicloud.io/nodepool': 'b2', 'cloud.google.com/gke-nodepool': 'x' }],
+  ['the key of AKS', { 'kubernetes.azure.com/agentpool': 'b2' }],
+  ['the key of EKS', { 'eks.amazonaws.com/nodegroup': 'b2', 'karpenter.sh/nodepool': 'other' }],
+  ['the key of Karpenter', { 'karpenter.sh/nodepool': 'b2' }],
+  [
+    'the key of upstream’s documentation',
+    { 'node.banzaicloud.io/nodepool': 'b2', 'cloud.google.com/gke-nodepool': 'x' },
+  ],
 ])('B-2 the first key with a value names the pool: %s', async (_, labels) => {
   const other = { tier: 'b2' };
   await stage.pool('b2', other).catch(() => undefined);
@@ -123,7 +126,7 @@ test('B-9 a label that is there with another value is not adopted: reported, lef
   await stage.until(node, { labels: { tier: 'mine', free: undefined }, managed: undefined });
 });
 
-test('B-10 what goes goes by a merge patch of nulls, which also takes what others wrote last', async () => {
+test('B-10 labels are removed by a merge patch of nulls, which also removes what others wrote last', async () => {
   const node = await labelled('b10', { tier: 'b10' });
   await stage.whileDown(() => stage.edit(node, { labels: { tier: 'edited' } }, UPSTREAM));
   const patches = await stage.patchesBy(async () => {
@@ -203,7 +206,7 @@ test('B-20 a set that names its own pool key never costs a node its pool', async
   await stage.until(node, { labels: { tier: undefined, [POOL]: 'b20' }, managed: undefined });
 });
 
-test('B-21 the last label goes without the others, and what somebody adds at that moment stays', async () => {
+test('B-21 the last label goes without the others, and what another client adds at that moment stays', async () => {
   const name = 'b21-bare';
   await stage.pool('b21', { tier: 'b21' });
   await stage.api.post('/api/v1/nodes', {

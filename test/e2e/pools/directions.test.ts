@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-test('without the CRD all else works; when it comes, nobody has to be told', async () => {
+test('without the CRD all else works; when it comes, no restart is needed', async () => {
   const node = await stage.node('late-crd', {}, { [SCALE_DOWN_HOLD]: 'true' });
   const isHeld = ({ annotations }: { annotations: Readonly<Record<string, string>> }) =>
     annotations[SCALE_DOWN_DISABLED] === 'true';
@@ -32,7 +32,7 @@ test('without the CRD all else works; when it comes, nobody has to be told', asy
   await stage.until(node, { labels: { tier: 'late' }, managed: ['tier'] }, 35_000);
 });
 
-test('an equal value that somebody else set survives the set', async () => {
+test('an equal value that another client set survives the set', async () => {
   const node = await stage.node('equal', { tier: 'gold' });
   await stage.pool('equal', { tier: 'gold', more: '1' });
   await stage.until(node, { labels: { tier: 'gold', more: '1' }, managed: ['more'] });
@@ -95,11 +95,11 @@ test('what upstream wrote is taken over whatever its field manager did', async (
   for (const node of nodes) {
     await stage.until(node, { labels: { tier: 'new', same: '1', gone: undefined }, managed: ['same', 'tier'] });
   }
-  // One of them was that of upstream itself.
+  // One of the removals was by upstream itself.
   expect(patches).toEqual({ removals: 3, applies: 2 });
 });
 
-test('what admission wrote, which nobody owns, is ours', async () => {
+test('what admission wrote without a field manager is ours', async () => {
   const { controlPlane } = stage.cluster;
   const policy = path.resolve(import.meta.dirname, '../../../deploy/policies/pool-labels.yaml');
   await stage.pool('admitted', { tier: 'admitted', more: '1' });
@@ -120,7 +120,7 @@ test('what admission wrote, which nobody owns, is ours', async () => {
   await controlPlane.kubectl(['delete', '-f', policy]);
 });
 
-test('what changed while nobody ran is made good afterwards', async () => {
+test('changes while no coordinator ran are applied afterwards', async () => {
   const nodes = [await stage.node('down-gone'), await stage.node('down-changed'), await stage.node('down-moved')];
   const [gone = '', changed = '', moved = ''] = nodes;
   for (const pool of ['down-gone', 'down-changed', 'down-moved']) await stage.pool(pool, { tier: pool, [pool]: '1' });
@@ -216,7 +216,7 @@ test('a key that a policy refuses, listed or not, leaves the list of the others 
   await stage.until(node, { labels: { tier: 'gold', late: '2' }, managed: ['late', 'tier'] });
 });
 
-test('a label that another policy wrote, which nobody owns, survives the set', async () => {
+test('a label that another policy wrote without a field manager survives the set', async () => {
   const labels = `Object{metadata: Object.metadata{labels: {'tier': 'gold'}}}`;
   const name = 'others-labels';
   const policy = {
@@ -262,7 +262,7 @@ test('more labels than go at once all go', async () => {
   expect(removals).toBe(Math.ceil(1200 / AT_ONCE));
 });
 
-test('while nobody can tell what pools ask for, nothing goes', async () => {
+test('while the sets cannot be listed, no label goes', async () => {
   const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall-coordinator';
   const { rules } = await stage.api.get<KubeObject & { rules: { apiGroups: string[] }[] }>(role);
   const held = async (node: string, change: Parameters<PoolStage['edit']>[1]) => {
@@ -303,7 +303,7 @@ test('a dry run writes neither nodes nor status', async () => {
   await stage.until(node, { labels: { tier: 'dry' }, managed: ['tier'] });
 });
 
-test('pruning removes what is listed and the list, whoever wrote it last, and nothing else', async () => {
+test('pruning removes the listed keys and the list, no matter who wrote them last, and nothing else', async () => {
   const node = await stage.node('pruned', { theirs: '1', shared: '1' });
   await stage.pool('pruned', { tier: '1', edited: '1', shared: '1', theirs: '2' });
   await stage.until(node, { labels: { tier: '1', edited: '1', theirs: '1' }, managed: ['edited', 'tier'] });

@@ -152,7 +152,7 @@ describe('the coordinator may', () => {
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toBeUndefined();
   });
 
-  test('take off what the node lists as that of a service, and list its own', async () => {
+  test('remove the keys that the node lists for a service, and list its own', async () => {
     const remove = await withoutTaint('served', OLD_TAINT.key);
     expect(await refusalOf(coordinator, 'served', remove, JSON_PATCH)).toBeUndefined();
     expect(await refusalOf(coordinator, 'served', label('example.com/old', null))).toBeUndefined();
@@ -181,7 +181,7 @@ describe('the coordinator may', () => {
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toBeUndefined();
   });
 
-  test('give up a label that nobody else has, also when it is not listed', async () => {
+  test('give up a label that no other field manager owns, also when it is not listed', async () => {
     const apply = (labels: object, annotations: object = {}) => {
       const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'alone', labels, annotations } };
       return refusalOf(coordinator, 'alone', body, 'application/apply-patch+yaml', 'fieldManager=rollcall');
@@ -231,7 +231,7 @@ test('one more label of a pool of 900 can be listed, and a label of a person not
   expect(await refusalOf(coordinator, 'huge', more('person'))).toContain('may not list the labels person');
 });
 
-describe('a list that nobody can read', () => {
+describe('a list that cannot be read', () => {
   test.each([
     ['odd', '{"a":["\\"]'],
     ['double', '["tier","tier"]'],
@@ -320,7 +320,7 @@ describe('the coordinator may not', () => {
   });
 
   test.each(['{"taint:dedicated":"service:u"}', '{"label:person":"pool"}', '["label:person"]'])(
-    'list the keys of others as those of its services, to remove them then: %s',
+    'list the keys of others as keys of its services, to remove them then: %s',
     async (list) => {
       expect(await refusalOf(coordinator, 'served', annotation(KEYS, list))).toContain('may not list the keys');
     },
@@ -333,7 +333,7 @@ describe('the coordinator may not', () => {
     );
   });
 
-  test('forge managedFields, to erase those of others or to remove what they set', async () => {
+  test('forge managedFields, to erase the entries of others or to remove what they set', async () => {
     for (const name of ['pooled', 'left']) {
       const { managedFields } = (await readNode(cluster, name)).metadata as { managedFields?: object[] };
       const entry = { operation: 'Apply', apiVersion: 'v1', fieldsType: 'FieldsV1' };

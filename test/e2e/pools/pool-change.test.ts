@@ -55,7 +55,7 @@ async function change(tier: string): Promise<number> {
 }
 
 test.runIf(FULL)(
-  'the time that a change takes, over that of a bare loop of applies',
+  'the time that a change takes, over the time of a bare loop of applies',
   async ({ annotate }) => {
     for (const tier of ['2', '3', '4', '5']) {
       const tookMs = Math.round(await change(tier));

@@ -91,7 +91,7 @@ test.concurrent('refused keys are told with reasons, at most 20 of them, by one 
   expect(mended.conditions[0]).toMatchObject({ status: 'True', reason: 'Accepted' });
 });
 
-test.concurrent('of two sets for one pool the older counts, and the other says so until it is its turn', async () => {
+test.concurrent('of two sets for one pool the older counts, and the status of the other reports this until it is its turn', async () => {
   await stage.pool('older', { tier: 'older' }, { pool: 'Shared_Pool' });
   // Creation times are whole seconds.
   await sleep(1001);

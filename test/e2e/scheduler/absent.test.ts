@@ -71,7 +71,7 @@ describe('two coordinators that serve HTTPS to whom they know', () => {
       outgoing.end(body);
     });
 
-  test('answer a scheduler with a certificate, the standby through the leader, and nobody else', async () => {
+  test('answer a scheduler with a certificate, the standby through the leader, and no other client', async () => {
     const path = '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator-ca';
     const { data } = await stage.api.get<KubeObject & { data: Record<string, string> }>(path);
     const ca = data['ca.crt'];

@@ -42,7 +42,7 @@ test('a workspace that nothing is there for waits, and is told why', async () =>
 });
 
 describe('while the label of a service that has died is still there', () => {
-  // Somebody forbids its removal; otherwise it would be gone after some 20 ms.
+  // An admission policy forbids its removal; otherwise it would be gone after some 20 ms.
   const policy = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
   beforeAll(async () => {
     const metadata = { name: 'keep-labels' };
@@ -122,7 +122,7 @@ test('explain says for a pod what speaks against each node, and for it', async (
   expect(await leader.console('/v1/schedule?pod=default/no-such-pod')).toBeUndefined();
 });
 
-test('questions about nodes that nobody knows, and nonsense, do no harm', async () => {
+test('questions about unknown nodes, and nonsense, do no harm', async () => {
   const pod: Partial<PodObject> = { metadata: { name: 'x', namespace: 'default', labels: { component: 'workspace' } } };
   const known = stage.rig.node(0).name;
   const answer = await ask(stage.port, 'filter', { Pod: pod, Nodes: null, NodeNames: [known, 'never-heard-of'] });

@@ -26,7 +26,7 @@ export type StageOptions = {
 export class SchedulerStage {
   readonly cluster: EmbeddedCluster;
   readonly api: ApiClient;
-  /** Of the first coordinator, and whoever replaces it. */
+  /** The port of the first coordinator and of its replacements. */
   readonly port: number;
   rig!: Rig;
   #stopKubelet: () => void = () => {};
@@ -109,7 +109,7 @@ export class SchedulerStage {
     await this.rig.leader();
   }
 
-  /** Deletes every pod of the tests, not those of the services. */
+  /** Deletes every pod of the tests, but not the pods of the services. */
   async clear(kept = /^(ws-daemon|registry-facade)-/): Promise<void> {
     const pods = await this.api.list<PodObject>(PODS);
     const own = pods.filter(({ metadata }) => !kept.test(metadata.name));

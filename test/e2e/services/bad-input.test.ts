@@ -53,7 +53,7 @@ test('a CRD that is not installed disturbs nothing, and one that comes later is 
 });
 
 describe('a NodeService is not ready, and says why, where', () => {
-  test('the address of its pod is that of the metadata of a cloud', async () => {
+  test('the address of its pod is the metadata address of a cloud', async () => {
     await createPod(embedded.controlPlane.api, {
       namespace: 'default',
       name: 'metadata',

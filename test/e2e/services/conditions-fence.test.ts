@@ -71,11 +71,11 @@ describe('of the status of a Node the coordinator may', () => {
     expect(await refusal(apply({}, condition('example.com/Other')), APPLY, real)).toBeUndefined();
   });
 
-  test('remove what is listed as that of a service, whatever it begins with', async () => {
+  test('remove a condition that is listed for a service, whatever its prefix', async () => {
     expect(await refusal(await removal(RECORDED), JSON_PATCH)).toBeUndefined();
   });
 
-  test('give up what it owns of it, and put right what somebody changed', async () => {
+  test('give up what it owns of it, and restore what another client changed', async () => {
     await refusal(apply({}, condition(OWN)), APPLY, { query: 'force=true' });
     await cluster.api.patch('/api/v1/nodes/n/status?fieldManager=person', condition(OWN, 'False'), MERGE);
     expect(await refusal(apply({}, condition(OWN)), APPLY, { query: 'force=true' })).toBeUndefined();
@@ -91,7 +91,7 @@ describe('of the status of a Node the coordinator may not', () => {
   test.each<[string, object, RegExp]>([
     ["change a condition of the kubelet's", condition('Ready', 'False'), /conditions of others/],
     ['set one of networks', condition('NetworkUnavailable'), /conditions of others/],
-    ["change somebody else's", condition(FOREIGN), /conditions of others/],
+    ['change a foreign one', condition(FOREIGN), /conditions of others/],
     ['set one outside of its prefixes', condition('StorageReady'), /conditions of others/],
     ['set one that begins as taints may', condition('readiness.k8s.io/A'), /conditions of others/],
     ['change one that is listed, but not below its prefixes', condition(RECORDED), /conditions of others/],
@@ -109,7 +109,7 @@ describe('of the status of a Node the coordinator may not', () => {
     ['set a finalizer', { metadata: { finalizers: ['a.io/b'] } }, /nothing but/],
   ])('%s', async (_what, body, problem) => expect(await refusal(body)).toMatch(problem));
 
-  test("remove somebody else's condition, or the kubelet's, although it is listed", async () => {
+  test("remove a foreign condition, or the kubelet's, although it is listed", async () => {
     expect(await refusal(await removal(FOREIGN), JSON_PATCH)).toMatch(/conditions of others/);
     expect(await refusal(await removal('Ready'), JSON_PATCH)).toMatch(/conditions of others/);
   });
@@ -119,7 +119,7 @@ describe('of the status of a Node the coordinator may not', () => {
     expect(await refusal(apply({ labels }, condition(OWN)), APPLY)).toMatch(/nothing but/);
   });
 
-  test('empty it by an apply of nothing, where nobody owns the rest', async () => {
+  test('empty it by an apply of nothing, where no field manager owns the rest', async () => {
     const { api } = cluster;
     await createNode(api, 'bare');
     await refusal({ ...apply({}, condition(OWN)), metadata: { name: 'bare' } }, APPLY, { node: 'bare', query: '' });

@@ -200,7 +200,7 @@ describe('the condition of a service', () => {
   });
 });
 
-describe('a condition that somebody else owns', () => {
+describe('a condition that another field manager owns', () => {
   test('is left to them, and the others are not; they are named', async () => {
     await applyAs('rival', [{ type: OTHER, status: 'False', reason: 'Theirs', message: 'not yours' }]);
     await create('other', { publish: { condition: OTHER } });

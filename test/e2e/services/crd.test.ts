@@ -56,7 +56,7 @@ describe('a NodeService', () => {
     expect(problem).toBeUndefined();
   });
 
-  test('is evaluated all the time, and probed once a second, unless told', async () => {
+  test('is evaluated all the time, and probed once a second, by default', async () => {
     expect(await problemOf({ probe: tcp }, 'defaults')).toBeUndefined();
     const { spec } = await controlPlane.api.get<{ spec: object } & ReturnType<typeof nodeService>>(
       `${NODE_SERVICES}/defaults`,

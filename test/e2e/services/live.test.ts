@@ -169,7 +169,7 @@ describe('a NodeService', () => {
     await remove('selective');
   });
 
-  test('with a CSI driver goes by the CSINode of this very Node', async () => {
+  test('with a CSI driver depends on the CSINode of this very Node', async () => {
     const { api } = embedded.controlPlane;
     await create('csi', { csiDriver: 'ebs.csi.aws.com' });
     const { metadata } = (await view()) as unknown as { metadata: { uid: string } };
@@ -197,7 +197,7 @@ describe('a NodeService', () => {
     await remove('csi');
   });
 
-  test('goes by the pod of its DaemonSet, beside which a bare pod does not count', async () => {
+  test('depends on the pod of its DaemonSet, beside which a bare pod does not count', async () => {
     const pods = { namespace: 'default', selector: { matchLabels: { app: 'driver' } } };
     const pod = (name: string, ready: boolean, owners: object[] = []) =>
       createPod(embedded.controlPlane.api, {

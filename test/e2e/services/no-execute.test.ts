@@ -25,7 +25,7 @@ beforeAll(async () => {
     coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
     nodes: 3,
   });
-  // That of the chart: where it is rendered wrong, it refuses the taint.
+  // The fence of the chart refuses the taint if it is rendered wrong.
   await applyManifest(embedded.controlPlane, fence);
   await applyNodeServiceCrd(embedded.controlPlane);
 }, 600_000);

@@ -47,7 +47,7 @@ async function takeTheRightInTheWholeCluster(): Promise<void> {
   await embedded.controlPlane.api.patch(path, { rules });
 }
 
-test('a NodeService whose pods may not be watched says so and how to cure it, keeps its label, and goes on within 30 s of the cure', async () => {
+test('a NodeService whose pods may not be watched reports this and the cure, keeps its label, and goes on within 30 s of the cure', async () => {
   const { controlPlane, rig } = embedded;
   const { api } = controlPlane;
   const node = rig.node(0);

@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => embedded?.stop());
 
 const textOf = (file: string) => readFileSync(path.join(FOLDER, file), 'utf8');
-/** With what is a comment for whoever wants a taint. */
+/** The manifest with the optional taint, which is a comment in the file. */
 const withTaint = (text: string) => text.replace(/^ {2}# (?=publish:| {2}(label|taint):)/gm, '  ');
 const setting = (text: string, name: string): string[] => {
   const found = new RegExp(`^# ${name.replace('.', '[.]')}: (.*)$`, 'm').exec(text)?.[1];
