@@ -9,11 +9,11 @@ const consoleAt = (consoleUrl: string): Promise<Console> => openConsole(noKubeCo
 
 describe('a console by its URL', () => {
   test('is asked without a kubeconfig, and slashes at the end of its URL are left out', async () => {
-    const { url, asked } = await standIn({ '/v1/nodes': { nodes: [] }, 'POST /v1/diff': { looked: 1 } });
+    const { url, asked } = await standIn({ '/v1/nodes': { replica: {} }, 'POST /v1/diff': { replica: {}, looked: 1 } });
     const console = await consoleAt(`${url}//`);
     expect(console.url).toBe(url);
-    expect(await console.get('/v1/nodes')).toEqual({ nodes: [] });
-    expect(await console.post('/v1/diff', { rules: {} })).toEqual({ looked: 1 });
+    expect(await console.get('/v1/nodes')).toEqual({ replica: {} });
+    expect(await console.post('/v1/diff', { rules: {} })).toEqual({ replica: {}, looked: 1 });
     expect(asked).toMatchObject([
       { method: 'GET', body: undefined },
       { method: 'POST', body: { rules: {} } },
@@ -21,19 +21,10 @@ describe('a console by its URL', () => {
     console.close();
   });
 
-  test('that has no such thing gives nothing', async () => {
-    const console = await consoleAt((await standIn({ '/b': new Status(405) })).url);
-    expect(await console.get('/a')).toBeUndefined();
-    expect(await console.get('/b')).toBeUndefined();
-  });
-
-  test('that takes no such request is too old', async () => {
-    const console = await consoleAt((await standIn({ 'POST /a': new Status(405) })).url);
-    await expect(console.post('/a', {})).rejects.toMatchObject({
-      message: 'This coordinator is too old for this command',
-      cure: 'update rollcall: helm upgrade',
-      exitCode: 3,
-    });
+  test('that does not know an object gives nothing', async () => {
+    const console = await consoleAt((await standIn({ '/b': { replica: {} } })).url);
+    expect(await console.find('/a')).toBeUndefined();
+    expect(await console.find('/b')).toEqual({ replica: {} });
   });
 
   test('that answers an error is quoted: its detail, or what there is of its text', async () => {
@@ -51,12 +42,21 @@ describe('a console by its URL', () => {
     await expect(console.get('/c')).rejects.toThrow('The console answered 500: {"x":1}');
   });
 
-  test('that does not speak JSON is none', async () => {
-    const console = await consoleAt((await standIn({ '/a': new Status(200, '<html>') })).url);
-    await expect(console.get('/a')).rejects.toMatchObject({
-      message: 'The answer does not come from a console of rollcall',
-      cure: 'check --console-url',
-    });
+  test.each([
+    ['no JSON', new Status(200, '<html>')],
+    ['no object', [1]],
+    ['null', null],
+    ['no document of a replica', { nodes: [] }],
+    ['404', new Status(404)],
+  ])('that answers with %s is none', async (_what, answer) => {
+    const console = await consoleAt((await standIn({ '/a': answer, 'POST /a': answer })).url);
+    for (const asked of [console.get('/a'), console.post('/a', {})]) {
+      await expect(asked).rejects.toMatchObject({
+        message: 'The answer does not come from a console of rollcall',
+        cure: 'check --console-url',
+        exitCode: 3,
+      });
+    }
   });
 
   test('that does not answer is told with the reason', async () => {

@@ -13,8 +13,10 @@ const TIMEOUT_MS = 30_000;
 /** The console of the coordinator that leads. */
 export type Console = {
   url: string;
-  /** `undefined` where there is no such thing. Throws a CommandFailure where it cannot be told. */
-  get: <T>(path: string) => Promise<T | undefined>;
+  /** All methods throw a CommandFailure where the console does not answer with a document. */
+  get: <T>(path: string) => Promise<T>;
+  /** `undefined` if the console does not know the object (404). */
+  find: <T>(path: string) => Promise<T | undefined>;
   post: <T>(path: string, body: unknown) => Promise<T>;
   close: () => void;
 };
@@ -77,33 +79,41 @@ function consoleAt({ url, close }: Forwarded, problem: () => string | undefined)
       const reason = problem() ?? describeError(cause);
       throw new CommandFailure(`The console does not answer: ${reason}`, consoleCure(reason), { cause });
     }
-    // An older coordinator knows no POST.
-    if (answer.status === 404 || answer.status === 405) return undefined;
+    if (answer.status === 404) return undefined;
     if (answer.status === 200) return parsed<T>(answer.text);
     throw new CommandFailure(
       `The console answered ${answer.status}: ${detailOf(answer.text)}`,
       'try again in a moment',
     );
   };
+  const get = async <T>(...request: Parameters<typeof ask>) => {
+    const document = await ask<T>(...request);
+    if (document === undefined) throw noConsole();
+    return document;
+  };
   return {
     url,
-    get: (path) => ask('GET', path),
-    post: async <T>(path: string, body: unknown) => {
-      const document = await ask<T>('POST', path, body);
-      if (document === undefined)
-        throw new CommandFailure('This coordinator is too old for this command', 'update rollcall: helm upgrade');
-      return document;
-    },
+    get: (path) => get('GET', path),
+    find: (path) => ask('GET', path),
+    post: (path, body) => get('POST', path, body),
     close,
   };
 }
 
+/** Every document names the replica that made it. */
 function parsed<T>(text: string): T {
+  let document: unknown;
   try {
-    return JSON.parse(text) as T;
+    document = JSON.parse(text);
   } catch (cause) {
-    throw new CommandFailure('The answer does not come from a console of rollcall', 'check --console-url', { cause });
+    throw noConsole({ cause });
   }
+  if (document === null || typeof document !== 'object' || !('replica' in document)) throw noConsole();
+  return document as T;
+}
+
+function noConsole(options: { cause?: unknown } = {}): CommandFailure {
+  return new CommandFailure('The answer does not come from a console of rollcall', 'check --console-url', options);
 }
 
 function consoleCure(reason: string): string {

@@ -34,10 +34,3 @@ test('audit is not answered by a standby, but as a document', async () => {
   await expect(audit(ledger({ replica: standby }))).rejects.toMatchObject({ exitCode: 3 });
   expect((await audit(ledger({ replica: standby }), '-o', 'json')).exitCode).toBe(3);
 });
-
-test('audit of a coordinator without a ledger asks to update it', async () => {
-  await expect(run(['audit'], {})).rejects.toMatchObject({
-    message: 'This coordinator has no truth ledger',
-    cure: 'update rollcall: helm upgrade',
-  });
-});

@@ -1,15 +1,12 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { AuditDocument } from '@rollcall/common/console.ts';
 import { auditText } from '../audit/audit-text.ts';
-import { completedAudit } from '../cluster/completed.ts';
-import { CommandFailure, EXIT } from '../failure.ts';
+import { EXIT } from '../failure.ts';
 import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
 
 /** Returns the exit code. */
 export async function audit(surroundings: Surroundings): Promise<number> {
-  const found = await surroundings.withConsole((console) => console.get<AuditDocument>('/v1/audit'));
-  if (!found) throw new CommandFailure('This coordinator has no truth ledger', 'update rollcall: helm upgrade');
-  const document = completedAudit(found);
+  const document = await surroundings.withConsole((console) => console.get<AuditDocument>('/v1/audit'));
   if (!printedFor(surroundings, document)) {
     mustLead(surroundings, document.replica);
     surroundings.print(auditText(cleanDocument(document), surroundings.terminal, surroundings.isWide).text);

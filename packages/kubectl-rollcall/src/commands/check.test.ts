@@ -38,3 +38,11 @@ test('check prints a document where one is asked for', async () => {
   expect(JSON.parse(text)).toMatchObject({ isWell: true, answer: 'You can install rollcall.', findings: [] });
   expect(exitCode).toBe(0);
 });
+
+test('check refuses the address of a console, which it does not ask', async () => {
+  await expect(check(['--console-url=http://127.0.0.1:1'])).rejects.toMatchObject({
+    message: 'check reads the API server only, and not a console',
+    cure: expect.stringContaining('leave out --console-url'),
+    exitCode: 2,
+  });
+});

@@ -1,6 +1,5 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { DiffDocument } from '@rollcall/common/console.ts';
-import { completedDiff } from '../cluster/completed.ts';
 import { diffText } from '../diff/diff-text.ts';
 import { readFiles } from '../diff/read-files.ts';
 import { EXIT } from '../failure.ts';
@@ -9,9 +8,7 @@ import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
 /** As with `kubectl diff`, differences are told by the exit code. Returns it. */
 export async function diff(surroundings: Surroundings, files: readonly string[]): Promise<number> {
   const request = readFiles(files);
-  const document = completedDiff(
-    await surroundings.withConsole((console) => console.post<DiffDocument>('/v1/diff', request)),
-  );
+  const document = await surroundings.withConsole((console) => console.post<DiffDocument>('/v1/diff', request));
   if (!printedFor(surroundings, document)) {
     mustLead(surroundings, document.replica);
     surroundings.print(diffText(cleanDocument(document), surroundings.terminal));

@@ -1,6 +1,5 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { NodesDocument } from '@rollcall/common/console.ts';
-import { completedNodes } from '../cluster/completed.ts';
 import type { Console } from '../cluster/console.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { type Status, statusOf } from '../status/status-of.ts';
@@ -25,9 +24,7 @@ function lookOnce({ withConsole, flags }: Surroundings): Promise<Status> {
 }
 
 async function look(console: Console, namespace: string): Promise<Status> {
-  const document = await console.get<NodesDocument>('/v1/nodes');
-  if (!document) throw new CommandFailure('The answer does not come from a console of rollcall', 'check --console-url');
-  return statusOf(completedNodes(document), namespace);
+  return statusOf(await console.get<NodesDocument>('/v1/nodes'), namespace);
 }
 
 /** Nobody may lead for a while, as after an installation: that is waited for as well. */

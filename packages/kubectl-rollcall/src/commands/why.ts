@@ -1,6 +1,5 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
-import { completedNode, completedSchedule } from '../cluster/completed.ts';
 import { KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
@@ -25,14 +24,13 @@ export function why(surroundings: Surroundings, subject: string, key: string | u
 }
 
 async function whyNode(surroundings: Surroundings, name: string, wanted: string | undefined): Promise<number> {
-  const found = await surroundings.withConsole((console) =>
-    console.get<NodeDocument>(`/v1/nodes/${encodeURIComponent(name)}`),
+  const document = await surroundings.withConsole((console) =>
+    console.find<NodeDocument>(`/v1/nodes/${encodeURIComponent(name)}`),
   );
-  if (!found)
+  if (!document)
     throw new CommandFailure(`rollcall does not know the node ${name}`, 'list the nodes: kubectl get nodes', {
       exitCode: EXIT.notSo,
     });
-  const document = completedNode(found);
   const key = wanted === undefined ? undefined : document.keys.find((each) => each.key === wanted);
   if (wanted !== undefined && !key) throw unknownKey(document, wanted, await missingCrds(surroundings.kube));
   if (printedFor(surroundings, key ? { ...document, keys: [key] } : document)) {
@@ -64,8 +62,8 @@ async function readNode(surroundings: Surroundings, name: string): Promise<NodeO
 
 async function whyPod(surroundings: Surroundings, namespace: string, name: string): Promise<number> {
   const path = `/v1/schedule?pod=${encodeURIComponent(`${namespace}/${name}`)}`;
-  const found = await surroundings.withConsole((console) => console.get<ScheduleDocument>(path));
-  if (!found)
+  const document = await surroundings.withConsole((console) => console.find<ScheduleDocument>(path));
+  if (!document)
     throw new CommandFailure(
       `There is no pod ${namespace}/${name}`,
       `list the pods: kubectl -n ${namespace} get pods`,
@@ -73,7 +71,6 @@ async function whyPod(surroundings: Surroundings, namespace: string, name: strin
         exitCode: EXIT.notSo,
       },
     );
-  const document = completedSchedule(found);
   if (printedFor(surroundings, document)) return document.replica.leading ? EXIT.ok : EXIT.unknown;
   mustLead(surroundings, document.replica);
   const { isWell, text } = whyPodText(cleanDocument(document), surroundings.terminal, surroundings.isWide);

@@ -1,7 +1,5 @@
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
-import type { NodesDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
-import { completedNodes } from '../cluster/completed.ts';
 import { fleet, TERMINALS } from '../testing/documents.test-fixtures.ts';
 import { widthOf } from '../text/width.ts';
 import { statusOf } from './status-of.ts';
@@ -51,15 +49,6 @@ describe('status', () => {
     const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary(node), nodeSummary({ name: 'node-2' })] });
     expect(found.holds).toBe(holds);
     for (const { cure } of found.findings) expect(cure).not.toBe('');
-  });
-
-  test('reads what an older coordinator says', () => {
-    const { contested: _contested, skipped: _setAside, agentVersion: _version, ...node } = nodeSummary();
-    const { name: _name, version: _v, readinessGate: _gate, ...old } = replicaDocument();
-    const { heldWithdrawals: _held, ...oldest } = old;
-    const found = statusOf(completedNodes({ replica: oldest, nodes: [node] } as unknown as NodesDocument));
-    expect(found.holds).toBe(true);
-    expect(statusText(found, { columns: 80, colors: false }, true)).toContain('unnamed');
   });
 
   test('of 5,000 nodes is quick to make', () => {
