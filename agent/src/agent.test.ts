@@ -12,7 +12,7 @@ import type { Delivery, RenderReport } from './report/coordinator-client.ts';
 
 const URL_OF_COORDINATOR = 'https://coordinator:8443';
 const TARGET = { host: '127.0.0.1', port: 9 };
-const TOLD = { name: 'cache', probe: { kind: 'tcp' }, target: TARGET };
+const TOLD = { name: 'cache', digest: 'd', probe: { kind: 'tcp' }, target: TARGET };
 
 let clock: FakeClock;
 let lifetime: AbortController;

@@ -37,7 +37,7 @@ beforeEach(() => {
 test('nothing is watched before a coordinator has sent a list, whatever else it says', () => {
   assignment.take({});
   expect(watched).toEqual([]);
-  assignment.take({ services: [{ name: 'ws-daemon', probe: TCP }] });
+  assignment.take({ services: [{ name: 'ws-daemon', digest: 'd', probe: TCP }] });
   assignment.take({});
   expect(watched).toEqual([{ 'ws-daemon': '10.0.0.7:8080' }]);
 });
@@ -45,7 +45,7 @@ test('nothing is watched before a coordinator has sent a list, whatever else it 
 test('the list of a reply replaces the one before, and one that is the same changes nothing', () => {
   const target = { host: '10.1.0.9', port: 8080 };
   for (let time = 0; time < 2; time += 1) {
-    assignment.take({ services: [{ name: 'ws-daemon', probe: TCP, target, podAddresses: ['10.1.0.9'] }] });
+    assignment.take({ services: [{ name: 'ws-daemon', digest: 'd', probe: TCP, target, podAddresses: ['10.1.0.9'] }] });
   }
   assignment.take({ services: [] });
   expect(watched).toEqual([{ 'ws-daemon': '10.1.0.9:8080' }, {}]);
@@ -53,7 +53,7 @@ test('the list of a reply replaces the one before, and one that is the same chan
 
 test('a list is named by the digest that came with it, and stays where the next one cannot be taken', () => {
   expect(assignment.digest).toBeUndefined();
-  assignment.take({ services: [{ name: 'ws-daemon', probe: TCP }], servicesDigest: 'one' });
+  assignment.take({ services: [{ name: 'ws-daemon', digest: 'd', probe: TCP }], servicesDigest: 'one' });
   assignment.take({});
   expect(assignment.digest).toBe('one');
   failure = new Error('No');
@@ -70,6 +70,6 @@ test('a list is named by the digest that came with it, and stays where the next 
 
 test('the port of the agent itself is refused', () => {
   const target = { host: '127.0.0.1', port: 8086 };
-  assignment.take({ services: [{ name: 'x', probe: { kind: 'tcp' }, target }] });
+  assignment.take({ services: [{ name: 'x', digest: 'd', probe: { kind: 'tcp' }, target }] });
   expect(watched).toEqual([{ x: 'not at 127.0.0.1:8086: the agent itself listens there' }]);
 });

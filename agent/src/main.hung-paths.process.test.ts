@@ -52,10 +52,11 @@ describe.runIf(mayMountHung())('an agent with four probes on a mount that hangs'
     onTestFinished(running.close);
     const files = ['a', 'b', 'c', 'd'].map((name) => ({
       name,
+      digest: 'd',
       probe: { kind: 'file', path: path.join(at, name) },
       timeoutMilliseconds: 200,
     }));
-    const services = [...files, { name: 'csi', probe: { kind: 'csi', socket } }];
+    const services = [...files, { name: 'csi', digest: 'd', probe: { kind: 'csi', socket } }];
     const flags = ['--listen=off', `--probe-paths=${directory},${at}`];
     const { coordinator } = await agentOf(directory, { services }, flags);
     const said = (name: string): ServiceReport | undefined =>
@@ -79,7 +80,7 @@ describe.runIf(mayMountHung())('an agent whose features directory hangs', () => 
     mkdirSync(path.join(directory, 'module/apex'), { recursive: true });
     const questions = ['module:apex', 'nfd:local.feature.slots'];
     const flags = ['--listen=127.0.0.1:0', `--features-dir=${hung.directory}`, `--probe-paths=${hung.directory}`];
-    const services = [{ name: 'a', probe: { kind: 'file', path: path.join(hung.directory, 'a') } }];
+    const services = [{ name: 'a', digest: 'd', probe: { kind: 'file', path: path.join(hung.directory, 'a') } }];
     const { agent, coordinator } = await agentOf(directory, { questions, services }, flags);
     const reports = () => coordinator.taken.map(({ report }) => report as FullReport);
     await until(() => expect(reports().findLast(({ answers }) => answers)?.answers).toEqual({ 'module:apex': true }));

@@ -56,8 +56,8 @@ async function startCoordinator(identity = FIRST): Promise<TestCoordinator> {
 function bothServices(): object[] {
   const at = ({ host, port }: RunningServer) => ({ target: { host, port } });
   return [
-    { name: 'ws-daemon', probe: { kind: 'tcp' }, ...at(wsDaemon) },
-    { name: 'registry-facade', probe: { kind: 'https', statuses: ['404'] }, ...at(registryFacade) },
+    { name: 'ws-daemon', digest: 'd', probe: { kind: 'tcp' }, ...at(wsDaemon) },
+    { name: 'registry-facade', digest: 'd', probe: { kind: 'https', statuses: ['404'] }, ...at(registryFacade) },
   ];
 }
 
@@ -222,7 +222,7 @@ describe('the agent', () => {
     const elsewhere = await listenOnLoopback(createService('tcp'));
     const coordinator = await startCoordinator();
     const target = { host: '127.0.0.1', port: elsewhere.port };
-    let services: object[] = [{ name: 'ws-daemon', probe: { kind: 'tcp' }, target }];
+    let services: object[] = [{ name: 'ws-daemon', digest: 'd', probe: { kind: 'tcp' }, target }];
     coordinator.answer = () => ({ body: { nextReportSeconds: 0.2, services } });
     startAgent([coordinator]);
     await until(() => expect(elsewhere.accepted()).toBeGreaterThan(0));

@@ -68,8 +68,19 @@ function startAgent(flags: string[] = []): AgentProcess {
 /** What the list of a coordinator says of ws-daemon and of registry-facade. */
 function bothServices(): object[] {
   return [
-    { name: 'ws-daemon', probe: { kind: 'tcp' }, target: { host: POD, port: wsDaemon.port }, podAddresses: [POD] },
-    { name: 'registry-facade', probe: NOT_FOUND, target: { host: '127.0.0.1', port: registryFacade.port } },
+    {
+      name: 'ws-daemon',
+      digest: 'd',
+      probe: { kind: 'tcp' },
+      target: { host: POD, port: wsDaemon.port },
+      podAddresses: [POD],
+    },
+    {
+      name: 'registry-facade',
+      digest: 'd',
+      probe: NOT_FOUND,
+      target: { host: '127.0.0.1', port: registryFacade.port },
+    },
   ];
 }
 
@@ -129,7 +140,13 @@ describe('an agent that has just started', () => {
     await until(() => expect(agent.lines().map(({ msg }) => msg)).toContain('Could not deliver a report'));
     expect((await readyz(agent)).status).toBe(200);
     await coordinator.start();
-    answer([...bothServices(), { name: 'late', probe: { kind: 'tcp' }, target: { host: '127.0.0.1', port: 1 } }], 0.2);
+    answer(
+      [
+        ...bothServices(),
+        { name: 'late', digest: 'd', probe: { kind: 'tcp' }, target: { host: '127.0.0.1', port: 1 } },
+      ],
+      0.2,
+    );
     await until(() => expect(said('late')).not.toEqual([]));
     expect((await readyz(agent)).status).toBe(200);
   });
@@ -137,7 +154,10 @@ describe('an agent that has just started', () => {
   test('is not ready before it has asked where it was told to', async () => {
     const silent = await listenOnLoopback(createRawServer((socket) => socket.resume()));
     const [first] = bothServices();
-    answer([first, { name: 'registry-facade', probe: NOT_FOUND, target: { host: '127.0.0.1', port: silent.port } }]);
+    answer([
+      first,
+      { name: 'registry-facade', digest: 'd', probe: NOT_FOUND, target: { host: '127.0.0.1', port: silent.port } },
+    ]);
     const agent = startAgent(['--probe-timeout-ms=60000']);
     await until(() => expect(said('ws-daemon').at(-1)?.ready).toBe(true));
     const { status, body } = await readyz(agent);
@@ -149,12 +169,15 @@ describe('an agent that has just started', () => {
 
 describe('the list of services in a reply', () => {
   test('adds, changes and takes away services without a restart', async () => {
-    answer([{ name: 'x', probe: { kind: 'tcp' }, target: { host: '127.0.0.1', port: registryFacade.port } }], 0.2);
+    answer(
+      [{ name: 'x', digest: 'd', probe: { kind: 'tcp' }, target: { host: '127.0.0.1', port: registryFacade.port } }],
+      0.2,
+    );
     startAgent();
     await until(() => expect(said('x').at(-1)?.evidence).toMatch(/^tcp /));
     expect(coordinator.taken.map(({ report }) => report as FullReport).at(-1)?.services?.length ?? 1).toBe(1);
     const target = { host: '127.0.0.1', port: registryFacade.port };
-    answer([{ name: 'x', probe: NOT_FOUND, target }], 0.2);
+    answer([{ name: 'x', digest: 'd', probe: NOT_FOUND, target }], 0.2);
     await until(() => expect(said('x').at(-1)?.evidence).toMatch(/^https .* answered 404 as expected$/));
     answer([], 0.2);
     const last = () => coordinator.taken.map(({ report }) => report as FullReport).findLast(({ services }) => services);
@@ -164,10 +187,10 @@ describe('the list of services in a reply', () => {
   test('may ask for what this agent does not know, or must not do: that is said, and the rest goes on', async () => {
     answer([
       ...bothServices(),
-      { name: 'newer', probe: { kind: 'quic' }, target: { host: '127.0.0.1', port: 1 } },
-      { name: 'metadata', probe: { kind: 'tcp' }, target: { host: '169.254.169.254', port: 80 } },
-      { name: 'broken', probe: 7 },
-      { name: 'passwd', probe: { kind: 'file', path: '/etc/passwd' } },
+      { name: 'newer', digest: 'd', probe: { kind: 'quic' }, target: { host: '127.0.0.1', port: 1 } },
+      { name: 'metadata', digest: 'd', probe: { kind: 'tcp' }, target: { host: '169.254.169.254', port: 80 } },
+      { name: 'broken', digest: 'd', probe: 7 },
+      { name: 'passwd', digest: 'd', probe: { kind: 'file', path: '/etc/passwd' } },
     ]);
     startAgent([`--probe-paths=${directory}`]);
     await until(() => expect(said('ws-daemon').at(-1)?.ready).toBe(true));
@@ -187,10 +210,10 @@ test('sockets and files below --probe-paths are probed', async () => {
   const socket = path.join(directory, 'x.sock');
   const plugin = await listenOnLoopback(createService('grpc'), { file: socket });
   answer([
-    { name: 'file', probe: { kind: 'file', path: path.join(directory, 'token') } },
-    { name: 'unix', probe: { kind: 'unix', path: socket } },
-    { name: 'grpc', probe: { kind: 'grpc', socket } },
-    { name: 'csi', probe: { kind: 'csi', socket } },
+    { name: 'file', digest: 'd', probe: { kind: 'file', path: path.join(directory, 'token') } },
+    { name: 'unix', digest: 'd', probe: { kind: 'unix', path: socket } },
+    { name: 'grpc', digest: 'd', probe: { kind: 'grpc', socket } },
+    { name: 'csi', digest: 'd', probe: { kind: 'csi', socket } },
   ]);
   startAgent([`--probe-paths=${directory}`]);
   await until(() => {

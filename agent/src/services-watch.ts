@@ -6,7 +6,7 @@ import type { ProbeMetrics } from './probes/metrics.ts';
 import { formatTarget } from './probes/probe.ts';
 import type { WatchedService } from './probes/service-list.ts';
 import { createServiceMonitor, type ServiceMonitor } from './probes/service-monitor.ts';
-import type { ServiceDefinition, ServiceState } from './probes/types.ts';
+import type { ReportedState, ServiceDefinition, ServiceState } from './probes/types.ts';
 
 /** So often may evidence alone change in what is reported, and once more in so long after that. */
 const EVIDENCE_BURST = 5;
@@ -19,14 +19,14 @@ const EVIDENCE_REFILL_MS = 10_000;
 export class ShownState {
   readonly #evidenceChanges = new TokenBucket({ burst: EVIDENCE_BURST, intervalMs: EVIDENCE_REFILL_MS });
   readonly #clock: Clock;
-  #state: ServiceState | undefined;
+  #state: ReportedState | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** What to report now that this is seen. */
-  show(state: ServiceState): ServiceState {
+  show(state: ReportedState): ReportedState {
     const before = this.#state;
     const isSame = before?.ready === state.ready && before.unknown === state.unknown && before.digest === state.digest;
     if (isSame && (before.evidence === state.evidence || !this.#evidenceChanges.take(this.#clock.monotonic())))
@@ -102,7 +102,7 @@ export class ServicesWatch {
     return this.#told;
   }
 
-  states(): ServiceState[] {
+  states(): ReportedState[] {
     return [...this.#watched.values()].map((watched) => watched.shown.show(stateOf(watched)));
   }
 
@@ -165,10 +165,8 @@ function isSameCheck(before: WatchedService, service: WatchedService): boolean {
   return before.how === service.how && formatTarget(before.target) === formatTarget(service.target);
 }
 
-/** A verdict has the digest of the check that it was made for. */
-function stateOf(watched: Watched): ServiceState {
-  const { digest } = watched.service;
-  return { ...verdictOf(watched), ...(digest !== undefined ? { digest } : {}) };
+function stateOf(watched: Watched): ReportedState {
+  return { ...verdictOf(watched), digest: watched.service.digest };
 }
 
 function verdictOf({ service, monitor, sinceMs }: Watched): ServiceState {

@@ -1,9 +1,9 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
-import type { ServiceState } from './probes/types.ts';
+import type { ReportedState } from './probes/types.ts';
 import { ShownState } from './services-watch.ts';
 
-const STATE: ServiceState = { name: 'a', ready: false, sinceMs: 0, evidence: 'answered 500' };
+const STATE: ReportedState = { name: 'a', ready: false, sinceMs: 0, evidence: 'answered 500', digest: 'd' };
 
 test('of evidence that changes with every round, another is shown every ten seconds after the first few', async () => {
   const clock = new FakeClock();
@@ -24,9 +24,10 @@ test('evidence that stays uses nothing up', () => {
   expect(shown.show({ ...STATE, evidence: 'other' }).evidence).toBe('other');
 });
 
-test.each<[string, Partial<ServiceState>]>([
+test.each<[string, Partial<ReportedState>]>([
   ['is ready', { ready: true }],
   ['is not known', { unknown: true }],
+  ['has another check', { digest: 'other' }],
 ])('that a service %s shows at once', (_, change) => {
   const shown = new ShownState(new FakeClock());
   for (let round = 0; round < 100; round += 1) shown.show({ ...STATE, evidence: `answered ${round}` });

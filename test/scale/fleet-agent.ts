@@ -47,7 +47,7 @@ export class FleetAgent {
   constructor(options: AgentOptions) {
     this.#options = options;
     this.#token = options.token;
-    this.#content = contentOf(this.#services, this.#notReady);
+    this.#content = contentOf(this.#checks, this.#notReady);
     this.#digest = contentDigest(this.#content);
   }
 
@@ -73,14 +73,14 @@ export class FleetAgent {
   #look(): void {
     const version = this.#version === undefined ? {} : { version: this.#version };
     const since = new Date(Date.now() + this.clockOffsetMs).toISOString();
-    this.#content = { ...contentOf(this.#services, this.#notReady, { since, checks: this.#checks }), ...version };
+    this.#content = { ...contentOf(this.#checks, this.#notReady, since), ...version };
     this.#digest = contentDigest(this.#content);
   }
 
   /** Whether the coordinator assigns other checks than before. */
   #isToldAnew(services: readonly { name: string; digest: string }[] | undefined): boolean {
     if (!services) return false;
-    this.#services = services.map(({ name }) => name).sort();
+    this.#services = services.map(({ name }) => name);
     this.#checks = new Map(services.map(({ name, digest }) => [name, digest]));
     this.#look();
     return true;
@@ -137,16 +137,15 @@ export class FleetAgent {
   }
 }
 
+/** `checks`: digests of the assigned checks, by service. */
 export function contentOf(
-  names: readonly string[],
+  checks: ReadonlyMap<string, string>,
   notReady: ReadonlySet<string>,
-  { since = new Date().toISOString(), checks = new Map<string, string>() as ReadonlyMap<string, string> } = {},
+  since = new Date().toISOString(),
 ): ReportContent {
-  const services = names.map((name) => {
+  const services = [...checks].map(([name, digest]) => {
     const ready = !notReady.has(name);
-    const digest = checks.get(name);
-    const evidence = ready ? 'The service answered' : 'Connection refused';
-    return { name, ready, since, evidence, ...(digest === undefined ? {} : { digest }) };
+    return { name, ready, since, evidence: ready ? 'The service answered' : 'Connection refused', digest };
   });
   return { services, devices: DEVICES, facts: { 'cpu.model': 'A processor of the fleet', 'cpu.count': '16' } };
 }

@@ -74,8 +74,8 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   const { services = [] } = accept(header(names[0] ?? '', 'none')).reply;
   const checks = new Map(services.map(({ name, digest }) => [name, digest]));
   const contents: Record<'true' | 'false', ReportContent> = {
-    true: contentOf(SERVICES, new Set(), { checks }),
-    false: contentOf(SERVICES, new Set(SERVICES), { checks }),
+    true: contentOf(checks, new Set()),
+    false: contentOf(checks, new Set(SERVICES)),
   };
 
   return {

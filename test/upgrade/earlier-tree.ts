@@ -16,6 +16,13 @@ export async function earlierTree(revision: string, dir: string): Promise<string
   return /^version: (.*)$/m.exec(chart)?.[1] ?? 'unknown';
 }
 
+/** The version of the protocol of reports; `undefined` in a tree from before there was one. */
+export async function protocolOf(dir: string): Promise<number | undefined> {
+  const report = await readFile(path.join(dir, 'packages/common/src/report.ts'), 'utf8');
+  const version = /^export const PROTOCOL_VERSION = (\d+);$/m.exec(report)?.[1];
+  return version === undefined ? undefined : Number(version);
+}
+
 /** The newest tag before what is checked out. @throws where there is none. */
 export async function lastTag(): Promise<string> {
   return (await step('git', ['describe', '--tags', '--abbrev=0', 'HEAD^'], ROOT)).trim();

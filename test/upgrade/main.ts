@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { buildBundles } from '../../build.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
@@ -9,7 +10,7 @@ import type { LogLine } from '../rig/program.ts';
 import { Rig } from '../rig/rig.ts';
 import { ROOT } from '../tidy/sources.ts';
 import { type ReleasedCluster, releasedCluster } from './cluster.ts';
-import { earlierTree, lastTag } from './earlier-tree.ts';
+import { earlierTree, lastTag, protocolOf } from './earlier-tree.ts';
 
 /**
  * npm run test:upgrade [-- REVISION [ARGUMENTS]]: installs the chart and the programs of an earlier revision, upgrades, rolls back,
@@ -34,6 +35,13 @@ try {
   const revision = wanted ?? (await lastTag());
   const version = await earlierTree(revision, earlier);
   say(`built ${revision} (chart ${version})`);
+  const protocol = await protocolOf(earlier);
+  if (protocol !== PROTOCOL_VERSION) {
+    say(
+      `  its protocol is ${protocol ?? 'without a version'}, and that of this tree ${PROTOCOL_VERSION}: coordinators refuse`,
+    );
+    say('  the reports of agents of the other tree, so that labels may be lost while agents are replaced');
+  }
   await buildBundles();
   const cluster = await releasedCluster(earlier);
   try {

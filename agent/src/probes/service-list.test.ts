@@ -25,7 +25,7 @@ async function ask(kind: ServiceKind, probe: ProbeSpec) {
   const server = await listenOnLoopback(createService(kind));
   onTestFinished(server.close);
   const target = { host: server.host, port: server.port };
-  const [service] = listOf([{ name: 'x', probe, target }]);
+  const [service] = listOf([{ name: 'x', digest: 'd', probe, target }]);
   if (!service || 'refusal' in service) throw new Error(service?.refusal);
   const line = service.openLine(() => {});
   onTestFinished(() => line.release());
@@ -34,7 +34,7 @@ async function ask(kind: ServiceKind, probe: ProbeSpec) {
 
 describe('what an agent watches', () => {
   it('has the times and thresholds of the flags, at the address of the node, where nothing else was told', () => {
-    expect(listOf([{ name: 'x', probe: { ...TCP, port: 8080 } }], '10.0.0.7')).toMatchObject([
+    expect(listOf([{ name: 'x', digest: 'd', probe: { ...TCP, port: 8080 } }], '10.0.0.7')).toMatchObject([
       { name: 'x', target: { host: '10.0.0.7', port: 8080 }, ...TIMING },
     ]);
   });
@@ -58,36 +58,56 @@ describe('what an agent watches', () => {
   it.each<[string, ToldService, RegExp]>([
     [
       'of a kind that it does not know',
-      { name: 'x', probe: { kind: 'icmp' } },
+      { name: 'x', digest: 'd', probe: { kind: 'icmp' } },
       /^version \S+ of the agent has no .* icmp$/,
     ],
-    ['of a kind that is no kind', { name: 'x', probe: { kind: 'toString' } }, /no probe of the kind toString$/],
-    ['that nobody says where to ask', { name: 'x', probe: { kind: 'tcp' } }, /^no target is known$/],
+    [
+      'of a kind that is no kind',
+      { name: 'x', digest: 'd', probe: { kind: 'toString' } },
+      /no probe of the kind toString$/,
+    ],
+    ['that nobody says where to ask', { name: 'x', digest: 'd', probe: { kind: 'tcp' } }, /^no target is known$/],
     [
       'elsewhere',
-      { name: 'x', probe: TCP, target: { host: '10.9.9.9', port: 1 } },
+      { name: 'x', digest: 'd', probe: TCP, target: { host: '10.9.9.9', port: 1 } },
       /^not at 10\.9\.9\.9:1: it belongs neither/,
     ],
-    ['with a path that is none', { name: 'ws-daemon', probe: { kind: 'http', path: 'x y' } }, /path/],
-    ['with statuses that are none', { name: 'ws-daemon', probe: { kind: 'http', statuses: ['9'] } }, /statuses/],
-    ['at a port that is none', { name: 'x', probe: { kind: 'tcp', port: 0 } }, /^its port is not valid$/],
+    ['with a path that is none', { name: 'ws-daemon', digest: 'd', probe: { kind: 'http', path: 'x y' } }, /path/],
+    [
+      'with statuses that are none',
+      { name: 'ws-daemon', digest: 'd', probe: { kind: 'http', statuses: ['9'] } },
+      /statuses/,
+    ],
+    ['at a port that is none', { name: 'x', digest: 'd', probe: { kind: 'tcp', port: 0 } }, /^its port is not valid$/],
     [
       'at a socket elsewhere',
-      { name: 'x', probe: { kind: 'csi', socket: '/etc/x' } },
+      { name: 'x', digest: 'd', probe: { kind: 'csi', socket: '/etc/x' } },
       /^not at \/etc\/x: --probe-paths/,
     ],
-    ['at a file by way of ..', { name: 'x', probe: { kind: 'file', path: '/run/../etc/x' } }, /^its path is not/],
-    ['at no socket', { name: 'x', probe: { kind: 'csi' }, target: { host: HERE, port: 1 } }, /^its path is not/],
-    ['at no path', { name: 'x', probe: { kind: 'unix' } }, /^its path is not/],
+    [
+      'at a file by way of ..',
+      { name: 'x', digest: 'd', probe: { kind: 'file', path: '/run/../etc/x' } },
+      /^its path is not/,
+    ],
+    [
+      'at no socket',
+      { name: 'x', digest: 'd', probe: { kind: 'csi' }, target: { host: HERE, port: 1 } },
+      /^its path is not/,
+    ],
+    ['at no path', { name: 'x', digest: 'd', probe: { kind: 'unix' } }, /^its path is not/],
     [
       'with a CA that is none',
-      { name: 'x', probe: { kind: 'https', port: 1, caBundle: 'LS0t' } },
+      { name: 'x', digest: 'd', probe: { kind: 'https', port: 1, caBundle: 'LS0t' } },
       /caBundle contains no/,
     ],
-    ['with headers that are none', { name: 'ws-daemon', probe: { kind: 'http', headers: { 'a\n': 'b' } } }, /headers/],
-    ['that cannot be read', { name: 'ws-daemon', problem: 'no' }, /^no$/],
+    [
+      'with headers that are none',
+      { name: 'ws-daemon', digest: 'd', probe: { kind: 'http', headers: { 'a\n': 'b' } } },
+      /headers/,
+    ],
+    ['that cannot be read', { name: 'ws-daemon', digest: 'd', problem: 'no' }, /^no$/],
   ])('is refused, and costs the others nothing: a service %s', (_, told, reason) => {
-    const [first, second] = listOf([told, { name: 'cache', probe: { ...TCP, port: 9000 } }]);
+    const [first, second] = listOf([told, { name: 'cache', digest: 'd', probe: { ...TCP, port: 9000 } }]);
     if (first && !('refusal' in first)) throw new Error('It was not refused');
     expect(second).toHaveProperty('target');
     expect(first?.refusal).toMatch(reason);
@@ -96,12 +116,12 @@ describe('what an agent watches', () => {
   it('is at the port of the probe where it was told no address, and at a path whatever address it was told', () => {
     const target = { host: HERE, port: 5 };
     const told: ToldService[] = [
-      { name: 'a', probe: { kind: 'grpc', port: 7 } },
-      { name: 'b', probe: { kind: 'grpc', port: 7 }, target },
-      { name: 'c', probe: { kind: 'grpc', socket: '/run/c' }, target },
-      { name: 'd', probe: { kind: 'csi', socket: '/run/d' } },
-      { name: 'e', probe: { kind: 'unix', path: '/run/e' } },
-      { name: 'f', probe: { kind: 'file', path: '/run/f', maxAgeSeconds: 5 } },
+      { name: 'a', digest: 'd', probe: { kind: 'grpc', port: 7 } },
+      { name: 'b', digest: 'd', probe: { kind: 'grpc', port: 7 }, target },
+      { name: 'c', digest: 'd', probe: { kind: 'grpc', socket: '/run/c' }, target },
+      { name: 'd', digest: 'd', probe: { kind: 'csi', socket: '/run/d' } },
+      { name: 'e', digest: 'd', probe: { kind: 'unix', path: '/run/e' } },
+      { name: 'f', digest: 'd', probe: { kind: 'file', path: '/run/f', maxAgeSeconds: 5 } },
     ];
     const targets = listOf(told).map((each) => ('refusal' in each ? each.refusal : each.target));
     expect(targets).toEqual([
@@ -112,7 +132,7 @@ describe('what an agent watches', () => {
   });
 
   it('may be at any port that there is', () => {
-    const at = (port: unknown) => listOf([{ name: 'x', probe: { kind: 'tcp', port } as ProbeSpec }])[0];
+    const at = (port: unknown) => listOf([{ name: 'x', digest: 'd', probe: { kind: 'tcp', port } as ProbeSpec }])[0];
     for (const port of [1, 65_535]) expect(at(port)).toMatchObject({ target: { host: HERE, port } });
     for (const port of [0, 65_536, 80.5, '80']) expect(at(port)).toMatchObject({ refusal: 'its port is not valid' });
   });

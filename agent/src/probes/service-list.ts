@@ -8,14 +8,14 @@ import { type AddressRules, refusalOf } from './target-rule.ts';
 import type { ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
 
 /** What the coordinator told of a service; `problem` says what of it cannot be read. */
-export type ToldService = Omit<ServiceToProbe, 'digest' | 'probe'> & Partial<ServiceToProbe> & { problem?: string };
+export type ToldService = Omit<ServiceToProbe, 'probe'> & { probe?: ProbeSpec; problem?: string };
 
 /** A service that is to be watched, or the reason why it cannot be. */
 export type WatchedService = (ServiceDefinition | Refused) & {
   /** How it is probed; what is the same text is the same. */
   how: string;
   /** The coordinator's digest of the check. */
-  digest?: string;
+  digest: string;
 };
 
 type Refused = { name: string; refusal: string };
@@ -39,7 +39,7 @@ export function watchedServices(told: readonly ToldService[], options: ServiceLi
 
 function watchedService(told: ToldService, options: ServiceListOptions): WatchedService {
   const { timing: own, ...tools } = options;
-  const { name, probe: spec } = told;
+  const { name, digest, probe: spec } = told;
   const timing: Timing = {
     periodMs: told.periodMilliseconds ?? own.periodMs,
     timeoutMs: told.timeoutMilliseconds ?? own.timeoutMs,
@@ -47,7 +47,7 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
     successThreshold: told.successThreshold ?? own.successThreshold,
   };
   const how = digestOf({ spec, ...timing });
-  const watched = { name, how, ...(told.digest === undefined ? {} : { digest: told.digest }) };
+  const watched = { name, how, digest };
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
   const kind = PROBE_KINDS.find((each) => each.kind === spec?.kind);
   if (!spec || !kind)

@@ -78,7 +78,7 @@ export type ServiceDefinition = Timing & {
   target: ProbeAddress;
 };
 
-/** The verdict on a service, as it is reported. */
+/** The verdict on a service. */
 export type ServiceState = {
   name: string;
   ready: boolean;
@@ -87,6 +87,7 @@ export type ServiceState = {
   /** Wall clock, milliseconds since the epoch; when `ready` took its present value. */
   sinceMs: number;
   evidence: string;
-  /** Of the check that the coordinator assigned; absent while it has assigned none. */
-  digest?: string;
 };
+
+/** The verdict with the coordinator's digest of the check for which it was made. */
+export type ReportedState = ServiceState & { digest: string };

@@ -93,7 +93,10 @@ describe('a report that is delivered', () => {
   test('goes to the path of reports with the token, over one connection that is kept', async () => {
     const coordinator = await start(FIRST);
     coordinator.answer = () => ({
-      body: { nextReportSeconds: 5, services: [{ name: 'a', probe: { kind: 'tcp' }, target: { host: 'h', port: 1 } }] },
+      body: {
+        nextReportSeconds: 5,
+        services: [{ name: 'a', digest: 'd', probe: { kind: 'tcp' }, target: { host: 'h', port: 1 } }],
+      },
     });
     const delivery = await deliver(coordinator);
     await deliver(coordinator);
@@ -102,7 +105,7 @@ describe('a report that is delivered', () => {
       reply: {
         nextReportSeconds: 5,
         full: false,
-        services: [{ name: 'a', probe: { kind: 'tcp' }, target: { host: 'h', port: 1 } }],
+        services: [{ name: 'a', digest: 'd', probe: { kind: 'tcp' }, target: { host: 'h', port: 1 } }],
       },
     });
     expect(coordinator.taken).toMatchObject([

@@ -95,7 +95,7 @@ test('a reply of any text is a reply within its limits or a short problem', () =
       expect(questions.length).toBeLessThanOrEqual(64);
       expect(servicesDigest.length).toBeLessThanOrEqual(128);
       expect(new Set(told.map(({ name }) => name)).size).toBe(told.length);
-      for (const { name, digest = '', target, probe, periodMilliseconds = 10 } of told) {
+      for (const { name, digest, target, probe, periodMilliseconds = 10 } of told) {
         expect(isSubdomain(name)).toBe(true);
         expect(digest.length).toBeLessThanOrEqual(128);
         if (target) expect(target.port).toBeLessThanOrEqual(65_535);

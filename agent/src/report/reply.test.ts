@@ -6,10 +6,15 @@ const ok = (value: unknown) => parseReply(JSON.stringify(value));
 
 describe('parseReply', () => {
   test('reads everything that a coordinator may say, and ignores what it does not know', () => {
-    const services = [{ name: 'a', probe: { kind: 'tcp' }, target: { host: '10.0.0.1', port: 8080, weight: 3 } }];
+    const services = [
+      { name: 'a', digest: 'd', probe: { kind: 'tcp' }, target: { host: '10.0.0.1', port: 8080, weight: 3 } },
+    ];
     const body = { nextReportSeconds: 12.5, full: true, newSession: true, services, servicesDigest: 'd' };
     expect(ok({ ...body, mood: 'good' })).toEqual({
-      reply: { ...body, services: [{ name: 'a', probe: { kind: 'tcp' }, target: { host: '10.0.0.1', port: 8080 } }] },
+      reply: {
+        ...body,
+        services: [{ name: 'a', digest: 'd', probe: { kind: 'tcp' }, target: { host: '10.0.0.1', port: 8080 } }],
+      },
     });
   });
 
@@ -26,16 +31,16 @@ describe('parseReply', () => {
   });
 
   test('puts a CA bundle where services name it, and reports the ones whose bundle is missing', () => {
-    const https = (name: string, caBundle: unknown) => ({ name, probe: { kind: 'https' }, caBundle });
+    const https = (name: string, caBundle: unknown) => ({ name, digest: 'd', probe: { kind: 'https' }, caBundle });
     const services = [https('a', 'k'), https('b', 'k'), https('c', 'x'), https('d', 7), https('e', 'toString')];
     const problem = 'the coordinator sent a caBundle that cannot be read';
     expect(ok({ services: [...services], caBundles: { k: 'PEM' } })).toEqual({
       reply: {
         full: false,
         services: [
-          { name: 'a', probe: { kind: 'https', caBundle: 'PEM' } },
-          { name: 'b', probe: { kind: 'https', caBundle: 'PEM' } },
-          ...['c', 'd', 'e'].map((name) => ({ name, problem })),
+          { name: 'a', digest: 'd', probe: { kind: 'https', caBundle: 'PEM' } },
+          { name: 'b', digest: 'd', probe: { kind: 'https', caBundle: 'PEM' } },
+          ...['c', 'd', 'e'].map((name) => ({ name, digest: 'd', problem })),
         ],
       },
     });

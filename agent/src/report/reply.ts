@@ -12,23 +12,25 @@ type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the services that a reply tells to probe. One that cannot be read is told apart by its `problem`, and does not
- * cost the others; one without a name, and a name that comes again, are left out.
+ * cost the others. Entries without a name or digest, which no verdict could name, and repeated names are left out.
  */
 function readServices(entries: readonly unknown[], caBundles: JsonObject): ToldService[] {
   const services = new Map<string, ToldService>();
   for (const entry of entries.slice(0, SERVICES_MAX)) {
     if (!isObject(entry)) continue;
-    const { name } = entry;
-    if (typeof name !== 'string' || !isSubdomain(name) || services.has(name)) continue;
-    services.set(name, readService(name, entry, caBundles));
+    const { name, digest } = entry;
+    if (typeof name !== 'string' || !isSubdomain(name) || !isDigest(digest) || services.has(name)) continue;
+    services.set(name, readService({ name, digest }, entry, caBundles));
   }
   return [...services.values()];
 }
 
-function readService(name: string, entry: JsonObject, caBundles: JsonObject): ToldService {
-  const { digest } = entry;
-  const told: ToldService = { name, ...(isDigest(digest) ? { digest } : {}) };
-  const identity = { ...told };
+function readService(
+  identity: Pick<ToldService, 'name' | 'digest'>,
+  entry: JsonObject,
+  caBundles: JsonObject,
+): ToldService {
+  const told: ToldService = { ...identity };
   const problem = (field: string): ToldService => ({
     ...identity,
     problem: `the coordinator sent a ${field} that cannot be read`,

@@ -7,7 +7,9 @@ const state = fc.record({
   ready: fc.boolean(),
   sinceMs: fc.date({ noInvalidDate: true, min: new Date(0) }).map((date) => date.getTime()),
   evidence: fc.string(),
+  digest: fc.string(),
 });
+const STATE = { name: 'a', ready: true, sinceMs: 0, evidence: 'e', digest: 'd' };
 const VERSION = '1';
 const identity = { node: 'n', boot: 'b', sequence: 7, servicesDigest: undefined, leaving: false };
 
@@ -27,13 +29,13 @@ describe('buildContent', () => {
 
   test('has another digest when anything about a service changes', () => {
     const digestOf = (changes: object) => {
-      const services = [{ name: 'a', ready: true, sinceMs: 0, evidence: 'e', ...changes }];
+      const services = [{ ...STATE, ...changes }];
       return digestContent(
         buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, VERSION),
       ).digest;
     };
-    const changes = [{}, { name: 'b' }, { ready: false }, { unknown: true }, { sinceMs: 1 }, { evidence: 'f' }];
-    const digests = changes.map(digestOf);
+    const changes = [{ ready: false }, { unknown: true }, { sinceMs: 1 }, { evidence: 'f' }, { digest: 'other' }];
+    const digests = [{}, { name: 'b' }, ...changes].map(digestOf);
     expect(new Set(digests).size).toBe(digests.length);
   });
 
@@ -44,7 +46,7 @@ describe('buildContent', () => {
   });
 
   test('writes times as RFC 3339 in UTC', () => {
-    const services = [{ name: 'a', ready: true, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7), evidence: 'e' }];
+    const services = [{ ...STATE, sinceMs: Date.UTC(2026, 1, 3, 4, 5, 6, 7) }];
     const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, VERSION);
     expect(content.services[0]?.since).toBe('2026-02-03T04:05:06.007Z');
   });
@@ -57,7 +59,7 @@ describe('buildContent', () => {
   });
 
   test('has the services by their names', () => {
-    const services = ['b', 'c', 'a'].map((name) => ({ name, ready: true, sinceMs: 0, evidence: 'e' }));
+    const services = ['b', 'c', 'a'].map((name) => ({ ...STATE, name }));
     const content = buildContent({ services, devices: [], unread: [], facts: {}, answers: {}, values: {} }, VERSION);
     expect(content.services.map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });

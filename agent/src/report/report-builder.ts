@@ -8,11 +8,11 @@ import type {
   ServiceReport,
   Unread,
 } from '@rollcall/common/report.ts';
-import type { ServiceState } from '../probes/types.ts';
+import type { ReportedState } from '../probes/types.ts';
 
 /** What the agent knows of its node at one moment. */
 export type Observations = {
-  services: readonly ServiceState[];
+  services: readonly ReportedState[];
   devices: readonly DeviceReport[];
   unread: readonly Unread[];
   facts: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export function buildContent(observations: Observations, version: string): Repor
   };
 }
 
-function toServiceReport({ sinceMs, ...state }: ServiceState): ServiceReport {
+function toServiceReport({ sinceMs, ...state }: ReportedState): ServiceReport {
   return { ...state, since: new Date(sinceMs).toISOString() };
 }
 

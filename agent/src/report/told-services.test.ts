@@ -8,9 +8,10 @@ function read(services: unknown) {
 }
 
 const TCP = { kind: 'tcp' };
-const A = { name: 'a', probe: TCP };
+const A = { name: 'a', digest: 'd', probe: TCP };
 const FULL = {
   name: 'cache',
+  digest: 'e',
   probe: { kind: 'http', path: '/x', statuses: ['200'] },
   target: { host: '10.0.0.1', port: 9000 },
   podAddresses: ['10.0.0.1'],
@@ -41,11 +42,17 @@ describe('the services of a reply', () => {
     ['failureThreshold', { failureThreshold: 1.5 }],
   ])('of which %s cannot be read are told apart, and cost the others nothing', (field, change) => {
     const problem = `the coordinator sent a ${field} that cannot be read`;
-    expect(read([{ ...FULL, ...change }, A])).toEqual([{ name: 'cache', problem }, A]);
+    expect(read([{ ...FULL, ...change }, A])).toEqual([{ name: 'cache', digest: 'e', problem }, A]);
   });
 
-  test('without a name, and again, are left out', () => {
-    expect(read([{ port: 1 }, null, 7, { name: 'A b' }, A, { ...A, failureThreshold: 2 }])).toEqual([A]);
+  test('without a name or digest, and again, are left out', () => {
+    const nameless = [{ digest: 'd', probe: TCP }, null, 7, { ...A, name: 'A b' }];
+    const undigested = [undefined, '', 7, 'x'.repeat(129)].map((digest, index) => ({
+      ...A,
+      name: `s-${index}`,
+      digest,
+    }));
+    expect(read([...nameless, ...undigested, A, { ...A, failureThreshold: 2 }])).toEqual([A]);
   });
 
   test('have times and thresholds that are brought into range', () => {
@@ -66,8 +73,8 @@ describe('the services of a reply', () => {
   test('have a kind of probe and a host of the longest names that there are, and none that is longer', () => {
     const probe = { kind: 'k'.repeat(63) };
     const target = { host: 'h'.repeat(253), port: 65_535 };
-    expect(read([{ name: 'a', probe, target }])).toEqual([{ name: 'a', probe, target }]);
-    expect(read([{ name: 'a', probe: { kind: 'k'.repeat(64) } }])).toMatchObject([
+    expect(read([{ ...A, probe, target }])).toEqual([{ ...A, probe, target }]);
+    expect(read([{ ...A, probe: { kind: 'k'.repeat(64) } }])).toMatchObject([
       { problem: expect.stringContaining('probe') },
     ]);
     expect(read([{ ...A, target: { ...target, host: 'h'.repeat(254) } }])).toMatchObject([
@@ -76,7 +83,7 @@ describe('the services of a reply', () => {
   });
 
   test('are at most as many as a report takes', () => {
-    const many = Array.from({ length: 300 }, (_, index) => ({ name: `s-${index}` }));
+    const many = Array.from({ length: 300 }, (_, index) => ({ name: `s-${index}`, digest: 'd' }));
     expect(read(many)).toHaveLength(256);
   });
 

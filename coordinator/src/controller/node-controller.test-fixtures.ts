@@ -146,7 +146,9 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     const check = checks.get(boot);
     const contentDigest = `${boot} ${ready} ${check?.digest}`;
     const heartbeat: Heartbeat = { node, boot, sequence, digest: contentDigest, ...(leaving ? { leaving } : {}) };
-    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp', ...check }];
+    const services = [
+      { name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp', digest: 'none', ...check },
+    ];
     const whole: FullReport = { ...heartbeat, services, devices: [], facts: {} };
     const identity = { node, nodeUid: rest.nodeUid ?? `uid-${node}`, pod: { name: pod, uid: pod }, issuedAtSeconds: 1 };
     const { reply } = fleet.accept(full ? whole : heartbeat, identity);

@@ -105,7 +105,7 @@ describe('a new service', () => {
 
   test('would change nothing where nobody knows yet what its probe will say', () => {
     const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
-    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'another probe' }]]);
+    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'another probe', digest: 'd' }]]);
     expect(whatIf({}, { services: [service] }, { services: told }).changes).toEqual([]);
     expect(whatIf({}, { services: [service] }, { services: told, labels: { [LABEL]: 'true' } }).changes).toEqual([]);
   });
@@ -172,7 +172,7 @@ describe('a service that is there', () => {
   });
 
   test('keeps what the agent said of it as long as its probe is the same', () => {
-    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'asked' }]]);
+    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'asked', digest: 'd' }]]);
     const before = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
     const situation = { services: told, readiness: { a: notReady } };
     const then = (port: number) => ({

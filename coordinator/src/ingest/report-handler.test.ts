@@ -6,7 +6,7 @@ import { unavailable } from './report-refusal.ts';
 import { POD, reportsServer, sample, send, wire } from './reports-server.test-fixtures.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
-const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected' };
+const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected', digest: 'c1' };
 const full = { ...heartbeat, services: [service], devices: [], facts: {} };
 
 function rawHead(extra: string, line = 'POST /v1/reports HTTP/1.1'): string {

@@ -14,7 +14,9 @@ const REPORT = {
   sequence: 7,
   digest: 'd1',
   leaving: false,
-  services: [{ name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected in 1 ms' }],
+  services: [
+    { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected in 1 ms', digest: 'c1' },
+  ],
   devices: [
     {
       bus: 'usb',
@@ -127,7 +129,7 @@ function sizesOf(report: FullReport | Heartbeat): [string, number, number][] {
   return [
     ...header,
     ['services', services.length, max.services],
-    ...services.flatMap(({ name, evidence, digest = '' }) => [
+    ...services.flatMap(({ name, evidence, digest }) => [
       ['name', charactersIn(name), max.serviceName],
       ['evidence', charactersIn(evidence), max.evidence],
       ['digest of a service', charactersIn(digest), max.digest],

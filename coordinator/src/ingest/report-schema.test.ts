@@ -4,7 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { parseReport, REPORT_LIMITS } from './report-schema.ts';
 
 const header = { node: 'n1', boot: 'b1', sequence: 7, digest: 'd1' };
-const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: 'connected in 1 ms' };
+const service = {
+  name: 'ws-daemon',
+  ready: true,
+  since: '2026-01-01T00:00:00Z',
+  evidence: 'connected in 1 ms',
+  digest: 'c1',
+};
+const { digest: _digest, ...undigested } = service;
 const full: FullReport = {
   ...header,
   services: [service],
@@ -102,7 +109,8 @@ describe('parseReport', () => {
     ['services[0].since', { ...full, services: [{ ...service, since: '2026-13-01T00:00:00Z' }] }],
     ['services[0].since', { ...full, services: [{ ...service, since: undefined }] }],
     ['services[0].evidence', { ...full, services: [{ ...service, evidence: 'x'.repeat(REPORT_LIMITS.evidence + 1) }] }],
-    ['services[0].evidence', { ...full, services: [{ name: 'a', ready: true, since: service.since }] }],
+    ['services[0].evidence', { ...full, services: [{ ...service, evidence: undefined }] }],
+    ['services[0].digest', { ...full, services: [undigested] }],
     ['services', { ...header, devices: [], facts: {} }],
     ['devices', { ...header, services: [], facts: {} }],
     ['facts', { ...header, services: [], devices: [] }],

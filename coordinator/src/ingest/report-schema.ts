@@ -63,7 +63,7 @@ const service = z.object({
   unknown: z.exactOptional(z.literal(true)),
   since: timestamp,
   evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
-  digest: z.exactOptional(text(REPORT_LIMITS.digest)),
+  digest: text(REPORT_LIMITS.digest),
 });
 
 const device = z.object({

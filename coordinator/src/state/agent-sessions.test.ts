@@ -11,7 +11,7 @@ function heartbeat(boot: string, sequence: number, digest = 'd1'): Heartbeat {
 }
 
 function full(boot: string, sequence: number, options: { ready?: boolean; digest?: string } = {}): FullReport {
-  const services = [{ name: 'ws-daemon', ready: options.ready ?? true, since, evidence: 'tcp' }];
+  const services = [{ name: 'ws-daemon', ready: options.ready ?? true, since, evidence: 'tcp', digest: 'c' }];
   return { ...heartbeat(boot, sequence, options.digest), services, devices: [], facts: {} };
 }
 

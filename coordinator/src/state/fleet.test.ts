@@ -17,7 +17,7 @@ function heardFleet() {
   let sequence = 0;
   const report = (serial: string, ready = true) => {
     sequence += 1;
-    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp' }];
+    const services = [{ name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp', digest: 'c' }];
     const devices = [{ bus: 'usb' as const, attributes: { serial } }];
     const full: FullReport = {
       node: 'n',

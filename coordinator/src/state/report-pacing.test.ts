@@ -21,7 +21,7 @@ const POD: ObservedPod = {
   startTime: '',
   readySinceMs: 0,
 };
-const REPORT = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: '' };
+const REPORT = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00Z', evidence: '', digest: 'd' };
 
 describe('a node', () => {
   test('deserves none where all is ready, and where nothing of a service is', () => {

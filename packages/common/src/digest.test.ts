@@ -34,11 +34,11 @@ describe('canonicalJson', () => {
 });
 
 describe('contentDigest', () => {
-  const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00.000Z', evidence: 'e' };
+  const service = { name: 'ws-daemon', ready: true, since: '2026-01-01T00:00:00.000Z', evidence: 'e', digest: 'c' };
   const content = { services: [service], devices: [], facts: { a: '1', b: '2' } };
 
   test('is the SHA-256, in hex, that both ends of the wire must agree on', () => {
-    expect(contentDigest(content)).toBe('1770c8114c0a9de8471e9c32e49e25a56c8e5edd5273c269e0e522db71e52570');
+    expect(contentDigest(content)).toBe('94338e9110c7424f36cb57fdd474fa2136f282db02bad18e9db46dfb25857c2c');
   });
 
   test('does not look at what is not content, nor at the order of keys', () => {

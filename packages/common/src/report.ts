@@ -13,8 +13,8 @@ export type ServiceReport = {
   since: string;
   /** One sentence for people: which probe saw what. Changes only when what was seen changes. */
   evidence: string;
-  /** `digest` of the assigned check that this verdict is of; absent where the coordinator sent none that can be read. */
-  digest?: string;
+  /** `digest` of the assigned check for which this verdict was made. */
+  digest: string;
 };
 
 /** Every bus that there is a collector for in the agent. */

@@ -155,7 +155,7 @@ describe('a token', () => {
     const node = rig.node(1);
     const token = await stolenToken(node.tokenFile);
     const since = new Date().toISOString();
-    const service = { name: 'ws-daemon', ready: false, since, evidence: 'a lie' };
+    const service = { name: 'ws-daemon', ready: false, since, evidence: 'a lie', digest: 'c' };
     const lie = { ...heartbeat(node.name), services: [service], devices: [], facts: {} };
     expect((await thief.post(token, lie)).status).toBe(200);
     // The agent's next word undoes it, be it that the thief says goodbye for the node, or says the same once more.

@@ -80,7 +80,7 @@ async function worksOn(): Promise<void> {
 const heartbeat = (sequence: number, id = boot) => ({ node: node.name, boot: id, sequence, digest: 'd' });
 
 function lie(sequence: number, id = boot, ready = true) {
-  const service = { name: 'ws-daemon', ready, since: new Date().toISOString(), evidence: 'a lie' };
+  const service = { name: 'ws-daemon', ready, since: new Date().toISOString(), evidence: 'a lie', digest: 'c' };
   return { ...heartbeat(sequence, id), services: [service], devices: [], facts: {} };
 }
 

@@ -60,7 +60,7 @@ async function post({ token, body, contentType = 'application/json', url }: Post
 }
 
 function report(node: SimulatedNode, change: Record<string, unknown> = {}): string {
-  const service = { name: 'ws-daemon', ready: false, since: '2026-01-01T00:00:00Z', evidence: 'made up' };
+  const service = { name: 'ws-daemon', ready: false, since: '2026-01-01T00:00:00Z', evidence: 'made up', digest: 'c' };
   const header = { protocol: PROTOCOL_VERSION, node: node.name, boot: 'b', sequence: 1, digest: 'd' };
   return JSON.stringify({ ...header, services: [service], devices: [], facts: {}, ...change });
 }

@@ -38,7 +38,13 @@ const NO_HOLDS = { pods: [], unknown: undefined };
 
 /** A node whose agent says that ws-daemon is ready, or is not, and that nothing keeps. */
 export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): NodeSnapshot & { holds: typeof NO_HOLDS } {
-  const report = { name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: 'tcp refused twice' };
+  const report = {
+    name: 'ws-daemon',
+    ready,
+    since: '2026-01-01T00:00:00Z',
+    evidence: 'tcp refused twice',
+    digest: 'd',
+  };
   return {
     name: 'n',
     uid: 'u',

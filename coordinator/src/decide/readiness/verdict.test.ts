@@ -74,8 +74,8 @@ describe('a service', () => {
   );
 
   test('is unknown while its agent does not know, unless its pods say no', () => {
-    const report = { name: 'ws-daemon', ready: false, since: '2026-01-01T00:00:00Z', evidence: 'not known yet: x' };
-    const services = new Map([['ws-daemon', { ...report, unknown: true as const }]]);
+    const report = { name: 'ws-daemon', ready: false, unknown: true as const, since: '2026-01-01T00:00:00Z' };
+    const services = new Map([['ws-daemon', { ...report, evidence: 'not known yet: x', digest: 'd' }]]);
     const judge = (pods: ReturnType<typeof pod>[]) => judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), 0);
     expect(judge([pod()])).toEqual({ state: 'unknown', reason: 'not known yet: x', cause: 'unknown' });
     expect(judge([pod({ ready: false })]).state).toBe('not-ready');
