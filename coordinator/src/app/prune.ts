@@ -8,8 +8,9 @@ import { createKubeMetrics } from '../kube/kube-metrics.ts';
 import { createReflector } from '../kube/reflector.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
+import { createIntern } from '../state/intern.ts';
 import { NodeStore } from '../state/node-store.ts';
-import { createIntern, observeNode } from '../state/observed-node.ts';
+import { observeNode } from '../state/observed-node.ts';
 import { joinElection } from '../term/election.ts';
 import { NodeWriter } from '../write/node-writer.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
@@ -33,7 +34,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const client = kubeClient(dependencies, metrics, logger);
   const keys = new KeyRegistry(config);
   const annotations = keys.names('annotation');
-  const intern = createIntern();
+  const intern = createIntern<string>();
   const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? writeQueue.add(name) : writeQueue.forget(name)));
   const plan = (name: string) => {
     const node = nodes.get(name);

@@ -1,7 +1,7 @@
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import { AgentSessions, SEQUENCE_STEP_MAX } from './agent-sessions.ts';
-import { CommonDevices } from './common-devices.ts';
+import { createIntern } from './intern.ts';
 
 const since = '2026-01-01T00:00:00Z';
 const WINDOW_MS = 30_000;
@@ -24,7 +24,7 @@ const OLD = pod('old', 1000);
 const NEW = pod('new', 2000);
 
 function heard() {
-  const sessions = new AgentSessions(WINDOW_MS, new CommonDevices());
+  const sessions = new AgentSessions(WINDOW_MS, createIntern());
   return { sessions, ready: () => sessions.content?.services[0]?.ready };
 }
 
@@ -261,7 +261,7 @@ test('of those that may be forgotten, the first that left goes before the first 
 
 describe('of agents that all left', () => {
   const both = (last: 'old' | 'new') => {
-    const sessions = new AgentSessions(WINDOW_MS, new CommonDevices());
+    const sessions = new AgentSessions(WINDOW_MS, createIntern());
     sessions.admit(full('a', 1, { ready: false }), OLD, 0);
     sessions.admit(full('b', 1, { ready: true }), NEW, last === 'new' ? 1 : 0);
     sessions.admit({ ...heartbeat('b', 2), leaving: true }, NEW, last === 'new' ? 1 : 0);
@@ -287,7 +287,7 @@ describe('of agents that all left', () => {
 });
 
 test('a newer boot of a pod ends the one before it, which had no time for a goodbye', () => {
-  const sessions = new AgentSessions(WINDOW_MS, new CommonDevices());
+  const sessions = new AgentSessions(WINDOW_MS, createIntern());
   sessions.admit(full('a', 1, { ready: false }), OLD, 0);
   sessions.admit(full('b', 1, { ready: true }), OLD, 1);
   expect(sessions.admit({ ...heartbeat('b', 2), leaving: true }, OLD, 2)).toBe('leaving');

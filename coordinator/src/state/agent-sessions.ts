@@ -1,5 +1,5 @@
-import type { FullReport, Heartbeat, ReportContent, ServiceToProbe } from '@rollcall/common/report.ts';
-import type { CommonDevices } from './common-devices.ts';
+import type { DeviceReport, FullReport, Heartbeat, ReportContent, ServiceToProbe } from '@rollcall/common/report.ts';
+import type { Intern } from './intern.ts';
 
 /** Who sent a report, as the API server vouches for it. */
 export type ReportIdentity = {
@@ -74,15 +74,15 @@ function kept<T>(before: T | undefined, now: T): T {
  */
 export class AgentSessions {
   readonly #windowMs: number;
-  readonly #devices: CommonDevices;
+  readonly #internDevice: Intern<DeviceReport>;
   /** In the order in which they were first heard. */
   #sessions: AgentSession[] = [];
   #counts: AgentSession | undefined;
 
   /** `windowMs`: after how long without a report a boot is silent. */
-  constructor(windowMs: number, devices: CommonDevices) {
+  constructor(windowMs: number, internDevice: Intern<DeviceReport>) {
     this.#windowMs = windowMs;
-    this.#devices = devices;
+    this.#internDevice = internDevice;
   }
 
   /** `nowMs` by the monotonic clock. */
@@ -221,7 +221,7 @@ export class AgentSessions {
       services: kept(before?.services, services),
       devices: kept(
         before?.devices,
-        devices.map((device) => this.#devices.intern(device)),
+        devices.map((device) => this.#internDevice(device)),
       ),
       unread: kept(before?.unread, unread),
       facts: kept(before?.facts, facts),

@@ -10,11 +10,12 @@ import { CsiNodes } from './csi-nodes.ts';
 import { type Collection, eventHandlersOf } from './event-handlers-of.ts';
 import type { FreshnessTracker } from './freshness.ts';
 import { heartbeatSeconds } from './heartbeat.ts';
+import { createIntern } from './intern.ts';
 import { inventoryOf } from './inventory-of.ts';
 import { NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
-import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
+import { type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
 import { OnDemand } from './on-demand.ts';
@@ -76,7 +77,7 @@ const NO_KEYS: ReadonlySet<string> = new Set();
  */
 export class Fleet {
   readonly #options: FleetOptions;
-  readonly #intern = createIntern();
+  readonly #intern = createIntern<string>();
   readonly #nodes: NodeStore;
   readonly servicePods: PodsByNamespace<ObservedPod>;
   readonly csiNodes: CsiNodes;

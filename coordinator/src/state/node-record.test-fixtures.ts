@@ -1,5 +1,5 @@
 import { AgentSessions } from './agent-sessions.ts';
-import { CommonDevices } from './common-devices.ts';
+import { createIntern } from './intern.ts';
 import { NodeRecord } from './node-record.ts';
 import type { Presence } from './presence.ts';
 
@@ -18,6 +18,6 @@ type Change = { wasThere?: boolean; presence?: Partial<Presence> };
 
 /** Of a node that was there when the term began, and of which nothing is known yet; or one that is different. */
 export function nodeRecord(name = 'n', uid = 'u', { wasThere = true, presence = {} }: Change = {}): NodeRecord {
-  const sessions = new AgentSessions(30_000, new CommonDevices());
+  const sessions = new AgentSessions(30_000, createIntern());
   return new NodeRecord({ name, uid, wasThere, sessions, presence: { ...NEVER_HEARD, ...presence } });
 }

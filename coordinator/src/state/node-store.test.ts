@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { createIntern } from './intern.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
-import { createIntern, type ObservedNode, observeNode } from './observed-node.ts';
+import { type ObservedNode, observeNode } from './observed-node.ts';
 
 function nodeAt(resourceVersion: string, labels: Record<string, string> = {}, uid = 'u'): ObservedNode {
   return observeNode({ metadata: { name: 'n', uid, resourceVersion, labels } }, createIntern(), new Set());

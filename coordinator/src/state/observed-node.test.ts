@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Node } from '../kube/objects.ts';
-import { createIntern, emptyRecord, type ObservedNode, observeNode, sameObservation } from './observed-node.ts';
+import { emptyRecord, type ObservedNode, observeNode, sameObservation } from './observed-node.ts';
 
 const METADATA = { name: 'n', uid: 'u', resourceVersion: '7' };
 
@@ -164,13 +164,6 @@ describe('two sights of a Node', () => {
     const { allocatable, ...unknown } = base;
     expect(sameObservation(unknown, { ...unknown, allocatable: {} })).toBe(false);
   });
-});
-
-test('text that is equal is kept once', () => {
-  const intern = createIntern();
-  const first = ['val', 'ue'].join('');
-  expect(intern(first)).toBe(first);
-  expect(intern(['v', 'alue'].join(''))).toBe(first);
 });
 
 test('an empty record has not even what every object inherits', () => {

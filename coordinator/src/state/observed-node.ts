@@ -1,5 +1,6 @@
 import { FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { ManagedFieldsEntry, Node, Taint } from '../kube/objects.ts';
+import type { Intern } from './intern.ts';
 import {
   type ConditionOwners,
   conditionOwners,
@@ -50,29 +51,12 @@ const NO_CONDITIONS: readonly ObservedCondition[] = [];
 const NO_RESOURCES: Readonly<Record<string, string>> = {};
 const OURS: ReadonlySet<string | undefined> = new Set([FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER]);
 
-/** Names of nodes are label values too: where nodes come and go, the pool is begun anew now and then. */
-const POOL_MAX = 50_000;
-
-/** Gives the same string object for equal text, so that a label that every node carries is kept once. */
-export type Intern = (text: string) => string;
-
-export function createIntern(): Intern {
-  const pool = new Map<string, string>();
-  return (text) => {
-    const known = pool.get(text);
-    if (known !== undefined) return known;
-    if (pool.size >= POOL_MAX) pool.clear();
-    pool.set(text, text);
-    return text;
-  };
-}
-
 /**
  * Trims a Node (whole or metadata only). Annotations that nobody here asks for are dropped, unless all are wanted.
  */
 export function observeNode(
   node: Node,
-  intern: Intern,
+  intern: Intern<string>,
   annotationsOfInterest: ReadonlySet<string>,
   allAnnotations = false,
 ): ObservedNode {
@@ -119,7 +103,7 @@ function taintsOf({ spec }: Node): Pick<ObservedNode, 'taints'> {
   return spec === undefined ? {} : { taints: spec.taints ?? NO_TAINTS };
 }
 
-function statusOf(node: Node, intern: Intern): Pick<ObservedNode, 'allocatable' | 'conditions'> {
+function statusOf(node: Node, intern: Intern<string>): Pick<ObservedNode, 'allocatable' | 'conditions'> {
   if (node.status === undefined) return {};
   return {
     allocatable: node.status.allocatable ?? NO_RESOURCES,
@@ -154,7 +138,7 @@ function metadataFields({ fieldsV1 }: ManagedFieldsEntry): Record<string, Record
 }
 
 /** The labels and annotations in our own Apply entry of managedFields (fieldsV1, as KEP-555 defines it). */
-function ownedKeys(managedFields: readonly ManagedFieldsEntry[], intern: Intern): OwnedKeys {
+function ownedKeys(managedFields: readonly ManagedFieldsEntry[], intern: Intern<string>): OwnedKeys {
   const entry = managedFields.find(isOurApply);
   const metadata = entry && metadataFields(entry);
   if (!metadata) return NO_KEYS;
@@ -165,7 +149,7 @@ function isOurApply({ manager, operation, subresource }: ManagedFieldsEntry): bo
   return manager === FIELD_MANAGER && operation === 'Apply' && !subresource;
 }
 
-function keysIn(fields: Record<string, unknown> | undefined, intern: Intern): ReadonlySet<string> {
+function keysIn(fields: Record<string, unknown> | undefined, intern: Intern<string>): ReadonlySet<string> {
   const keys = Object.keys(fields ?? {}).filter((field) => field.startsWith('f:'));
   return keys.length === 0 ? NOTHING : new Set(keys.map((field) => intern(field.slice(2))));
 }

@@ -1,4 +1,5 @@
 import type { Pod, Toleration } from '../kube/objects.ts';
+import { createIntern } from './intern.ts';
 
 /** A Pod, trimmed to what decisions need. */
 export type ObservedPod = {
@@ -43,16 +44,9 @@ export function observePod({ metadata, spec, status }: Pod): ObservedPod {
   };
 }
 
-/** Pods of one kind have the same labels and tolerations: where pods come and go, it is begun anew now and then. */
-const SHARED_MAX = 10_000;
-const shared = new Map<string, object>();
+/** Pods of one kind have the same labels and tolerations. */
+const intern = createIntern<object>();
 
-/** The same object for equal ones, so that what every node has is kept once, and compared at once. */
 export function share<T extends object>(value: T): T {
-  const text = JSON.stringify(value);
-  const known = shared.get(text);
-  if (known) return known as T;
-  if (shared.size >= SHARED_MAX) shared.clear();
-  shared.set(text, value);
-  return value;
+  return intern(value) as T;
 }

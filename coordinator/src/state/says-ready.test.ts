@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
-import { createIntern, observeNode } from './observed-node.ts';
+import { createIntern } from './intern.ts';
+import { observeNode } from './observed-node.ts';
 import { saysReady } from './says-ready.ts';
 
 const LABEL = 'example.com/ready';

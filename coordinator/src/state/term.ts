@@ -1,6 +1,7 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
 import { AgentSessions } from './agent-sessions.ts';
-import { CommonDevices } from './common-devices.ts';
 import { type FreshnessOptions, FreshnessTracker } from './freshness.ts';
+import { createIntern } from './intern.ts';
 import { Machines } from './machines.ts';
 import { NodeRecord } from './node-record.ts';
 import type { AgentSigns } from './presence.ts';
@@ -14,7 +15,8 @@ type BeginningNode = { name: string; uid: string; pool: string | undefined; wasT
 export class Term {
   readonly freshness: FreshnessTracker;
   readonly machines = new Machines();
-  readonly #devices = new CommonDevices();
+  /** The machines of a fleet are much alike. */
+  readonly #internDevice = createIntern<DeviceReport>();
   readonly #records = new Map<string, NodeRecord>();
   readonly #windowMs: number;
   readonly #beganMs: number;
@@ -42,7 +44,7 @@ export class Term {
   /** A Node is there, with this uid. */
   begin(node: BeginningNode, agent: AgentSigns, nowMs: number): void {
     this.end(node.name);
-    const sessions = new AgentSessions(this.#windowMs, this.#devices);
+    const sessions = new AgentSessions(this.#windowMs, this.#internDevice);
     const presence = this.freshness.begin(node.pool, agent, nowMs);
     this.#records.set(node.name, new NodeRecord({ ...node, sessions, presence }));
   }

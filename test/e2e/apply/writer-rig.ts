@@ -8,8 +8,9 @@ import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import type { KubeObject } from '@rollcall/coordinator/kube/objects.ts';
+import { createIntern } from '@rollcall/coordinator/state/intern.ts';
 import { NodeStore } from '@rollcall/coordinator/state/node-store.ts';
-import { createIntern, observeNode } from '@rollcall/coordinator/state/observed-node.ts';
+import { observeNode } from '@rollcall/coordinator/state/observed-node.ts';
 import type { ContestedKey } from '@rollcall/coordinator/write/contested-keys.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
@@ -83,7 +84,7 @@ export function annotation(key: string, value: string, more: Partial<Wish> = {})
 export function startWriterRig(cluster: Cluster, options: WriterRigOptions): WriterRig {
   const { client, remainingMs = () => 10_000, dryRun = false } = options;
   const intents = new Map<string, NodeIntent>();
-  const intern = createIntern();
+  const intern = createIntern<string>();
   const ofInterest = new Set<string>([KEYS_ANNOTATION]);
   const observe = (node: KubeObject) => observeNode(node, intern, ofInterest);
   const skipped = new SkippedKeys(systemClock);
