@@ -31,7 +31,7 @@ describe('a node, as the scheduler extender sees it', () => {
     const taints = [{ key: 'k', effect: 'NoSchedule' }];
     expect(seen({ node: { labels: { a: '1' }, taints } })).toMatchObject({
       ...{ name: 'n', labels: { a: '1' }, taints, deleting: false, fresh: true },
-      ...{ workspaces: undefined, allocatable: undefined, images: undefined },
+      ...{ workspaces: undefined, allocatable: undefined },
     });
     const allocatable = { cpu: '4', memory: '1Ki' };
     expect(seen({ node: { deleting: true, allocatable } })).toMatchObject({

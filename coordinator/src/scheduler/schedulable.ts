@@ -32,8 +32,6 @@ export function schedulableNode(
     fresh: evaluated.freshness.state === 'fresh' || evaluated.freshness.state === 'leaving',
     workspaces,
     allocatable: allocatableResources(node.allocatable),
-    // They are in the status of Nodes, which is not kept.
-    images: undefined,
   };
 }
 

@@ -16,7 +16,7 @@ describe('a workspace', () => {
     expect(refusal()).toBeUndefined();
     expect(refusal(busy(6, 2))).toBeUndefined();
     expect(refusal({ labels: { [REGULAR]: '' } })).toBeUndefined();
-    expect(refusal({ workspaces: undefined, taints: undefined, images: undefined })).toBeUndefined();
+    expect(refusal({ workspaces: undefined, taints: undefined })).toBeUndefined();
   });
 
   test.each<[string, Partial<SchedulableNode>, Partial<SchedulingPod>]>([

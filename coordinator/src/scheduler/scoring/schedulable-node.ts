@@ -21,6 +21,7 @@ export type NodeWorkspaces = {
   running: number;
   /** On their way up. */
   starting: number;
+  /** Of their containers. */
   images: ReadonlySet<string>;
   /** What they ask for together. */
   asked: Resources;
@@ -41,8 +42,6 @@ export type SchedulableNode = {
   workspaces: NodeWorkspaces | undefined;
   /** `undefined` where it is not watched. */
   allocatable: Resources | undefined;
-  /** Names of the images that the kubelet has; `undefined` where they are not watched. */
-  images: ReadonlySet<string> | undefined;
 };
 
 /** A node with those workspaces that will be on it as soon as the scheduler has acted on the last answers. */

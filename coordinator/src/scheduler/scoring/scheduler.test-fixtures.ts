@@ -40,7 +40,6 @@ export function node(change: Partial<SchedulableNode> = {}): SchedulableNode {
     fresh: true,
     workspaces: { running: 0, starting: 0, images: new Set(), asked: { cpu: 0, memory: 0 } },
     allocatable: undefined,
-    images: undefined,
     ...change,
   };
 }

@@ -17,7 +17,6 @@ describe('a node is worth more', () => {
     ['with more workspaces than with fewer', busy(5), busy(4)],
     ['with one workspace than with none', busy(1), busy(0)],
     ['with a workspace of the same image than without', busy(5, 0, ['img']), busy(5, 0, ['other'])],
-    ['with the image on its disk than without', { images: new Set(['img']) }, { images: new Set(['other']) }],
     ['with fewer that start, of equally many', busy(5, 1), busy(3, 3)],
     ['when nobody thinks of removing it', {}, candidate],
     ['when its agent was heard lately', {}, { fresh: false }],
@@ -148,7 +147,7 @@ describe('what is said of a node', () => {
     expect(said({})).toEqual({
       density: [0, '0 of at most 10 pods are on the node or on their way to it'],
       occupied: [0, 'the node is empty, so it can be removed'],
-      image: [0, '0 of 1 images are known to be on the node'],
+      image: [0, '0 of 1 images are in use on the node'],
       spread: [1, '0 of at most 3 are starting'],
       'scale-down': [1, 'no autoscaler plans to remove the node'],
       fresh: [1, 'the agent reported recently'],
@@ -159,19 +158,17 @@ describe('what is said of a node', () => {
   test('that is in use, and not so well', () => {
     const taints = [{ key: 'DeletionCandidateOfClusterAutoscaler', effect: 'PreferNoSchedule' }];
     const services = [service({ falls: 1 }), service({ falls: 2 })];
-    const images = new Set(['there']);
-    expect(
-      said({ ...busy(2, 1, ['img']), taints, services, images, fresh: false }, { images: ['img', 'there', 'x', 'y'] }),
-    ).toEqual({
+    const onNode = { ...busy(2, 1, ['img', 'there']), taints, services, fresh: false };
+    expect(said(onNode, { images: ['img', 'there', 'x', 'y'] })).toEqual({
       density: [0.3, '3 of at most 10 pods are on the node or on their way to it'],
       occupied: [1, 'the node is in use'],
-      image: [0.5, '2 of 4 images are known to be on the node'],
+      image: [0.5, '2 of 4 images are in use on the node'],
       spread: [0.67, '1 of at most 3 are starting'],
       'scale-down': [0, 'the autoscaler may remove the node soon'],
       fresh: [0, 'the agent has not reported recently'],
       steady: [0.33, 'services became not ready 2 times in the last minutes'],
     });
-    expect(said({}, { images: [] })['image']).toEqual([0, '0 of 0 images are known to be on the node']);
+    expect(said({}, { images: [] })['image']).toEqual([0, '0 of 0 images are in use on the node']);
     expect(said({ services: [service({ falls: 9 })] })['steady']?.[0]).toBe(0);
   });
 

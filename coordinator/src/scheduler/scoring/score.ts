@@ -34,8 +34,8 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
   },
   {
     name: 'image',
-    value: (pod, place) => (pod.images.length === 0 ? 0 : imagesThere(pod, place) / pod.images.length),
-    says: (pod, place) => `${imagesThere(pod, place)} of ${pod.images.length} images are known to be on the node`,
+    value: (pod, place) => (pod.images.length === 0 ? 0 : imagesInUse(pod, place) / pod.images.length),
+    says: (pod, place) => `${imagesInUse(pod, place)} of ${pod.images.length} images are in use on the node`,
   },
   {
     name: 'spread',
@@ -66,9 +66,9 @@ function shareOf({ asks }: SchedulingPod, { node: { allocatable }, asked }: Node
   return Math.max((asked.cpu + asks.cpu) / allocatable.cpu, (asked.memory + asks.memory) / allocatable.memory);
 }
 
-function imagesThere({ images }: SchedulingPod, { node }: NodeLoad): number {
+function imagesInUse({ images }: SchedulingPod, { node }: NodeLoad): number {
   let count = 0;
-  for (const image of images) if (node.workspaces?.images.has(image) || node.images?.has(image)) count += 1;
+  for (const image of images) if (node.workspaces?.images.has(image)) count += 1;
   return count;
 }
 
