@@ -160,12 +160,12 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   #stepOf(plan: NodePlan): Step | undefined {
     const { node, withdrawal, ahead = [], taints } = plan;
     const { refusedWithdrawals, contested } = this.#deps;
-    const left = refusedWithdrawals.without(node, withdrawal);
-    const open = (left ? keysOfWithdrawal(left) : []).filter((ref) => !this.#withdrawn.has(entryKey(ref)));
-    const waiting = open.filter((ref) => contested.found(node, ref, undefined));
-    // A label that waits stays listed.
-    const isLabelWaiting = waiting.some(({ kind }) => kind === 'label');
-    const keys = open.filter((ref) => !waiting.includes(ref) && !(isLabelWaiting && isList(ref)));
+    const all = withdrawal ? keysOfWithdrawal(withdrawal) : [];
+    const open = all.filter((ref) => !this.#withdrawn.has(entryKey(ref)));
+    const staying = open.filter((ref) => refusedWithdrawals.has(node, ref) || contested.found(node, ref, undefined));
+    // A label that stays is still listed.
+    const isLabelStaying = staying.some(({ kind }) => kind === 'label');
+    const keys = open.filter((ref) => !staying.includes(ref) && !(isLabelStaying && isList(ref)));
     const first = keys.filter(({ kind, key }) => kind === 'label' && ahead.includes(key));
     if (first.length > 0) return { write: 'withdraw', urgent: true, keys: withdrawalOf(first) };
     const change = this.#nextTaints(uncontestedTaints(node, taints, contested));
@@ -175,17 +175,17 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     // Annotations come last: they say which labels may go.
     const part = keys.slice(0, WITHDRAWAL_MAX);
     if (part.length > 0) return { write: 'withdraw', urgent: false, keys: withdrawalOf(part) };
-    const allowed = this.#withoutKept(plan, waiting);
+    const allowed = this.#withoutKept(plan, staying);
     if (allowed) return { write: 'set', urgent: false, set: allowed };
     return change ? { write: 'taints', urgent: false, taints: change } : status;
   }
 
   /**
-   * The set without letting go of what may not be removed, or waits; `undefined` where nothing is left to write. A list that
-   * was to go with the last of its labels names those that stay.
+   * The set without letting go of keys that stay for now; `undefined` where nothing is left to write. A list that was to go
+   * with the last of its labels names those that stay.
    */
-  #withoutKept({ node, withdrawal, set }: NodePlan, waiting: readonly KeyRef[]): NodeSet | undefined {
-    const keys = [...this.#deps.refusedWithdrawals.keysOf(node), ...waiting];
+  #withoutKept({ node, withdrawal, set }: NodePlan, staying: readonly KeyRef[]): NodeSet | undefined {
+    const keys = [...this.#deps.refusedWithdrawals.keysOf(node), ...staying];
     const seen = this.#deps.observed(this.#name);
     if (keys.length === 0 || !seen) return set;
     const isListGoing = withdrawal?.annotations.some((key) => isList({ kind: 'annotation', key })) === true;

@@ -12,37 +12,24 @@ function started() {
   return { clock, refused };
 }
 
-test('a refused key is left out of a withdrawal, and the others stay in it', () => {
-  const { refused } = started();
-  const left = refused.without(node, { labels: ['k', 'l'], annotations: ['k'] });
-  expect(left).toEqual({ labels: ['l'], annotations: ['k'] });
-});
+const LABEL = { kind: 'label', key: 'k' } as const;
 
-test('the list that says whose a refused label is stays with it', () => {
+test('only the refused key may not be removed', () => {
   const { refused } = started();
-  const LIST = 'nodepool.banzaicloud.io/managed-labels';
-  expect(refused.without(node, { labels: ['k', 'l'], annotations: [LIST, 'x'] })).toEqual({
-    labels: ['l'],
-    annotations: ['x'],
-  });
-  expect(refused.without(node, { labels: ['l'], annotations: [LIST] })?.annotations).toEqual([LIST]);
-});
-
-test('nothing is left of a withdrawal of refused keys only', () => {
-  const { refused } = started();
-  expect(refused.without(node, { labels: ['k'], annotations: [] })).toBeUndefined();
-  expect(refused.without(node, undefined)).toBeUndefined();
+  expect(refused.has(node, LABEL)).toBe(true);
+  expect(refused.has(node, { ...LABEL, key: 'l' })).toBe(false);
+  expect(refused.has(node, { ...LABEL, kind: 'annotation' })).toBe(false);
 });
 
 test('a refused key is tried again after a while, and is said to be due once', async () => {
   const { clock, refused } = started();
   await clock.advance(REFUSED_FOR_MS - 1);
   expect(refused.dueInMs('n')).toBe(1);
-  expect(refused.without(node, { labels: ['k'], annotations: [] })).toBeUndefined();
+  expect(refused.has(node, LABEL)).toBe(true);
   await clock.advance(1);
   expect(refused.dueInMs('n')).toBe(0);
   expect(refused.dueInMs('n')).toBeUndefined();
-  expect(refused.without(node, { labels: ['k'], annotations: [] })).toEqual({ labels: ['k'], annotations: [] });
+  expect(refused.has(node, LABEL)).toBe(false);
 });
 
 test('no key is tried again while more are found', async () => {
@@ -50,14 +37,14 @@ test('no key is tried again while more are found', async () => {
   await clock.advance(REFUSED_FOR_MS - 1);
   refused.add(node, [{ ...refusal, key: 'l' }]);
   await clock.advance(REFUSED_FOR_MS - 1);
-  expect(refused.without(node, { labels: ['k', 'l'], annotations: [] })).toBeUndefined();
+  expect(['k', 'l'].map((key) => refused.has(node, { ...LABEL, key }))).toEqual([true, true]);
   await clock.advance(1);
-  expect(refused.without(node, { labels: ['k', 'l'], annotations: [] })).toBeDefined();
+  expect(['k', 'l'].map((key) => refused.has(node, { ...LABEL, key }))).toEqual([false, false]);
 });
 
 test('another node of the same name has nothing to do with it', () => {
   const { refused } = started();
-  expect(refused.without({ name: 'n', uid: 'w' }, { labels: ['k'], annotations: [] })).toBeDefined();
+  expect(refused.has({ name: 'n', uid: 'w' }, LABEL)).toBe(false);
   expect(refused.size).toBe(0);
 });
 

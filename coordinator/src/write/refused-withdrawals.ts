@@ -1,6 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import { isList } from '../decide/intent/lists.ts';
-import type { KeyRef, NodeWithdrawal } from '../decide/intent/plan.ts';
+import type { KeyRef } from '../decide/intent/plan.ts';
 
 /** A key that the API server refuses to remove, and what it said. */
 export type RefusedWithdrawal = KeyRef & { message: string };
@@ -35,18 +34,9 @@ export class RefusedWithdrawals {
     this.#nodes.set(name, memory);
   }
 
-  /**
-   * What is left of a withdrawal without the keys that are refused; `undefined` when that is nothing. While a label may not
-   * go, the lists that say whose it is stay as well.
-   */
-  without(node: { name: string; uid: string }, withdrawal: NodeWithdrawal | undefined): NodeWithdrawal | undefined {
-    const refused = this.#current(node.name, node.uid)?.keys;
-    const labels = withdrawal?.labels.filter((key) => !refused?.has(`label:${key}`)) ?? [];
-    const isWaiting = labels.length < (withdrawal?.labels.length ?? 0);
-    const isLeft = (key: string) =>
-      !refused?.has(`annotation:${key}`) && !(isWaiting && isList({ kind: 'annotation', key }));
-    const left = { labels, annotations: withdrawal?.annotations.filter(isLeft) ?? [] };
-    return left.labels.length + left.annotations.length > 0 ? left : undefined;
+  /** Whether a key of the Node may not be removed. */
+  has({ name, uid }: { name: string; uid: string }, { kind, key }: KeyRef): boolean {
+    return this.#current(name, uid)?.keys.has(`${kind}:${key}`) === true;
   }
 
   /** The keys of a Node that may not be removed. */
