@@ -4,6 +4,7 @@ import {
   MANAGED_LABELS_ANNOTATION,
   SERVICE_KEYS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
+import { objectIn, parseAnnotation, sortedObject, textsIn } from './json-annotation.ts';
 
 /** Kinds of keys that a Node lists. */
 export type ListedKind = 'label' | 'taint' | 'condition';
@@ -58,14 +59,12 @@ export function listedOf(node: Annotated, kind: ListedKind, hasOrigin: (origin: 
 /** Always the same text for the same keys; `undefined` where there are none. */
 export function formatKeys(keys: NodeKeys): string | undefined {
   if (keys.size === 0) return undefined;
-  return JSON.stringify(Object.fromEntries([...keys].sort(([a], [b]) => (a < b ? -1 : 1))));
+  return JSON.stringify(sortedObject(keys));
 }
 
 /** Parses the text of the annotation; nothing where it is absent or cannot be read. */
 export function parseKeys(text: string | undefined): Map<string, Origin> {
-  const entries = Object.entries(objectOf(text)).filter(
-    ([id, origin]) => typeof origin === 'string' && splitListed(id) !== undefined,
-  );
+  const entries = textsIn(parseAnnotation(text)).filter(([id]) => splitListed(id) !== undefined);
   return new Map(entries as [string, Origin][]);
 }
 
@@ -86,28 +85,14 @@ function read(annotations: Annotated['annotations']): NodeKeys {
   const managed = annotations[MANAGED_LABELS_ANNOTATION];
   if (listed === undefined && services === undefined && implied === undefined && managed === undefined) return NO_KEYS;
   const keys = new Map<string, Origin>();
-  const earlier = objectOf(services);
+  const earlier = objectIn(parseAnnotation(services));
   for (const kind of LISTED_KINDS)
     for (const key of textsOf(earlier[`${kind}s`])) keys.set(listedKey(kind, key), 'service:');
-  for (const key of textsOf(jsonOf(implied))) keys.set(listedKey('label', key), 'rule');
+  for (const key of textsOf(parseAnnotation(implied))) keys.set(listedKey('label', key), 'rule');
   for (const [id, origin] of parseKeys(listed)) if (origin !== 'pool') keys.set(id, origin);
   // Others write this list too, so it alone tells which labels are a pool's.
-  for (const key of textsOf(jsonOf(managed))) keys.set(listedKey('label', key), 'pool');
+  for (const key of textsOf(parseAnnotation(managed))) keys.set(listedKey('label', key), 'pool');
   return keys;
-}
-
-function objectOf(text: string | undefined): Readonly<Record<string, unknown>> {
-  const value = jsonOf(text);
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
-}
-
-function jsonOf(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function textsOf(value: unknown): string[] {

@@ -1,5 +1,6 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../model/services.ts';
+import { objectIn, parseAnnotation, sortedObject, textsIn } from './json-annotation.ts';
 
 type Noted = { uid: string; annotations: Readonly<Record<string, string>> };
 
@@ -7,13 +8,8 @@ type Noted = { uid: string; annotations: Readonly<Record<string, string>> };
 export function startedServices({ uid, annotations }: Noted): ReadonlyMap<string, string> {
   const text = annotations[SERVICES_STARTED_ANNOTATION];
   if (text === undefined) return NONE;
-  try {
-    const { node, services } = JSON.parse(text) as { node?: unknown; services?: unknown };
-    if (node !== uid || services === null || typeof services !== 'object') return NONE;
-    return new Map(Object.entries(services).filter(([, each]) => typeof each === 'string'));
-  } catch {
-    return NONE;
-  }
+  const { node, services } = objectIn(parseAnnotation(text));
+  return node === uid ? new Map(textsIn(services)) : NONE;
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
@@ -21,7 +17,7 @@ const NONE: ReadonlyMap<string, string> = new Map();
 /** Always the same text for the same services; `undefined` where there are none. */
 export function formatStartedServices(node: string, services: ReadonlyMap<string, string>): string | undefined {
   if (services.size === 0) return undefined;
-  return JSON.stringify({ node, services: Object.fromEntries([...services].sort(([a], [b]) => (a < b ? -1 : 1))) });
+  return JSON.stringify({ node, services: sortedObject(services) });
 }
 
 /** Whether a service of mode Startup was ready on the node once, so that it is evaluated there no more. */

@@ -182,7 +182,7 @@ function renewAtMs({ notBeforeMs, notAfterMs }: CertificateFacts): number {
   return notBeforeMs + (notAfterMs - notBeforeMs) * RENEW_AT;
 }
 
-/** An authority that was made for longer, as by an earlier version, is replaced as one of today is. */
+/** An authority that is valid for longer is replaced as soon as one of ours would be. */
 function renewAuthorityAtMs({ notBeforeMs, notAfterMs }: CertificateFacts): number {
   return notBeforeMs + Math.min(notAfterMs - notBeforeMs, AUTHORITY_LIFE_MS) * RENEW_AT;
 }

@@ -1,5 +1,6 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
+import { parseAnnotation, textsIn } from '../../state/json-annotation.ts';
 import { keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import type { Claim, Consequence, EvaluatedNode, LabelWishes } from './labeler.ts';
 import { labelAfter } from './labels-after.ts';
@@ -39,14 +40,7 @@ export function withdrawnLabels(isIgnored: (withdrawn: WithdrawnLabel) => boolea
 
 /** The labels noted in the annotation; none where it cannot be read. */
 export function parseWithdrawnLabels(text: string | undefined): Record<string, string> {
-  if (text === undefined) return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (value === null || typeof value !== 'object' || Array.isArray(value)) return {};
-    return Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each === 'string'));
-  } catch {
-    return {};
-  }
+  return Object.fromEntries(textsIn(parseAnnotation(text)));
 }
 
 /** A label that is wished is not back yet: somebody may stand in the way. */
