@@ -14,7 +14,7 @@ import { holdOn } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
-import { CORAL_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL } from './rules.ts';
+import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL } from './rules.ts';
 import type { Hearing } from './silence.ts';
 import { wantStarted } from './startup.ts';
 import { wantGate } from './startup-gate.ts';
@@ -47,6 +47,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   const device = hearing === 'open' && truth.voices.size > 1 ? ANY : truth.said ? told : HOLD;
   wants.set(`label:${DEVICE_LABEL}`, truth.nfd ? 'true' : device);
   wants.set(`label:${IDENTITY_LABEL}`, device);
+  wants.set(`label:${COUNT_LABEL}`, device === 'true' ? '1' : device);
   const keyed = [...poolKeys(world, truth, node), ...impliedKeys(world, truth, node, device)];
   for (const { id, want } of keyed) {
     // What a person changed a moment before we let go of it may have become theirs.

@@ -4,6 +4,7 @@ import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 export const DEVICE_LABEL = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
 /** Of the same device, and NFD knows nothing of it. */
 export const IDENTITY_LABEL = 'device.rollcall.dev/edgetpu';
+export const COUNT_LABEL = `${IDENTITY_LABEL}.count`;
 export const IMPLIED_LABEL = 'accelerators/edgetpu';
 export const CORAL_LABEL = 'example.com/coral';
 
