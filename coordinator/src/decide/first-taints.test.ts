@@ -60,7 +60,7 @@ describe('a new taint', () => {
     expect(first.provenTaint(SERVICE)).toBe('example.com/no-a=:NoSchedule');
   });
 
-  test('counts the nodes that have it already, as those of a leader before', () => {
+  test('counts the nodes that have it already, such as those that an earlier leader tainted', () => {
     const { asked } = begun(['x', 'y', 'z']);
     expect(asked(13).filter(Boolean)).toHaveLength(7);
   });
@@ -131,7 +131,7 @@ describe('a taint that can go', () => {
   };
   const at = (ageMs: number): EvaluatedNode => ({ ...evaluated('n', 'ready', [TAINT]), ageMs });
 
-  test('waits until the status notes that it can, so that whoever leads next knows as well', () => {
+  test('waits until the status notes that it can, so that the next leader knows as well', () => {
     const { first, noted } = begun(['n']);
     expect(clears(first, at(0))).toBe(false);
     expect([...first.takeWaiting()]).toEqual(['n']);
@@ -206,7 +206,7 @@ describe('what is seen of a service', () => {
     expect(news).toEqual(['proven']);
   });
 
-  test('proves nothing by a taint of another key, or where nobody knows the taints', () => {
+  test('proves nothing by a taint of another key, or where the taints are unknown', () => {
     const { observe, news } = begun();
     observe([SERVICE], evaluated('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
     observe([SERVICE], { ...evaluated('n', 'ready'), taints: undefined });

@@ -38,7 +38,7 @@ test('a node that is not born yet by the wall clock waits from when it was first
   expect(waits.waitedMs(record, -5000, 60_000)).toBe(60_000);
 });
 
-test('a node without the taint of the gate, or whose taints nobody knows, is never due', () => {
+test('a node without the taint of the gate, or whose taints are unknown, is never due', () => {
   const { waits, record } = gated();
   waits.observe(record, { taints: [OTHER] }, { ageMs: 0, nowMs: 0 });
   expect(waits.due(100_000)).toEqual([]);

@@ -31,7 +31,7 @@ describe('a service with a label and a taint', () => {
   });
 });
 
-test('a taint that keeps nobody away, or is of something else, hides no service', () => {
+test('a taint that keeps no pod away, or belongs to something else, hides no service', () => {
   expect(shownReady(node('true', [{ ...TAINT, effect: 'PreferNoSchedule' }]), BOTH)).toBe(true);
   expect(shownReady(node('true', [{ ...TAINT, key: 'example.com/other' }]), BOTH)).toBe(true);
 });

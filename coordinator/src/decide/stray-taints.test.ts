@@ -34,7 +34,7 @@ function searched({ dryRun = false } = {}) {
     close: () => {},
   };
   let version = 0;
-  /** Somebody changes a Node, and the watch tells. */
+  /** Another client changes a Node, and the watch delivers the change. */
   const change = (name: string, taints = nodes.get(name)?.spec?.taints, more: Partial<Node['metadata']> = {}) => {
     version += 1;
     const metadata = { name, uid: `uid-${name}`, resourceVersion: `${version}`, ...more };
@@ -97,7 +97,7 @@ test('a new Node that changed while it was looked at is looked at again', async 
   await end();
 });
 
-test('a Node that somebody cleared while it was listed is known to be clear, and each is looked at once', async () => {
+test('a Node that another client cleared while it was listed is known to be clear, and each is evaluated once', async () => {
   const { clock, change, start, during, taintsOf, paths } = searched();
   change('n', [STARTUP]);
   const end = start();
@@ -142,7 +142,7 @@ test('a condition is ours that the Node lists as one of a service, or that rollc
   await end();
 });
 
-test('a taint is ours that the Node lists as one of a service, and that of nobody else', async () => {
+test('a taint is ours if the Node lists it for a service, and a taint of another owner is not', async () => {
   const { clock, change, start, taintsOf } = searched();
   const annotations = { 'rollcall.dev/service-keys': JSON.stringify({ taints: ['example.com/a'] }) };
   const taints = [{ key: 'example.com/a', effect: 'NoSchedule' as const }];
@@ -154,7 +154,7 @@ test('a taint is ours that the Node lists as one of a service, and that of nobod
   await end();
 });
 
-test('that a taint which the Node lists was removed by somebody else is known', async () => {
+test('the removal of a listed taint by another client is noticed', async () => {
   const { clock, change, start, taintsOf } = searched();
   change('listed', [], { annotations: { 'rollcall.dev/service-keys': JSON.stringify({ taints: ['example.com/a'] }) } });
   change('other', []);

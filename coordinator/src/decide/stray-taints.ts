@@ -60,10 +60,10 @@ async function tryAll(options: StrayTaintsOptions, seen: Set<string>): Promise<n
   const { logger, signal } = options;
   try {
     const found = await lookAtAll(options, seen);
-    if (found > 0) logger.info({ nodes: found }, 'Found taints or conditions that nobody writes any more');
+    if (found > 0) logger.info({ nodes: found }, 'Found left-over taints or conditions');
     return found;
   } catch (err) {
-    if (!signal.aborted) logger.warn({ err }, 'Failed to look for taints that nobody writes any more');
+    if (!signal.aborted) logger.warn({ err }, 'Failed to look for left-over taints');
     return undefined;
   }
 }
@@ -113,7 +113,7 @@ async function lookAtNew(options: StrayTaintsOptions, seen: Set<string>): Promis
 function takeIn(node: Node, options: StrayTaintsOptions): boolean {
   const { fleet } = options;
   const known = fleet.node(node.metadata.name);
-  // A taint that is known or listed, and is not there any more, was removed by somebody else.
+  // A taint that is known or listed, and is absent now, was removed by another client.
   const tells = isStray(node, options) || (known && (known.taints || isListing(known)));
   return !tells || fleet.noteStrays(node);
 }

@@ -18,7 +18,7 @@ function taken(): TakenLabels {
   return labels;
 }
 
-test('what a removal took is remembered with its value, but for what nobody is evicted for', () => {
+test('a removed label is remembered with its value, unless no pod is evicted for it', () => {
   expect(taken().of(n)).toEqual({ a: 'gold', b: 'true' });
 });
 

@@ -19,7 +19,7 @@ export class TakenLabels {
     return this.#nodes.get(record);
   }
 
-  /** Those of `keys` that a node had and has no more. `causes` are those because of which they were removed. */
+  /** Remembers the labels among `keys` that a node had and no longer has. `causes` says why they were removed. */
   took(
     record: NodeRecord,
     {

@@ -103,7 +103,7 @@ describe('a new service', () => {
     expect(changes).toEqual([`taint ${TAINT.key} undefined true:NoExecute`]);
   });
 
-  test('would change nothing where nobody knows yet what its probe will say', () => {
+  test('would change nothing while the result of its probe is unknown', () => {
     const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
     const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'another probe', digest: 'd' }]]);
     expect(whatIf({}, { services: [service] }, { services: told }).changes).toEqual([]);
@@ -203,7 +203,7 @@ describe('a service that is there', () => {
     });
   });
 
-  test('would take its label from nodes that it is for no more, whoever wrote it, and let go of its condition', () => {
+  test('would take its label, whatever its owner, from nodes that it no longer applies to, and release its condition', () => {
     const condition = 'example.com/A';
     const before = nodeService({ publish: { label: LABEL, condition } });
     const then = { services: [{ ...before, nodeSelector: { matchLabels: { gpu: 'true' } } }] };
@@ -214,7 +214,7 @@ describe('a service that is there', () => {
     ]);
   });
 
-  test('would leave what somebody else wrote, or has applied as well', () => {
+  test('would leave what another writer wrote, or has applied as well', () => {
     const service = nodeService();
     const readiness = { a: ready };
     for (const situation of [
@@ -245,16 +245,16 @@ describe('the set of a pool', () => {
     expect(reasons).toEqual(['NodePoolLabelSet x/gold of the pool gold no longer requests it']);
   });
 
-  test('is that of the pool of the node', () => {
+  test('applies only to nodes of its pool', () => {
     expect(whatIf({}, { poolLabels: { tier: 'gold' } }, { pool: 'silver' }).changes).toEqual([]);
   });
 
-  test('would leave a label that somebody else applied with the same value', () => {
+  test('would leave a label that another writer applied with the same value', () => {
     const theirs = { ...tier, sharedLabels: new Set(['tier']) };
     expect(whatIf({ poolLabels: { tier: 'gold' } }, {}, theirs).changes).toEqual([]);
   });
 
-  test('would leave the label of somebody else', () => {
+  test('would leave the label of another writer', () => {
     const theirs = { labels: { tier: 'mine' } };
     expect(whatIf({}, { poolLabels: { tier: 'gold' } }, theirs).changes).toEqual([]);
   });

@@ -80,7 +80,7 @@ export class WhatIf {
     return readiness;
   }
 
-  /** By what is known. No agent has asked by another probe yet: what its probe will say, nobody knows. */
+  /** Judges by known evidence. No agent has run another probe yet, so its result is unknown. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
     if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
     const isSameProbe = JSON.stringify(before?.probe) === JSON.stringify(service.probe);

@@ -30,7 +30,7 @@ describe('a label that would leave many nodes', () => {
     expect(leaving(guard, { nowMs: 30_000 })).toEqual(answers);
   });
 
-  test('is told of where it stays on a single node', () => {
+  test('is reported while it stays on a single node', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     for (const name of names.slice(0, AT_ONCE + 1)) leaves(guard, { node: name, key: 'tier', object: 'set' }, 0);
     expect(guard.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 1 }]);
@@ -106,7 +106,7 @@ describe('the change of one object', () => {
     expect(gone(leaving(guard, { nowMs: 10_000 + SETTLE_MS }))).toBe(30);
   });
 
-  test('is waited for no longer than that of many', () => {
+  test('waits no longer than a change of many objects', () => {
     const guard = new BlastRadius(100, () => names);
     guard.changed(['set'], 0);
     expect(leaving(guard).at(-1)).toBe(100);
@@ -132,7 +132,7 @@ describe('the change of one object', () => {
     expect(gone(leaving(guard, { nowMs: 60_050 }))).toBe(AT_ONCE);
   });
 
-  test('takes effect a minute after that of another, also where both had changed before', () => {
+  test('takes effect a minute after the change of another object, also where both had changed before', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     for (const [object, nowMs] of [
       ['set', 0],
@@ -165,7 +165,7 @@ describe('the change of one object', () => {
     expect(gone(leaving(guard, { nowMs: 1000 }))).toBe(AT_ONCE);
   });
 
-  test('takes effect a minute after that of another', () => {
+  test('takes effect a minute after the change of another object', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     guard.changed(['other'], 0);
     guard.changed(['set'], 61_000);
@@ -231,7 +231,7 @@ describe('a label that would leave a share of its nodes', () => {
     expect(guard.tick(30_000 + DELAY_MS)).toEqual(['n20']);
   });
 
-  test('counts nobody who lost it more than a minute ago', () => {
+  test('does not count nodes that lost it more than a minute ago', () => {
     const { guard } = losing(20, 100);
     guard.tick(SETTLE_MS + 60_001);
     expect(gone(leaving(guard, { nowMs: SETTLE_MS + 60_001 }))).toBe(AT_ONCE);

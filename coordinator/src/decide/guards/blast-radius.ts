@@ -9,7 +9,7 @@ const TOGETHER_MS = 60_000;
 /** The API server deletes the objects of a CRD or a namespace milliseconds after one another: the first is not alone. */
 export const SETTLE_MS = 500;
 
-/** A label that leaves nodes for something that somebody configured. */
+/** A label that leaves nodes because the configuration changed. */
 type Departure = {
   /** Nodes that have lost it, with the time and the object because of which: within a minute, or since others wait. */
   gone: Map<string, { object: Owner; atMs: number }>;
@@ -30,11 +30,11 @@ type Owner = string | undefined;
 export type Removal = { node: string; key: string; object: Owner };
 
 /**
- * Delays a label that would leave many nodes because of what was configured, so that somebody can notice: the first 10
- * lose it at once, all others when the delay is over. Where no more than 20 % of its nodes would lose it within a minute,
- * or one single object was seen to change, the delay is as short as it takes to see that no others follow. Every call is
- * O(1), but for a tick and `held`, which are O(nodes that wait), and what is asked of the first node that waits, which is
- * O(nodes).
+ * Delays the removal of a label from many nodes after a change of the configuration, so that a person can notice: the
+ * first 10 nodes lose it at once, all others when the delay is over. The delay is only as long as it takes to see that
+ * no other changes follow, if no more than 20 % of its nodes would lose it within a minute, or if a single object was
+ * seen to change. Every call is O(1), except `tick` and `held`, which are O(waiting nodes), and the query for the first
+ * node that waits, which is O(nodes).
  */
 export class BlastRadius {
   readonly #delayMs: number;

@@ -83,7 +83,7 @@ test('an agent is believed when its time is over, whether that was noticed or no
   expect(lose('n3', UNTIL_MS)).toBeUndefined();
 });
 
-test('those whose time is over are no longer among those of whom most have to lose a service', () => {
+test('nodes whose time is over no longer count when most nodes have to lose a service', () => {
   const { guard, lose } = replaced(10);
   guard.tick(UNTIL_MS);
   for (const name of ['n0', 'n1', 'n2', 'n3']) guard.sees(name, '3', UNTIL_MS);

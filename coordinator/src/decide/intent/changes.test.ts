@@ -53,7 +53,7 @@ test('the log keeps the last ten changes of a Node, each with its time', () => {
   expect(log.of(nodeRecord())).toEqual([]);
 });
 
-test('the log keeps those of the 5,000 Nodes that changed last', () => {
+test('the log keeps the changes of the 5,000 Nodes that changed last', () => {
   const log = new ChangeLog();
   const records = Array.from({ length: 5000 }, () => nodeRecord());
   const [first, second, third] = records;

@@ -43,7 +43,7 @@ type Log = { changes: readonly DatedChange[] };
 /** The last changes of those Nodes that changed last, for people. */
 export class ChangeLog {
   readonly #logs = new WeakMap<NodeRecord, Log>();
-  /** That of the Node that changed last is the last. */
+  /** Ordered by the last change, the oldest first. */
   readonly #latest = new Set<Log>();
 
   add(record: NodeRecord, changes: readonly Change[], atMs: number): void {

@@ -74,7 +74,7 @@ test('it does so where the list of the rule is gone', () => {
   expect(settle(forgetful, BOTH).labels).toEqual({ tier: 'gold' });
 });
 
-test('the rule has the key when the set does not ask for it any more, whoever wrote the label last', () => {
+test('the rule has the key when the set no longer asks for it, also if the set wrote the label last', () => {
   const ruled = { labels: { tier: 'true' }, annotations: { 'rollcall.dev/keys': '{"label:tier":"rule"}' } };
   expect(settle(after(BOTH), { rule: true, set: false })).toMatchObject(ruled);
   const byAdmission = {
@@ -84,6 +84,6 @@ test('the rule has the key when the set does not ask for it any more, whoever wr
   expect(settle(byAdmission, { rule: true, set: false })).toMatchObject(ruled);
 });
 
-test('a label of somebody else is nobody’s of the two', () => {
+test('a label of another writer belongs to neither', () => {
   expect(settle(observed({ tier: 'theirs' }), BOTH).labels).toEqual({ tier: 'theirs' });
 });

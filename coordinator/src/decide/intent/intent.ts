@@ -101,8 +101,8 @@ const NONE: readonly never[] = [];
 const STRENGTH = { present: 2, keep: 1, absent: 0 } as const;
 
 /**
- * Where labelers are of one mind, or two want different values, the one whose word goes further is followed: what is to
- * be removed whoever owns it is not merely released, and a value that has to be there is not left to others.
+ * If labelers agree, or want different values, the ownership that reaches further wins: a key that has to be removed
+ * whatever its owner is not only released, and a value that has to be there is not left to others.
  */
 const REACH = { exclusive: 2, forced: 1, shared: 0 } as const;
 

@@ -59,7 +59,7 @@ describe('a condition that is wanted', () => {
     });
   });
 
-  test('stays listed while nobody can tell whether it comes, and no longer', () => {
+  test('stays listed while it is unknown whether it comes, and no longer', () => {
     expect(plan(node({ listed: [A] }), [hold(A)])).toBeUndefined();
     expect(plan(node({ listed: [A] }), [gone(A)])?.withdrawal?.annotations).toEqual(['rollcall.dev/keys']);
     expect(plan(node({}), [hold(A)])).toBeUndefined();
@@ -93,7 +93,7 @@ describe('a condition that is wanted', () => {
     });
   });
 
-  test('remembers what was there of ours, and of nobody else', () => {
+  test('remembers the conditions of ours that were there, and no others', () => {
     const before = (ours: string[]) => {
       const change = plan(node({ there: [there(A, 'False')], listed: [A], ours }), [want(A, 'True')])?.conditions;
       return change?.write === 'apply' ? change.before : undefined;
@@ -102,7 +102,7 @@ describe('a condition that is wanted', () => {
     expect(before([])).toEqual([]);
   });
 
-  test('takes by force what nobody owns, or somebody only changed, and nothing else', () => {
+  test('takes by force what has no owner, or what another writer only changed, and nothing else', () => {
     const forced = (given: Given) => {
       const change = plan(node({ there: [there(A, 'False')], listed: [A], ...given }), [want(A, 'True')])?.conditions;
       return change?.write === 'apply' && change.force;
@@ -113,7 +113,7 @@ describe('a condition that is wanted', () => {
     expect(forced({ there: [] })).toBe(false);
   });
 
-  test('is left to a rival who has it as well, once the rival is told of, without the others', () => {
+  test('is left to a rival who has it as well, once the rival is reported, without the others', () => {
     const given = node({
       there: [there(A, 'False'), there(B, 'True', 2)],
       listed: [A, B],
@@ -164,12 +164,12 @@ describe('a condition that is not wanted any more', () => {
     });
   });
 
-  test('is removed where nothing of ours stays: an apply of nothing would take what nobody owns along', () => {
+  test('is removed where nothing of ours stays: an empty apply would also remove what has no owner', () => {
     const given = node({ there: [there(A, 'True', 4)], listed: [A], ours: [A] });
     expect(plan(given, [gone(A)])?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 4 }] });
   });
 
-  test('is removed when it is listed and nobody owns it, and stays when somebody does', () => {
+  test('is removed when it is listed and has no owner, and stays when it has one', () => {
     const given = { there: [there(A, '')], listed: [A] };
     expect(plan(node(given), [gone(A)])?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 1 }] });
     const theirs = plan(node({ ...given, rivals: new Map([[A, 'rival']]) }), [gone(A)]);
@@ -190,7 +190,7 @@ describe('a condition that is not wanted any more', () => {
   });
 });
 
-test('nothing is written, and all stays listed, while nobody knows what is there', () => {
+test('nothing is written, and all stays listed, while it is unknown what is there', () => {
   const { conditions: _, ...metadata } = node({ listed: [A], ours: [A] });
   for (const claims of [[want(A, 'True')], [hold(A)], [gone(A)]]) expect(plan(metadata, claims)).toBeUndefined();
 });

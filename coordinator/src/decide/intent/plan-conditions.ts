@@ -10,9 +10,9 @@ import type { IntentEntry, NodeIntent } from './intent.ts';
 import type { AskSkipped, ConditionChange, SkippedKey } from './plan.ts';
 
 /**
- * What has to be written of the conditions of a Node, and which of those that are wanted are left to somebody else who
- * brought them as well. All that is ours travels in one apply, as what is left out of it goes. Where nothing is left to
- * apply, what is ours by ownership, or by the list alone, is removed.
+ * Plans the change of a Node's conditions, and names the wanted conditions that are left to another writer who applied
+ * them as well. One apply contains all conditions that are ours, since the API server removes those that it leaves out.
+ * If none is left to apply, the plan removes the conditions that rollcall owns or that only the list names as ours.
  */
 export function planConditions(
   node: ObservedNode,
@@ -49,7 +49,7 @@ export function conditionsToList(node: ObservedNode, intent: NodeIntent): Readon
     if (kind !== 'condition' || owners.rivals.has(key)) continue;
     const mayBeThere = !present || present.some(({ type }) => type === key);
     const isComing = present && stance === 'present';
-    // One that is listed and not there was about to come when its writer ended; nobody can tell yet whether it will.
+    // A listed condition that is absent was about to be written when its writer ended, and may still arrive.
     const isKept = (mayBeThere || stance === 'keep') && listed.has(key);
     if (isComing || owners.ours.has(key) || isKept) types.add(key);
   }
@@ -134,7 +134,7 @@ function isGone({ stance }: IntentEntry): boolean {
   return stance === 'absent';
 }
 
-/** Any other text would be a change, and one that nobody made. */
+/** Omits empty fields: any other text would be a change. */
 function asItIs({ type, status, reason, message, lastTransitionTime }: ObservedCondition): NodeCondition {
   return {
     type,

@@ -137,7 +137,7 @@ class World {
   #check(before: World['labels'], wasListed: ReadonlySet<string>): void {
     const isOfService = (key: string) => this.config.services.some(({ publish }) => publish.label === key);
     for (const key of this.theirs) {
-      // The labels of a service are its own, whoever sets them.
+      // The labels of a service belong to it, whatever writer set them.
       if (this.labels.get(key)?.value !== THEIRS && isOfService(key)) this.theirs.delete(key);
       else expect([key, this.labels.get(key)?.value]).toEqual([key, THEIRS]);
     }

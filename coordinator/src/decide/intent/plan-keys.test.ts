@@ -93,12 +93,12 @@ describe('what a node has because of services', () => {
     expect(planFor(node, { ...both, services: [CACHE] })).toBeUndefined();
   });
 
-  test('is corrected where a taint is listed that is not there and that nobody asks for', () => {
+  test('is corrected where it lists a taint that is absent and that no claim wants', () => {
     const node = { ...fresh, annotations: { [NOTE]: listOf([], ['example.com/gone']) } };
     expect(planFor(node, { ...both, services: [] })).toMatchObject({ withdrawal: { annotations: [NOTE] } });
   });
 
-  test('stays listed until it is gone, also where the last label goes by an apply', () => {
+  test('stays listed until it is gone, also where an apply removes the last label', () => {
     const labels = { ...WORKSPACES, 'example.com/cache': 'true', r: 'true' };
     const text = JSON.stringify({ 'label:example.com/cache': 'gitpod', 'label:r': 'rule' });
     const owned = { labels: new Set(['example.com/cache', 'r']), annotations: new Set([NOTE]) };

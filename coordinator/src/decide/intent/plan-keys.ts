@@ -14,15 +14,17 @@ type Request = { set: NodeSet; askSkipped: AskSkipped } | { taints: TaintChange 
 type PlannedList = {
   /** The list after the apply; `undefined` where there is none. */
   text: string | undefined;
-  /** Somebody else owns the list: a change of taints writes it by a patch, after which an apply has to take it over. */
+  /**
+   * Another writer owns the list: a change of taints writes it by a patch, after which an apply has to take it over.
+   */
   takesForce: boolean;
   /** Annotations that go by a request of their own. */
   obsolete: readonly KeyRef[];
 };
 
 /**
- * What becomes of the list of keys in the apply, and of the lists of earlier versions, which go once theirs are in it. Where
- * nothing else is written, the list of a pool's labels tells of those.
+ * Plans the change of the list of keys in the apply, and of the lists of earlier versions, which go once their keys are
+ * in it. Where nothing else is written, the list of the pool's labels names the labels of the pool.
  */
 export function planKeys(
   node: ObservedNode,
@@ -66,15 +68,18 @@ export function listedWithTaints(
   return after === before ? {} : { keys: { before, after, ...(node.unannotated ? { intoNone: true } : {}) } };
 }
 
-/** Whether somebody else changed a label of ours: whose it is does not hang on which watch told first. */
+/**
+ * Whether another writer changed a label of ours. The owner of the label does not depend on the order in which watches
+ * deliver.
+ */
 export function isRivalled(cause: ReturnType<AskSkipped>): boolean {
   return cause === 'foreign' || cause === 'contested';
 }
 
 /**
- * The keys that a Node lists after a request: nothing else tells whose a key is once its cause is gone. A label is listed by
- * the apply that sets it, and never before: somebody else may set it first. What goes by another request stays listed
- * until it is gone.
+ * The keys that a Node lists after a request: only the list tells the origin of a key once its cause is gone. A label
+ * is listed by the apply that sets it, and never before, since another writer may set it first. A key that another
+ * request removes stays listed until it is gone.
  */
 function keysAfter(node: ObservedNode, intent: NodeIntent, request: Request): NodeKeys {
   const before = keysOn(node);
@@ -83,8 +88,8 @@ function keysAfter(node: ObservedNode, intent: NodeIntent, request: Request): No
   for (const entry of intent.values()) {
     const id = entryKey(entry);
     const listed = before.get(id);
-    // Whoever holds a key does not know whose it is, and a label has its origin from the request that sets it. That a label
-    // is of a pool, the list of the pool's labels tells.
+    // A labeler that keeps a key does not know its origin, and a label has its origin from the request that sets it.
+    // The list of the pool's labels tells that a label is of a pool.
     const isSet = entry.kind !== 'label' || ('set' in request && request.set.labels[entry.key] === entry.value);
     const isKept = listed !== 'pool' && (entry.stance === 'keep' || !isSet);
     const origin = (isKept ? listed : undefined) ?? entry.origin ?? listed;

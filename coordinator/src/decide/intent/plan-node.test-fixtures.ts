@@ -29,13 +29,13 @@ export function claim(change: Partial<Claim & { labeler: string }> = {}): Claim 
   return { labeler: 'test', cause: 'evidence', ...base, ...change };
 }
 
-/** Whether there is anything to write. What is somebody else's is only skipped. */
+/** Whether there is anything to write. Keys of another writer are only skipped. */
 export function isToWrite(plan: NodePlan | undefined): plan is NodePlan {
   const { node: _node, foreign: _foreign, ...writes } = plan ?? {};
   return Object.keys(writes).length > 0;
 }
 
-/** What the API server makes of a plan when nobody else applied the same keys. */
+/** The Node that the API server makes of a plan if no other field manager applied the same keys. */
 export function apply(node: ObservedNode, { withdrawal, set, taints }: NodePlan): ObservedNode {
   const labels = applied({ values: node.labels, owned: node.owned.labels }, withdrawal?.labels, set?.labels);
   const annotations = applied(

@@ -38,7 +38,7 @@ describe('a plan', () => {
     expect(made?.withdrawal).toBeUndefined();
   });
 
-  test('takes ownership of a key that somebody else set to the same value', () => {
+  test('takes ownership of a key that another writer set to the same value', () => {
     expect(plan(observed({ k: 'true' }), {})?.set).toEqual({ labels: { k: 'true' }, annotations: {}, force: false });
   });
 
@@ -46,13 +46,13 @@ describe('a plan', () => {
     expect(plan(observed({ k: 'false' }), {})?.set).toEqual({ labels: { k: 'true' }, annotations: {}, force: true });
   });
 
-  test('never forces a shared key that may be somebody else’s', () => {
+  test('never forces a shared key that may belong to another writer', () => {
     const node = observed({ mine: 'false', theirs: 'gold' });
     const made = plan(node, { key: 'mine' }, { key: 'theirs', value: 'silver', ownership: 'shared' });
     expect(made?.set).toEqual({ labels: { mine: 'true' }, annotations: {}, force: true });
   });
 
-  test('withdraws an exclusive key whoever set it, by a request that sets nothing', () => {
+  test('withdraws an exclusive key of any owner, by a request that sets nothing', () => {
     const made = plan(observed({ k: 'true' }), { stance: 'absent' });
     expect(made?.withdrawal).toEqual({ labels: ['k'], annotations: [] });
     expect(made?.set).toBeUndefined();
@@ -91,7 +91,7 @@ test('what is about a service goes ahead of the rest of a withdrawal', () => {
   expect(plan(node, { ...gone, key: 'old' })?.ahead).toBeUndefined();
 });
 
-test('an exclusive key that was found to be somebody else’s is taken over as soon as its value is in view', () => {
+test('an exclusive key that was found to belong to another writer is taken over as soon as its value is in view', () => {
   const intent = mergeClaims([claim()]);
   expect(planNode(observed({}), intent, () => 'foreign')).toBeUndefined();
   expect(planNode(observed({ k: 'false' }), intent, () => 'foreign')?.set).toMatchObject({
@@ -118,7 +118,7 @@ describe('a key with force that is released', () => {
     expect(released?.withdrawal).toBeUndefined();
   });
 
-  test('is removed where nobody but a predecessor left it', () => {
+  test('is removed where only a predecessor left it', () => {
     const made = plan(node('true', { inherited: new Set(['k']) }), { ...forced, stance: 'absent' });
     expect(made?.withdrawal).toEqual({ labels: [], annotations: ['k'] });
   });
@@ -166,7 +166,7 @@ describe('taints in a plan', () => {
   });
 });
 
-test('pruning removes exclusive keys whoever set them, and releases the rest', () => {
+test('pruning removes exclusive keys of any owner, and releases the rest', () => {
   const keys = registryOf({ watchedServices: [serviceOf('ws-daemon', { publish: publishing('ready', 'not-ready') })] });
   const taints = [
     { key: 'x', effect: 'NoSchedule' },
@@ -288,7 +288,7 @@ describe('for every node and every set of claims', () => {
     );
   });
 
-  test('a key that nobody claims and rollcall did not apply is never in a plan', () => {
+  test('a key that no labeler claims and rollcall did not apply is never in a plan', () => {
     fc.assert(
       fc.property(nodeArbitrary, claimsArbitrary, (node, claims) => {
         const made = planNode(node, mergeClaims(claims), never);
@@ -308,7 +308,7 @@ describe('for every node and every set of claims', () => {
     );
   });
 
-  test('afterwards every wanted key is there, and every withheld one is not, or is somebody else’s to hold', () => {
+  test('afterwards every wanted key is there, and every withheld one is absent or belongs to another writer', () => {
     fc.assert(
       fc.property(nodeArbitrary, claimsArbitrary, (node, claims) => {
         const intent = mergeClaims(claims);

@@ -65,9 +65,9 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: Ask
 }
 
 /**
- * The list of a pool's labels: those that the set has as they are wanted, those that it named before and that stay for
- * now, and those of them that a rival has changed: whose such a label is does not hang on which watch told first. A label
- * that is left out for now does not become ours by being listed.
+ * The list of a pool's labels: labels of the set that are as wanted, listed labels that stay for now, also if a rival
+ * changed them, since the owner of such a label does not depend on the order in which watches deliver. A label that is
+ * left out for now does not become ours by being listed.
  */
 function poolList(
   entry: MetadataEntry,
@@ -91,7 +91,7 @@ function poolList(
   return { ...entry, stance: 'absent', value: '', ...(isOwned(node, entry) ? {} : { ownership: 'exclusive' }) };
 }
 
-/** What is left to somebody else, and was not skipped for it yet. */
+/** Keys that are left to another writer, and were not skipped for that reason yet. */
 function foreignKeys(entries: readonly MetadataEntry[], askSkipped: AskSkipped): SkippedKey[] {
   return entries
     .filter((entry) => entry.isForeign && askSkipped(entry, entry.value) === undefined)
@@ -104,7 +104,7 @@ function isMetadata(entry: IntentEntry): entry is MetadataEntry {
   return entry.kind === 'label' || entry.kind === 'annotation';
 }
 
-/** Keys that are on the node and should not be: exclusive ones whoever put them there, and what a predecessor left. */
+/** Keys that are on the node and should not be: exclusive ones of any owner, and keys that a predecessor left. */
 function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): Map<string, KeyRef> {
   const withdrawn = new Map<string, KeyRef>();
   for (const entry of entries) {
@@ -122,8 +122,9 @@ function isAboutService({ kind, sinceMs }: MetadataEntry): boolean {
 }
 
 /**
- * What goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. What was refused
- * stays as it is. What is somebody else's is left to them, unless it has force and can be seen.
+ * The value that goes into the apply for this key; `undefined` leaves it out, which releases it where it was ours. A
+ * refused key stays as it is. A key of another writer is left alone, unless the claim has force and the value can be
+ * seen.
  */
 function valueToSet(entry: MetadataEntry, node: ObservedNode, askSkipped: AskSkipped): string | undefined {
   if (entry.stance === 'absent') return undefined;
@@ -136,7 +137,10 @@ function valueToSet(entry: MetadataEntry, node: ObservedNode, askSkipped: AskSki
   return isTaken ? entry.value : undefined;
 }
 
-/** What somebody else has taken meanwhile is theirs, although the watch still shows it as ours. */
+/**
+ * The value to keep. A key that another writer has taken meanwhile is theirs, although the watch still shows it as
+ * ours.
+ */
 function heldValue(ref: KeyRef, node: ObservedNode, askSkipped: AskSkipped): string | undefined {
   const value = asItIs(ref, node);
   return value !== undefined && askSkipped(ref, value) === 'foreign' ? undefined : value;

@@ -82,7 +82,7 @@ describe('for every node and whatever is skipped', () => {
     return stance === 'present' || stance === 'keep';
   }
 
-  test('no owned label goes for it, unless somebody else owns that label too', () => {
+  test('no owned label goes for it, unless another writer owns that label too', () => {
     fc.assert(
       fc.property(scene, (given) => {
         const { node, intent, after } = planned(given);
@@ -135,7 +135,7 @@ describe('for every node and whatever is skipped', () => {
     fc.assert(
       fc.property(scene, (given) => {
         const { intent, ask, made, after } = planned(given);
-        // What is somebody else's goes and comes with them.
+        // Keys of another writer come and go with that writer.
         if (!made || given.cause === 'foreign') return;
         const again = planNode(after, intent, ask);
         // A shared key waits while another is taken by force.

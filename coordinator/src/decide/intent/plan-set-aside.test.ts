@@ -30,12 +30,12 @@ describe('a key that is skipped', () => {
     expect(planNode(observed({ k: 'old' }), mergeClaims([claim()]), denying('k'))).toBeUndefined();
   });
 
-  test('is released where somebody else owns it too', () => {
+  test('is released where another writer owns it too', () => {
     const shared = claim({ ownership: 'shared' });
     expect(planNode(observed({ k: 'old' }, ['k']), mergeClaims([shared]), () => 'foreign')?.set?.labels).toEqual({});
   });
 
-  test('is let go of where it is held and somebody else has taken it, as the watch will show', () => {
+  test('is let go of where it is held and another writer has taken it, as the watch will show', () => {
     const held = mergeClaims([claim({ stance: 'keep' }), claim({ key: 'other' })]);
     const node = observed({ k: 'true' }, ['k']);
     expect(planNode(node, held, () => undefined)?.set?.labels).toEqual({ k: 'true', other: 'true' });
@@ -76,7 +76,7 @@ describe('a key that is skipped', () => {
     expect(withdrawal).toBeUndefined();
   });
 
-  test('is skipped without a request where somebody else gave it another value', () => {
+  test('is skipped without a request where another writer gave it another value', () => {
     const node = observed({ k: 'mine' });
     const left = claim({ stance: 'absent', ownership: 'shared', reason: 'is theirs', isForeign: true });
     const made = planNode(node, mergeClaims([left]), () => undefined);

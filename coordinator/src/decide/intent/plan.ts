@@ -30,7 +30,7 @@ export type NodeSet = {
   force: boolean;
 };
 
-/** Keys to remove whoever owns them, for one merge patch of nulls. */
+/** Keys to remove, whatever their owner, by one merge patch of nulls. */
 export type NodeWithdrawal = { labels: string[]; annotations: string[] };
 
 export function withdrawalOf(refs: readonly KeyRef[]): NodeWithdrawal {
@@ -55,9 +55,9 @@ export type ConditionChange =
       conditions: readonly NodeCondition[];
       /** Types of those that are other than on the Node; the rest is sent as it is there. */
       news: readonly string[];
-      /** What those of the news that are ours say on the Node. */
+      /** The conditions of `news` that are ours, as they are on the Node. */
       before: readonly NodeCondition[];
-      /** Takes entries that count as nobody's. No entry of somebody else is among the conditions. */
+      /** Takes entries that have no owner. No entry of another writer is among the conditions. */
       force: boolean;
       /** One of the news keeps pods away. */
       keepsAway: boolean;
@@ -66,7 +66,7 @@ export type ConditionChange =
       /** What is written as soon as the Node lists it as ours: that changes with the taints. */
       waiting: readonly NodeCondition[];
     }
-  /** An apply of none at all would do as well, were it not for what nobody owns of the status: that would go with them. */
+  /** Removes by index, because an empty apply would also remove the conditions of the status that have no owner. */
   | { write: 'remove'; conditions: readonly { type: string; index: number }[] }
   /** Gives up what rollcall owns as well as others, by the index of its entry in managedFields. */
   | { write: 'disown'; entry: number };
@@ -85,14 +85,16 @@ export type NodePlan = {
   taints?: TaintChange;
   /** As well; before the set where it keeps pods away. */
   conditions?: ConditionChange;
-  /** Keys that are not written as they are seen to be somebody else's, and that are not skipped yet. */
+  /** Keys that are not written because another writer has them, and that are not skipped yet. */
   foreign?: readonly SkippedKey[];
 };
 
-/** Somebody else owns it; the API server takes no such key or value; a policy forbids it. */
+/** Another writer owns it; the API server takes no such key or value; a policy forbids it. */
 export type SkippedCause = 'foreign' | 'invalid' | 'denied';
 
-/** Why a key with this value is left out for now; `undefined` when it is not. Contested: somebody changes it back. */
+/**
+ * Why a key with this value is left out for now; `undefined` when it is not. Contested: another writer changes it back.
+ */
 export type AskSkipped = (ref: KeyRef | ConditionRef, wanted: string) => SkippedCause | 'contested' | undefined;
 
 /** A key that a plan asked about, with the value that is wanted. */

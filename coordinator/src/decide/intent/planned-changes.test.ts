@@ -19,7 +19,7 @@ test('what is there already is no change, however much is written', () => {
   ]);
 });
 
-test('what somebody else owns as well does not change when it is let go of', () => {
+test('a key that another writer owns as well does not change when it is let go of', () => {
   const node = { ...observed({ both: 'x' }, ['both']), shared: new Set(['both']) };
   const intent = mergeClaims([claim({ key: 'new' })]);
   const plan = planNode(node, intent, never);

@@ -14,7 +14,7 @@ export function plannedChanges(plan: NodePlan, node: ObservedNode, intent: NodeI
   for (const { kind, field, shared } of kinds) {
     for (const key of withdrawal?.[field] ?? []) wanted.set(entryKey({ kind, key }), undefined);
     if (!set) continue;
-    // What was applied before and is not in the set is let go of; it stays where somebody else owns it as well.
+    // A key that was applied before and is not in the set is let go of; it stays if another writer owns it as well.
     for (const key of node.owned[field]) if (!shared?.has(key)) wanted.set(entryKey({ kind, key }), undefined);
     for (const [key, value] of Object.entries(set[field])) wanted.set(entryKey({ kind, key }), value);
   }

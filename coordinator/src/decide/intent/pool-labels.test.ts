@@ -127,7 +127,7 @@ function facts(given: Scene) {
   const { accepted } = sortPoolLabels({ pool: 'p', labels: given.wanted ?? {} }, reserved);
   const before = begin(given);
   const isOurs = (each: string) => listed.has(each) || (before.ours.has(each) && !given.others.includes(each));
-  /** There with another value than is wanted, or unwanted; nobody says that it is ours. */
+  /** Present with another value than is wanted, or unwanted, and not listed as ours. */
   const foreign = [...before.labels.keys()].filter(
     (each) => !isOurs(each) && before.labels.get(each) !== accepted.get(each),
   );
@@ -137,7 +137,7 @@ function facts(given: Scene) {
 /** We applied what is listed, and nothing else. */
 const asListed = scene.map((given) => ({ ...given, ours: [...facts(given).listed] }));
 
-test('nothing that is somebody else’s is ever in a plan, or changes by one', () => {
+test('no plan contains or changes a key of another writer', () => {
   fc.assert(
     fc.property(scene, (given) => {
       const { before, foreign } = facts(given);

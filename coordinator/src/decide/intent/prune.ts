@@ -7,9 +7,9 @@ import type { NodePlan } from './plan.ts';
 import { planNode } from './plan-node.ts';
 
 /**
- * The plan that removes everything that rollcall owns on a node: what the registry says, what the node lists as that of
- * its pool or of services, also of services that nobody knows any more, whoever set it; and what rollcall applied, where
- * what others applied as well stays.
+ * The plan that removes everything that rollcall owns on a node. Keys in the registry, and keys that the node lists for
+ * its pool or for services, also for services that no longer exist, go whatever their owner. Other keys that rollcall
+ * applied go, unless others applied them as well.
  */
 export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | undefined {
   const gone = (ref: Pick<IntentEntry, 'kind' | 'key' | 'origin'>): [string, IntentEntry] => [

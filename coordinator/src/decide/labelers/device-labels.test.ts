@@ -24,7 +24,7 @@ const seen = (devices: DeviceReport[], unread: DeviceReport['bus'][] = []) => ({
   machine: { devices, unread, facts: {} },
 });
 
-test('a device that is seen is labelled, together with whoever else says the same', () => {
+test('a device that is seen is labelled, together with other writers of the same value', () => {
   expect(stances(seen([STICK]))).toEqual([`present shared ${KEY}`]);
   expect(stances({ ...seen([STICK]), labels: { [KEY]: 'true' } })).toEqual([`present shared ${KEY}`]);
 });
@@ -45,11 +45,11 @@ test('the label of an accelerator stays while any bus that it may be on cannot b
   expect(stances({ ...seen([], ['pci']), ...labelled })).toEqual([`keep shared ${key}`]);
 });
 
-test('another value that somebody has set is left to them', () => {
+test('another value that another writer has set is left alone', () => {
   expect(stances({ ...seen([STICK]), labels: { [KEY]: 'false' } })).toEqual([`absent shared ${KEY} foreign`]);
 });
 
-test('of far too many, those of known accelerators and the first others are set, and the rest is named', () => {
+test('of far too many, the labels of known accelerators and the first others are set, and the rest is named', () => {
   const many = Array.from({ length: 300 }, (_, index): DeviceReport => {
     const device = String(999 - index);
     return { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device } };

@@ -22,7 +22,7 @@ test.each<Cause>(['evidence', 'agent'])('pods go for the label of a service that
 });
 
 test.each<Cause>(['silence', 'damping', 'configuration', 'unknown'])(
-  'no pod goes by %s, neither for the label of a service nor for what rules make of it',
+  'no pod is evicted because of %s, neither for the label of a service nor for what rules make of it',
   (cause) => {
     expect(evictable({ state: 'not-ready', cause })).toEqual(['tier']);
   },

@@ -12,8 +12,9 @@ type Labels = Readonly<Record<string, string>>;
 export type EvictableLabels = { labels: Labels; withdrawn: Labels };
 
 /**
- * Of the labels that the Node lists as withdrawn, those of a service count only while the service is seen to fail: not
- * while its agent is silent, it is damped, nobody knows, or it no longer applies to the node. The same holds for what rules make of them.
+ * Of the labels that the Node lists as withdrawn, the label of a service counts only while the service is seen to fail:
+ * not while its agent is silent, it is damped, its state is unknown, or it no longer applies to the node. The same
+ * holds for labels that rules derive from it.
  */
 export function evictableLabels(
   { labels, annotations }: Pick<ObservedNode, 'labels' | 'annotations'>,

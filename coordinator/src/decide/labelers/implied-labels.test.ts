@@ -9,7 +9,7 @@ import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 const LIST = 'rollcall.dev/keys';
 const NOBODY_KNOWS = 'nobody knows what the file says';
 
-/** What is implied by which label; `undefined` where nobody can tell. */
+/** The label that implies each label; `undefined` where this is unknown. */
 type Implied = Readonly<Record<string, string | undefined>>;
 
 function rules(given: Implied): Rules {
@@ -55,12 +55,12 @@ describe('a label that a rule implies', () => {
     expect(claims({ a: 'usb' }, {}, new Map([['usb', want]]))).toContain('present forced a=true');
   });
 
-  test('A-3 is restored where it is listed and somebody changed it', () => {
+  test('A-3 is restored where it is listed and another writer changed it', () => {
     const node = { labels: { usb: 'x', a: 'false' }, ...listing('a') };
     expect(claims({ a: 'usb' }, node)).toContain('present forced a=true');
   });
 
-  test('A-4 A-5 is left to whoever had it before, with the same value or another', () => {
+  test('A-4 A-5 is left to the writer who had it before, with the same value or another', () => {
     const leftTo = (there: string) => claims({ a: 'usb' }, { labels: { usb: 'x', a: there } });
     expect(leftTo('true')).toEqual(['absent shared a=true']);
     expect(leftTo('false')).toEqual(['absent shared a=true foreign']);
@@ -82,7 +82,7 @@ describe('a label that no rule implies any more', () => {
     expect(claims({ a: 'b', b: 'a' }, node)).toEqual(['absent forced a=true', 'absent forced b=true']);
   });
 
-  test('counts for other rules where somebody else applied it as well, as it stays then', () => {
+  test('counts for other rules where another writer applied it as well, as it stays then', () => {
     const both = new Set(['a']);
     const node = { labels: { a: 'true' }, ownedLabels: both, sharedLabels: both, ...listing('a') };
     expect(claims({ b: 'a' }, node)).toContain('present forced b=true');
@@ -115,7 +115,7 @@ describe('a label that another labeler speaks for', () => {
   });
 });
 
-test('a label of which nobody can tell stays as it is, there or not', () => {
+test('a label whose rules are unknown stays as it is, there or not', () => {
   expect(claims({ a: undefined }, { labels: { a: 'true' }, ...listing('a') })).toEqual(['keep forced a=true']);
   expect(claims({ a: undefined }, {})).toEqual([]);
 });

@@ -20,16 +20,16 @@ export type Rules = {
   ): {
     /** Labels that are implied, each with its value and the reason. */
     implied: ReadonlyMap<string, { value: string; reason: string }>;
-    /** Labels of which nobody can tell, each with the reason. */
+    /** Labels whose value is unknown now, each with the reason. */
     unknown: ReadonlyMap<string, string>;
   };
 };
 
 /**
- * Labels that the rules imply. The Node lists those that are ours: they are restored when somebody changes them, and go
- * when no rule holds any more, also where the rule went while nobody was running. A label of the same key that was there
- * before is somebody else's, and stays as it is; so does one that another labeler speaks for, or would, were it not for
- * a reason of its own to withhold it.
+ * Labels that the rules imply. The Node lists the ones that are ours: rollcall restores them when another writer
+ * changes them, and removes them when no rule holds any more, even if the rule went while no coordinator ran. A label
+ * of the same key that was there before belongs to another writer and stays as it is. A label also stays if another
+ * labeler claims it, or withholds it for a reason of its own.
  */
 export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: () => readonly Service[]): Consequence {
   const ofServices = labelsOfServices(services);
@@ -96,8 +96,8 @@ function labelsOfServices(services: () => readonly Service[]): LabelsOfServices 
 }
 
 /**
- * Labels that rules may go by. Those that rules brought do not count, or two rules would hold up each other for ever.
- * One that is listed, and that no rule gives any more, stays only where somebody else has made it theirs: it counts.
+ * The labels that rules may build on. Labels that rules brought do not count, or two rules would hold up each other for
+ * ever. A listed label that no rule implies any more stays, and counts, only if another writer applied it as well.
  */
 function groundsOf(
   node: EvaluatedNode,

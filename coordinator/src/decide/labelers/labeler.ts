@@ -22,11 +22,11 @@ export type Claim = {
   origin?: Origin;
   /** What a condition that is wanted says, should its status be news. Its value is its status. */
   news?: ConditionNews;
-  /** Since when the stance is so, by the wall clock, where it goes by what a service is. */
+  /** Since when the stance is so, by the wall clock, if it depends on the readiness of a service. */
   sinceMs?: number;
   /** The object or rule that asks for the key, or no longer does; absent where a flag does. */
   object?: string;
-  /** It would be wanted, had somebody else not given it another value. */
+  /** It would be wanted if another writer had not given it another value. */
   isForeign?: true;
 };
 
@@ -66,7 +66,7 @@ export type LabelWishes = ReadonlyMap<
 /** What was claimed so far, by `kind:key`. */
 export type Claimed = ReadonlyMap<string, Pick<Claim, 'kind' | 'key'>>;
 
-/** A labeler that goes by what those before it claim. */
+/** A labeler whose claims depend on the claims of those before it. */
 export type Consequence = {
   name: string;
   claims: (node: EvaluatedNode, wishes: LabelWishes, claimed: Claimed) => Claim[];

@@ -5,7 +5,7 @@ import { labelsAfter } from './labels-after.ts';
 
 const OURS = new Set(['ours', 'both']);
 
-/** Of a node that has one label of ours, one of somebody else, and one of both. */
+/** The labels afterwards of a node that has one label of ours, one of another writer, and one of both. */
 function after(
   wishes: Record<string, [stance: 'present' | 'keep' | 'absent', ownership: 'exclusive' | 'forced' | 'shared']>,
 ) {
@@ -20,7 +20,7 @@ function after(
 const all = (...wish: ['present' | 'keep' | 'absent', 'exclusive' | 'forced' | 'shared']) =>
   after({ ours: wish, theirs: wish, both: wish, absent: wish });
 
-test('what rollcall alone applied goes where nobody wishes it, and what others applied stays', () => {
+test('a label that only rollcall applied goes where no labeler claims it, and one that others applied stays', () => {
   expect(after({})).toEqual({ theirs: '1', both: '1' });
 });
 
@@ -28,13 +28,13 @@ test('what is held stays as it is, there or not', () => {
   expect(all('keep', 'exclusive')).toEqual({ ours: '1', theirs: '1', both: '1' });
 });
 
-test('what is withheld goes, but for what others applied, unless it is ours whoever wrote it', () => {
+test('a withheld label goes unless others applied it, or goes anyway if it is exclusive', () => {
   expect(all('absent', 'shared')).toEqual({ theirs: '1', both: '1' });
   expect(all('absent', 'forced')).toEqual({ theirs: '1', both: '1' });
   expect(all('absent', 'exclusive')).toEqual({});
 });
 
-test('what is wanted comes, but that of others does not change, unless it is set by force', () => {
+test('a wanted label comes, but does not change a label of others unless it is set by force', () => {
   expect(all('present', 'shared')).toEqual({ ours: '2', theirs: '1', both: '2', absent: '2' });
   expect(all('present', 'forced')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });
   expect(all('present', 'exclusive')).toEqual({ ours: '2', theirs: '2', both: '2', absent: '2' });

@@ -1,7 +1,10 @@
 import { emptyRecord } from '../../state/observed-node.ts';
 import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 
-/** The labels that a node has once all that is wished is written. What rollcall alone applied, and nobody wishes, goes. */
+/**
+ * The labels that a node has once all claims are written. Labels that only rollcall applied, and that no labeler
+ * claims, go.
+ */
 export function labelsAfter(node: EvaluatedNode, wishes: LabelWishes): Record<string, string> {
   const after = emptyRecord();
   const put = (key: string) => {

@@ -22,7 +22,7 @@ function claims(listed: Record<string, string>, { claimed = [], ...change }: Giv
   );
 }
 
-test('what a node lists of a service that is none any more goes, whoever wrote it, and a condition is let go of', () => {
+test('keys that a node lists for a deleted service go, whatever their owner, and a condition is released', () => {
   const listed = { [`label:${X}`]: 'service:u', [`taint:${X}`]: 'service:u', [`condition:${X}`]: 'service:u' };
   expect(claims(listed)).toEqual([
     `before-rules absent exclusive label ${X} configuration service:u`,

@@ -14,9 +14,10 @@ const NOTHING_ASKS = 'nothing requests it any more';
 const SERVICES_UNKNOWN = 'it may belong to a NodeService; these have not been listed yet';
 
 /**
- * Keys that a Node lists as set by rollcall and that no labeler claims: the NodeService was deleted or the flag changed,
- * perhaps while no coordinator ran. `before-rules` claims those of everything but rules, so that rules do not build on
- * them; `after-rules` claims those of rules, and labels and conditions that rollcall applied and that are not listed.
+ * Keys that a Node lists as set by rollcall and that no labeler claims: the NodeService was deleted or the flag
+ * changed, perhaps while no coordinator ran. `before-rules` claims listed keys of every origin but rules, so that rules
+ * do not build on them; `after-rules` claims listed keys of rules, and labels and conditions that rollcall applied and
+ * that are not listed.
  */
 export function leftOverKeys(keys: KeyRegistry, stage: 'before-rules' | 'after-rules'): Consequence {
   return {

@@ -12,7 +12,7 @@ test('no annotation, and an empty list, say that nothing is managed', () => {
 });
 
 test.each(['', 'team', '["team"', '{"team":"x"}', 'null', '"team"', '[1]', '["team",null]', '[["team"]]'])(
-  'from %j nobody knows what is managed',
+  '%j does not tell what is managed',
   (text) => {
     expect(parseManagedLabels(text)).toBeUndefined();
   },

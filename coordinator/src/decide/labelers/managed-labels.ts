@@ -1,8 +1,8 @@
 import { parseAnnotation } from '../../state/json-annotation.ts';
 
 /**
- * The keys in the annotation that lists what a node has because of its pool. Nothing where it is absent; `undefined`
- * where it cannot be read, so that nobody knows.
+ * The keys in the annotation that lists what a node has because of its pool: none if it is absent, `undefined` if it
+ * cannot be read, so that they are unknown.
  */
 export function parseManagedLabels(text: string | undefined): ReadonlySet<string> | undefined {
   if (text === undefined) return new Set();

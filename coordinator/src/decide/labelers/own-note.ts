@@ -1,8 +1,8 @@
 import type { Claim, EvaluatedNode } from './labeler.ts';
 
 /**
- * An annotation that rollcall keeps for itself; without a value it goes. Where it is ours it goes in the same request as
- * the labels that it is about, and by itself where somebody changed it.
+ * An annotation that rollcall keeps for itself; without a value it is removed. Where it is ours it changes in the same
+ * request as the labels that it is about, and in a separate request where another writer changed it.
  */
 export function ownNote(
   { annotations, ownedAnnotations }: EvaluatedNode,

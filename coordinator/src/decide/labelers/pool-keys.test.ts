@@ -105,7 +105,7 @@ describe('as Pipeline’s validator has it', () => {
     expect(keys.filter((key) => isAccepted(key))).toEqual(['key']);
   });
 
-  test('PL-5 values are those of labels', () => {
+  test('PL-5 values have the syntax of label values', () => {
     expect(['value', 'value.*-/', ''].filter((value) => isAccepted('key', value))).toEqual(['value', '']);
   });
 });

@@ -6,7 +6,7 @@ import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 /** Keys that a pool may not set. */
 export type ReservedKeys = {
   keys: KeyRegistry;
-  /** Domains besides those of Kubernetes. */
+  /** Domains besides the domains of Kubernetes. */
   domains: readonly string[];
   /** What the others have to begin with; none for any. What is on a node and does not goes as if no pool asked for it. */
   allowedPrefixes: readonly string[];

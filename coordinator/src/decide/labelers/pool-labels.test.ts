@@ -24,7 +24,7 @@ type Given = {
   implied?: string;
 };
 
-/** Claims as `key stance ownership value`, with `foreign` where somebody else's value is left. */
+/** Claims as `key stance ownership value`, with `foreign` where the value of another writer is left. */
 function claims({ labels = {}, list, wanted, owned = [], shared = [], known = true, implied }: Given): string[] {
   const annotations: Record<string, string> = {
     ...(list === undefined ? {} : { [LIST]: list }),
@@ -68,13 +68,13 @@ describe('a label that the pool asks for', () => {
     ]);
   });
 
-  test('is left alone, and not listed, where somebody else set the same value', () => {
+  test('is left alone, and not listed, where another writer set the same value', () => {
     const given = { labels: { tier: 'gold' }, wanted: { tier: 'gold' } };
     expect(claims(given)).toEqual(['tier absent shared gold', NO_LIST]);
     expect(claims({ ...given, owned: ['tier'], shared: ['tier'] })).toEqual(['tier present shared gold', NO_LIST]);
   });
 
-  test('is ours, and listed again, where nobody but rollcall applies it', () => {
+  test('is ours, and listed again, where only rollcall applies it', () => {
     const given = { labels: { tier: 'gold' }, owned: ['tier'], wanted: { tier: 'gold' } };
     expect(claims(given)).toEqual(['tier present exclusive gold', `${LIST} present exclusive ["tier"]`]);
     expect(claims({ ...given, wanted: { tier: 'silver' } })).toEqual([

@@ -7,9 +7,9 @@ import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
 import { theirLabel } from './their-label.ts';
 
 /**
- * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whoever
- * wrote their value last. What is on the node already, and is not listed, is somebody else's, and stays, also when the
- * pool no longer asks for it; where it has the value that is wanted, it becomes ours once nobody but rollcall applies it.
+ * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whatever
+ * writer set their value last. A label that is on the node already and not listed belongs to another writer, and stays,
+ * also when the pool no longer asks for it; with the wanted value it becomes ours once only rollcall applies it.
  */
 export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   // The same for every node of a pool.
@@ -76,7 +76,10 @@ function originOf(key: string, node: EvaluatedNode): Origin | undefined {
   return keysOn(node).get(listedKey('label', key));
 }
 
-/** Because of a rule, or nobody knows why: a pool goes before both. What somebody else applied as well is theirs. */
+/**
+ * Whether the label is of a rule, or has no known origin, and is not applied by another writer as well: a pool takes
+ * precedence.
+ */
 function isOursAlone(key: string, node: EvaluatedNode): boolean {
   return (node.ownedLabels.has(key) || isOfRule(originOf(key, node))) && !node.sharedLabels.has(key);
 }

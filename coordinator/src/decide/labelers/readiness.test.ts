@@ -172,7 +172,7 @@ test.each([
   expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'present', value, news }]);
 });
 
-test('a condition is held while nobody knows, and gone where the service is not for the node', () => {
+test('a condition is held while the state is unknown, and gone where the service is not for the node', () => {
   expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'keep' }]);
   expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'absent' }]);
 });

@@ -153,8 +153,8 @@ const SAID = {
 } as const;
 
 /**
- * What a node's condition is to say of a service. Reason and message are those of the moment in which the status became
- * so: they move with it alone. `nowMs` is by the wall clock.
+ * The condition of a node for a service. Its reason and message are those from the moment when the status changed, and
+ * change only with it. `nowMs` is by the wall clock.
  */
 function conditionStand(
   service: string,

@@ -29,9 +29,9 @@ export function missingAtGate(
 }
 
 /**
- * Opens the gate that an admission policy, or the kubelet's --register-with-taints, put before a new node: it goes when
- * everything that is required is there, or when the node is too old to wait any longer; at once
- * where nothing is required, as nobody else would take it away. It is never put there from here.
+ * Removes the startup taint that an admission policy, or the kubelet's --register-with-taints, put on a new node: when
+ * everything that is required is there, when the node is too old to wait any longer, or at once if nothing is required,
+ * since no other component would remove it. rollcall never adds this taint.
  */
 export function startupGateLabeler(options: StartupGateOptions, services: Services): Labeler {
   return {

@@ -1,6 +1,6 @@
 import type { Claim } from './labeler.ts';
 
-/** What is said of a label that somebody else set before rollcall could: it stays, whatever its value. */
+/** The claim for a label that another writer set before rollcall could: it stays, whatever its value. */
 export function theirLabel(key: string, value: string, there: string): Claim {
   const reason = `already has the value ${JSON.stringify(there)}, set by somebody else`;
   const claim = {

@@ -38,7 +38,7 @@ test('it stays noted until the label is back with that value', () => {
   expect(noted({ ...before, labels: { a: 'true' } })).toBe('absent ');
 });
 
-test('labels that stay, that are others’, or that nobody is evicted for are not noted', () => {
+test('labels that stay, that are others’, or that no pod is evicted for are not noted', () => {
   expect(noted(ours, wish('present'))).toBeUndefined();
   expect(noted(ours, wish('keep'))).toBeUndefined();
   expect(noted({ ...ours, sharedLabels: new Set(['a']) }, wish('absent'))).toBeUndefined();
@@ -69,7 +69,7 @@ test('why a label goes says whether it is noted, until it is gone', () => {
   expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'present', value: '{"a":"true"}' }]);
 });
 
-test('one that nobody is evicted for any more is struck out', () => {
+test('a label that no pod is evicted for any more is struck out', () => {
   expect(noted(withNote(`{"${READY}":"true"}`))).toBe('absent ');
 });
 

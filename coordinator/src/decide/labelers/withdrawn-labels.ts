@@ -14,8 +14,7 @@ const ENTRIES_MAX = 50;
 
 /**
  * Notes on the node which labels rollcall took from it, and the values that they had, the latest last, until they are
- * back: those who evict pods because of it have to know it after a restart, too. Nobody is evicted for labels
- * that are ignored.
+ * back: the evictions because of them have to continue after a restart. No pod is evicted for labels that are ignored.
  */
 export function withdrawnLabels(isIgnored: (withdrawn: WithdrawnLabel) => boolean): Consequence {
   return {
@@ -43,7 +42,10 @@ export function parseWithdrawnLabels(text: string | undefined): Record<string, s
   return Object.fromEntries(textsIn(parseAnnotation(text)));
 }
 
-/** A label that is wished is not back yet: somebody may stand in the way. */
+/**
+ * The noted and the newly removed labels. A wanted label that is not back yet stays noted, since another writer may
+ * stand in the way.
+ */
 function withdrawnFrom(node: EvaluatedNode, wishes: LabelWishes): Map<string, string> {
   const noted = Object.entries(parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]));
   const taken = Object.entries(node.takenLabels ?? {});

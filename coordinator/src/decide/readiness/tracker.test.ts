@@ -113,7 +113,7 @@ describe('a service that an agent no longer sees', () => {
     expect(judge({}, false).evidence).toEqual({ state: 'not-ready', reason: 'tcp refused twice', cause: 'agent' });
   });
 
-  test('is doubted by nobody while nobody can tell anyway', () => {
+  test('is not observed while its state is unknown for another reason', () => {
     const { judge, observer } = tracked();
     judge({});
     observer.untilMs = 600_000;
@@ -193,7 +193,7 @@ describe('a service that comes and goes', () => {
     expect(judge({})).toMatchObject({ state: 'ready' });
   });
 
-  test('does not fall by what nobody can tell', () => {
+  test('an unknown state does not count as a fall', () => {
     const { judge } = tracked();
     for (let i = 0; i < 10; i += 1) {
       judge({});

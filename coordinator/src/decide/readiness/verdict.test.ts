@@ -67,7 +67,7 @@ describe('a service', () => {
   });
 
   test.each<Freshness>([{ state: 'unheard' }, { state: 'silent', guard: 'fleet' }])(
-    'is unknown when nobody can tell: $state',
+    'is unknown when no source can tell: $state',
     (freshness) => {
       expect(verdict({ freshness }).state).toBe('unknown');
     },
@@ -82,13 +82,13 @@ describe('a service', () => {
   });
 
   test.each<Freshness>([{ state: 'unheard' }, { state: 'silent', guard: 'fleet' }, { state: 'leaving' }])(
-    'goes by what pods say even while the agent is $state',
+    'follows the pods even while the agent is $state',
     (freshness) => {
       expect(verdict({ freshness, pods: [pod({ ready: false })] }).state).toBe('not-ready');
     },
   );
 
-  test('goes by the agent alone where pods are not required', () => {
+  test('follows the agent alone where pods are not required', () => {
     expect(verdict({ requirePod: false, pods: [] }).state).toBe('ready');
     expect(verdict({ requirePod: false, pods: [], probe: false }).state).toBe('not-ready');
   });

@@ -7,7 +7,7 @@ import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 /** Whether a service is ready on a node, with the evidence as a sentence for people. */
 export type ServiceVerdict = {
-  /** `unknown`: nobody can tell now, so that things stay as they are. */
+  /** `unknown`: no source can tell now, so everything stays as it is. */
   state: 'ready' | 'not-ready' | 'unknown';
   reason: string;
   cause: Cause;
@@ -19,14 +19,13 @@ export type ServiceVerdict = {
  */
 const FAILED_BY: readonly Cause[] = ['evidence', 'agent', 'silence'];
 
-/** An agent that is told of a check and does not report on it for longer does not know how. */
+/** An agent that was assigned a check and does not report on it for longer does not support it. */
 const TOLD_MS = 30_000;
 
 /**
- * Ready means that all evidence says so that the service asks for: a pod of it on the node is Ready and not terminating,
- * the agent's probe says so and the agent was heard lately, the CSINode lists its driver, the agent saw the devices. What
- * pods and CSINodes say counts at once, also while the agent does not speak, whose silence says nothing of devices. `nowMs`
- * is monotonic.
+ * Ready means that all evidence that the service requires agrees: a pod of it on the node is Ready and not terminating,
+ * the agent reported lately that its probe succeeds, the CSINode lists its driver, the agent saw the devices. Pods and
+ * CSINodes count at once, also while the agent is silent; its silence does not affect devices. `nowMs` is monotonic.
  */
 export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: number): ServiceVerdict {
   const { pods, csiDriver, probe, devices = [] } = service;

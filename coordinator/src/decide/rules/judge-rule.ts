@@ -39,7 +39,7 @@ export function judgeRule({ label, file, conditions }: Rule, inputs: RuleInputs)
     if (truth === 'no') continue;
     values.add(condition.value);
     const reason = reasonOf(file, condition, found);
-    // A line before it, of which nobody can tell, may give another value.
+    // An earlier line with an unknown result may give another value.
     if (truth === 'yes') return { truth, values: [...values], reason: values.size > 1 ? (doubt ?? reason) : reason };
     doubt ??= reason;
   }
@@ -50,7 +50,7 @@ function reasonOf(file: string, { line }: Condition, found: string): string {
   return `line ${line} of ${file}: ${found}`;
 }
 
-/** All of it has to be so: what is not so decides, and after that what nobody knows. */
+/** Every literal has to hold: one that does not decides first, then one that is unknown. */
 function judgeLine({ literals }: Condition, own: string, inputs: RuleInputs): PredicateResult {
   const found: string[] = [];
   let doubt: string | undefined;

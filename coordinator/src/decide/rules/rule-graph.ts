@@ -7,7 +7,7 @@ export type Rule = {
   label: string;
   /** Relative to the label directory. */
   file: string;
-  /** Any of them implies the label; `undefined` while nobody knows what the file says. */
+  /** Any of them implies the label; `undefined` while the content of the file is unknown. */
   conditions: readonly Condition[] | undefined;
 };
 

@@ -24,7 +24,7 @@ describe('the rules that a change of labels may concern', () => {
     expect(concerned('b', 'n/y')).toEqual(['c', 'd']);
   });
 
-  test('are none where nobody asks for them', () => {
+  test('are none where no rule asks for them', () => {
     expect(concerned('cpu:avx', 'n')).toEqual([]);
     expect(concerned()).toEqual([]);
   });
@@ -67,7 +67,7 @@ describe('a pattern', () => {
     return { implied: [...implied.keys()], unknown: [...unknown.values()] };
   };
 
-  test('is fulfilled by one label, whatever nobody knows of another', () => {
+  test('is fulfilled by one label, even if another is unknown', () => {
     const files = { 'n/a': 'resource:r', b: 'n/*' };
     expect(evaluate(files, {})).toEqual({
       implied: [],
@@ -97,7 +97,7 @@ describe('a line', () => {
     return implied.get(label)?.reason ?? unknown.get(label);
   };
 
-  test('that holds names all that was found, and one of which nobody can tell the first doubt', () => {
+  test('that holds names all that was found, and one that is unknown names the first doubt', () => {
     expect(reasonOf({ a: 'x && !y && z=1' }, 'a', { x: '', z: '1' })).toBe(
       'line 1 of a: the node has x= and the node has no y and the node has z=1',
     );
@@ -107,7 +107,7 @@ describe('a line', () => {
     expect(reasonOf({ a: 'resource:r && x' }, 'a', {})).toBeUndefined();
   });
 
-  test('of which nobody can tell gives way to one that holds, with the same value alone', () => {
+  test('that is unknown gives way to one that holds, with the same value alone', () => {
     expect(reasonOf({ a: 'resource:r\nx' }, 'a', { x: '' })).toBe('line 2 of a: the node has x=');
     expect(reasonOf({ a: 'resource:r => b\nx' }, 'a', { x: '' })).toContain('line 1 of a: how much of r');
     expect(reasonOf({ a: 'resource:r\nresource:s' }, 'a', {})).toContain('line 1 of a: how much of r');

@@ -87,7 +87,7 @@ describe('files that the predecessor would understand', () => {
     fc.assert(
       fc.property(trees, labelSets, labelSets, (tree, labels, more) => {
         const set = new RuleSet(rulesOf(tree));
-        // A value that somebody set takes the place of the derived one.
+        // A value that another writer set takes the place of the derived one.
         const added = Object.fromEntries(Object.entries(more).filter(([key]) => !set.labels.has(key)));
         const few = set.evaluate(labels, inventory()).implied;
         const many = set.evaluate({ ...added, ...labels }, inventory({ allocatable: { r: '1' } })).implied;

@@ -150,7 +150,7 @@ describe('rules that build on each other', () => {
     expect([...implied].map(([label, { value }]) => `${label}=${value}`)).toEqual(['a=y', 'c=x', 'd=true']);
   });
 
-  test('in a circle may have any of their values while nobody knows which', () => {
+  test('in a circle may have any of their values while the right one is unknown', () => {
     const set = ruleSet({ a: 'resource:r => x\nb => y', b: 'a', c: '!a=y' });
     const { implied, unknown } = set.evaluate({}, inventory({ allocatable: undefined }));
     expect([[...implied.keys()], [...unknown.keys()]]).toEqual([[], ['a', 'b', 'c']]);
@@ -163,7 +163,7 @@ describe('rules that build on each other', () => {
     expect(implied(files, {})).toEqual(['none']);
   });
 
-  test('go by the value that is there where somebody else set the label', () => {
+  test('use the value on the node where another writer set the label', () => {
     const files = { derived: 'seed', next: 'derived=true', any: 'derived' };
     expect(implied(files, { seed: '', derived: 'false' })).toEqual(['any', 'derived']);
     expect(implied(files, { seed: '' })).toEqual(['any', 'derived', 'next']);
@@ -175,7 +175,7 @@ describe('the value of a label', () => {
   const sizeOf = (labels: Record<string, string>, allocatable: Record<string, string> | undefined = {}) =>
     set.evaluate(labels, inventory({ allocatable })).implied.get('size')?.value;
 
-  test('is that of the first line that holds', () => {
+  test('comes from the first line that holds', () => {
     expect(sizeOf({ big: '', any: '' })).toBe('large');
     expect(sizeOf({ any: '' }, { r: '1' })).toBe('medium');
     expect(sizeOf({ any: '' })).toBe('small');
@@ -191,7 +191,7 @@ describe('the value of a label', () => {
   });
 });
 
-describe('what nobody knows', () => {
+describe('what is unknown', () => {
   test('is whether a rule holds by a resource while those are not known', () => {
     const set = ruleSet({ a: 'x\nresource:r', b: 'a', c: 'b=true', d: 'b=false', e: 'y' });
     expect(set.usesResources).toBe(true);

@@ -9,7 +9,7 @@ import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
 export type Implications = {
   /** Labels with their values and the reason, one clause for people that names file, line and what was found. */
   implied: ReadonlyMap<string, { value: string; reason: string }>;
-  /** Labels of which nobody can tell now, with the reason: to be left as they are. */
+  /** Labels that are unknown now, with the reason; they stay as they are. */
   unknown: ReadonlyMap<string, string>;
 };
 

@@ -80,7 +80,7 @@ describe('A-13: a ConfigMap', () => {
     expect(fixture.changes).toHaveLength(1);
   });
 
-  test('may hold the label directory, so that nothing tells of a swap but a look now and then', async () => {
+  test('may hold the label directory, so that a swap is only found by a periodic scan', async () => {
     const volume = join(fixture.base, 'volume');
     await publish(volume, { 'labels/n/a': 'x' });
     const clock = new FakeClock();

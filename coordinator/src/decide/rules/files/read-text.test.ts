@@ -33,7 +33,7 @@ test('tells what is wrong with a file', async () => {
   expect(await readText(join(dir, 'directory'))).toEqual({ problem: 'cannot be read (EISDIR)' });
 });
 
-test('does not wait for somebody to write into a pipe', async () => {
+test('does not wait for a writer of a pipe', async () => {
   makePipe(join(dir, 'pipe'));
   expect(await readText(join(dir, 'pipe'))).toEqual({ text: '' });
 });

@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 describe('opening a label directory', () => {
-  test('takes no more than 1,000 files, and says so', async () => {
+  test('takes no more than 1,000 files, and reports it', async () => {
     await fixture.write(Object.fromEntries(Array.from({ length: 1003 }, (_, n) => [`n/l${n + 1000}`, 'a'])));
     await fixture.open();
     expect(fixture.labels).toHaveLength(1000);

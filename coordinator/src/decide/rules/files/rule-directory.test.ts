@@ -5,7 +5,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { makePipe, RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
 
-/** Tells for how long anybody wanted to wait. */
+/** Records the delay of each timer. */
 class RecordingClock extends FakeClock {
   readonly delays: number[] = [];
 

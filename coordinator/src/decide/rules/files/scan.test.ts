@@ -14,13 +14,13 @@ function look(files: Record<string, string | undefined>, change: Partial<Look> =
   return { files: new Map(entries), unlisted: new Map(), directories: new Map(), problems: [], ...change };
 }
 
-/** As `file text`; without a text nobody knows it. */
+/** Rules as `file text`; the text is undefined if the content is unknown. */
 const said = (rules: ReturnType<typeof rulesAfter>) =>
   rules.map(({ file, conditions }) => `${file} ${conditions?.map(({ text }) => text)}`);
 
 const BEFORE = rulesAfter(look({ 'n/a': 'x', b: 'y', 'm/c': 'z' }), []);
 
-test('rules are those of the files, in the order of their paths', () => {
+test('there is a rule for each file, in the order of the paths', () => {
   expect(said(BEFORE)).toEqual(['b y', 'm/c z', 'n/a x']);
   expect(said(rulesAfter(look({ b: 'new' }), BEFORE))).toEqual(['b new']);
 });

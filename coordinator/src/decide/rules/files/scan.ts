@@ -19,7 +19,7 @@ export type FoundFile = {
 export type Look = {
   /** By path relative to the label directory, sorted. */
   files: ReadonlyMap<string, FoundFile>;
-  /** Directories below which nobody knows what there is, relative, `.` for all, with the reason. */
+  /** Directories whose content is unknown, relative, `.` for all, with the reason. */
   unlisted: ReadonlyMap<string, string>;
   /** What is to be watched: absolute paths with device and inode. */
   directories: ReadonlyMap<string, string>;
@@ -38,8 +38,8 @@ function essence({ files, unlisted, problems }: Look): string {
 }
 
 /**
- * The rules after a look. What could not be read or listed is not gone: it is as it was before. A file that was never
- * read gives a rule that nobody knows.
+ * The rules after a scan. A file that could not be read or listed keeps its rules from before; if it was never read,
+ * its rule has unknown conditions.
  */
 export function rulesAfter(look: Look, before: readonly Rule[]): Rule[] {
   const known = new Map(before.map((rule) => [rule.file, rule]));
@@ -51,7 +51,7 @@ export function rulesAfter(look: Look, before: readonly Rule[]): Rule[] {
   return [...rules.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-/** Whether a file may be there, but nobody could look. What cannot even be told to be a file may be a namespace. */
+/** Whether a file may exist but could not be seen. An entry whose type is unknown may be a directory. */
 function isOutOfSight(file: string, { files, unlisted }: Look): boolean {
   const [top = ''] = file.split('/');
   const found = files.get(top);

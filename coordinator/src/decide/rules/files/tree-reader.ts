@@ -138,7 +138,7 @@ class Visit implements Look {
     }
   }
 
-  /** What it leads to may come back, as where a volume is away for a moment. One that nobody needs is removed, too. */
+  /** Reports a broken link. Its target may come back, for example if a volume is away for a moment. */
   async #danglingLink(file: string): Promise<void> {
     const problem = 'is a broken link';
     const mayBeFile = 'label' in labelOfFile(file, this.#refuse);

@@ -30,7 +30,7 @@ async function passUntil(check: () => void): Promise<void> {
   }, 4000);
 }
 
-/** Root may read everything, so that permissions say nothing: be somebody else for the rest of the test. */
+/** Root can read everything: take another user id for the rest of the test. */
 async function beNobody(...paths: string[]): Promise<void> {
   if (process.getuid?.() !== 0) return;
   for (const path of [fixture.base, fixture.root, ...paths]) await chown(path, NOBODY, NOBODY);
@@ -107,7 +107,7 @@ describe('a link that leads to nothing', () => {
   });
 
   test.each([
-    ['whose name may be that of a label', 'n'],
+    ['whose name may be the name of a label', 'n'],
     ['whose name may not', `${'n'.repeat(63)}.example`],
   ])('keeps the rules of a namespace %s', async (_what, name) => {
     const volume = join(fixture.base, 'volume');
@@ -146,7 +146,7 @@ describe('a directory that cannot be listed', () => {
     expect(fixture.implied('x')).toEqual(['n/a']);
   });
 
-  test('keeps the rules in it when nobody can tell what it has become', async () => {
+  test('keeps the rules in it while its content is unknown', async () => {
     await fixture.write({ 'n/a': 'x' });
     await fixture.follow({ clock });
     await rm(join(fixture.root, 'n'), { recursive: true });
