@@ -70,7 +70,7 @@ function pod(name: string, nodeSelector: Record<string, string>): object {
   return { metadata: { name, namespace: 'apps', uid: name }, spec: { nodeSelector }, status: { phase: 'Running' } };
 }
 
-test('whoever else has work gets a turn after each node', async () => {
+test('other work gets a turn after each node', async () => {
   const { addNode, ask } = fleetOf();
   for (const name of ['a', 'b', 'other']) addNode(name);
   let turns = 0;
@@ -161,7 +161,7 @@ describe('a proposed service', () => {
 });
 
 describe('what else is proposed', () => {
-  test('is a problem where nobody can tell what it is', async () => {
+  test('is a problem where its kind is unknown', async () => {
     const { ask } = fleetOf();
     const { problems } = await ask([
       { kind: 'Secret', metadata: { name: 's' } },

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => life.stop());
 
-test('a pod that is named like none is not there, and nobody is asked for it', async () => {
+test('a pod with an impossible name does not exist, and the API server is not asked for it', async () => {
   const asked: unknown[] = [];
   const client = {
     request: async (request: unknown) => {
@@ -141,7 +141,7 @@ test('a replica that does not lead names no event to go on from, and asks the le
   expect((await leading.ask('/v1/nodes')).document).toHaveProperty('eventId');
 });
 
-test('the stream is that of the news', async () => {
+test('the stream contains the news', async () => {
   const { news, port } = await opened();
   const outgoing = request({ host: '127.0.0.1', port, path: '/v1/stream', agent: false }).end();
   const text = await new Promise<string>((resolve, reject) => {

@@ -75,5 +75,5 @@ function textOf({ host, port }: BoundAddress): string {
 
 function warnOfOpenConsole({ config: { consoleListen }, logger }: ReplicaContext): void {
   if (isLoopback(listenAddress(consoleListen)?.host ?? 'localhost')) return;
-  logger.warn({ address: consoleListen }, 'Opened the console, which asks nobody who they are, to the network');
+  logger.warn({ address: consoleListen }, 'Console exposed without authentication');
 }

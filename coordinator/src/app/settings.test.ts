@@ -130,7 +130,7 @@ test('a withdrawn label of no service is noted wherever pods are evicted', () =>
   }
 });
 
-test('annotations that rollcall has no use for are kept only where somebody is told of nodes', () => {
+test('annotations that rollcall has no use for are kept only if changes of nodes are sent to a webhook', () => {
   for (const [notifyUrl, note] of [
     [[], undefined],
     [['https://example.com/hook'], 'theirs'],

@@ -234,7 +234,7 @@ describe('a label that a pool asked for', () => {
     expect(stances.slice(0, AT_ONCE)).toEqual(NAMES.slice(0, AT_ONCE).map(() => ['absent', undefined]));
   });
 
-  test('is held for nobody any more on a node that is gone, nor in the next term', async () => {
+  test('is no longer held on a node that is gone, nor in the next term', async () => {
     const { fleet, held, clock, evaluator, controller } = pooled();
     await clock.advance(60_001);
     fleet.poolLabelSetHandlers.onReplace([]);

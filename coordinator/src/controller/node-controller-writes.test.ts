@@ -28,7 +28,7 @@ function patched(node: Node, operations: readonly Operation[]): Node {
   return { ...node, metadata: { ...node.metadata, resourceVersion, annotations }, spec: { taints } };
 }
 
-/** What a Node has after a request, on an API server on which nobody else writes. */
+/** The Node after a request, on an API server without other writers. */
 function answer(node: Node, { contentType, body }: KubeRequest): Node {
   if (contentType?.startsWith('application/json-patch')) return patched(node, body as Operation[]);
   const { labels = {}, annotations = {} } = (body as Body).metadata;
@@ -85,7 +85,7 @@ function writing(change: Parameters<typeof stage>[0] = {}, more: Partial<Subscri
   const logger = { info: (fields: unknown) => lines.push(fields), warn: () => {}, debug: () => {}, error: () => {} };
   const staged = stage({ client, fence: { remainingMs: () => 60_000 }, subscribers, logger, ...change } as never);
   const { fleet, clock } = staged;
-  /** The watch tells of the Node as it is on the API server, or as somebody made it. */
+  /** The watch delivers the Node as it is on the API server, or as another client changed it. */
   const watched = (change: Partial<Node> = {}) => {
     node = { ...node, ...change, metadata: { ...node.metadata, ...change.metadata } };
     fleet.nodeHandlers.onUpsert(fleet.observe(structuredClone(node)));
@@ -195,7 +195,7 @@ describe('a label that was removed where pods are evicted for it', () => {
     expect(staged.evaluated('n')?.takenLabels).toEqual({ [LABEL]: 'true', tier: 'gold' });
   });
 
-  test('is not remembered where nobody is evicted for it', async () => {
+  test('is not remembered where no pod is evicted for it', async () => {
     const { fleet, evaluated } = await withdrawn({ eviction: { isIgnored: ({ label }) => label === LABEL } });
     expect(evaluated('n')?.takenLabels).toBeUndefined();
     expect(fleet.node('n')?.annotations).not.toHaveProperty(['rollcall.dev/withdrawn-labels']);
@@ -230,7 +230,7 @@ test('a node behind the gate is looked at again when it has waited long enough, 
   expect(told).toContain('opened n without example.com/a');
 });
 
-test('a condition of somebody else is left alone, and told', async () => {
+test('a condition of another writer is left alone, and reported', async () => {
   const service = serviceOf('mirror', {
     publish: { condition: 'example.com/MirrorReady' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
@@ -253,7 +253,7 @@ test('a condition of somebody else is left alone, and told', async () => {
   expect(queries.explain('n')?.unwritable).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
 });
 
-test('a label that somebody puts back each time is told', async () => {
+test('a label that another writer puts back each time is reported', async () => {
   const { watched, written, told } = await withdrawn();
   const contested = () => told.filter((line) => line.startsWith('contested'));
   for (let count = 1; count <= 6; count += 1) {
@@ -313,7 +313,7 @@ describe('a taint that its NodeService was not seen to take away before', () => 
     expect(taints()).toEqual([]);
   });
 
-  test('goes a second later where nobody tells that it is noted, and opens no gate', async () => {
+  test('goes a second later where no status says that it is noted, and opens no gate', async () => {
     const { status, pass, taints, told } = await waiting();
     status.isNoted = true;
     await pass(2);

@@ -99,7 +99,7 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);
   let version = 0;
-  /** `stranger`: somebody else set its label. `more`: labels that somebody else set as well. */
+  /** `stranger`: another writer set its label. `more`: labels that another writer set as well. */
   const addNode = (name: string, { uid = `uid-${name}`, pool = '', stranger = false, more = {} } = {}) => {
     version += 1;
     const labels = { [LABEL]: 'true', ...(pool ? { [POOL]: pool } : {}), ...more };
@@ -129,7 +129,7 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     return { gone: () => fleet.agentPodHandlers.onDelete(pod) };
   };
   const sequences = new Map<string, number>();
-  /** The session that each agent is in: it begins another one where the reply says so. */
+  /** The session of each agent. An agent begins a new session when the reply asks for it. */
   const sessions = new Map<string, number>();
   /** What each boot was told to check. */
   const checks = new Map<string, { digest: string }>();

@@ -145,7 +145,7 @@ test('an agent that has just started takes nothing from its node before it was t
   expect(state()).toBe('not-ready');
 });
 
-test('a label that is left to somebody else is skipped without a write, and those who follow are told', async () => {
+test('a label that is left to another writer is skipped without a write, and subscribers are told', async () => {
   const implied = new Map([['tier', { value: 'gold', reason: 'a rule' }]]);
   const rules = () => rulesOf(['tier'], { implied: Object.fromEntries(implied) });
   const pending: (boolean | undefined)[] = [];
@@ -178,7 +178,7 @@ test('a label that is left to somebody else is skipped without a write, and thos
   expect(skipped.unwritable.counts.foreign).toBe(0);
 });
 
-test('once the pods of a namespace are listed, whoever waits for them is told, and every node is looked at', () => {
+test('once the pods of a namespace are listed, waiting subscribers are told, and every node is evaluated', () => {
   const told: string[] = [];
   const subscribers = { changed: (name: string) => told.push(`look ${name}`), forget: () => {}, restart: () => {} };
   const { fleet, addNode } = stage({ subscribers: { ...subscribers, podsListed: () => told.push('known') } });

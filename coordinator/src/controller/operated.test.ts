@@ -122,7 +122,7 @@ describe('a goodbye', () => {
     expect(fate()).toBe('withdrawn');
   });
 
-  test('was not said where nobody vouched for the label', async () => {
+  test('does not count where rollcall did not set the label', async () => {
     const { old, addNode, pass, fate, controller, othersReport } = heard();
     old.gone();
     addNode('n', { stranger: true });

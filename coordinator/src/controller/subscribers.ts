@@ -27,7 +27,7 @@ export type Subscribers = {
   gateOpened: (node: NodeSnapshot, missing: readonly string[]) => void;
   /** Keys that do not stay as they are written. */
   contested: (node: ObservedNode, keys: readonly ContestedNews[]) => void;
-  /** Keys that are not written, since somebody else has them. */
+  /** Called with keys that are not written, since another writer has them. */
   leftAlone: (node: ObservedNode, keys: readonly Pick<SkippedKey, 'kind' | 'key' | 'message'>[]) => void;
   /** The pods of a namespace were listed for the first time. */
   podsListed: () => void;

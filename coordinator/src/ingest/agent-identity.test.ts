@@ -47,7 +47,7 @@ test('a token of another account is forbidden, and told whose it is', () => {
     status: 403,
     message: `The token belongs to system:admin, and reports come from ${USERNAME}`,
   });
-  expect(refusal({ username: undefined })?.message).toContain('belongs to nobody');
+  expect(refusal({ username: undefined })?.message).toContain('belongs to an unknown user');
   expect(claimed({ subject: undefined })).toMatchObject({ refusal: { status: 403 } });
 });
 

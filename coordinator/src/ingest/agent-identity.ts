@@ -26,8 +26,8 @@ export type AgentPodNode = (pod: { name: string; uid: string }) => string | unde
 export type TokenDecision = { identity: AgentIdentity } | { refusal: ReportRefusal };
 
 /**
- * Whose token this would be if it were genuine. What cannot be an agent's is refused before anybody is asked about it:
- * 401 without our audience, or without a pod that is there now; 403 for another account.
+ * The identity that the token would prove if it were genuine. A token that cannot be an agent's is refused without a
+ * request to the API server: 401 without our audience, or without a pod that exists now; 403 for another account.
  */
 export function claimedIdentity(
   { audiences, subject, pod, nodeName, issuedAt }: TokenClaims,
@@ -66,5 +66,8 @@ function refused(detail: string): { refusal: ReportRefusal } {
 }
 
 function otherAccount(subject: string | undefined, username: string): ReportRefusal {
-  return new ReportRefusal(403, `The token belongs to ${subject ?? 'nobody'}, and reports come from ${username}`);
+  return new ReportRefusal(
+    403,
+    `The token belongs to ${subject ?? 'an unknown user'}, and reports come from ${username}`,
+  );
 }

@@ -80,7 +80,7 @@ describe('what a token claims', () => {
     ],
     ['no end', tokenOf({ exp: undefined }), 401, 'expired'],
     ['a time that has not come', tokenOf({ nbf: Date.UTC(2026, 0, 1) / 1000 + 301 }), 401, 'expired'],
-  ])('is enough to refuse it, and nobody is asked: %s', async (_what, token, status, message) => {
+  ])('is enough to refuse it, without a request to the API server: %s', async (_what, token, status, message) => {
     const { auth, state, reviewed } = setUp();
     await expect(auth.authenticate(token)).rejects.toMatchObject({ status, message: expect.stringContaining(message) });
     expect(state.verified).toBe(0);
@@ -211,7 +211,7 @@ describe('a verdict', () => {
     await expect(pending).rejects.toMatchObject({ status: 401 });
   });
 
-  it('is not given on anybody new while what is known of pods may be old', async () => {
+  it('is not given on a new sender while what is known of pods may be old', async () => {
     const { auth, state } = setUp();
     state.signature = 'good';
     const token = tokenOf();

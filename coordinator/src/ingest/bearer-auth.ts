@@ -80,8 +80,8 @@ const PER_SECOND_MIN = 10;
 const FLEET_SECONDS = 20;
 
 /**
- * How many TokenReviews there may be: one at a time for a pod and one a second, a few a second for all. Who makes up
- * tokens for a pod that he knows takes that pod's turns, and nobody else's.
+ * How many TokenReviews there may be: one at a time for a pod and one a second, a few a second for all. A client that
+ * makes up tokens for a known pod uses up the turns of that pod only.
  */
 export class ReviewLimit {
   readonly #agents: () => number;
@@ -125,8 +125,8 @@ const JITTER = 0.2;
 const REFUSED_MS = 5_000;
 
 /**
- * By how much the clock here may be off. A token's life is for the case that nobody revokes it: here, it ends with its
- * pod.
+ * Tolerance for a wrong clock here. The lifetime of a token limits tokens that are never revoked: here, a token ends
+ * with its pod.
  */
 const LEEWAY_SECONDS = 300;
 
@@ -145,7 +145,7 @@ export type BearerAuthOptions = {
   agentPodNode: AgentPodNode;
   /** How many pods of agents there are. */
   agents: () => number;
-  /** Whether what is known of pods and Nodes may be old, so that nobody new is let in. */
+  /** Whether what is known of pods and Nodes may be old, so that no new sender is accepted. */
   isStale: () => boolean;
   clock: Clock;
   /** A number in [0, 1). */
@@ -173,7 +173,7 @@ export class BearerAuth {
     this.#limit = new ReviewLimit(options.agents);
   }
 
-  /** Rejects with ReportRefusal: 401, 403, or 503 when nobody can tell now. */
+  /** Rejects with ReportRefusal: 401, 403, or 503 while the validity of the token is unknown. */
   async authenticate(token: string): Promise<AgentIdentity> {
     const { clock, agentPodNode, username, isStale } = this.#options;
     const key = hash('sha256', token, 'base64');

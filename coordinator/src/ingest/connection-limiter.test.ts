@@ -255,7 +255,7 @@ describe('a connection with an accepted token', () => {
     expect(limiter.asked(socket)).toEqual({ isLast: true });
   });
 
-  it('is that of a stranger again when its token is refused', async () => {
+  it('counts as a stranger again when its token is refused', async () => {
     const { clock, limiter, arrive } = setUp();
     const socket = arrive('a');
     limiter.accepted(socket, 'pod');

@@ -65,10 +65,11 @@ type ConnectionSlot<S> = {
 };
 
 /**
- * Who may hold a connection to the listener for reports. *Strangers*, of whom no token was accepted yet, are few and are
- * given little time: where all their slots are taken, those that had their chance make room, the oldest first, and
- * where there are none the others wait without being read from. Whoever had a token accepted holds no stranger's place,
- * and is never closed for a stranger. Nothing goes by addresses, as behind a proxy all have the same.
+ * Limits the connections to the listener for reports. *Strangers*, without an accepted token yet, are few and get
+ * little time. If all their slots are taken, strangers that had their chance make room, the oldest first; if there are
+ * none, the others wait without being read from.
+ * A connection with an accepted token takes no slot of a stranger, and is never closed for one. Addresses do not count,
+ * since all connections through a proxy have the same.
  */
 export class ConnectionLimiter<S extends LimitedSocket> {
   readonly #options: ConnectionLimiterOptions<S>;

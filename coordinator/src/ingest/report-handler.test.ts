@@ -205,7 +205,7 @@ describe('a request that is refused', () => {
     expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
   });
 
-  it('ends its connection when its answer breaks after the head, so that nobody waits for the rest', async () => {
+  it('ends its connection when its answer breaks after the head, so that no client waits for the rest', async () => {
     const { port, server } = await reportsServer();
     server.prependOnceListener('request', (_request, response) => {
       response.end = () => {

@@ -16,7 +16,7 @@ import { parseReport } from './report-schema.ts';
 
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
 
-/** Thrown when the client is gone, so that there is nobody to answer. */
+/** Thrown when the client is gone, so that no answer can be sent. */
 export class ClientGoneError extends Error {
   constructor() {
     super('The client closed the connection');
@@ -109,7 +109,7 @@ export type Leadership = {
   synced: () => boolean;
 };
 
-/** Who sent a report; the uid is that of the Node as watched. */
+/** The sender of a report; the uid is the uid of the watched Node. */
 export type ReportSender = AgentIdentity & { nodeUid: string };
 
 export type Acceptance = { admission: SessionResult; reply: ReportReply };
@@ -129,8 +129,8 @@ export type ReportHandlerOptions = {
 };
 
 /**
- * Bytes of reports that a node may send: what a report costs grows with its length, up to 40 ns a byte. So nobody who
- * holds a node's token takes more than 3 ms of a second; an agent sends a few kilobytes when something changes.
+ * Bytes of reports that a node may send: the cost of a report grows with its length, up to 40 ns a byte. So a client
+ * with a node's token takes at most 3 ms of a second; an agent sends a few kilobytes when something changes.
  */
 const BYTES: Rate = { burst: 512 * 1024, intervalMs: 1000 / (64 * 1024) };
 const REPORTS: Rate = { burst: 20, intervalMs: 100 };

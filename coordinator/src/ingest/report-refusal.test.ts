@@ -33,7 +33,7 @@ test('who is not authenticated is challenged, with the error where there was a t
   );
 });
 
-test('who finds nobody is to come back in a second, unless told', () => {
+test('an unavailable answer asks to retry in a second by default', () => {
   const cause = new Error('y');
   expect([unavailable('x').headers, unavailable('x', 7, cause).headers]).toEqual([
     { 'retry-after': '1' },

@@ -194,7 +194,7 @@ describe('parseReport', () => {
     });
   });
 
-  it('says so when a field is missing', () => {
+  it('reports a missing field', () => {
     expect(parse({ ...header, digest: undefined })).toEqual({
       problem: { field: 'digest', detail: 'is missing, and must be a string' },
     });

@@ -132,7 +132,7 @@ describe('limits', () => {
   });
 
   it.each([
-    { whose: 'nobody', token: 'made-up', status: 401 },
+    { whose: 'no account', token: 'made-up', status: 401 },
     { whose: 'others than agents', token: 'stranger', status: 403 },
   ])('close a connection on which tokens of $whose come one after the other', async ({ token, status }) => {
     const { port } = await reportsServer();

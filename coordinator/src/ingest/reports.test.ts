@@ -87,7 +87,7 @@ describe('a report of an agent whose pod is there', () => {
     expect(await sample(registry, 'rollcall_coordinator_token_reviews_total{result="accepted"}')).toBe(1);
   });
 
-  test('is refused where the token is another key’s, another account’s, or that of a pod elsewhere', async () => {
+  test('is refused where the token is another key’s, another account’s, or belongs to a pod elsewhere', async () => {
     const { report, fleet } = await opened();
     const stranger = { ...signingPair('ES256'), keyId: pair.keyId };
     expect(await report(signed(stranger, claimsOf({}, systemClock.now())))).toMatchObject({ status: 401 });

@@ -57,7 +57,7 @@ export async function openReports(options: ReportsOptions): Promise<ReportsListe
   };
 }
 
-/** What answers reports, whoever brings them. */
+/** Handles reports, independent of the server that receives them. */
 export function createReportHandler(options: ReportHandling): ReportHandler {
   const { client, fleet, clock, logger, metrics } = options;
   const [, , namespace = ''] = options.agentServiceAccount.split(':');

@@ -12,7 +12,7 @@ export type SigningKeysOptions = {
   logger: Logger;
 };
 
-/** `unknown`: nobody here can tell, and the API server has to be asked. */
+/** `unknown`: the known keys cannot tell, and the API server has to be asked. */
 export type Signature = 'good' | 'bad' | 'unknown';
 
 const REFRESH_MS = 300_000;

@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 
-/** When the API server last did what it was asked for, whoever asked. */
+/** When the API server last answered a request of any client here successfully. */
 export class ApiContact {
   readonly #clock: Clock;
   #lastMs: number | undefined;

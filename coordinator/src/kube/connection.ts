@@ -81,7 +81,7 @@ export class Connection {
     if (this.#credentials && now - this.#credentials.takenAt < CREDENTIALS_MS) return this.#credentials.options;
     const options = this.#takeCredentials();
     this.#credentials = { options, takenAt: now };
-    // One that failed is not kept; whoever waits for it is told.
+    // A failed read is not kept; its callers receive the error.
     options.catch(() => {
       this.#credentials = undefined;
     });

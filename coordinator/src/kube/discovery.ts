@@ -5,8 +5,8 @@ import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
 const TIMEOUT_MS = 10_000;
 
 /**
- * Returns `undefined` if no version of a resource is installed, so that it has no objects. A list that is answered with 404
- * does not tell: the API server may serve the objects in another version. `path` is that of the list.
+ * Returns `undefined` if no version of a resource is installed, so that it has no objects. A list that is answered with
+ * 404 does not tell: the API server may serve the objects in another version. `path` is the path of the list.
  */
 export async function whyNotAbsent(
   client: KubeClient,

@@ -3,7 +3,7 @@ import type { WriteFence } from './client.ts';
 export type LeaseTiming = {
   /** How long a standby waits for a sign of life before it takes the Lease over. */
   leaseDurationMs: number;
-  /** A leader that could not renew for so long stops leading, well before anybody takes over. */
+  /** A leader that could not renew for so long stops leading, well before another replica may take over. */
   renewDeadlineMs: number;
   /** From one renewal, or one try, to the next. */
   retryPeriodMs: number;
@@ -12,7 +12,7 @@ export type LeaseTiming = {
 export const LEASE_TIMING: LeaseTiming = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
 
 export type ElectionCallbacks = {
-  /** `term` only grows, whoever leads. */
+  /** `term` only grows, also from one leader to the next. */
   onStartedLeading: (term: number) => void;
   onStoppedLeading: () => void;
   /** Another replica leads, or the same at another address; both `undefined` once a leader has left in order. */

@@ -91,7 +91,7 @@ it.each([
 });
 
 it('sends nothing for an answer that is no longer wanted', async () => {
-  // Nobody listens there.
+  // No server listens there.
   const destination = { protocol: 'http:' as const, host: '127.0.0.1', port: 1, basePath: '' };
   const wire = { method: 'GET', path: '/', headers: {}, body: undefined };
   const reason = new Error('stopping');

@@ -41,7 +41,7 @@ export function sendRequest(
       resolve(response);
     });
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
-      // Else whoever reads the answer is only told that it was cut off.
+      // Otherwise the reader of the answer only learns that it was cut off.
       answer?.destroy(error);
       const stale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
       reject(stale ? new StaleSocketError('The idle connection was closed', { cause: error }) : error);

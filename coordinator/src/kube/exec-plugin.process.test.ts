@@ -164,7 +164,7 @@ printf %s "$KUBERNETES_EXEC_INFO" > "$(dirname "$0")/info"`;
   }
 
   test.each(['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'])(
-    'is the version that the kubeconfig names, and that nobody can be asked: %s',
+    'is the version that the kubeconfig names, and that no user can be asked: %s',
     async (apiVersion) => {
       const info = { kind: 'ExecCredential', apiVersion, spec: { interactive: false } };
       expect(await told({ exec: { apiVersion } })).toEqual(info);
@@ -178,7 +178,7 @@ printf %s "$KUBERNETES_EXEC_INFO" > "$(dirname "$0")/info"`;
     expect(await told({ exec: { env } })).toMatchObject({ kind: 'ExecCredential' });
   });
 
-  test('is the cluster as well, if the kubeconfig says so', async () => {
+  test('is the cluster as well, if the kubeconfig asks for it', async () => {
     const cluster = {
       'tls-server-name': 'kubernetes',
       'proxy-url': 'http://127.0.0.1:3128',

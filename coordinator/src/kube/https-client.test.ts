@@ -147,7 +147,7 @@ describe('requests', () => {
   });
 
   it.each<[string, RequestListener]>([
-    ['nobody answers', () => {}],
+    ['the server does not answer', () => {}],
     ['the answer stops in the middle', (_request, response) => response.writeHead(200).write('{"a":')],
   ])('gives up after the time allowed when %s', async (_case, listener) => {
     const { client, answers } = await serve(listener);
@@ -214,7 +214,7 @@ describe('requests', () => {
     expect(seen).toEqual([given?.trim()]);
   });
 
-  it('tells of what the API server warns of, once', async () => {
+  it('reports each warning of the API server once', async () => {
     const { client, warnings } = await serve((_request, response) => {
       answer(response, {}, 200, {
         warning: ['299 - "v1beta1 is \\"old\\", and gone in v1.40"', '299 - "a, b", 299 - "c"'].join(', '),
@@ -225,7 +225,7 @@ describe('requests', () => {
     expect(warnings).toEqual(['v1beta1 is "old", and gone in v1.40', 'a, b', 'c']);
   });
 
-  it('tells of a hundred different warnings at most', async () => {
+  it('reports a hundred different warnings at most', async () => {
     const { client, warnings } = await serve((request, response) => {
       answer(response, {}, 200, { warning: `299 - "${request.url}"` });
     });
@@ -233,7 +233,7 @@ describe('requests', () => {
     expect(warnings).toHaveLength(100);
   });
 
-  it('asks nobody for credentials for an answer that is no longer wanted', async () => {
+  it('asks for no credentials for an answer that is no longer wanted', async () => {
     const { client } = await serve(() => {}, { options: () => new Promise(() => {}) });
     const signal = AbortSignal.abort(new Error('stopping'));
     expect(await failure(client.request({ ...get, signal }))).toMatchObject({ cause: { message: 'stopping' } });

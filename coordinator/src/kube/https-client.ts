@@ -114,7 +114,7 @@ const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 /** From the request to the headers of the answer: a watch is answered before there is anything to see. */
 const STREAM_OPEN_MS = 30_000;
 
-/** Texts of warnings that are told, which the API server bounds in number for one answer, and nobody for all. */
+/** How many different warnings are reported. The API server limits their number for one answer, but not for all. */
 const WARNINGS_MAX = 100;
 
 type StreamRequest = Parameters<KubeClient['stream']>[0];
@@ -201,7 +201,7 @@ class HttpsKubeClient implements KubeClient {
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
     let response = await this.#send(request, use, signal);
-    // Nothing was done for somebody whom nobody knew.
+    // The request had no effect, since its sender was not authenticated.
     if (response.statusCode === 401 && this.#connection.renew()) {
       response.resume();
       response = await this.#send(request, use, signal);
@@ -234,7 +234,7 @@ class HttpsKubeClient implements KubeClient {
 
   #wireRequest(request: Omit<KubeRequest, 'timeoutMs'> & { timeoutMs?: number }): WireRequest {
     const { method, path, body, contentType, accept, timeoutMs } = request;
-    // The API server gives a write up when nobody here waits for it any more: it must not be done later.
+    // The API server gives a write up when its client no longer waits for it: it must not be done later.
     const isWrite = method !== 'GET' && timeoutMs !== undefined;
     const query = isWrite ? { ...request.query, timeout: `${Math.max(1, Math.ceil(timeoutMs))}ms` } : request.query;
     const payload = body === undefined ? undefined : JSON.stringify(body);

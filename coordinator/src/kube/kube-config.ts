@@ -44,7 +44,7 @@ export function loadKubeConfig(options: FileOptions, readFile: ReadFile): KubeCo
   const server = checkServer(options.master || cluster.server, options.master === '' ? field : masterField);
   // The library refuses plain HTTP unless verification is off, although there is nothing to verify.
   const plain = new URL(server).protocol === 'http:';
-  // A proxy has another address, whatever that of the server is.
+  // A proxy has another address than the server.
   if (plain && cluster.proxyUrl) throw clearText(field, 'proxy-url');
   kubeConfig.clusters = kubeConfig.clusters.map((each) =>
     each.name === cluster.name ? { ...each, server, skipTLSVerify: each.skipTLSVerify || plain } : each,

@@ -30,7 +30,7 @@ function started(onTold: () => void = () => {}) {
   return { news, told, counts };
 }
 
-test('a leader is told of once, with where it is', () => {
+test('a leader is reported once, with its address', () => {
   const { news, told, counts } = started();
   news.take(held('a'));
   news.take(held('a'));
@@ -38,7 +38,7 @@ test('a leader is told of once, with where it is', () => {
   expect(counts.changes).toBe(1);
 });
 
-test('a leader that is elsewhere is told of, and is no other leader', () => {
+test('a leader whose address changes is reported, but does not count as another leader', () => {
   const { news, told, counts } = started();
   news.take(held('a'));
   news.take(held('a', 'https://moved', 'https://scheduler'));
@@ -48,7 +48,7 @@ test('a leader that is elsewhere is told of, and is no other leader', () => {
   expect([told.length, counts.changes]).toEqual([3, 2]);
 });
 
-test('that nobody leads is told when the Lease was released, and not when a name is missing', () => {
+test('the lack of a leader is reported when the Lease was released, and not when a name is missing', () => {
   const { news, told, counts } = started();
   news.take(EMPTY);
   expect(told).toEqual([]);
@@ -60,7 +60,7 @@ test('that nobody leads is told when the Lease was released, and not when a name
   expect(counts.changes).toBe(1);
 });
 
-test('a listener that throws is told of the next change all the same', () => {
+test('a listener that throws still receives the next change', () => {
   const { news, told } = started(() => {
     throw new Error('on purpose');
   });

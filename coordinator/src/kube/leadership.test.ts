@@ -131,7 +131,7 @@ describe('leadership', () => {
     expect(leadership.term).toBeUndefined();
   });
 
-  test('goes on when somebody looks at it in time', async () => {
+  test('goes on when it is checked in time', async () => {
     const { clock, leadership, told } = standby();
     leadership.start(1, at(0));
     await clock.advance(9999);

@@ -67,7 +67,7 @@ export class Leadership implements WriteFence {
     this.#tell(() => callbacks.onStartedLeading(term));
   }
 
-  /** Without effect once leadership has ended: whoever was told so begins anew. */
+  /** Has no effect once leadership has ended, since the subscribers were told and begin anew. */
   extend(startedAt: Moment): void {
     // If it had run out before this renewal was known, writes were turned away, and the next term evaluates them again.
     this.check();

@@ -51,7 +51,7 @@ function disturb(world: World): void {
     },
     () => world.server.compact(),
     () => world.server.edit((lease) => Object.assign(lease.metadata, { labels: { touched: String(world.random()) } })),
-    () => world.server.edit((lease) => Object.assign(lease, { spec: { ...lease.spec, holderIdentity: 'somebody' } })),
+    () => world.server.edit((lease) => Object.assign(lease, { spec: { ...lease.spec, holderIdentity: 'intruder' } })),
     () => world.server.edit((lease) => Object.assign(lease, { spec: { ...lease.spec, holderIdentity: '' } })),
     () => victim.machine.jumpWallClock(world.between(-1e7, 1e7)),
     () => victim.machine.cutStreams(),

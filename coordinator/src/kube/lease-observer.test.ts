@@ -62,7 +62,7 @@ describe('a Lease', () => {
     }
   });
 
-  test('that is not there may be created after a moment, whoever held it', () => {
+  test('that is not there may be created after a moment, for any earlier holder', () => {
     const seen = observer();
     seen.observe(heldBy('other'), 1000);
     seen.observeAbsence(2000);

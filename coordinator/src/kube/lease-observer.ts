@@ -27,7 +27,7 @@ export class LeaseObserver {
   #fingerprint: string | undefined;
   #observedAt = 0;
   #changedAt: number | undefined;
-  /** Until then somebody else may rightly believe to hold it. */
+  /** Until then another replica may rightly believe that it holds the Lease. */
   #othersUntil = Number.NEGATIVE_INFINITY;
   #wasEverHeld = false;
   #spreadMs = 0;
@@ -37,7 +37,7 @@ export class LeaseObserver {
     this.#options = options;
   }
 
-  /** The latest record; `undefined` when there is none, or nobody has looked yet. */
+  /** The latest record; `undefined` when there is none, or it was not read yet. */
   get lease(): Lease | undefined {
     return this.#lease;
   }
@@ -110,9 +110,9 @@ export class LeaseObserver {
   }
 
   /**
-   * A person deleted the Lease, and somebody made it anew. Whoever held it, not necessarily the holder that was seen
-   * last, may not know yet. That lease is waited out while this new record stays as it is: that there was no record
-   * says nothing, because it may have come and gone unseen.
+   * Handles a Lease that a person deleted and another replica created anew. An earlier holder, not necessarily the last
+   * one seen, may not know yet, so its lease duration is waited out while this new record stays as it is. That there
+   * was no record does not count, because a record may have come and gone unseen.
    */
   #judgeUnclaimed(now: number): number {
     return this.#wasEverHeld ? now + this.#options.leaseDurationMs : this.#othersUntil;

@@ -28,7 +28,7 @@ export type Candidate = {
   leaseDurationMs: number;
 };
 
-/** Where the holder is to be found, as far as it says so. */
+/** Addresses of the holder, as far as the record has them. */
 export type Whereabouts = {
   url: string | undefined;
   schedulerUrl: string | undefined;
@@ -45,9 +45,9 @@ export function whereabouts({ metadata: { annotations = {} } }: Lease): Whereabo
 }
 
 /**
- * - `unclaimed`: nobody has ever held it, as after its creation
+ * - `unclaimed`: it never had a holder, as after its creation
  * - `released`: its holder gave it up in order
- * - `held`: by `holder`, or, where that is absent, by who knows: a person has taken a name out
+ * - `held`: by `holder`, or by an unknown replica if that is absent because a person has taken the name out
  */
 export type LeaseState =
   | { state: 'unclaimed' }
@@ -63,7 +63,7 @@ export function leaseState({ spec = {} }: Lease): LeaseState {
   return { state: 'held', holder, durationMs };
 }
 
-/** A record that names nobody, and that nobody has released: it was made anew, or a person took a name out. */
+/** A record that names no holder and was not released: it was made anew, or a person took a name out. */
 export function isWithoutHolder(lease: Lease): boolean {
   const state = leaseState(lease);
   return state.state === 'unclaimed' || (state.state === 'held' && state.holder === undefined);

@@ -99,8 +99,8 @@ const TAKING: [Verb, number][] = [
 
 describe('a candidate', () => {
   test.each([
-    ['tells of every change', false],
-    ['tells nothing', true],
+    ['delivers every change', false],
+    ['delivers nothing', true],
   ])('whose watch %s looks once, takes the Lease, and renews it every two seconds', async (_what, deaf) => {
     const { clock, election, asked } = started({ deaf });
     await clock.advance(TAKEN_MS);
@@ -115,13 +115,13 @@ describe('a candidate', () => {
     expect([asked, state.hasEnded]).toEqual([[], true]);
   });
 
-  test('tries again a tenth of a second after somebody else was faster', async () => {
+  test('tries again a tenth of a second after another replica was faster', async () => {
     const { clock, asked } = started({
       random: 0.2,
       deaf: true,
       before: (verb, server) => {
         if (verb !== 'create') return;
-        // Somebody created, took and freed it within a moment.
+        // Another replica created, took and freed it within a moment.
         server.answer({ method: 'PATCH', path: '/leases/rollcall-coordinator', timeoutMs: 1 });
         server.edit((lease) => {
           lease.spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: '2026-01-01T00:00:00.000001Z' };
@@ -160,7 +160,7 @@ describe('after a failure', () => {
     expect(timesOf('replace')).toEqual([1500]);
   });
 
-  test('a failure is told of once while it lasts, and again when it comes again', async () => {
+  test('a failure is reported once while it lasts, and again when it comes again', async () => {
     let broken = false;
     const { clock, warnings } = started({ before: () => (broken ? failed() : undefined) });
     await clock.advance(1000);
@@ -178,24 +178,27 @@ describe('a leader', () => {
   test.each([
     ['once', 1, [2325, 2325, 4325]],
     ['before every renewal', 4, [2325, 2325, 2425, 2425, 2525]],
-  ])('whose Lease somebody touches %s, unseen, looks and tries again at once', async (_how, touches, expected) => {
-    let left = 0;
-    const { clock, timesOf, election } = started({
-      deaf: true,
-      before: (verb, server) => {
-        if (verb !== 'replace' || left === 0) return;
-        server.edit((lease) => {
-          lease.metadata.labels = { touched: String(left) };
-        });
-        left -= 1;
-      },
-    });
-    await clock.advance(TAKEN_MS);
-    left = touches;
-    await clock.advance(4000);
-    expect(timesOf('replace').slice(1)).toEqual(expected);
-    expect(election.isLeading()).toBe(true);
-  });
+  ])(
+    'whose Lease another client touches %s, unseen, reads it and tries again at once',
+    async (_how, touches, expected) => {
+      let left = 0;
+      const { clock, timesOf, election } = started({
+        deaf: true,
+        before: (verb, server) => {
+          if (verb !== 'replace' || left === 0) return;
+          server.edit((lease) => {
+            lease.metadata.labels = { touched: String(left) };
+          });
+          left -= 1;
+        },
+      });
+      await clock.advance(TAKEN_MS);
+      left = touches;
+      await clock.advance(4000);
+      expect(timesOf('replace').slice(1)).toEqual(expected);
+      expect(election.isLeading()).toBe(true);
+    },
+  );
 
   test('that was stopped until its time was up begins with no write, and takes the Lease again', async () => {
     const { clock, timesOf, election } = started({ deaf: true });
@@ -279,15 +282,15 @@ describe('a clean stop', () => {
 
   test.each<[string, string | undefined, (server: LeaseServer) => void]>([
     [
-      'somebody else holds',
-      'somebody',
+      'another replica holds',
+      'intruder',
       (server) =>
         server.edit((lease) => {
-          lease.spec = { ...lease.spec, holderIdentity: 'somebody' };
+          lease.spec = { ...lease.spec, holderIdentity: 'intruder' };
         }),
     ],
-    ['somebody deleted', undefined, (server) => server.delete()],
-  ])('leaves a Lease alone that %s, although nobody has told', async (_what, expected, change) => {
+    ['another client deleted', undefined, (server) => server.delete()],
+  ])('leaves a Lease alone that %s, although no watch has told', async (_what, expected, change) => {
     const { clock, server, election, asked, warnings, holder } = started({ deaf: true });
     await clock.advance(1000);
     change(server);

@@ -104,7 +104,7 @@ describe('lease election', () => {
     expect(leader.election.isLeading()).toBe(false);
   });
 
-  it('tells for how long nobody renewed the Lease', async () => {
+  it('tells for how long the Lease has not been renewed', async () => {
     const world = new World(19);
     const [leader, standby] = await world.settled();
     expect(standby.election.silentMs()).toBeLessThan(2500);
@@ -201,13 +201,13 @@ describe('lease election', () => {
     const world = new World(11);
     const [leader] = await world.settled();
     world.server.edit((lease) => {
-      lease.spec = { ...lease.spec, holderIdentity: 'somebody' };
+      lease.spec = { ...lease.spec, holderIdentity: 'intruder' };
     });
     expect(await world.until(() => !leader.election.isLeading(), 100)).toBeLessThanOrEqual(20);
     expect(leader.events.slice(-2)).toEqual(['stopped', 'https://replica_1 leads']);
   });
 
-  it('creates a Lease anew that somebody deletes, without anyone else taking over', async () => {
+  it('creates a Lease anew that another client deletes, without another replica taking over', async () => {
     const world = new World(12);
     const [leader, standby] = await world.settled();
     world.server.delete();
@@ -227,7 +227,7 @@ describe('lease election', () => {
     expect(standby.terms).toEqual([2]);
   });
 
-  it('stays the leader when somebody touches the Lease, or takes the name out of it', async () => {
+  it('stays the leader when another client touches the Lease, or takes the name out of it', async () => {
     const world = new World(14);
     const [leader, standby] = await world.settled();
     world.server.edit((lease) => {

@@ -36,7 +36,7 @@ export type LeaseElectionOptions = {
 
 /** A leader renews every 2 s: after a longer silence a standby asks, in case its watch has not told. */
 const SILENCE_MS = 5000;
-/** From a try that somebody else overtook to the next. */
+/** Delay before the next try after another replica was faster. */
 const OVERTAKEN_MS = 100;
 /** How long a clean stop waits for the request under way, and for each of its own. */
 const STOP_STEP_MS = 1000;
@@ -215,7 +215,7 @@ class LeaseElection implements Election {
   async #take(): Promise<boolean> {
     const { clock } = this.#options;
     const lease = await this.#existing();
-    // It may have been somebody else who created it, and took it.
+    // Another replica may have created and taken it.
     if (clock.monotonic() < this.#observer.takeableAt) return false;
     const startedAt = momentOf(clock);
     const term = this.#observer.termMax + 1;
@@ -225,7 +225,7 @@ class LeaseElection implements Election {
   }
 
   async #renew(): Promise<boolean> {
-    // The second try is for a record that somebody touched, or deleted, without taking it.
+    // The second try is for a record that another client touched, or deleted, without taking it.
     for (let tries = 0; tries < 2; tries += 1) {
       const lease = await this.#existing();
       const { term } = this.#leadership;
@@ -290,10 +290,11 @@ class LeaseElection implements Election {
     this.#wake();
   }
 
-  /** If we lead, somebody else wrote the record meanwhile. */
+  /** Called when the record does not name us. If we lead, another client wrote it meanwhile. */
   #answerIntrusion(lease: Lease): void {
     if (this.#leadership.term === undefined) return;
-    // A person deleted it, or took our name out: nobody may take it before our time is up, so that it is still ours.
+    // A person deleted it, or took our name out: no replica may take it before our time is up, so that it is still
+    // ours.
     if (isWithoutHolder(lease)) this.#retryAt = this.#options.clock.monotonic();
     else this.#leadership.end('another replica holds the Lease');
   }

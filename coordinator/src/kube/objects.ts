@@ -93,7 +93,7 @@ export type ResourceSlice = KubeObject & {
   };
 };
 
-/** What NFD found on a node, or somebody else tells it of one (nfd.k8s-sigs.io/v1alpha1). */
+/** What NFD, or another client in its place, found on a node (nfd.k8s-sigs.io/v1alpha1). */
 export type NodeFeature = KubeObject & {
   spec?: {
     features?: {

@@ -57,7 +57,7 @@ async function started(answers: Answers) {
   return { clock, told, asked, reflector, stop, now };
 }
 
-const EMPTY = ['Took a resource that is not served for empty', 'all 0'];
+const EMPTY = ['Resource not served; treating it as empty', 'all 0'];
 const OTHER_VERSION =
   'warned: The API server knows things, but does not serve them in the version v1alpha1: run a version of rollcall that uses one that is served';
 

@@ -135,7 +135,7 @@ describe('a list', () => {
     await clock.advance(60_000);
     let atMs = 0;
     expect(times(lists)).toEqual([0, ...RETRY_MS.map((delayMs) => (atMs += delayMs))]);
-    // Nobody waits for the end of an outage at the start.
+    // The start does not wait for the end of the outage.
     expect(told).toEqual(['warned', 'all 0']);
     expect([reflector.hasSynced(), reflector.isFailing()]).toEqual([true, false]);
   });
@@ -215,7 +215,7 @@ describe('a list', () => {
     expect(times(lists).slice(5)).toEqual([45_375, 45_750, 53_250]);
   });
 
-  test('is told of before it is asked for', async () => {
+  test('is announced before it is requested', async () => {
     const told: string[] = [];
     const handlers = {
       onListing: () => told.push('listing'),

@@ -141,7 +141,7 @@ test.each([
   stop.abort();
 });
 
-test('a list with an object that cannot be read tells of the one that was known', async () => {
+test('a list with an object that cannot be read delivers the object that was known', async () => {
   const { clock, told, reflector } = started({
     lists: [
       [object('a'), object('b')],

@@ -30,13 +30,13 @@ export type ReflectorOptions<T> = {
   path: string;
   fieldSelector?: string;
   labelSelector?: string;
-  /** Everything is listed anew after so long, as a check on what the watch told. Never, unless told. */
+  /** Interval at which everything is listed anew, as a check of the watch. Defaults to never. */
   relistMs?: number;
   /** Asks for PartialObjectMetadata: objects without spec and status. `relist` after the answer has changed. */
   metadataOnly?: MetadataOnly;
   /** Defaults to 500. */
   pageSize?: number;
-  /** Silence after which a watch is given up; bookmarks come every 60 to 120 s. 150 s unless told. */
+  /** Silence after which a watch is given up; bookmarks come every 60 to 120 s. Defaults to 150 s. */
   idleTimeoutMs?: number;
   clock: Clock;
   /** A number in [0, 1). */
@@ -338,7 +338,7 @@ class ListWatch<T> implements Reflector {
     this.#noteContact();
     this.#backoff.reset();
     if (this.#absences === 2) {
-      this.#options.logger.info({ resource: this.#resource }, 'Took a resource that is not served for empty');
+      this.#options.logger.info({ resource: this.#resource }, 'Resource not served; treating it as empty');
       this.#known.clear();
       this.#guarded(() => this.#options.handlers.onReplace([]));
       this.#synced = true;
@@ -349,7 +349,7 @@ class ListWatch<T> implements Reflector {
 
   #noteFailure(failure: ReflectorFailure, err: unknown): void {
     const { onLost } = this.#options.handlers;
-    // Whoever is told of the loss also has to be told again of what is not served.
+    // After a loss, report again which resources are not served.
     this.#absences = 0;
     if (onLost) {
       this.#position = undefined;

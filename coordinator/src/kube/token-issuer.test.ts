@@ -18,7 +18,7 @@ test.each([
     { issuer: 'https://i', keys: [{ kid: 'a' }] },
   ],
   ['nothing of another kind', { issuer: ['https://i'] }, { keys: { kid: 'a' } }, { issuer: '', keys: [] }],
-])('an API server tells of its tokens %s', async (_what, document, keys, expected) => {
+])('an API server names %s for its tokens', async (_what, document, keys, expected) => {
   const client = clientOf({ [`${DOCUMENT} application/json`]: document, [`${KEYS} application/jwk-set+json`]: keys });
   expect(await readTokenIssuer(client)).toEqual(expected);
 });

@@ -41,7 +41,7 @@ describe('a token', () => {
     expect(verdict).toEqual({ authenticated: true, ...USER });
   });
 
-  test('of nobody in particular has nothing made up about it', async () => {
+  test('without a user name gets no invented one', async () => {
     const { verdict } = await asked({ authenticated: true, audiences: [AUDIENCE] });
     expect(verdict).toEqual({ authenticated: true, extra: {} });
   });

@@ -62,7 +62,7 @@ describe('a question', () => {
     ['/v1/rules', { rules: 'all' }],
     ['/v1/rules?label=a', { rules: 'a' }],
     ['/v1/schedule?pod=apps/p', { of: 'apps', apps: [1, 2] }],
-  ])('of %s is answered as JSON that nobody keeps', async (path, document) => {
+  ])('of %s is answered as JSON that no cache keeps', async (path, document) => {
     const { ask } = await served();
     const { status, headers, text } = await ask(path);
     expect([status, JSON.parse(text)]).toEqual([200, document]);
@@ -111,9 +111,9 @@ describe('a question', () => {
   });
 
   test('that cannot be answered gets the reason, and no half document', async () => {
-    const broken = await served({ schedule: () => Promise.reject(new Error('Nobody answers')) });
+    const broken = await served({ schedule: () => Promise.reject(new Error('No answer')) });
     const { status, text } = await broken.ask('/v1/schedule?pod=a/p');
-    expect([status, JSON.parse(text).detail]).toEqual([502, 'Nobody answers']);
+    expect([status, JSON.parse(text).detail]).toEqual([502, 'No answer']);
     const items = (function* () {
       yield 'x'.repeat(100_000);
       throw new Error('on purpose');

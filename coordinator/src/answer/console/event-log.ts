@@ -6,8 +6,8 @@ export type StreamEvent = { name: string; data: string };
 type LoggedEvent = StreamEvent & { id: string };
 
 /**
- * The last events, in their order, for readers that come back or cannot keep up. An id is of one run of the log: those of
- * another replica, or of another term, are not known.
+ * The last events, in their order, for readers that come back or cannot keep up. An id belongs to one run of the log:
+ * ids of another replica or another term are unknown.
  */
 export class EventLog {
   readonly #eventsMax: number;
@@ -29,7 +29,7 @@ export class EventLog {
     this.#first = Math.max(this.#first, this.#next - this.#eventsMax);
   }
 
-  /** What was is of another time: nobody can go on from there. */
+  /** Starts a new run: no reader can continue after an event from before. */
   restart(): void {
     this.#run = newRun();
     this.#events.length = 0;

@@ -84,7 +84,7 @@ describe('a reader', () => {
   });
 
   test.each(['', 'nonsense', 'abcdef012345.1', '../1', '9'.repeat(400)])(
-    'that names an event nobody knows (%s) is told to begin anew, and goes on',
+    'that names an unknown event (%s) is told to begin anew, and goes on',
     async (after) => {
       tell(1, 3);
       const reader = fastReader(after);

@@ -18,8 +18,8 @@ export type Reader = {
 };
 
 /**
- * Sends events to whoever reads them. Nothing is kept for a reader but how far it is: one that is slow takes up later what
- * it missed, and one that is too slow is told to begin anew.
+ * Sends events to readers. For each reader only its position is kept: a slow reader receives later what it missed, and
+ * one that is too slow is told to begin anew.
  */
 export class EventStream {
   readonly #log = new EventLog(EVENTS_MAX);

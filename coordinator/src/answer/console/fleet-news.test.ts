@@ -71,7 +71,7 @@ test('what time alone changes, and what was found in another term, is found out 
 describe('a reader', () => {
   const namesOf = (events: readonly string[]) => events.map((event) => event.split(' ')[0]);
 
-  test('is told of a node that is other than it was, once, and of one that is gone', async () => {
+  test('receives a node that has changed, once, and one that is gone', async () => {
     const { news, nodes, setPending, read } = started();
     const { told } = read();
     expect(namesOf(await told())).toEqual(['replica']);
@@ -90,7 +90,7 @@ describe('a reader', () => {
     expect(namesOf(await told())).toEqual(['node']);
   });
 
-  test('is told of the replica when something else than its time is so', async () => {
+  test('receives the replica when it has changed in more than its time', async () => {
     const { clock, news, replica, read } = started();
     const { told } = read();
     expect((await told())[0]).not.toContain('"now"');
@@ -113,7 +113,7 @@ describe('a reader', () => {
     expect(namesOf(await told())).toEqual(['replica', 'node']);
   });
 
-  test('has to begin anew in another term, and is told of every node again', async () => {
+  test('has to begin anew in another term, and receives every node again', async () => {
     const { news, read } = started();
     const { told } = read();
     news.look('n');

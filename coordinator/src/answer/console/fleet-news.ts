@@ -39,7 +39,7 @@ export class FleetNews {
     this.#stream = new EventStream(options.clock, () => this.#greeting());
   }
 
-  /** From which event on a document is to be followed that is made from now on. Whoever asks is about to follow. */
+  /** The id of the event after which a reader of a document made now has to follow. The caller is about to follow. */
   follow(): string {
     this.#wake();
     return this.#stream.lastId;
@@ -111,7 +111,7 @@ export class FleetNews {
     this.#idleSinceMs = this.#options.clock.monotonic();
     if (this.#isOn) return;
     this.#isOn = true;
-    // Nobody made events in between.
+    // No events were made in between.
     this.#stream.restart();
     this.#replica = this.#greeting().data;
   }

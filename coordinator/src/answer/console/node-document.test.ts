@@ -114,7 +114,7 @@ describe('a service', () => {
     expect(document).toMatchObject({ heldBack: { until: '2026-01-01T00:00:01Z', falls: 4 }, evidence });
   });
 
-  test('shows no state on a node that it is not for, and no probe that nobody heard of', () => {
+  test('shows no state on a node that it is not for, and no probe that no agent reported', () => {
     const [service] = nodeDocument(factsOf({ evaluated: { services: new Map() } }), [SERVICE]).services;
     expect(service).toMatchObject({ state: undefined, since: undefined, reason: undefined, probe: undefined });
   });
@@ -185,7 +185,7 @@ describe('a key', () => {
     expect([onNode(one), onNode(other)]).toEqual([onOne, onOther]);
   });
 
-  test('is so since its labeler says so, or since it was last written', () => {
+  test('is in its state since the time that its labeler names, or since it was last written', () => {
     const change = { kind: 'label', from: undefined, to: '1', reason: '' } as const;
     const changes = [
       { ...change, key: LABEL, atMs: NOW_MS },

@@ -85,7 +85,7 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
     service,
     stance,
     value,
-    // `null` where it is absent, and left out where nobody looks: taints and conditions are not always watched.
+    // `null` where it is absent, and left out where it is not watched: taints and conditions are not always watched.
     onNode: isSeen(node, kind) ? (valueOn(node, kind, key) ?? null) : undefined,
     reason,
     labeler,

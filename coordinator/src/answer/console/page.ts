@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 export type Page = { body: Buffer; headers: Readonly<Record<string, string>> };
 
 /**
- * The page, with a policy that lets the browser run what is in it and nothing else, and ask nobody but the console that it
- * came from.
+ * The page, with a policy that lets the browser run only its own content, and connect only to the console that served
+ * it.
  */
 export function pageOf(html: string): Page {
   const policy = [

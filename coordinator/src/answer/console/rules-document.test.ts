@@ -57,7 +57,7 @@ test('a single one is shown with its nodes and the reason on each', async () => 
 });
 
 test('a label that no rule gives is unknown', async () => {
-  expect(await documentOf('nobody')).toBeUndefined();
+  expect(await documentOf('other')).toBeUndefined();
 });
 
 test('others get a turn while many nodes are looked at', async () => {

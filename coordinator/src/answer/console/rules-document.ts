@@ -26,9 +26,9 @@ type Effects = Exclude<RuleDocument['nodes'], { given: number }>;
 const STANCES = { present: 'given', keep: 'held', absent: 'withheld' } as const;
 
 /**
- * The rules, what is wrong with them, and what each does to the fleet: how many nodes have its label by it, keep it while
- * nobody can tell, or do not get it although it says so; for a single label, which nodes and why. `undefined` for a label
- * that no rule gives.
+ * The rules, what is wrong with them, and what each does to the fleet: how many nodes have its label because of it,
+ * keep the label while the result is unknown, or do not get it although the rule holds; for a single label, which nodes
+ * and why. `undefined` for a label that no rule gives.
  */
 export async function rulesDocument({
   rules,

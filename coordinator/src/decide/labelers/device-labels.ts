@@ -48,7 +48,7 @@ type Labels = { wanted: ReadonlyMap<string, DeviceLabel>; tooMany: ReadonlyMap<s
 
 const NONE: ReadonlyMap<string, DeviceLabel> = new Map();
 
-/** Sorts labels of known accelerators first, then by number and driver; the others by key. */
+/** Keeps the labels of known accelerators first, then their counts and drivers, then the others, each sorted by key. */
 function limited(labels: ReadonlyMap<string, DeviceLabel>): Labels {
   if (labels.size <= LABELS_MAX) return { wanted: labels, tooMany: NONE };
   const sorted = [...labels].sort(([a], [b]) => (`${rank(a)}${a}` < `${rank(b)}${b}` ? -1 : 1));

@@ -7,7 +7,7 @@ import { impliedLabels, type Rules } from './implied-labels.ts';
 import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 
 const LIST = 'rollcall.dev/keys';
-const NOBODY_KNOWS = 'nobody knows what the file says';
+const NOBODY_KNOWS = 'the content of the file is unknown';
 
 /** The label that implies each label; `undefined` where this is unknown. */
 type Implied = Readonly<Record<string, string | undefined>>;

@@ -76,7 +76,7 @@ export class World {
         onStoppedLeading: () => events.push('stopped'),
         onLeaderChanged: (url) => {
           leaders.push(url);
-          events.push(`${url ?? 'nobody'} leads`);
+          events.push(`${url ?? 'no replica'} leads`);
         },
       },
     });

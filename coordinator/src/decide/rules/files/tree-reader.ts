@@ -138,7 +138,9 @@ class Visit implements Look {
     }
   }
 
-  /** Reports a broken link. Its target may come back, for example if a volume is away for a moment. */
+  /**
+   * Keeps the rules behind a broken link and reports it: its target may come back, for example when a volume was away.
+   */
   async #danglingLink(file: string): Promise<void> {
     const problem = 'is a broken link';
     const mayBeFile = 'label' in labelOfFile(file, this.#refuse);
