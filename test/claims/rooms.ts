@@ -48,7 +48,7 @@ export const ROOMS: Claims = {
     `with ${constant(AUTH, 'LEEWAY_SECONDS') / 60} minutes of leeway`,
     `holds for ${accepted * (1 - constant(AUTH, 'JITTER'))} to ${accepted} minutes`,
     `A bad one holds for ${seconds(AUTH, 'REFUSED_MS')} s`,
-    `no byte for ${seconds('coordinator/src/app/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered nobody for ${seconds('coordinator/src/app/listeners.ts', 'API_STALE_MS')} s`,
+    `no byte for ${seconds('coordinator/src/app/listeners.ts', 'WATCH_STALE_MS')} s and the API server answered no request for ${seconds('coordinator/src/app/listeners.ts', 'API_STALE_MS')} s`,
     `let in within ${constant('coordinator/src/ingest/bearer-auth.ts', 'FLEET_SECONDS')} s`,
   ],
   'coordinator/src/subscribers/events/README.md': [

@@ -59,5 +59,5 @@ function keyTable(): string {
 
 function keyText(keys: KeyEntry['keys']): string {
   if ('name' in keys) return `\`${keys.name}\``;
-  return 'prefix' in keys ? `\`${keys.prefix}…\`` : `those that \`${keys.listedIn}\` lists`;
+  return 'prefix' in keys ? `\`${keys.prefix}…\`` : `listed in \`${keys.listedIn}\``;
 }

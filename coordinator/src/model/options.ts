@@ -119,7 +119,7 @@ export const COORDINATOR_OPTIONS = {
     env: ['NPLSO_CONTROLLER_NAMESPACE'],
     check: checkLabel,
     defaultText: 'own namespace',
-    help: 'Namespace of the NodePoolLabelSets; those of other namespaces are ignored.',
+    help: 'Namespace of the NodePoolLabelSets; others are ignored.',
   },
   forbiddenLabelDomains: {
     type: 'list',
@@ -306,7 +306,7 @@ export const COORDINATOR_OPTIONS = {
   },
   schedulerServices: {
     type: 'list',
-    defaultText: 'those of Gitpod',
+    defaultText: 'the services of Gitpod',
     check: (names) => (names.every(isSubdomain) ? undefined : 'must be names of NodeServices'),
     help: 'Names of the services that must be ready on the node of such a pod.',
   },

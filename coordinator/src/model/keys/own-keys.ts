@@ -81,7 +81,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'scale-down',
     ownership: 'theirs',
     value: '`true`',
-    presentWhile: 'somebody sets it to keep the node',
+    presentWhile: 'another client sets it to keep the node',
   },
   {
     kind: 'label',
@@ -146,7 +146,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'implied-labels',
     ownership: 'forced',
     value: '`true`, or the value in the rule',
-    presentWhile: 'a rule implies it, the pool does not request the key, and nobody else set it before',
+    presentWhile: 'a rule implies it, the pool does not request the key, and no other writer set it before',
   },
   {
     kind: 'annotation',
