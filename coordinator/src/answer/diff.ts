@@ -36,7 +36,7 @@ type Sorted = {
   problems: string[];
 };
 
-/** What a changed configuration would do to the fleet. ChangedNodes only. */
+/** Returns what a changed configuration would do to the fleet; only nodes that would change are included. */
 export async function diff(
   { objects, rules: files }: DiffRequest,
   options: DiffOptions,

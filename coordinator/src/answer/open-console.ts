@@ -118,10 +118,10 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
   };
 }
 
-/** What namespaces and pods are named like. Anything else could mean more to a selector, or in a path, than a name. */
+/** Syntax of the names of namespaces and pods. Anything else could have another meaning in a selector or a path. */
 const NAME = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-/** By a list, as its rights to pods are to list and to watch them. */
+/** Lists instead of getting the pod, since RBAC only permits list and watch. */
 async function readPod(client: KubeClient, namespace: string, name: string): Promise<KubeObject | undefined> {
   if (!NAME.test(namespace) || !NAME.test(name)) return undefined;
   const { items } = await client.request<{ items: KubeObject[] }>({

@@ -13,7 +13,7 @@ import { createReplicaContext, type ReplicaContext, type Setup, until } from './
 
 const TICK_MS = 1000;
 
-/** What a replica stands on: what it has of the world around it, and how it is reached. */
+/** Injected dependencies: clock, randomness, API client, listeners. */
 type Dependencies = { dependencies: RuntimeDependencies; open: typeof openListeners };
 
 /** Starts every part of a replica, in the order in which they need each other. */
@@ -77,7 +77,7 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   if (!keys.needsWholeNodes) await findStrayTaints({ ...config, ...context, ...replica, signal });
 }
 
-/** What goes on until the program stops. */
+/** Starts the loops that run until the program stops. */
 function run(
   { leadershipState, clock, logger, signal }: ReplicaContext,
   replica: Replica,

@@ -16,7 +16,7 @@ export type HealthSources = {
   registry: Registry;
 };
 
-/** What /healthz and /readyz go by. `beat` says that the main loop goes on. */
+/** The checks of /healthz and /readyz. Call `beat` while the main loop runs. */
 export function createHealth({ writer, watches, clock, signal, registry }: HealthSources) {
   const health = new HealthChecks();
   const readiness = new HealthChecks();

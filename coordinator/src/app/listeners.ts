@@ -15,13 +15,13 @@ import type { ReplicaContext } from './replica-context.ts';
 
 /** A watch of few objects is sent a bookmark every 120 s; one that was silent for longer may be deaf. */
 const WATCH_STALE_MS = 150_000;
-/** With an API server that goes on answering, it is a quiet watch. */
+/** While the API server answers other requests, a silent watch is only quiet. */
 const API_STALE_MS = 60_000;
 
 /** Where a replica is asked and told: health and metrics, the console, reports of agents, questions of kube-scheduler. */
 export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
-/** What is opened before the election may be asked before there is one. */
+/** Opens the listeners. Those that open before the election may receive requests before there is a leader. */
 export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
   const { config, environment, leadershipState, registry } = context;
   const { scheduling } = replica;

@@ -14,7 +14,7 @@ import { LeadershipState } from '../term/leadership-state.ts';
 
 export type Setup = { config: CoordinatorConfig; environment: CoordinatorEnvironment; access: ApiAccess };
 
-/** What nearly every part of a replica needs. */
+/** Dependencies of nearly every part of a replica. */
 export type ReplicaContext = ReturnType<typeof createReplicaContext>;
 
 const POLL_MS = 20;

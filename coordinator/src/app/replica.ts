@@ -252,7 +252,7 @@ export async function createReplica(context: ReplicaContext) {
     controller,
     watches,
     followCa,
-    /** What time alone changes, while this replica decides. To be called once a second. */
+    /** Handles changes that only depend on time, while this replica decides. Call it once a second. */
     tick: () => {
       controller.tick();
       for (const node of scheduling.extenderService.hintsDue()) hint(node);

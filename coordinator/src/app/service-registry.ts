@@ -44,7 +44,7 @@ function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPo
   return found && `${found.namespace}/${found.name}`;
 }
 
-/** As of a NodeService, so that the list of services stays small. */
+/** The same limit as in a NodeService, so that the list of services stays small. */
 const CA_BYTES_MAX = 32 * 1024;
 
 /** Throws CERTIFICATE_INVALID at first where the file has no CA certificates; returns `undefined` without a file. */

@@ -5,7 +5,7 @@ import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import type { FleetOptions } from '../state/fleet.ts';
 import { isOfService } from '../state/node-keys.ts';
 
-/** What the configuration says to the labelers. */
+/** Settings of the labelers, from the configuration. */
 export function labelerSettings(
   config: CoordinatorConfig,
   keys: KeyRegistry,
@@ -35,7 +35,7 @@ export function evictionFor(
   };
 }
 
-/** What the configuration says to the fleet. */
+/** Settings of the fleet, from the configuration. */
 export function fleetSettings(
   config: CoordinatorConfig,
 ): Pick<FleetOptions, 'poolLabels' | 'windowMs' | 'guardPercent' | 'allAnnotations'> {
@@ -47,7 +47,7 @@ export function fleetSettings(
   };
 }
 
-/** What the configuration says of labels that would leave many nodes. */
+/** Settings of the guard against mass withdrawal, from the configuration. */
 export function guardSettings(config: CoordinatorConfig): Pick<EvaluatorOptions, 'massWithdrawalDelayMs'> {
   return { massWithdrawalDelayMs: config.massWithdrawalDelaySeconds * 1000 };
 }

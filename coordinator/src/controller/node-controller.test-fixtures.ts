@@ -166,7 +166,7 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
       controller.tick();
     }
   };
-  /** What is to become of the label. */
+  /** Whether the next plan withdraws the label. */
   const fate = (node = 'n') => (controller.prepare(node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
   const evaluated = (node = 'n') => evaluator.evaluate(node)?.evaluated;
   const parts = { clock, fleet, skipped, options, evaluator, writer, queries, controller };

@@ -60,7 +60,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
 
   // What the state tells.
 
-  /** What is known of a node has changed. `urgent`: a label may have to go. */
+  /** Handles a change of what is known of a node. `urgent`: a label may have to go. */
   changed(name: string, urgent: boolean): void {
     const { mayDecide, clock } = this.#options;
     if (mayDecide()) this.#observe(name);
@@ -105,7 +105,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     for (const node of this.#options.evaluator.takeWaiting()) this.#options.writer.add(node);
   }
 
-  /** What time alone changes. To be called once a second. */
+  /** Handles changes that only depend on time. Call it once a second. */
   tick(): void {
     const { fleet, evaluator, skipped } = this.#options;
     fleet.tick();

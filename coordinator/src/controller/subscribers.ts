@@ -9,7 +9,7 @@ import type { ContestedKey } from '../write/contested-keys.ts';
 /** A key that does not stay as it is written, and who changes it. */
 export type ContestedNews = Pick<ContestedKey, 'kind' | 'key' | 'rival'>;
 
-/** What the controller tells those who follow the nodes: Events, metrics, eviction, notification, the console. */
+/** Callbacks for those who follow the nodes: Events, metrics, eviction, notification, the console. */
 export type Subscribers = {
   /** A node may be other than it was. */
   changed: (node: string) => void;
@@ -17,7 +17,7 @@ export type Subscribers = {
   forget: (node: string) => void;
   /** This replica begins to lead, or ends. */
   restart: () => void;
-  /** What a Node shows at first sight in its term; later it is passed over. */
+  /** Called with each observed Node. Only the first call for a Node in a term counts. */
   sees: (record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode) => void;
   /** What a Node shows after a write. */
   shows: (record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode) => void;

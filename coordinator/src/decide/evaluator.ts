@@ -23,7 +23,7 @@ import { TakenLabels } from './taken-labels.ts';
 
 export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
   fleet: Fleet;
-  /** What keeps a node because of NodeHolds. */
+  /** The NodeHolds that keep a node. */
   holdsOn: (node: string) => NodeHolds;
   wasProven: FirstTaintsOptions['wasProven'];
   /** Keys that a plan leaves out for now. */
@@ -36,7 +36,7 @@ export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
   clock: Clock;
 };
 
-/** What the observation of a node has brought to light. */
+/** The result of observing a node. */
 export type Observation = {
   evaluation: Evaluation;
   /** Services that begin to be held back. */
@@ -45,7 +45,7 @@ export type Observation = {
   proven: readonly Service[];
 };
 
-/** What is remembered of nodes in order to decide, in one term. Another term begins with another one. */
+/** The memory of one term that decisions depend on. Each term begins with a new one. */
 class Memory {
   readonly observer = new ObserverGuard();
   readonly blastRadius: BlastRadius;
@@ -100,7 +100,7 @@ export class Evaluation {
     return this.#intended.intent;
   }
 
-  /** What the guard of removals is to remember once the plan is written, by label. */
+  /** Notes of the removal guard that take effect once the plan is written, by label. */
   get guardRecords(): ReadonlyMap<string, () => void> {
     return this.#intended.records;
   }
@@ -110,7 +110,7 @@ export class Evaluation {
     return this.#intent;
   }
 
-  /** What has to be written; `undefined` when the Node is as it should be. */
+  /** The pending plan; `undefined` when the Node is as it should be. */
   get plan(): NodePlan | undefined {
     return this.#plannedNow.plan;
   }
@@ -237,7 +237,7 @@ export class Evaluator {
   /** Has the node changed in a way that lets kube-scheduler try again there. */
   hint(name: string): void {
     const record = this.#options.fleet.record(name);
-    // With its milliseconds: two in one second differ.
+    // Includes milliseconds, so that two hints in one second differ.
     if (record) this.#hints.set(record, new Date(this.#options.clock.now()).toISOString());
   }
 
@@ -270,7 +270,7 @@ export class Evaluator {
     return this.#memory.firstTaints.provenTaint(service);
   }
 
-  /** What stays on nodes for now, although it should go. */
+  /** Keys that guards keep on nodes for now. */
   heldWithdrawals(): HeldWithdrawals[] {
     return [...this.#memory.observer.held(), ...this.#memory.blastRadius.held(this.#options.clock.monotonic())];
   }

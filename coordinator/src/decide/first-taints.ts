@@ -18,7 +18,7 @@ type Beginning = {
   taint: string;
   /** The first nodes. */
   nodes: Set<string>;
-  /** Nodes for which no place was left. */
+  /** Nodes that were refused because there was no place left. */
   refused: Set<string>;
   isProven: boolean;
   isTold: boolean;
@@ -26,10 +26,10 @@ type Beginning = {
   notedBeforeMs?: number;
 };
 
-/** Which nodes may get a taint that was not yet seen to go from a node because its service was ready there. */
+/** Decides which nodes may get a new taint, until it was seen to go from a node because its service was ready there. */
 export class FirstTaints {
   readonly #options: FirstTaintsOptions;
-  /** By what asks for the taint: the uid of a NodeService, or the name of a service that is built in. */
+  /** Keyed by the uid of a NodeService, or by the name of a built-in service. */
   readonly #beginnings = new Map<string, Beginning>();
   /** Nodes whose taint stays until the status says that it was seen to go. */
   #waiting = new Set<string>();
@@ -151,7 +151,7 @@ export class FirstTaints {
     for (const id of this.#beginnings.keys()) if (!ids.has(id)) this.#beginnings.delete(id);
   }
 
-  /** What is remembered of the taint of a service, or would be if it began now. */
+  /** The entry for the taint of a service, new if there is none. */
   #of(service: Service): Beginning {
     const taint = textOf(service) ?? '';
     const known = this.#beginnings.get(idOf(service));

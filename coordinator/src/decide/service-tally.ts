@@ -2,7 +2,7 @@ import type { NodeReadiness } from './readiness/tracker.ts';
 
 type State = 'ready' | 'not-ready' | 'unknown';
 
-/** On how many nodes a service is what. */
+/** The number of nodes on which a service has each state. */
 export type ServiceCount = Record<State, number>;
 
 /** Counts, for each service, the nodes that it is for, as they are evaluated. */

@@ -44,12 +44,12 @@ export class TakenLabels {
     if (gone.length > 0) this.#nodes.set(record, { ...this.#nodes.get(record), ...Object.fromEntries(gone) });
   }
 
-  /** Those that are back are not taken any more. */
+  /** Forgets the labels that are back on the Node. */
   seen(record: NodeRecord, { labels }: ObservedNode): void {
     this.noted(record, labels);
   }
 
-  /** These, with these values, are not to be remembered any more. */
+  /** Forgets the labels that the Node notes with these values. */
   noted(record: NodeRecord, noted: Readonly<Record<string, string>>): void {
     const left = Object.entries(this.#nodes.get(record) ?? {}).filter(([key, value]) => noted[key] !== value);
     if (left.length > 0) this.#nodes.set(record, Object.fromEntries(left));

@@ -14,17 +14,17 @@ import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
 import { judgeService } from './readiness/verdict.ts';
 
-/** What would be configured. What is left as it is, is the very same as it is now. */
+/** The proposed configuration. Parts without a change are identical to the current ones. */
 export type Proposal = {
   services: readonly Service[];
-  /** With the keys of these services. */
+  /** The registry with the keys of these services. */
   keys: KeyRegistry;
   rules: Rules | undefined;
   /** The set that would count for a pool. */
   poolLabelSet: (pool: string | undefined) => ObservedPoolLabelSet | undefined;
 };
 
-/** That a key would not be what it is to be now; a value is `undefined` where it is, or would be, absent. */
+/** A key whose value would differ from now; `undefined` where the key is, or would be, absent. */
 export type ProposedChange = {
   kind: Exclude<IntentEntry['kind'], 'annotation'>;
   key: string;
@@ -35,7 +35,7 @@ export type ProposedChange = {
 
 export type WhatIfOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'>;
 
-/** What would become of nodes if something else were configured. Guards that delay are left out of it. */
+/** Plans nodes with another configuration. Guards that delay are left out. */
 export class WhatIf {
   readonly #proposal: Proposal;
   readonly #current: readonly Service[];
@@ -95,7 +95,7 @@ function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): Pro
   for (const id of new Set([...now.keys(), ...then.keys()])) {
     const [nowEntry, thenEntry] = [now.get(id), then.get(id)];
     const { kind, key } = thenEntry ?? nowEntry ?? { kind: 'annotation' as const, key: '' };
-    // What rollcall notes for itself follows from the rest.
+    // Annotations of rollcall follow from the other keys.
     if (kind === 'annotation') continue;
     const from = outcome(node, { kind, key }, nowEntry);
     const to = outcome(node, { kind, key }, thenEntry);
@@ -105,7 +105,7 @@ function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): Pro
   return changes;
 }
 
-/** What would be on the node in the end. */
+/** The final value of a key on the node. */
 function outcome(
   node: ObservedNode,
   { kind, key }: Pick<ProposedChange, 'kind' | 'key'>,

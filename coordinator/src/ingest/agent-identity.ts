@@ -2,7 +2,7 @@ import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import { ReportRefusal, unauthenticated } from './report-refusal.ts';
 import type { TokenClaims } from './token-claims.ts';
 
-/** What the API server answered to a TokenReview for our audience. */
+/** The answer of the API server to a TokenReview for our audience. */
 export type TokenReviewResult = {
   authenticated: boolean;
   username?: string | undefined;
@@ -43,7 +43,7 @@ export function claimedIdentity(
   return { identity: { node, pod, ...(issuedAt === undefined ? {} : { issuedAtSeconds: issuedAt }) } };
 }
 
-/** What is wrong with a token that claims to be this identity's, by the word of the API server. */
+/** Returns the refusal if the API server does not accept the token for the claimed identity. */
 export function reviewedRefusal(
   review: TokenReviewResult,
   username: string,

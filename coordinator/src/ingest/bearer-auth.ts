@@ -63,7 +63,10 @@ function current<T>(entries: Map<string, Entry<T>>, key: string, nowMs: number):
   return undefined;
 }
 
-/** Those that came first are over first, give or take some minutes: a token that is replaced is not asked about again. */
+/**
+ * Adds an entry and drops expired ones. Entries expire about in the order of insertion: a token that is replaced is not
+ * looked up again.
+ */
 function put<T>(entries: Map<string, Entry<T>>, key: string, entry: Entry<T>, nowMs: number, max: number): void {
   entries.delete(key);
   entries.set(key, entry);

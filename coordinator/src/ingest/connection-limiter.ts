@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 
-/** What is needed of a connection. */
+/** The part of a connection that is used. */
 export type LimitedSocket = { destroy: () => unknown; readonly destroyed: boolean };
 
 export type ConnectionLimiterOptions<S extends LimitedSocket> = {
@@ -58,9 +58,9 @@ type ConnectionSlot<S> = {
   beganMs: number;
   untilMs: number;
   hasAsked: boolean;
-  /** One after the other. */
+  /** Refusals in a row. */
   refusals: number;
-  /** Whose token was accepted. */
+  /** The uid of the pod whose token was accepted. */
   pod: string | undefined;
 };
 

@@ -3,7 +3,7 @@ import type { ReviewResult } from './bearer-auth.ts';
 import type { ClosedReason } from './connection-limiter.ts';
 import type { Signature } from './signing-keys.ts';
 
-/** What became of a request to the reports' endpoint: how a report was taken, or the status of the refusal. */
+/** The result of a request to the reports' endpoint: how a report was taken, or the status of the refusal. */
 export type ReportResult = 'full' | 'heartbeat' | 'leaving' | 'ignored' | 'redirected' | 'aborted' | `${number}`;
 
 export class IngestMetrics {

@@ -124,7 +124,7 @@ export type ReportHandlerOptions = {
   clock: Clock;
   logger: Logger;
   metrics: IngestMetrics;
-  /** Of each node; defaults to 20 at once and 10 a second. */
+  /** Limit for each node; defaults to 20 at once and 10 a second. */
   rateLimit?: Rate;
 };
 

@@ -18,7 +18,7 @@ export const REPORT_LIMITS = {
   evidence: 4096,
   key: 128,
   value: 1024,
-  /** Of devices that are alike. */
+  /** Maximum count of identical devices. */
   deviceCount: 65_536,
 } as const;
 

@@ -16,15 +16,15 @@ export type ReportsServerOptions = {
   /** Serves HTTPS with whatever certificate is current; plain HTTP without. */
   certificates?: CertificateHolder;
   metrics: IngestMetrics;
-  /** Of connections, for tests. */
+  /** Limits of connections, for tests. */
   connectionLimits?: Partial<ConnectionLimits>;
   clock?: Clock;
-  /** For one whole request, for a new connection to send one, and for a TLS handshake; defaults to 10 s. */
+  /** Limit for one whole request, for the first request on a connection, and for a TLS handshake; defaults to 10 s. */
   requestTimeoutMs?: number;
 };
 
 export type ReportsServer = {
-  /** To be opened with `listen` of the common http-server. */
+  /** The server; open it with `listen` of the common http-server. */
   server: Server;
   /** From now on every answer ends its connection, so that agents go elsewhere one by one before `stop`. */
   drain: () => void;
@@ -44,7 +44,7 @@ export function createReportsServer(options: ReportsServerOptions): ReportsServe
     limiter.answered(socket, outcomeOf(result));
   };
   const server = createServer(options, listener);
-  // What Node.js does with a connection is put off until there is a place for it.
+  // The connection handlers of Node.js run only once there is a slot for the connection.
   const beginnings = server.listeners('connection');
   server.removeAllListeners('connection');
   const limiter = new ConnectionLimiter<Socket>({
@@ -104,7 +104,7 @@ function createServer(options: ReportsServerOptions, listener: RequestListener):
   const requestTimeout = options.requestTimeoutMs ?? 10_000;
   const limits = {
     requestTimeout,
-    // Of a new connection it also ends the silence: less would be all the time to its first request.
+    // This also limits the silence on a new connection, so it must not be shorter.
     headersTimeout: requestTimeout,
     keepAliveTimeout: 120_000,
     // How late a time-out is noticed; only connections with a request under way are looked at.

@@ -37,7 +37,7 @@ export type ReportsOptions = ReportHandling & {
 };
 
 export type ReportsListener = {
-  /** As bound. */
+  /** The bound address. */
   address: { host: string; port: number };
   stop: () => Promise<void>;
 };

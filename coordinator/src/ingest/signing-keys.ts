@@ -102,7 +102,7 @@ export class SigningKeys {
 function keyOf(jwk: webcrypto.JsonWebKey): KeyObject | undefined {
   try {
     const key = createPublicKey({ key: jwk, format: 'jwk' });
-    // Of any other kind the API server is asked.
+    // Tokens with another kind of key are reviewed by the API server.
     return key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'ec' ? key : undefined;
   } catch {
     return undefined;

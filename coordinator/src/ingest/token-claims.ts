@@ -1,4 +1,4 @@
-/** What a token says of itself. Nothing of it is true before its signature was checked. */
+/** The claims of a token. They are not to be trusted before the signature was checked. */
 export type TokenClaims = {
   algorithm: string;
   keyId: string | undefined;

@@ -3,15 +3,15 @@ import type { KubeStatus } from './objects.ts';
 
 export type KubeRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Without query, such as `/api/v1/nodes`. */
+  /** The path without query, such as `/api/v1/nodes`. */
   path: string;
   query?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
-  /** Of the body; defaults to `application/json`. */
+  /** The content type of the body; defaults to `application/json`. */
   contentType?: string;
   accept?: string;
-  /** From the start to the last byte of the answer. */
+  /** Limit from the start to the last byte of the answer. */
   timeoutMs: number;
   signal?: AbortSignal;
 };

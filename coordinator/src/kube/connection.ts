@@ -61,7 +61,7 @@ export class Connection {
     return { ...options, ...this.#address, agent: this.#access.viaProxy && proxy ? proxy : own };
   }
 
-  /** What proves who asks was not accepted: it is got anew, if that was not done a moment ago. Whether it will be. */
+  /** Renews the credentials after they were refused, unless that was done a moment ago. Returns whether it does. */
   renew(): boolean {
     const now = this.#clock.monotonic();
     if (this.#renewedAt !== undefined && now - this.#renewedAt < RENEWAL_PAUSE_MS) return false;

@@ -24,7 +24,7 @@ export type ElectionCallbacks = {
   ) => void;
 };
 
-/** Which of the replicas may write. */
+/** Decides which replica may write. */
 export interface Election extends WriteFence {
   /** Takes part until the signal aborts, then resolves. Losing does not end it. Never throws. */
   run(): Promise<void>;
@@ -39,7 +39,7 @@ export interface Election extends WriteFence {
   release(afterSettled: Promise<unknown>): Promise<void>;
 }
 
-/** For `--leader-elect=false`: a single replica that always leads. */
+/** Creates the election for `--leader-elect=false`: a single replica that always leads. */
 export function createSoleLeader(options: {
   identity: string;
   leaderUrl: string;

@@ -76,7 +76,7 @@ export async function statusError(
   return new KubeStatusError(status, details, retryAfterMs, fields);
 }
 
-/** What is between us and the API server answers with text or a page of its own. */
+/** Parses a Status. A proxy before the API server answers with text or a page of its own. */
 function parseStatus(text: string): KubeStatus {
   try {
     const value: unknown = JSON.parse(text);

@@ -101,9 +101,9 @@ export type KubeClientOptions = {
   /** Connections for requests; watches have theirs beside them. */
   maxSockets: number;
   clock: Clock;
-  /** Told of every answer: the verb in Kubernetes' words, and the status, or `error` when there was no answer. */
+  /** Called for every answer: the verb in Kubernetes' words, and the status, or `error` when there was no answer. */
   onAnswer?: (verb: string, code: string) => void;
-  /** Told of what the API server warns of, such as a version that will be gone, once for each text. */
+  /** Called once for each text of a warning of the API server, such as a version that will be removed. */
   onWarning?: (text: string, path: string) => void;
 };
 

@@ -64,7 +64,7 @@ function fileDocument(kubeconfig: string, readFile: ReadFile, field: string): Ku
       text = readFile(path);
     } catch (err) {
       failure = err;
-      // Of several files, kubectl passes over those that are not there.
+      // If there are several files, kubectl skips missing ones.
       if (paths.length > 1 && isMissing(err)) continue;
       throw configInvalid(field, `cannot read ${path}`, err);
     }
@@ -92,7 +92,7 @@ function missingCluster(kubeConfig: KubeConfig, kubeconfig: string): string {
   return `${kubeconfig} has no cluster "${context.cluster}", but the context "${current}" names it`;
 }
 
-/** Without any user, the library would leave out what it knows of the cluster too, its CA among it. */
+/** Adds an empty user if there is none: the library would otherwise ignore the cluster too, with its CA. */
 function ensureUser(kubeConfig: KubeConfig, kubeconfig: string, field: string): void {
   if (kubeConfig.getCurrentUser()) return;
   const current = kubeConfig.getCurrentContext();

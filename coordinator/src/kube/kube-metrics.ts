@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
 
-/** What this room counts. Each member is a plain function, so that nothing else here knows of the registry. */
+/** The metrics of this room. Each member is a plain function, so that nothing else here depends on the registry. */
 export type KubeMetrics = {
   /** A request that ended; `code` is a status, or `error` when there was no answer. */
   answered(verb: string, code: string): void;

@@ -4,10 +4,10 @@ import { configInvalid } from '@rollcall/common/config/load.ts';
 
 type Fields = Record<string, unknown>;
 
-/** Which file, and how it was named, for errors. */
+/** The file and the setting that names it, for errors. */
 type Origin = { path: string; field: string };
 
-/** What a kubeconfig holds, in the words of its file format. Entries are `{ name, cluster | user | context }`. */
+/** The content of a kubeconfig in its file format. Entries are `{ name, cluster | user | context }`. */
 export type KubeconfigDocument = {
   clusters: Fields[];
   users: Fields[];
@@ -51,7 +51,7 @@ function countValues(value: unknown, depth = 0): number {
   return count;
 }
 
-/** As kubectl does it: the first file that names a thing, or the current context, wins. */
+/** Merges like kubectl: the first file that names a thing, or the current context, wins. */
 export function mergeKubeconfigs(documents: readonly KubeconfigDocument[]): KubeconfigDocument {
   return {
     clusters: firstOfEachName(documents.flatMap((document) => document.clusters)),

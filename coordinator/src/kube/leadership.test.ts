@@ -6,7 +6,7 @@ import { Leadership } from './leadership.ts';
 const DEADLINE_MS = 10_000;
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 
-/** By clocks that agree. */
+/** Times of clocks that agree. */
 const at = (monotonicMs: number) => ({ monotonicMs, wallMs: EPOCH_MS + monotonicMs });
 
 function standby(onStarted: () => void = () => {}, clock = new FakeClock(EPOCH_MS)) {

@@ -3,7 +3,7 @@ import { LeaseObserver } from './lease-observer.ts';
 import type { Lease, LeaseSpec } from './lease-record.ts';
 
 const LEASE_MS = 15_000;
-/** With `random` at a half. */
+/** An observer with `random` at a half. */
 const SPREAD_MS = 125;
 const ABSENCE_MS = 200;
 

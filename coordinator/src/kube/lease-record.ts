@@ -17,13 +17,13 @@ export type LeaseSpec = {
 
 export type Lease = StoredObject & { spec?: LeaseSpec };
 
-/** What a candidate writes of itself. */
+/** The fields that a candidate writes. */
 export type Candidate = {
   identity: string;
   leaderUrl: string;
-  /** Empty where it does not answer kube-scheduler. */
+  /** Empty if it does not answer kube-scheduler. */
   schedulerUrl: string;
-  /** Empty where others cannot reach its console. */
+  /** Empty if others cannot reach its console. */
   consoleUrl: string;
   leaseDurationMs: number;
 };

@@ -6,7 +6,7 @@ import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts'
 import { createLeaseElection } from './lease.ts';
 import { LeaseServer } from './testing/lease-simulation.ts';
 
-/** What one candidate asks of the API server, and when. What becomes of several is in lease.test.ts. */
+/** The requests of one candidate to the API server, and their times. lease.test.ts covers several candidates. */
 
 type Verb = 'list' | 'get' | 'create' | 'replace';
 
@@ -40,7 +40,7 @@ function started(
         await before?.(verb, server, clock);
         return server.answer(request) as T;
       };
-      // Who no longer waits for the answer does not keep the server from doing what it was asked for.
+      // The server completes a request even if its client no longer waits.
       const cut = new Promise<never>((_resolve, reject) => {
         request.signal?.addEventListener('abort', () => reject(new CodedError('KUBE_UNREACHABLE', 'cut off')));
       });
@@ -88,7 +88,7 @@ function failed(): never {
   throw new KubeStatusError(500, {}, undefined, {});
 }
 
-/** Its first look, and the taking of a Lease that is not there, with `random` at a half. */
+/** The first list, and the creation of an absent Lease, with `random` at a half. */
 const TAKEN_MS = 325;
 const TAKING: [Verb, number][] = [
   ['list', 0],

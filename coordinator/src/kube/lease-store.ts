@@ -31,7 +31,7 @@ export class LeaseStore {
     return applyObject<Lease>(this.#client, this.ref, fields, limits);
   }
 
-  /** What became of it; `undefined` when it was no longer as `record` was made from, and nothing was written. */
+  /** Returns the new Lease; `undefined` if the Lease changed since `record` was made, and nothing was written. */
   async replace(record: Lease, limitMs = REQUEST_TIMEOUT_MS): Promise<Lease | undefined> {
     const limits = { timeoutMs: Math.min(limitMs, REQUEST_TIMEOUT_MS), signal: this.#stop.signal };
     try {

@@ -13,7 +13,7 @@ import { createReflector } from './reflector.ts';
 import { classifyFailure } from './reflector-failure.ts';
 
 export type LeaseElectionOptions = {
-  /** With connections of its own, so that a renewal never waits behind other requests. */
+  /** A client with connections of its own, so that a renewal never waits behind other requests. */
   client: KubeClient;
   namespace: string;
   name: string;
@@ -66,11 +66,11 @@ class LeaseElection implements Election {
   readonly #stop = new AbortController();
   #retryAt = Number.NEGATIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** Of the times that were written, so that no two are alike. */
+  /** The number of writes, which keeps the written times unique. */
   #writes = 0;
   #underWay: Promise<void> = Promise.resolve();
   #wake = () => {};
-  /** Of the failure that lasts, `undefined` while all goes well. */
+  /** The current failure; `undefined` while all goes well. */
   #failing: string | undefined;
 
   constructor(options: LeaseElectionOptions) {
@@ -128,7 +128,7 @@ class LeaseElection implements Election {
   async release(afterSettled: Promise<unknown>): Promise<void> {
     const { logger } = this.#options;
     this.#end();
-    // Its answer tells whether there is anything to free; cut off, it would leave that open.
+    // The answer of the write under way tells whether there is a Lease to free, so it is not cut off.
     await this.#settles(this.#underWay, STOP_STEP_MS);
     if (this.#writes === 0) return this.#store.abort();
     if (!(await this.#settles(afterSettled, this.#leadership.fencedInMs()))) {

@@ -50,7 +50,7 @@ export async function listPages(
     const page = await client.request<Page>({
       method: 'GET',
       path,
-      // Without a resourceVersion: with "0" the API server would ignore the limit, and might be behind.
+      // No resourceVersion: with "0" the API server would ignore the limit, and might be behind.
       query: { ...selectors, limit: String(pageSize), ...(continueToken ? { continue: continueToken } : {}) },
       accept,
       timeoutMs,

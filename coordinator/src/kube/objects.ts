@@ -27,12 +27,12 @@ export type Toleration = { key?: string; operator?: string; value?: string; effe
 
 export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta };
 
-/** Of a node selector; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt. */
+/** A requirement of a node selector; `operator` is In, NotIn, Exists, DoesNotExist, Gt or Lt. */
 export type NodeRequirement = { key: string; operator: string; values?: string[] };
 
 export type NodeSelectorTerm = { matchExpressions?: NodeRequirement[]; matchFields?: NodeRequirement[] };
 
-/** What a pod asks of its node. */
+/** The requirements of a pod on its node. */
 export type NodeDemands = {
   nodeSelector?: Record<string, string>;
   affinity?: {
@@ -74,16 +74,18 @@ export type NodePoolLabelSet = KubeObject & {
   status?: unknown;
 };
 
-/** What of a NodeService is read; the CRD has the schema, which may be another than this one knows. */
+/**
+ * The part of a NodeService that is read; the CRD has the schema, which may be another version than this program knows.
+ */
 export type NodeService = KubeObject & { spec?: Record<string, unknown>; status?: unknown };
 
 /** Pods that keep their nodes; as with NodeServices, the CRD has the schema. */
 export type NodeHold = KubeObject & { spec?: Record<string, unknown>; status?: unknown };
 
-/** Which CSI drivers a node has. */
+/** The CSI drivers of a node. */
 export type CsiNode = KubeObject & { spec?: { drivers?: { name: string }[] } };
 
-/** What a driver offers for dynamic resource allocation (resource.k8s.io/v1). */
+/** The devices that a driver offers for dynamic resource allocation (resource.k8s.io/v1). */
 export type ResourceSlice = KubeObject & {
   spec: {
     driver: string;
@@ -93,7 +95,7 @@ export type ResourceSlice = KubeObject & {
   };
 };
 
-/** What NFD, or another client in its place, found on a node (nfd.k8s-sigs.io/v1alpha1). */
+/** The features that NFD, or another client in its place, found on a node (nfd.k8s-sigs.io/v1alpha1). */
 export type NodeFeature = KubeObject & {
   spec?: {
     features?: {

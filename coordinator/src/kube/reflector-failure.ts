@@ -1,20 +1,20 @@
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { KubeStatusError } from './client.ts';
 
-/** What a failed list or watch means for the next try. */
+/** How a failed list or watch affects the next try. */
 export type ReflectorFailure = {
-  /** For the metric, one of a few words. */
+  /** The value for the metric, one of a few words. */
   reason: 'expired' | 'absent' | 'refused' | 'rejected' | 'overloaded' | 'garbled' | 'unreachable';
   /** Two failures of one kind are logged once. */
   kind: string;
   /** Whether a watch cannot be resumed: only a new list tells what is there. */
   relist: boolean;
   retryAfterMs: number;
-  /** For people: what to do about it. */
+  /** Advice for people. */
   hint?: string;
 };
 
-/** No server is taken at its word for longer. */
+/** Upper limit for the Retry-After of a server. */
 const RETRY_AFTER_MS_MAX = 60_000;
 
 export function classifyFailure(error: unknown, resource: string): ReflectorFailure {

@@ -26,7 +26,7 @@ export type ResourceEventHandler<T> = {
 
 export type ReflectorOptions<T> = {
   client: KubeClient;
-  /** Of the collection, such as `/api/v1/nodes`; its last part names the resource in logs and metrics. */
+  /** The path of the collection, such as `/api/v1/nodes`; its last part names the resource in logs and metrics. */
   path: string;
   fieldSelector?: string;
   labelSelector?: string;
@@ -46,7 +46,7 @@ export type ReflectorOptions<T> = {
   handlers: ResourceEventHandler<T>;
   /** Keeps of an object what is needed, before it is held in memory. */
   transform?: (raw: KubeObject) => T;
-  /** For a CRD that need not be installed: a collection that exists in no version counts as one without objects. */
+  /** For an optional CRD: a collection that exists in no version counts as empty. */
   absentIsEmpty?: boolean;
   /** When to try again after a refusal for want of rights, in milliseconds. Defaults to the pause after any other failure. */
   refusedRetryMs?: number;
@@ -72,7 +72,7 @@ export type Reflector = {
   isRefused(): boolean;
   /** Milliseconds since anything came, be it a bookmark. */
   silentMs(): number;
-  /** What a watch would go on from. */
+  /** The position from which a watch would resume. */
   resourceVersion(): string | undefined;
 };
 
@@ -97,14 +97,14 @@ class ListWatch<T> implements Reflector {
   readonly #selectors: Record<string, string>;
   readonly #backoff: Backoff;
   readonly #absentBackoff: Backoff;
-  /** By uid: each object as it was last read, for when it cannot be read any more. */
+  /** Each object as it was last read, by uid, for when it cannot be read any more. */
   readonly #known = new Map<string, T>();
   #position: string | undefined;
   #synced = false;
   #tried = false;
   #lastContact: number | undefined;
   #listedMs = 0;
-  /** Of the failure that lasts, `undefined` while all goes well. */
+  /** The current failure; `undefined` while all goes well. */
   #failing: ReflectorFailure | undefined;
   /** Ends the watch that is open. */
   #watching = new AbortController();
@@ -115,7 +115,7 @@ class ListWatch<T> implements Reflector {
   #relisted = 0;
   #eventsOfWatch = 0;
   #expiredPagings = 0;
-  /** In a row. */
+  /** The number of absences in a row. */
   #absences = 0;
 
   constructor(options: ReflectorOptions<T>) {
@@ -154,7 +154,7 @@ class ListWatch<T> implements Reflector {
 
   relist(): void {
     this.#relists += 1;
-    // What two answers said is confirmed, or not, by one.
+    // An absence that was confirmed before needs only one further answer.
     this.#absences = Math.min(this.#absences, 1);
     this.#position = undefined;
     this.#watching.abort();
@@ -302,7 +302,7 @@ class ListWatch<T> implements Reflector {
     return 0;
   }
 
-  /** That a watch was cut is no failure yet: most are taken up again at once. */
+  /** Handles a lost connection, which is not yet a failure: most watches resume at once. */
   #afterCut(err: CodedError): number {
     const { logger, metrics } = this.#options;
     // A reset is a message from the other end, or its kernel; a time-out is none.
@@ -316,7 +316,7 @@ class ListWatch<T> implements Reflector {
     const { logger, metrics } = this.#options;
     const failure = classifyFailure(err, this.#resource);
     if (this.#position !== undefined) metrics?.watchRestarted(this.#resource, failure.reason);
-    // What was garbled once may have been an accident on the way; twice without progress, it is there to stay.
+    // A garbled answer may be an accident; after two without progress, list everything anew.
     if (failure.relist || (failure.reason === 'garbled' && this.#backoff.attempts > 0)) this.#position = undefined;
     if (failure.reason === 'absent' && this.#options.absentIsEmpty) return this.#afterAbsence(err, relistsWhenAsked);
     if (failure.reason !== 'expired') this.#noteFailure(failure, err);
@@ -380,7 +380,7 @@ class ListWatch<T> implements Reflector {
   /** Hands on what is kept of an object: where it cannot be read any more, what was kept of it before, if anything. */
   #read(raw: KubeObject, take: (object: T) => void): void {
     const { transform } = this.#options;
-    // Nothing to choke on, and nothing to remember.
+    // Without a transform, reading cannot fail and nothing has to be kept.
     if (!transform) return void take(raw as T);
     const { uid } = raw.metadata;
     this.#guarded(() => this.#known.set(uid, transform(raw)));

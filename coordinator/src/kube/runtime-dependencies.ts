@@ -4,12 +4,12 @@ import type { ApiAccess } from './api-access.ts';
 import type { KubeClient } from './client.ts';
 import { createKubeClient, type KubeClientOptions } from './https-client.ts';
 
-/** What a replica has of the world around it: time, chance, and the way to the API server. */
+/** Injected dependencies: clock, randomness, API client. */
 export type RuntimeDependencies = {
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
-  /** A text that no other replica has, at no start. */
+  /** Returns a text that is unique among replicas and starts. */
   uniqueName: () => string;
   /** A client with connections of its own. */
   connect: (options: KubeClientOptions) => KubeClient;

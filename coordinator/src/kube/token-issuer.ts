@@ -1,9 +1,9 @@
 import type { webcrypto } from 'node:crypto';
 import type { KubeClient } from './client.ts';
 
-/** Who signs the tokens of service accounts, and by which keys. */
+/** The issuer of service account tokens and its public keys. */
 export type TokenIssuer = {
-  /** The first of those that the API server accepts; it names no other. */
+  /** The first issuer that the API server accepts; it does not publish others. */
   issuer: string;
   keys: (webcrypto.JsonWebKey & { kid?: string; alg?: string })[];
 };

@@ -4,9 +4,12 @@ export type TokenVerdict = {
   authenticated: boolean;
   username?: string;
   uid?: string;
-  /** What the token is bound to, such as `authentication.kubernetes.io/node-name`; empty when not authenticated. */
+  /**
+   * The objects that the token is bound to, such as `authentication.kubernetes.io/node-name`; empty when not
+   * authenticated.
+   */
   extra: Record<string, string[]>;
-  /** What the API server said against the token. */
+  /** The error of the API server. */
   error?: string;
 };
 

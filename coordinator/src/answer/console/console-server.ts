@@ -19,7 +19,7 @@ type LongDocument = {
   /** All of it but the list. */
   head: object;
   list: string;
-  /** What is `undefined` is left out: it only gives others a turn. */
+  /** `undefined` items are left out: they only give other work a turn. */
   items: Iterable<unknown>;
 };
 
@@ -89,7 +89,7 @@ async function readDiffRequest(
   }
 }
 
-/** What the console can be asked. Each document is made when it is asked for, a long one while it is sent. */
+/** Creates the documents of the console. Each is made when it is requested, a long one while it is sent. */
 export type ConsoleSource = {
   nodes: () => LongDocument;
   /** `undefined` for a node that is not known. */
@@ -97,18 +97,18 @@ export type ConsoleSource = {
   plan: () => LongDocument;
   services: () => object;
   audit: () => LongDocument;
-  /** What the rules say and do, or the one of a label; `undefined` for a label that no rule gives. */
+  /** The rules and their effects, or one rule by its label; `undefined` for a label that no rule gives. */
   rules: (label: string | undefined) => Promise<object | undefined>;
-  /** Which nodes a pod can go to; `undefined` for a pod that is not there. Rejects where it cannot be looked up. */
+  /** The nodes that a pod can go to; `undefined` for a pod that does not exist. Rejects if the pod cannot be read. */
   schedule: (pod: { namespace: string; name: string }) => Promise<LongDocument | undefined>;
-  /** What would become of the nodes if something else were configured. */
+  /** What would become of the nodes with another configuration. */
   diff: (request: DiffRequest) => Promise<LongDocument>;
-  /** How many read the stream. */
+  /** How many clients read the stream. */
   readers: () => number;
   stream: (reader: Reader) => void;
-  /** The page for browsers; `undefined` where it was not built. */
+  /** The page for browsers; `undefined` if it was not built. */
   page: () => Page | undefined;
-  /** Where the leader is asked, where that is another replica. */
+  /** The console of the leader, if another replica leads. */
   leaderUrl: () => string | undefined;
 };
 
@@ -148,7 +148,7 @@ async function serve(
   if (url?.pathname === '/') return sendPage(request, response, source.page());
   const leader = isForwarded(request) ? undefined : source.leaderUrl();
   if (leader !== undefined && (await forwardTo(leader, request, response, clock))) return;
-  // Its body is gone with the attempt.
+  // The request body was consumed by the attempt to forward it.
   if (leader !== undefined && isDiff) return send(response, problem(502, 'The leader does not answer'));
   if (url?.pathname === '/v1/stream') return stream(request, response, { source, url });
   const answer = isDiff ? await diffed(request, source) : await answerTo(url, source);

@@ -7,7 +7,7 @@ function logOf(eventsMax: number, count: number): EventLog {
   return log;
 }
 
-/** What a reader is told that stands there. */
+/** The events that a reader at this cursor receives. */
 function after(log: EventLog, cursor: number): string[] {
   const told: string[] = [];
   for (let at = cursor, event = log.at(at); event; event = log.at(++at)) told.push(event.data);

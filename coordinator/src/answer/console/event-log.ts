@@ -14,9 +14,9 @@ export class EventLog {
   /** The event with the number n is at n modulo the maximum. */
   readonly #events: LoggedEvent[] = [];
   #run = newRun();
-  /** Of the next event. */
+  /** The number of the next event. */
   #next = 1;
-  /** The oldest that is kept. */
+  /** The number of the oldest event that is kept. */
   #first = 1;
 
   constructor(eventsMax: number) {
@@ -36,24 +36,24 @@ export class EventLog {
     this.#first = this.#next;
   }
 
-  /** Of the last event. */
+  /** The id of the last event. */
   get lastId(): string {
     return this.#idOf(this.#next - 1);
   }
 
-  /** Where a reader stands that has seen the event with this id; `undefined` where what followed is not known any more. */
+  /** The cursor of a reader that has seen the event with this id; `undefined` if later events were dropped. */
   cursorAfter(id: string): number | undefined {
     const [, run, digits] = /^([0-9a-f]+)\.(\d{1,15})$/.exec(id) ?? [];
     const cursor = Number(digits) + 1;
     return run === this.#run && this.isKnown(cursor) ? cursor : undefined;
   }
 
-  /** Where a reader stands that has seen everything. */
+  /** The cursor of a reader that has seen everything. */
   get end(): number {
     return this.#next;
   }
 
-  /** Whether what follows is kept, all of it. */
+  /** Whether all events from the cursor on are kept. */
   isKnown(cursor: number): boolean {
     return cursor >= this.#first && cursor <= this.#next;
   }

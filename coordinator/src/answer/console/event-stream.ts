@@ -8,7 +8,7 @@ const EVENTS_MAX = 8192;
 /** Longer without a word, and what stands between may take the connection for dead. */
 const SIGN_OF_LIFE_MS = 15_000;
 const SLICE_EVENTS = 64;
-/** Of a reader that has to begin anew. */
+/** The cursor of a reader that has to begin anew. */
 const NOWHERE = -1;
 
 export type Reader = {
@@ -46,7 +46,7 @@ export class EventStream {
     for (const reader of this.#readers) void this.#pump(reader);
   }
 
-  /** What was told is of another time. */
+  /** Starts anew: events that were sent before are no longer valid. */
   restart(): void {
     this.#log.restart();
     for (const reader of this.#readers) {

@@ -28,7 +28,7 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
   };
 }
 
-/** What is about to be written, node by node; `undefined` where that is nothing. */
+/** The pending writes, node by node; `undefined` for a node without any. */
 export function* plannedNodes(nodes: NodeQueries): Iterable<PlannedNode | undefined> {
   for (const name of nodes.names()) {
     const evaluation = nodes.evaluate(name);

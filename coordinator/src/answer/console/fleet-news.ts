@@ -26,9 +26,9 @@ export type FleetNewsOptions = {
 export class FleetNews {
   readonly #options: FleetNewsOptions;
   readonly #stream: EventStream;
-  /** What was told of each node last. */
+  /** The summary of each node that was sent last. */
   readonly #told = new Map<string, string>();
-  /** Each node as it was found when it was last looked at. */
+  /** Each node as it was when it was last evaluated. */
   readonly #known = new Map<string, { summary: NodeSummary; atMs: number }>();
   #replica = '';
   #isOn = false;

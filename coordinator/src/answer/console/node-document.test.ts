@@ -14,7 +14,7 @@ const SERVICE = serviceOf();
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 const TAINT = 'gitpod.io/ws-daemon-not-ready';
 
-/** What is known of a node `n`, or something else of it. */
+/** Facts about a node `n`, with changes. */
 function factsOf({
   evaluated = {},
   ...change

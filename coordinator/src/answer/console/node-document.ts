@@ -107,7 +107,7 @@ function publishes({ publish }: Service, kind: 'label' | 'taint' | 'condition', 
   return { label: publish.label, taint: publish.taint?.key, condition: publish.condition }[kind] === key;
 }
 
-/** What is about to be written. */
+/** The pending write. */
 export function planDocument({ withdrawal, set, taints, conditions }: NodePlan): PendingDocument {
   return {
     withdraw: withdrawal,

@@ -41,7 +41,7 @@ export class NodeQueries {
     return this.#options.evaluator.evaluate(name);
   }
 
-  /** What has to be written to a node now; `undefined` when it is as it should be, or nothing is decided here. */
+  /** The pending write of a node; `undefined` if there is none, or another replica decides. */
   planOf(evaluation: Evaluation): Evaluation['plan'] {
     return this.#options.mayDecide() ? evaluation.plan : undefined;
   }

@@ -32,7 +32,7 @@ export function pageOf(html: string): Page {
   };
 }
 
-/** Of what stands in elements of this name. */
+/** Hashes of the content of the elements with this name. */
 function hashesOf(html: string, element: 'script' | 'style'): string {
   const contents = [...html.matchAll(new RegExp(`<${element}[^>]*>(.*?)</${element}>`, 'gs'))].map(
     ([, text = '']) => text,

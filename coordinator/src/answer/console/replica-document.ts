@@ -17,7 +17,7 @@ export type ReplicaSource = {
   clock: Clock;
 };
 
-/** Who answers, and what one has to know to read the answer. */
+/** Describes the replica that answers, as far as a reader needs it to understand the answer. */
 export function replicaDocument({
   config,
   environment,

@@ -2,7 +2,7 @@ import type { RuleDocument, RulesDocument } from '@rollcall/common/console.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
 import { Slices } from './slices.ts';
 
-/** What of a rule is shown. */
+/** The part of a rule that is shown. */
 type ShownRule = {
   label: string;
   file: string;
@@ -13,7 +13,7 @@ export type RulesDocumentOptions = {
   rules: readonly ShownRule[];
   problems: RulesDocument['problems'];
   nodes: readonly string[];
-  /** What is wanted of a label on a node. */
+  /** The merged claims for a node. */
   intent: (node: string) => ReadonlyMap<string, IntentEntry> | undefined;
   /** The only label of interest. */
   label: string | undefined;

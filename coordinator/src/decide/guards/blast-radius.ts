@@ -1,6 +1,6 @@
 import type { HeldWithdrawals } from './held-withdrawals.ts';
 
-/** So many nodes lose a label at once. */
+/** How many nodes may lose a label at once. */
 export const AT_ONCE = 10;
 /** A label may leave this share of the nodes that have it without a delay. */
 const SHARE_PERCENT = 20;
@@ -125,10 +125,10 @@ export class BlastRadius {
       if (held.size === 0 && nowMs < departure.untilMs) departure.untilMs = Number.POSITIVE_INFINITY;
       const isUndelayed = departure.untilMs === Number.POSITIVE_INFINITY;
       for (const [node, { object, atMs }] of gone) {
-        // Those that a single change took are none of the first of many.
+        // Nodes that a single change took do not count among the first of many.
         if (nowMs >= this.#settlesMs(object, nowMs) || (isUndelayed && nowMs - atMs > TOGETHER_MS)) gone.delete(node);
       }
-      // Until then, those that come late go at once, as they would have with the others.
+      // Until then, nodes that come late lose it at once, like the others.
       const isForgotten = nowMs >= departure.untilMs + TOGETHER_MS;
       if (isForgotten || gone.size + held.size === 0) this.#departures.delete(key);
     }
@@ -228,7 +228,10 @@ function isOfFew({ had }: Pick<Departure, 'had'>, count: number): boolean {
   return 100 * count <= SHARE_PERCENT * had;
 }
 
-/** As the labeler of left-over keys names them: by the uid, or by the label where the uid is not known. */
+/**
+ * Whether the object is a service, as the labeler of left-over keys names it: by the uid, or by the label if the uid is
+ * unknown.
+ */
 function isOfService(object: string): boolean {
   return object.startsWith('service:') || object.startsWith('label ');
 }

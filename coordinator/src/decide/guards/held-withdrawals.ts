@@ -1,8 +1,8 @@
-/** What a guard keeps on nodes for now, although it should go. */
+/** Keys that a guard keeps on nodes for now. */
 export type HeldWithdrawals = {
   guard: 'observer' | 'blast-radius';
   /** The service, or the key of the label. */
   of: string;
-  /** On how many nodes. */
+  /** The number of nodes. */
   nodes: number;
 };

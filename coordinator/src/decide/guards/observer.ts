@@ -1,13 +1,13 @@
 import type { Observer, Sighted, Sighting } from '../readiness/sighting.ts';
 import type { HeldWithdrawals } from './held-withdrawals.ts';
 
-/** For so long after its agent was first replaced, what a node says may be due to the agent. */
+/** How long after the first replacement of its agent a loss on a node may be due to the agent. */
 export const CHANGED_FOR_MS = 600_000;
 const LOST_MIN = 3;
-/** Of the nodes whose agent was replaced and that the service selects. */
+/** Share of the nodes whose agent was replaced and that the service selects. */
 const LOST_PERCENT = 55;
 
-/** What a replaced agent says of a service: it sees it, no longer sees it, or no longer sees it and is doubted. */
+/** The state of a service for a replaced agent: it sees it, no longer sees it, or no longer sees it and is doubted. */
 type Sight = 'seen' | 'lost' | 'held';
 
 /**
@@ -20,7 +20,7 @@ export class ObserverGuard implements Observer {
   readonly #versions = new Map<string, string>();
   /** When the agent of a node was first replaced; the first entry is the oldest. */
   readonly #changedMs = new Map<string, number>();
-  /** By service, and by node whose agent was replaced. */
+  /** Keyed by service; each has the nodes whose agent was replaced. */
   readonly #sights = new Map<string, Sights>();
 
   /** Records the version of the agent that reports for a node; the empty string for one without a version. */
@@ -48,7 +48,7 @@ export class ObserverGuard implements Observer {
     sights.put(node, sightAfter(sights, node, sighting));
   }
 
-  /** What is heard first is no change. */
+  /** The first version that is heard is no change. */
   #isOther(node: string, version: string | undefined): boolean {
     const before = this.#versions.get(node);
     return version !== undefined && before !== undefined && before !== version;
@@ -84,7 +84,7 @@ export class ObserverGuard implements Observer {
   }
 }
 
-/** What a replaced agent says of a service after a sighting. The answer to a loss stays until the service is back. */
+/** The state of a service after a sighting. The answer to a loss stays until the service is back. */
 function sightAfter(sights: Sights | undefined, node: string, sighting: Sighting): Sight {
   const before = sights?.of(node);
   if (sighting === 'settled') return 'seen';
@@ -92,7 +92,7 @@ function sightAfter(sights: Sights | undefined, node: string, sighting: Sighting
   return sights?.isLostByMost(node) ? 'held' : 'lost';
 }
 
-/** What the replaced agents say of one service, counted. */
+/** The states of one service for the replaced agents, counted. */
 class Sights {
   readonly counts: Record<Sight, number> = { seen: 0, lost: 0, held: 0 };
   readonly #nodes = new Map<string, Sight>();

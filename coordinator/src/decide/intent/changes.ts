@@ -3,7 +3,7 @@ import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import type { NodeIntent } from './intent.ts';
 
-/** That a key of a Node changed by a write of ours; a value is `undefined` where the key was, or is, absent. */
+/** A change of a key of a Node by a write of rollcall; a value is `undefined` where the key was, or is, absent. */
 export type Change = {
   kind: Claim['kind'];
   key: string;
@@ -12,7 +12,7 @@ export type Change = {
   reason: string;
 };
 
-/** What a write changed of the keys that labelers speak about. */
+/** The changes by a write of the keys that labelers claim. */
 export function changesBetween(before: ObservedNode, after: ObservedNode, intent: NodeIntent): Change[] {
   const changes: Change[] = [];
   for (const { kind, key, reason } of intent.values()) {
@@ -33,7 +33,7 @@ export function valueOn(node: ObservedNode, kind: Claim['kind'], key: string): s
 }
 
 const KEPT_PER_NODE = 10;
-/** Those that changed last. */
+/** How many Nodes are kept: the ones that changed last. */
 const NODES_MAX = 5000;
 
 export type DatedChange = Change & { atMs: number };

@@ -1,13 +1,13 @@
 import type { Claim, EvaluatedNode, Labelers } from '../labelers/labeler.ts';
 
 export type IntentEntry = Claim & {
-  /** The labeler that was followed. */
+  /** The labeler that won. */
   labeler: string;
-  /** What other labelers said about the same key, where it is not the same. */
+  /** The claims of other labelers on the same key, if they differ. */
   overruled: readonly { labeler: string; stance: Claim['stance']; value: string; reason: string }[];
 };
 
-/** What is wanted on a node, by `kind:key`. */
+/** The merged claims on a node, by `kind:key`. */
 export type NodeIntent = ReadonlyMap<string, IntentEntry>;
 
 export function entryKey({ kind, key }: Pick<Claim, 'kind' | 'key'>): string {
@@ -49,10 +49,10 @@ export function mergeClaims(claims: readonly NamedClaim[]): NodeIntent {
 
 type NamedClaim = Claim & { labeler: string };
 
-/** What was claimed so far. Nearly every key is claimed once: only the others are ever compared. */
+/** The claims so far. Nearly every key is claimed once, so only the others are compared. */
 class Merging {
   readonly intent = new Map<string, IntentEntry>();
-  /** Of the labels, by their own keys. */
+  /** The labels, by their own keys. */
   readonly labels = new Map<string, IntentEntry>();
   readonly #disputed = new Map<string, NamedClaim[]>();
   readonly #unguarded = new Set<string>();

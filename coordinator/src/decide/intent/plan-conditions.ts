@@ -21,7 +21,7 @@ export function planConditions(
 ): { change?: ConditionChange; foreign: readonly SkippedKey[] } {
   const { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS } = node;
   const { ours, rivals, entry } = owners;
-  // Without knowing what is there, nothing can be sent as it is there, nor removed.
+  // Unknown conditions can neither be sent unchanged nor be removed.
   if (!present) return { foreign: [] };
   const claims = [...intent.values()].filter(({ kind }) => kind === 'condition');
   const listed = listedOf(node, 'condition');

@@ -47,7 +47,7 @@ export function planKeys(
   if (isAsListed && !isWritten) return { text: before, takesForce: false, obsolete: refsOf(earlier) };
   const wanted = isEmpty ? undefined : formatKeys(keys);
   const cause = wanted === undefined || wanted === before ? undefined : request.askSkipped(KEYS, wanted);
-  // What the API server refused to change stays as it is.
+  // A value that the API server refused to change stays as it is.
   const text = cause === undefined || cause === 'foreign' ? wanted : before;
   const isChange = text !== before && before !== undefined;
   const isOwned = node.owned.annotations.has(KEYS_ANNOTATION);

@@ -16,7 +16,7 @@ import {
 import { planConditions } from './plan-conditions.ts';
 import { isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
 
-/** What has to be written so that `node` is as `intent` says; `undefined` when it is so already. */
+/** Plans the writes that make `node` match `intent`; `undefined` if it matches already. */
 export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: AskSkipped): NodePlan | undefined {
   const claimed = [...intent.values()].filter(isMetadata);
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
@@ -146,7 +146,7 @@ function heldValue(ref: KeyRef, node: ObservedNode, askSkipped: AskSkipped): str
   return value !== undefined && askSkipped(ref, value) === 'foreign' ? undefined : value;
 }
 
-/** What keeps the key as it is, if it is ours. */
+/** The current value of the key if it is ours, which keeps it as it is. */
 function asItIs(ref: KeyRef, node: ObservedNode): string | undefined {
   return isOwned(node, ref) ? valuesOf(node, ref)[ref.key] : undefined;
 }
@@ -180,7 +180,7 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
   const present = new Set(taints.map(({ key }) => key));
   const claims = [...intent.values()].filter(({ kind }) => kind === 'taint');
   const add = claims.filter((claim) => claim.stance === 'present' && !isFulfilled(taints, claim));
-  // What is there of a key that is to be added keeps no pod away, or says something else.
+  // An existing taint with a key that is to be added has another effect or value, so it is replaced.
   const remove = claims.filter((claim) => (claim.stance === 'absent' || add.includes(claim)) && present.has(claim.key));
   if (add.length + remove.length === 0) return undefined;
   return {

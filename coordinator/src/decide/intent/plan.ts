@@ -1,4 +1,4 @@
-/** What to ask of the API server for one Node, and what came of it: the boundary between deciding and writing. */
+/** The plan for one Node and its result: the boundary between deciding and writing. */
 
 import type { NodeCondition } from '../../state/observed-conditions.ts';
 import type { Taint } from '../../state/observed-node.ts';
@@ -63,7 +63,7 @@ export type ConditionChange =
       keepsAway: boolean;
       /** There is something to apply now. */
       due: boolean;
-      /** What is written as soon as the Node lists it as ours: that changes with the taints. */
+      /** Conditions to write once the Node lists them as ours; the request for taints changes that list. */
       waiting: readonly NodeCondition[];
     }
   /** Removes by index, because an empty apply would also remove the conditions of the status that have no owner. */
@@ -83,7 +83,7 @@ export type NodePlan = {
   set?: NodeSet;
   /** A request of its own: before the set where it adds, after it where it only removes. */
   taints?: TaintChange;
-  /** As well; before the set where it keeps pods away. */
+  /** Conditions in a request of their own; before the set where they keep pods away. */
   conditions?: ConditionChange;
   /** Keys that are not written because another writer has them, and that are not skipped yet. */
   foreign?: readonly SkippedKey[];
@@ -105,6 +105,6 @@ export type SkippedKey = (KeyRef | ConditionRef) & {
   cause: SkippedCause;
   /** The value that was wanted. */
   wanted: string;
-  /** For people: who owns it, or what the API server said. */
+  /** A message for people: who owns it, or the error of the API server. */
   message: string;
 };

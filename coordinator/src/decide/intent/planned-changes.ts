@@ -3,7 +3,7 @@ import { type Change, valueOn } from './changes.ts';
 import { entryKey, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 
-/** What a Node is to say otherwise once a plan was carried out; what is written besides is there already. */
+/** The changes of a Node by a plan. Values that the plan writes again without a change are left out. */
 export function plannedChanges(plan: NodePlan, node: ObservedNode, intent: NodeIntent): Change[] {
   const { withdrawal, set, taints, conditions } = plan;
   const wanted = new Map<string, string | undefined>();

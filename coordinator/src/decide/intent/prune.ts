@@ -28,7 +28,7 @@ export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | und
   const { ours } = node.conditionOwners ?? NO_CONDITION_OWNERS;
   const listed = [...keysOn(node)].flatMap(([id, origin]) => {
     const ref = splitListed(id);
-    // What rules, devices and facts gave is let go of: others may have set it as well.
+    // Keys of rules, devices and facts are released instead: others may have set them as well.
     const isTaken = origin === 'pool' || (isOfService(origin) && origin !== 'rule:service');
     return ref && isTaken && !keys.isUntouchable(ref.kind, ref.key) ? [gone({ ...ref, origin })] : [];
   });

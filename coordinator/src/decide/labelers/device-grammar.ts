@@ -11,9 +11,9 @@ import { DEVICE_FIELDS } from '../../model/device-fields.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { driverOf } from '../../model/inventory/tally.ts';
 
-/** Which devices of a bus get a label, and what its name is made of: NFD's configuration of the same names. */
+/** Which devices of a bus get a label, and how its name is formed: NFD's configuration of the same names. */
 type BusLabels = {
-  /** What their class begins with, in hex. */
+  /** Prefixes of the device class, in hex. */
   deviceClassWhitelist: readonly string[];
   /** Attributes in the name, which come in NFD's order whatever theirs; unknown ones are passed over. */
   deviceLabelFields: readonly string[];
@@ -25,7 +25,7 @@ export type DeviceLabel = { value: string; reason: string };
 
 const NFD_PREFIX = { usb: NFD_USB_PREFIX, pci: NFD_PCI_PREFIX } as const;
 
-/** What NFD takes where no field is configured. */
+/** The fields that NFD uses if none is configured. */
 const FIELDS_OTHERWISE = { pci: ['class', 'vendor'], usb: ['class', 'vendor', 'device'] } as const;
 
 /** The buses that a label may be there because of; none where the key is no label of a device. */
@@ -54,7 +54,7 @@ export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGr
     if (bus === 'usb' || bus === 'pci') {
       for (const key of nfdKeys(bus, attributes, grammar[bus])) add(key, 'true', reason);
     }
-    // Its virtual functions are there because of the device itself.
+    // Virtual functions do not count: they exist because of the device itself.
     const identity = device.virtual ? undefined : identityOf(device);
     if (identity !== undefined) add(`${DEVICE_IDENTITY_PREFIX}${identity}`, 'true', reason);
   }

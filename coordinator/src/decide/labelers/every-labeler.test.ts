@@ -88,7 +88,7 @@ function claimsOf(node: EvaluatedNode): (Claim & { labeler: string })[] {
 }
 
 const claims = nodes.flatMap(claimsOf);
-/** Those that have keys which data names. */
+/** Labelers whose keys come from data. */
 const BY_DATA = ['pool-labels', 'implied-labels', 'left-over-keys'];
 
 test('every labeler speaks of its own keys alone', () => {
@@ -109,7 +109,7 @@ test('what a labeler wants, it wants as the registry says', () => {
 });
 
 test('every key in the registry has a labeler that speaks of it, and every labeler has keys there', () => {
-  // What the list of left-over keys says is made with the plan.
+  // The claims on the list of left-over keys are made with the plan.
   const written = OWN_KEYS.filter(({ ownership, labeler }) => ownership !== 'theirs' && labeler !== 'left-over-keys');
   const isSpokenOf = ({ kind, keys: which, labeler }: (typeof OWN_KEYS)[number]) =>
     claims.some((claim) => {

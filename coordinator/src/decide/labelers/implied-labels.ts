@@ -6,11 +6,11 @@ import type { Claim, Consequence, EvaluatedNode, LabelWishes } from './labeler.t
 import { labelsAfter } from './labels-after.ts';
 import { theirLabel } from './their-label.ts';
 
-/** What the rules say, given the labels of a node and what else it has. */
+/** Evaluates the rules for the labels and the inventory of a node. */
 export type Rules = {
   /** Every label that some rule gives, with what the rule says. */
   labels: ReadonlyMap<string, string>;
-  /** What agents have to be asked for them. */
+  /** The questions that agents have to answer for the rules. */
   questions: readonly string[];
   /** The labels of rules that ask for one of these labels, or build on such. */
   dependents(labels: Iterable<string>): ReadonlySet<string>;
@@ -55,7 +55,7 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
       for (const [key, { value, reason }] of implied) {
         if (isOthers(key)) continue;
         const there = node.labels[key];
-        // With force: it may have been changed by hand.
+        // Forced, because a person may have changed it.
         if (there !== undefined && !isOurs(key)) claims.push(theirLabel(key, value, there));
         else claims.push({ ...own(key), value, stance: 'present', reason, cause: 'evidence' });
       }

@@ -5,12 +5,12 @@ import type { Origin } from '../../state/node-keys.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import type { NodeReadiness } from '../readiness/tracker.ts';
 
-/** What a labeler says about one key of one node. README.md of this room explains stance and ownership. */
+/** The claim of a labeler on one key of one node. README.md of this room explains stance and ownership. */
 export type Claim = {
   kind: 'label' | 'annotation' | 'taint' | 'condition';
   key: string;
   value: string;
-  /** Of a taint; defaults to `NoSchedule`. */
+  /** The effect of a taint; defaults to `NoSchedule`. */
   effect?: TaintEffect;
   stance: 'present' | 'keep' | 'absent';
   ownership: 'exclusive' | 'forced' | 'shared';
@@ -18,9 +18,9 @@ export type Claim = {
   reason: string;
   /** Why the stance is so. */
   cause: Cause;
-  /** Why rollcall sets the key at all: what the Node lists of it. Of annotations there is none. */
+  /** Why rollcall sets the key at all, as listed on the Node. Annotations have no origin. */
   origin?: Origin;
-  /** What a condition that is wanted says, should its status be news. Its value is its status. */
+  /** Reason and message of a wanted condition, used if its status changes. The value of the claim is the status. */
   news?: ConditionNews;
   /** Since when the stance is so, by the wall clock, if it depends on the readiness of a service. */
   sinceMs?: number;
@@ -30,9 +30,9 @@ export type Claim = {
   isForeign?: true;
 };
 
-/** What a condition says besides its status, as it becomes so. */
+/** The fields of a condition besides its status, set when the status changes. */
 type ConditionNews = {
-  /** In CamelCase. */
+  /** The reason in CamelCase. */
   reason: string;
   message: string;
   /** RFC 3339. */
@@ -57,13 +57,13 @@ export type Labeler = {
   claims: (node: EvaluatedNode) => Claim[];
 };
 
-/** What was claimed of each label so far, by key. */
+/** The claims on each label so far, by key. */
 export type LabelWishes = ReadonlyMap<
   string,
   Pick<Claim, 'stance' | 'ownership' | 'value' | 'origin'> & Partial<Pick<Claim, 'cause'>>
 >;
 
-/** What was claimed so far, by `kind:key`. */
+/** The claims so far, by `kind:key`. */
 export type Claimed = ReadonlyMap<string, Pick<Claim, 'kind' | 'key'>>;
 
 /** A labeler whose claims depend on the claims of those before it. */

@@ -1,6 +1,6 @@
 import type { LabelerOptions } from './index.ts';
 
-/** What labelers are made with where nothing is configured. */
+/** The options of the labelers without any configuration. */
 export const NOTHING_CONFIGURED = {
   serviceUids: () => new Set<string>(),
   poolsAllowedPrefixes: [],

@@ -8,7 +8,10 @@ export type ReservedKeys = {
   keys: KeyRegistry;
   /** Domains besides the domains of Kubernetes. */
   domains: readonly string[];
-  /** What the others have to begin with; none for any. What is on a node and does not goes as if no pool asked for it. */
+  /**
+   * Required prefixes of all other keys; empty for no restriction. A key on a node without one is removed as if the
+   * pool did not request it.
+   */
   allowedPrefixes: readonly string[];
 };
 

@@ -64,7 +64,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   };
 }
 
-/** What labels of a pool go by, whether it is there or not. */
+/** The name of the object that the labels of a pool come from, even if it does not exist. */
 export function setOfPool(pool: string | undefined): string {
   return pool === undefined ? 'no pool' : `NodePoolLabelSet of ${pool}`;
 }

@@ -33,7 +33,10 @@ const NOT_SELECTED: Stand = {
 
 const NOT_FOR_WORKSPACES: Stand = { stance: 'absent', reason: 'the node is not for workspaces', cause: 'evidence' };
 
-/** What services publish: a label while the service is ready on the node, a taint while it is not, a condition always. */
+/**
+ * Claims the keys that services publish: a label while the service is ready on the node, a taint while it is not, a
+ * condition always.
+ */
 export function readinessLabeler(options: ReadinessOptions): Labeler {
   return {
     name: 'readiness',
@@ -113,7 +116,7 @@ function taintStand(
   const isAsWritten = hasTaint(node.taints, taint);
   if (state === 'not-ready' && !isAsWritten && !mayTaint(service, node)) {
     return {
-      // What it was before it was edited stays.
+      // A taint that was there before it was edited stays.
       stance: isThere ? 'keep' : 'absent',
       reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
       cause,

@@ -23,7 +23,7 @@ export function withdrawnLabels(isIgnored: (withdrawn: WithdrawnLabel) => boolea
       const listed = keysOn(node);
       // A service may have come, or gone, since the label was listed.
       const originsOf = (key: string) => [listed.get(listedKey('label', key)), wishes.get(key)?.origin];
-      // What a node lost before stays noted, whatever becomes of its service.
+      // A label that the node lost before stays noted, even if its service changes.
       const causeOf = (key: string) => (node.labels[key] === undefined ? undefined : wishes.get(key)?.cause);
       const entries = [...withdrawnFrom(node, wishes)]
         .filter(([key]) => !originsOf(key).some((origin) => isIgnored({ label: key, origin, cause: causeOf(key) })))

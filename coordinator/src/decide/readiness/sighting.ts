@@ -4,7 +4,7 @@
  */
 export type Sighting = 'lost' | 'unchanged' | 'settled';
 
-/** What was made of a service on a node, by the word of an agent of this version. */
+/** A sighting of a service on a node, as reported by an agent of this version. */
 export type Sighted = { node: string; version: string | undefined; service: string; sighting: Sighting };
 
 /** Doubts what agents say of services. */

@@ -9,21 +9,21 @@ import { hasStarted, startedServices } from '../../state/started-services.ts';
 import type { Observer, Sighting } from './sighting.ts';
 import { hasReadyPod, judgeService, type ServiceVerdict } from './verdict.ts';
 
-/** What is to be shown of a service on a node. */
+/** The state of a service on a node, as it is published. */
 export type ServiceReadiness = ServiceVerdict & {
-  /** What the evidence alone says, where that is another state: something is held back, or doubted. */
+  /** The state by the evidence alone, if it is another one because a guard or damping holds it back. */
   evidence?: ServiceVerdict;
-  /** Since when it is so, as far as this replica knows; by the wall clock. */
+  /** Since when it has this state, as far as this replica knows; by the wall clock. */
   sinceMs: number;
   damping?: {
-    /** By the wall clock. */
+    /** The end of damping, by the wall clock. */
     untilMs: number;
     /** How often it became not ready in the last minutes. */
     falls: number;
   };
 };
 
-/** Nothing was looked at yet. */
+/** The service was not evaluated yet. */
 export const UNJUDGED: ServiceReadiness = {
   state: 'unknown',
   reason: 'it has not been checked yet',
@@ -33,7 +33,7 @@ export const UNJUDGED: ServiceReadiness = {
 
 export type NodeReadiness = ReadonlyMap<string, ServiceReadiness>;
 
-/** What is to be shown of each service, by its name. */
+/** The published state of each service, by its name. */
 export function readinessOf(judgements: readonly Judgement[]): NodeReadiness {
   return new Map(judgements.map(({ service, shown }) => [service.name, shown]));
 }
@@ -45,17 +45,17 @@ const STARTED: ServiceVerdict = {
 };
 
 type Memory = {
-  /** What the evidence said last; `undefined` before it said anything. */
+  /** The last state by the evidence; `undefined` before the first. */
   ready: boolean | undefined;
   damping: Damping;
   shown: ServiceVerdict['state'];
   sinceMs: number;
 };
 
-/** What is remembered of a node, by service, for this list of services. */
+/** The memory of a node, by service, for this list of services. */
 type NodeMemory = { services: readonly Service[]; byName: Map<string, Memory> };
 
-/** What a snapshot says of a service, and what is to be remembered of it. */
+/** The judgement of a service from a snapshot, and the memory to keep. */
 export type Judgement = { service: Service; sighting: Sighting; next: Memory; shown: ServiceReadiness };
 
 export type ReadinessOptions = {
@@ -70,7 +70,7 @@ export type ReadinessOptions = {
 export class ReadinessTracker {
   readonly #options: ReadinessOptions;
   readonly #memories = new WeakMap<NodeRecord, NodeMemory>();
-  /** What is held back, and on which node. */
+  /** The damped services, each with its node. */
   readonly #held = new Map<Memory, NodeRecord>();
 
   constructor(options: ReadinessOptions) {
@@ -185,7 +185,7 @@ function firstMemory(now: Moment): Memory {
   return { ready: undefined, damping: UNDAMPED, shown: 'unknown', sinceMs: now.wallMs };
 }
 
-/** What is shown of a service; notes in `memory` since when. */
+/** Returns the state to publish; notes in `memory` since when it holds. */
 function show(memory: Memory, verdict: ServiceVerdict, now: Moment): ServiceReadiness {
   const { fallsMs, heldUntilMs } = memory.damping;
   const leftMs = heldUntilMs - now.monotonicMs;

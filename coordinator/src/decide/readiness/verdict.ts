@@ -49,7 +49,7 @@ function composed(verdicts: readonly ServiceVerdict[]): ServiceVerdict {
   return { state: 'ready', reason: verdicts.map(({ reason }) => reason).join('; '), cause };
 }
 
-/** What the coordinator sees for itself, and what an agent tells it. */
+/** Evidence that the coordinator sees itself, and evidence from an agent. */
 const SEEN = { cause: 'evidence' } as const;
 const TOLD = { cause: 'agent' } as const;
 const UNKNOWN = { state: 'unknown', cause: 'unknown' } as const;

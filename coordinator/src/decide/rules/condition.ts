@@ -3,16 +3,18 @@ import type { Predicate } from '../../model/inventory/predicate.ts';
 /** A predicate, or that it is not so. */
 export type Literal = { predicate: Predicate; isNegated: boolean };
 
-/** One line of a rule file: all of it has to be so. `line` counts from 1; `text` is without comment and outer space. */
+/**
+ * One line of a rule file: every literal has to hold. `line` counts from 1; `text` is without comment and outer space.
+ */
 export type Condition = {
   line: number;
   text: string;
   literals: readonly Literal[];
-  /** Of the label, where this line decides. */
+  /** The value of the label if this line decides. */
   value: string;
 };
 
-/** What is wrong with the rule files: with one of them, or with a line of it. */
+/** A problem of the rule files: of a file, or of a line in it. */
 export type RuleProblem = {
   /** Relative to the label directory. */
   file: string;

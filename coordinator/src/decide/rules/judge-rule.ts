@@ -7,15 +7,15 @@ import type { Rule } from './rule-graph.ts';
 
 type LabelPredicate = Extract<Predicate, { kind: 'label' }>;
 
-/** What was found of a rule: whether its label is implied, and why, as a clause. */
+/** The result of a rule: whether its label is implied, and why, as a clause. */
 export type Found = {
   truth: Truth;
-  /** Those that it may have, if it is implied. */
+  /** The values that the label may have, if it is implied. */
   values: readonly string[] | 'any';
   reason: string;
 };
 
-/** What a rule is evaluated by. */
+/** The inputs that rules are evaluated with. */
 export type RuleInputs = {
   labels: Readonly<Record<string, string>>;
   inventory: Inventory;
@@ -23,7 +23,7 @@ export type RuleInputs = {
   matched: (glob: string) => readonly string[];
   /** The labels of rules that match a pattern. */
   derivedMatching: (glob: string) => readonly string[];
-  /** What was found of the rule of a label so far; `undefined` where there is no such rule. */
+  /** The result of the rule for a label so far; `undefined` if there is no such rule. */
   derived: (label: string) => Found | undefined;
 };
 
@@ -72,7 +72,7 @@ function judgeLiteral({ predicate, isNegated }: Literal, own: string, inputs: Ru
   return { found, truth: CONTRARY[one.truth] };
 }
 
-/** What most lines find of most nodes. Its text is made when it matters. */
+/** The most common result. The text is created when it is needed. */
 const ABSENT: PredicateResult = { truth: 'no', found: 'it is absent' };
 
 function judgeLabel(predicate: LabelPredicate, own: string, inputs: RuleInputs): PredicateResult {
@@ -88,7 +88,7 @@ function judgeLabel(predicate: LabelPredicate, own: string, inputs: RuleInputs):
   return found ?? doubtful ?? ABSENT;
 }
 
-/** So that the reason does not depend on the order of labels. */
+/** Makes the reason independent of the order of labels. */
 function byText(a: PredicateResult, b: PredicateResult): number {
   return a.found < b.found ? -1 : 1;
 }

@@ -2,7 +2,7 @@ import { globMatches, isGlob } from '../../model/inventory/glob.ts';
 import type { Predicate } from '../../model/inventory/predicate.ts';
 import type { Condition, Literal, RuleProblem } from './condition.ts';
 
-/** What one file says. */
+/** The content of one file. */
 export type Rule = {
   label: string;
   /** Relative to the label directory. */
@@ -13,13 +13,13 @@ export type Rule = {
 
 const NAMED_IN_CYCLE_MAX = 10;
 
-/** Which rules build on which, and in what order they are to be looked at. */
+/** The dependencies between rules, and the order of their evaluation. */
 export type RuleGraph = {
   /** Groups of rules, by number: each group builds on those before it alone, and on itself where it is a circle. */
   groups: readonly (readonly number[])[];
   /** The rules without the lines that can never count. */
   rules: readonly Rule[];
-  /** By number of a rule, the rules that build on it. */
+  /** The rules that build on each rule, by number. */
   dependents: readonly (readonly number[])[];
   problems: readonly RuleProblem[];
 };
@@ -47,7 +47,10 @@ export function graphOf(given: readonly Rule[]): RuleGraph {
   return { groups, rules, dependents, problems };
 }
 
-/** For each rule those that ask for its label. A pattern that matches the label of its own file is meant for the others. */
+/**
+ * For each rule, the rules that ask for its label. A pattern that matches the label of its own file is meant for the
+ * others.
+ */
 function dependentsOf(rules: readonly Rule[]): number[][] {
   const byLabel = new Map(rules.map(({ label }, rule) => [label, rule]));
   const dependents = rules.map(() => new Set<number>());

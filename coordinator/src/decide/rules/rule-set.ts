@@ -5,7 +5,7 @@ import type { RuleProblem } from './condition.ts';
 import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
 
-/** What the rules say of one node. A rule's label that is in neither is not implied. */
+/** The result of the rules for one node. A label of a rule that is in neither map is not implied. */
 export type Implications = {
   /** Labels with their values and the reason, one clause for people that names file, line and what was found. */
   implied: ReadonlyMap<string, { value: string; reason: string }>;
@@ -13,7 +13,7 @@ export type Implications = {
   unknown: ReadonlyMap<string, string>;
 };
 
-/** What agents answer at most. */
+/** The maximum number of questions that agents answer. */
 const QUESTIONS_MAX = 64;
 const MATCHED_KEYS_MAX = 10_000;
 const NO_LABELS: readonly string[] = [];
@@ -21,7 +21,7 @@ const SURENESS = { no: 0, unknown: 1, yes: 2 } as const;
 
 /** All rules, ready to be asked about nodes. Their order makes no difference. */
 export class RuleSet {
-  /** In the order of their labels. */
+  /** Sorted by label. */
   readonly rules: readonly Rule[];
   readonly #graph: RuleGraph;
   readonly #byLabel: ReadonlyMap<string, number>;
@@ -34,9 +34,9 @@ export class RuleSet {
   readonly usesResources: boolean;
   /** Whether any line asks for what drivers offer in ResourceSlices. */
   readonly usesDra: boolean;
-  /** What lines ask of NFD, by name; sorted. */
+  /** The names of NFD features that lines use; sorted. */
   readonly nfdNames: readonly string[];
-  /** What agents have to be asked, as they do not tell it by themselves; sorted. */
+  /** The questions that agents have to be asked, because they do not report the answers by themselves; sorted. */
   readonly questions: readonly string[];
   /** Rules that build on each other in a circle, and more questions than agents answer. */
   readonly problems: readonly RuleProblem[];
@@ -104,7 +104,10 @@ export class RuleSet {
     return new Set([...reached].map((rule) => this.rules[rule]?.label ?? ''));
   }
 
-  /** In a circle more can only follow from more. That is held to here as well, so that it comes to an end in any case. */
+  /**
+   * Evaluates rules that build on each other in a circle until nothing changes. Results only become surer, which ends
+   * the loop.
+   */
   #judgeGroup(rules: readonly number[], found: Found[], inputs: RuleInputs): void {
     const open = new Set(rules);
     for (const rule of open) {
@@ -130,7 +133,7 @@ export class RuleSet {
     return { implied, unknown };
   }
 
-  /** For each pattern the labels of a node that match. */
+  /** The labels of a node that match each pattern. */
   #matchedIn(labels: Readonly<Record<string, string>>): Map<string, string[]> {
     const matched = new Map<string, string[]>();
     if (this.#globs.length === 0) return matched;
@@ -163,7 +166,9 @@ export class RuleSet {
     return labels;
   }
 
-  /** Those that are left out are never answered, and hold. */
+  /**
+   * Reports the questions beyond the maximum. They are never answered, so labels that depend on them stay as they are.
+   */
   #unasked(questions: readonly string[]): RuleProblem[] {
     if (questions.length === 0) return [];
     const rule = this.rules.find((each) => termsOf(each).some((predicate) => questionOf(predicate) === questions[0]));

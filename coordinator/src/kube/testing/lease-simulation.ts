@@ -18,7 +18,7 @@ export class LeaseServer {
     return this.#lease;
   }
 
-  /** What a person does with kubectl. */
+  /** Edits the Lease as a person does with kubectl. */
   edit(change: (lease: Lease) => void): void {
     if (!this.#lease) return;
     const copy = structuredClone(this.#lease);
@@ -68,7 +68,7 @@ export class LeaseServer {
     if (!current || uid !== current.metadata.uid || resourceVersion !== current.metadata.resourceVersion) {
       throw refusal(409, 'Conflict');
     }
-    // As the API server does: what changes nothing is not written.
+    // Like the API server, does not write a replacement without changes.
     if (JSON.stringify([body.metadata, body.spec]) === JSON.stringify([current.metadata, current.spec])) return current;
     return this.#write('MODIFIED', structuredClone(body));
   }

@@ -25,7 +25,7 @@ export class World {
   readonly terms: number[] = [];
   readonly violations: string[] = [];
   candidates: Candidate[] = [];
-  /** On the monotonic clock: a candidate that starts earlier could not know of a Lease that was deleted. */
+  /** Monotonic time before which no candidate may start, since it could not know of a deleted Lease. */
   noBirthsBefore = 0;
   #born = 0;
 
@@ -50,7 +50,7 @@ export class World {
       network: { partitioned: false, latency: () => 5, failsBefore: 0, failsAfter: 0, ...network },
       random: this.random,
       rate,
-      // What the process did goes on in promises: look when they have settled.
+      // The work of the process continues in promises: check when they have settled.
       afterStep: () => this.clock.after(0, () => this.check()),
     });
     const stop = new AbortController();

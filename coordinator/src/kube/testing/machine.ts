@@ -5,7 +5,7 @@ import { type KubeClient, type KubeRequest, KubeStatusError } from '../client.ts
 
 type StreamRequest = Parameters<KubeClient['stream']>[0];
 
-/** What answers requests at once, in memory. What it gives out is never changed, neither by it nor by others. */
+/** A server that answers at once, from memory. Neither it nor its callers change the objects that it returns. */
 export type MemoryServer = {
   /** Throws KubeStatusError. */
   answer(request: KubeRequest): unknown;
@@ -18,11 +18,11 @@ export type MemoryServer = {
 
 /** How a machine is connected, which a test changes as it goes. */
 export type Network = {
-  /** Nothing goes through; what is under way is lost, except for streams, which TCP delivers later. */
+  /** All traffic is lost, also requests under way, except for streams, which TCP delivers later. */
   partitioned: boolean;
   /** Milliseconds one way. */
   latency: () => number;
-  /** In [0, 1): how often a request fails before it is done, and how often after. */
+  /** Probability, in [0, 1), that a request fails before it is done; `failsAfter` is the same for after it is done. */
   failsBefore: number;
   failsAfter: number;
   /** The status of a failure before it is done; defaults to 500. */
@@ -68,7 +68,7 @@ export class Machine extends FakeProcess {
     for (const stream of [...this.#streams]) stream.flush();
   }
 
-  /** Its kernel resets every connection. */
+  /** Stops, and its kernel resets every connection. */
   override kill(): void {
     super.kill();
     this.cutStreams();

@@ -70,10 +70,10 @@ export type RuleDirectoryOptions = {
   logger: Logger;
 };
 
-/** How often everything is looked at, since hints get lost. */
+/** Interval of full scans, since change notifications get lost. */
 const POLL_MS = 5000;
 
-/** What changes must stay as it is for so long: an edit, or a swap, is several steps. */
+/** How long a change has to stay as it is: an edit, or a swap, is several steps. */
 const SETTLE_MS = 100;
 
 /** A directory that never comes to rest is taken as it is after so many looks. */
@@ -118,7 +118,7 @@ export class RuleDirectory {
     return this.#ruleSet;
   }
 
-  /** What is wrong with the files now, sorted by path. */
+  /** The problems of the files now, sorted by path. */
   problems(): readonly RuleProblem[] {
     return this.#problems;
   }

@@ -1,7 +1,7 @@
 import type { Condition, RuleProblem } from '../condition.ts';
 import type { Rule } from '../rule-graph.ts';
 
-/** What was found at one path that can be a rule file. */
+/** The content of one path that can be a rule file. */
 export type FoundFile = {
   label: string;
   /** Differs when the file may have changed: device, inode, size and times. */
@@ -15,15 +15,15 @@ export type FoundFile = {
   problems: readonly RuleProblem[];
 };
 
-/** What a look at the whole directory found. */
+/** The result of a scan of the whole directory. */
 export type Look = {
-  /** By path relative to the label directory, sorted. */
+  /** Keyed by path relative to the label directory, sorted. */
   files: ReadonlyMap<string, FoundFile>;
   /** Directories whose content is unknown, relative, `.` for all, with the reason. */
   unlisted: ReadonlyMap<string, string>;
-  /** What is to be watched: absolute paths with device and inode. */
+  /** The directories to watch: absolute paths with device and inode. */
   directories: ReadonlyMap<string, string>;
-  /** Of what is not in `files`. */
+  /** Problems of paths that are not in `files`. */
   problems: readonly RuleProblem[];
 };
 
