@@ -45,7 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Those that run two at a time leave half of the cores to those that only compute, which take no more than that. */
+/** Tests that run two at a time leave half of the cores to the tests that only compute. */
 async function runEndToEnd(directory: string): Promise<Outcome[]> {
   const sideBySide = await runProjects(directory, ['e2e'], 'inherit');
   const rest = await Promise.all([

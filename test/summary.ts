@@ -16,7 +16,7 @@ export type Outcome = {
   tests: Timed[];
 };
 
-/** Of runs side by side. */
+/** Merges the outcomes of concurrent runs. */
 export function merged(outcomes: readonly Outcome[]): Outcome {
   const total = (of: (outcome: Outcome) => number) => outcomes.reduce((sum, outcome) => sum + of(outcome), 0);
   return {

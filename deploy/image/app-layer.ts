@@ -29,7 +29,7 @@ export async function appLayer(programs: Programs, native: readonly NpmPin[], np
   const tree: Tree = new Map(programs.tree);
   for (const pin of native) {
     for (const [file, entry] of await npmPackage(pin, npmCacheDir)) {
-      // Of `usb` the agent uses the binding alone.
+      // The agent uses only the native binding of `usb`.
       if (/^(index\.js|package\.json|LICENSE[^/]*|[^/]+\.node)$/.test(file) && entry.type === 'file')
         addFile(tree, `app/agent/node_modules/${pin.name}/${file}`, entry.content);
     }

@@ -1,7 +1,7 @@
 import type { DebianPackage, DebianPin } from './debian-packages.ts';
 import { addFile, type Tree } from './tree.ts';
 
-/** Of whom the programs run; the number that distroless images use. */
+/** User of the programs, as in distroless images. */
 export const USER_ID = 65532;
 
 /**

@@ -1,6 +1,6 @@
 import { MissingInput, outputOf } from './cached-input.ts';
 
-/** Of which commit the source is (`-dirty` behind it if anything was changed), and when it was made, in RFC 3339. */
+/** Commit of the source, with the suffix `-dirty` if anything was changed, and its time in RFC 3339. */
 export type Commit = { created: string; revision: string | undefined };
 
 /** Without git or a repository, it is of none, at the begin of time. */

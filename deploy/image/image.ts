@@ -23,7 +23,7 @@ export type ImageOptions = {
   cacheDir: string;
   /** Roots of Debian repositories; defaults to the mirrors of this machine's apt. */
   mirrors?: readonly string[] | undefined;
-  /** RFC 3339, in UTC, without a fraction: when the source was made, as the image must not say when it was built. */
+  /** RFC 3339, in UTC, without a fraction: when the source was made, since the build time must not be in the image. */
   created: string;
   /** For the labels of the image. */
   revision?: string | undefined;
@@ -132,7 +132,7 @@ async function nodeTree(pin: NpmPin, cacheDir: string): Promise<Tree> {
   return tree;
 }
 
-/** As it was released. */
+/** Downloads the binary of Node.js as it was released. */
 async function nodeBinary(pin: NpmPin, cacheDir: string): Promise<Buffer> {
   const binary = (await npmPackage(pin, cacheDir)).get('bin/node');
   if (binary?.type !== 'file') throw new Error(`${pin.name} has no bin/node`);

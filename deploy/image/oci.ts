@@ -46,7 +46,7 @@ export async function layerOf(
   return { descriptor, diffId: `sha256:${hexOf(archive)}`, blob, createdBy, uncompressedBytes: archive.length };
 }
 
-/** By gzip, without a time or a system. */
+/** Compresses with gzip; the header has no time and no operating system. */
 export function compress(archive: Buffer): Buffer {
   const blob = gzipSync(archive);
   blob[GZIP_SYSTEM_BYTE] = NO_SYSTEM;

@@ -1,6 +1,6 @@
 /** A platform that images are built for, in the words of those who ship its parts. */
 export type Platform = {
-  /** As OCI has it. */
+  /** Name of the architecture in OCI. */
   architecture: 'amd64' | 'arm64';
   /** The npm package of the Node.js binary. */
   nodePackage: string;

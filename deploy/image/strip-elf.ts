@@ -1,5 +1,5 @@
 const MAGIC = Buffer.from('\x7fELF\x02\x01', 'latin1');
-/** Of the 64-bit ELF header. */
+/** Offsets of fields in the 64-bit ELF header. */
 const OFFSET = { programHeaders: 32, sections: 40, programHeaderSize: 54, programHeaderCount: 56, sectionCount: 60 };
 
 /**

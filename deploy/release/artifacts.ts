@@ -27,7 +27,7 @@ export type Release = {
   chart: Pushed;
   /** What is offered for download; the notes are its text. */
   files: string[];
-  /** Of the files, as `sha256sum --check` reads them; one of the files. */
+  /** Path of the checksums of the other files, in the format of `sha256sum --check`. */
   checksums: string;
   notes: string;
 };

@@ -30,7 +30,7 @@ let controlPlane: ControlPlane;
 
 beforeAll(async () => {
   [helm, controlPlane] = await Promise.all([ensureHelm(), startControlPlane()]);
-  // Of a dry run nothing is there yet, a CRD of the chart neither.
+  // A dry run creates nothing, not even the CRDs of the chart.
   const files = [OPERATOR, ...CRDS].flatMap((file) => ['-f', file]);
   await controlPlane.kubectl(['apply', '--server-side', ...files]);
   await controlPlane.kubectl(['wait', '--for=condition=Established', ...files]);

@@ -7,7 +7,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 export const CHART = path.join(ROOT, 'deploy/chart');
 export const MANIFESTS = path.join(ROOT, 'deploy/manifests');
 export const EVERYTHING = path.join(import.meta.dirname, 'everything.values.yaml');
-/** Of everything, what only Kubernetes 1.36 has, off. */
+/** Turns off what requires Kubernetes 1.36. */
 const BEFORE_1_36 = ['--set', 'policies.poolLabels.enabled=false,policies.startupTaint.enabled=false'];
 /** CRDs of the operator of Prometheus, for clusters that get objects of it. */
 export const OPERATOR = path.join(import.meta.dirname, 'prometheus-operator.yaml');

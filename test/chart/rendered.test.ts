@@ -144,7 +144,7 @@ test('values.yaml holds what the schema allows, and its comments say what each o
   expect(bare.map((index) => lines[index]).filter((line) => !inResources.test(line ?? ''))).toEqual([]);
 });
 
-/** As kubectl reads it: YAML 1.1, where `on` is a boolean. */
+/** Parses YAML 1.1, as kubectl does: `on` is a boolean. */
 function objectsIn11(yaml: string): KubeObject[] {
   return parseAllDocuments(yaml, { version: '1.1' })
     .map((document) => document.toJS() as KubeObject | null)

@@ -14,7 +14,7 @@ type Configuration = { extenders: Extender[]; leaderElection: { resourceNamespac
 
 const SHIPPED = path.join(CHART, '../scheduler/second-scheduler.yaml');
 const OPEN = { enabled: true, clientCertificates: false, addressRanges: ['10.0.0.0/24', 'fd00::/64'] };
-/** As it is in deploy/scheduler: without certificates. */
+/** Values that render the file in deploy/scheduler: without certificates. */
 const ON = { scheduler: { ...OPEN, configMap: { enabled: true } } };
 
 let helm: Helm;

@@ -68,7 +68,7 @@ test('values of the chart', () => {
   const isFile = (name: string) => /\.(ts|yaml|md|key|crt)$/.test(name);
   // Under these the user chooses the keys.
   const isFree = (name: string) => /^(services|holds)\.(?!allowedPrefixes)/.test(name);
-  // Of a document of the console.
+  // A field in a document of the console.
   const isField = (name: string) => name === 'agent.lastReportSecondsAgo';
   expect(unknown(VALUE, (name) => FLAT_VALUES.has(name) || isFile(name) || isFree(name) || isField(name))).toEqual([]);
   expectNames(VALUE, 100);
@@ -83,7 +83,7 @@ test('messages of the log, as they are quoted', () => {
 test('paths of the console', () => {
   const PATH = /(?<![\w.:*])(\/v1\/[a-z]+)\b/g;
   const served = new Set([...sourceText.matchAll(/'(\/v1\/[a-z]+)'/g)].map(([, served = '']) => served));
-  // Of the API server, and of Nodes, which are asked for by their name.
+  // Paths of the API server, and paths of Nodes, which contain a name.
   const others = ['/v1/namespaces', '/v1/jwks', '/v1/nodepool'];
   expect(unknown(PATH, (name) => served.has(name) || others.includes(name))).toEqual([]);
   expectNames(PATH, 40);
@@ -133,7 +133,7 @@ test('error codes, variables and constants', () => {
   const NAME = /`([A-Z]+(?:_[A-Z]+)+)`/g;
   const text = files.filter(({ path: name }) => !name.endsWith('.md')).map((file) => file.text);
   const names = new Set([...text.join('\n').matchAll(/\b([A-Z]+(?:_[A-Z]+)+)\b/g)].map(([, name = '']) => name));
-  // Of a kubelet, of Google's instance templates, of Node.js.
+  // Variables of kubelets, of Google's instance templates and of Node.js.
   const others = /_SERVICE_HOST$|^AUTOSCALER_ENV_VARS$|^NODE_LABELS$|^NODE_EXTRA_CA_CERTS$/;
   expect(unknown(NAME, (name) => name in ERROR_CODES || names.has(name) || others.test(name))).toEqual([]);
   expectNames(NAME, 40);

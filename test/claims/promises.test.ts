@@ -6,7 +6,7 @@ import { PROMISES } from './promises.ts';
 
 test.each(PROMISES)('$area: "$promise" has its test', ({ file, test: name }) => {
   const text = readFileSync(path.join(ROOT, file), 'utf8');
-  // As the first argument of `test` or `it`, also behind a table.
+  // The name is the first argument of `test` or `it`, also after a table.
   expect(
     [...text.matchAll(/^\s*(?:.*\b(?:test|it)\b.*\(|\](?: as const)?\)\(|)'((?:[^'\\]|\\.)+)'/gm)].map(
       ([, found]) => found,

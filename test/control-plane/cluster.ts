@@ -90,7 +90,7 @@ export function setNodeReady(
   ];
   const status = { ...(internalIP === undefined ? {} : { addresses, capacity, allocatable: capacity }) };
   const body = { status: { ...status, conditions: [readyCondition(ready, 'KubeletReady')] } };
-  // As a kubelet does: the conditions of others stay.
+  // A merge keeps the conditions of others, as a kubelet does.
   const contentType = 'application/strategic-merge-patch+json';
   return client.patch<NodeObject>(`/api/v1/nodes/${name}/status`, body, contentType);
 }

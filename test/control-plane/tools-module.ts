@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** The Go module from whose requirements the binaries are built. */
 export interface ToolsModule {
   readonly dir: string;
-  /** Of Kubernetes, without the `v`. */
+  /** Version of Kubernetes, without the `v`. */
   readonly kubernetesVersion: string;
   /** Changes with every requirement; 12 hex digits. */
   readonly hash: string;

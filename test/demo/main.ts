@@ -17,7 +17,7 @@ Runs rollcall on a real control plane and shows what it does.
   --kubeconfig FILE  use this cluster instead of an embedded control plane
 `;
 
-/** As a shell has it for Ctrl-C. */
+/** Exit status of a shell after Ctrl-C. */
 const STOPPED_EARLY = 130;
 
 type Options = { once: boolean; kubeconfig: string | undefined };

@@ -1,7 +1,7 @@
 /** One node in the table. */
 export type Row = {
   node: string;
-  /** By service: whether its label is on the node now. */
+  /** Whether the label of each service is on the node now. */
   labels: Readonly<Record<string, boolean>>;
   note: string;
 };

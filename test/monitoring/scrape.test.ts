@@ -50,7 +50,7 @@ describe.skipIf(missing)(`Prometheus${missing ? ` (${missing})` : ''}`, () => {
       await rig.addNode({ labels: WORKSPACE_NODE, ...(sysfsRoot ? { sysfsRoot } : {}) });
     }
     await rig.allReady();
-    // A pod that a kubelet has started, as its start is what one panel counts from.
+    // A pod that a kubelet has started, since one panel counts from its start.
     const status = { startTime: new Date().toISOString().replace(/\.\d+/, '') };
     await rig.cluster.api.patch(`${PODS}/ws-daemon-${rig.node(0).name}/status`, { status });
     if ('prometheus' in tools) prometheus = await Prometheus.start(tools.prometheus, [...targets(), ...others()]);

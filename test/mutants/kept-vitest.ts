@@ -14,7 +14,7 @@ export type TestRun =
 export type RunRequest = { which: WhichTests; changed: readonly string[] };
 export type RunReply = { passed: number; hasFailed: boolean; by?: string };
 
-/** Of what is tried at random there is enough in this to notice most, and thousands of runs to come. */
+/** Fewer random histories: enough to notice most mutants, since there are thousands of runs. */
 const FEWER = { ROLLCALL_HISTORIES: '100' };
 
 /**

@@ -18,7 +18,7 @@ export type RoomOptions = {
   /** So many of the mutants. */
   sample: number;
   seed: number;
-  /** Of the paths of the files. */
+  /** Part of the path that selects files. */
   part: string;
   besideOnly: boolean;
 };

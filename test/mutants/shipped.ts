@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type Copy, inCopy } from './copy.ts';
 
 export type ShippedDefect = {
-  /** Of the patch in `shipped/` that plants it. */
+  /** Name of the patch in `shipped/`. */
   name: string;
   /** Who shipped it. */
   from: string;

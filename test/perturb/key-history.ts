@@ -3,13 +3,13 @@ import { watch, watchNodes } from '../control-plane/watch.ts';
 import { NODE_SERVICES } from './objects.ts';
 import { type NodeView, withoutUids } from './picture.ts';
 
-/** By object and key, every value it had, one after the other; the empty text where it was not there. */
+/** Every value of each key of each object, in order; the empty string means that the key was absent. */
 export type Histories = ReadonlyMap<string, readonly string[]>;
 
 /** Keeps every value that each key of each Node had, and each condition of each NodeService, as the API server tells. */
 export class KeyHistory {
   readonly #histories = new Map<string, string[]>();
-  /** By uid: a Node that is made anew under its name is another, and has a name and a number here. */
+  /** Names by uid. A Node that was deleted and created again gets its name and a number. */
   readonly #names = new Map<string, string>();
   readonly #stops: readonly (() => void)[];
 

@@ -44,7 +44,7 @@ export class Lane {
   /** The API server that can be made to be behind, by `link`. */
   readonly behindUrl: string;
   readonly link: EtcdLink;
-  /** Of the agents. */
+  /** Directory of the agents. */
   readonly dir: string;
   readonly berths: readonly Berth[];
   readonly #stops: Stops;
@@ -68,7 +68,7 @@ export class Lane {
     return join(this.dir, 'ca.crt');
   }
 
-  /** As it was before the first run. */
+  /** Restores the state before the first run. */
   async reset(): Promise<void> {
     await this.api.exchange('DELETE', `${OWN}/configmaps/rollcall-coordinator-ca`);
     for (const path of COLLECTIONS) await this.api.exchange('DELETE', `${path}?gracePeriodSeconds=0`);

@@ -53,7 +53,7 @@ export function withoutUids(annotation: string): string {
   return annotation.replace(/service:[0-9a-f-]{36}/g, 'service:UID');
 }
 
-/** Of two things that end a service, the message names the one that was heard of first, and stays until the status changes. */
+/** Removes the cause: if two things end a service, the message names the first, and stays until the status changes. */
 function withoutCause({ message = '', ...condition }: Condition): Condition {
   return { ...condition, message: message.split(': ')[0] ?? '' };
 }

@@ -41,7 +41,7 @@ export class Run {
   readonly histories: KeyHistory;
   readonly writes: Done[] = [];
   readonly coordinators = new Map<string, Coordinator>();
-  /** Those that were told to end, and have not ended. They crash as the others do, and do not come back. */
+  /** Coordinators that are stopping. They crash like the others, but are not started again. */
   readonly #leaving = new Map<string, Coordinator>();
   readonly agents = new Map<string, ReportingAgent>();
   readonly #plan: Plan | undefined;
@@ -52,7 +52,7 @@ export class Run {
   #step: string | undefined;
   #holder: string | undefined;
   #crashes = 0;
-  /** Of all objects, as writes were answered. A write that changes nothing makes none. */
+  /** Resource versions in the answers to writes. A write that changes nothing adds none. */
   readonly #versions = new Set<string>();
   #stopping = false;
   #lastWriteMs = performance.now();
@@ -173,7 +173,7 @@ export class Run {
     await this.startAgent(node);
   }
 
-  /** By default a Ready pod of alpha that tolerates everything. */
+  /** Creates a pod; by default a Ready pod of alpha that tolerates every taint. */
   async addPod(pod: string, node: string, change: { ready?: boolean; app?: string; tolerations?: object[] } = {}) {
     const { ready = true, app = 'alpha', tolerations = [{ operator: 'Exists' }] } = change;
     const address = { podIP: '127.0.0.1', hostIP: '127.0.0.1' };

@@ -3,7 +3,7 @@ import type { Run } from './run.ts';
 export type Step = {
   name: string;
   act: (run: Run) => Promise<unknown>;
-  /** By Node, what of rollcall's is on it when all is quiet. */
+  /** Keys of rollcall on each Node when all is quiet. */
   ours: Readonly<Record<string, readonly string[]>>;
   /** No coordinator leads at the end. */
   unled?: true;

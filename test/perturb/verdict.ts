@@ -11,7 +11,7 @@ export type Verdict = {
   divergences: readonly string[];
   /** Writes that the reference does not have, and the plan explains. */
   explained: readonly string[];
-  /** Those that it does not explain. */
+  /** Writes that neither the reference has nor the plan explains. */
   unexplained: readonly string[];
 };
 
@@ -36,7 +36,7 @@ export function judge(
 }
 
 /**
- * One that is refused as the Node has changed in between is tried again: how often depends on who is faster.
+ * A write that is refused because the Node has changed in between is tried again: how often depends on who is faster.
  * Statuses are looked at every second, and each plan takes some: what was true in between may be written (of what it says,
  * the histories are judged). A coordinator that starts anew takes the Lease, and does not know which Events it told. Nothing
  * else is written for a crash, and nothing because a watch is late, lacks something, or is behind. But for one that starts

@@ -11,7 +11,7 @@ import { readToolsModule, type ToolsModule } from '../control-plane/tools-module
 import { isExecutable, run } from './command.ts';
 
 const kubernetesNames = ['kubelet', 'kube-controller-manager', 'kube-proxy'] as const;
-/** Those whose source is in this folder. */
+/** Binaries with their source in this folder. */
 const ownNames = ['node-tool', 'pod'] as const;
 type KubernetesName = (typeof kubernetesNames)[number];
 type Name = KubernetesName | (typeof ownNames)[number];

@@ -101,7 +101,7 @@ async function inheritCpuset(parent: string, child: string): Promise<void> {
   }
 }
 
-/** As far as that goes: what still has a process stays. */
+/** Removes what it can: a cgroup that still has a process stays. */
 async function removeTree(dir: string): Promise<void> {
   const children = await readdir(dir, { withFileTypes: true }).catch(() => []);
   for (const child of children) if (child.isDirectory()) await removeTree(join(dir, child.name));

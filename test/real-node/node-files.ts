@@ -7,7 +7,7 @@ export interface NodeSettings {
   readonly name: string;
   readonly ip: string;
   readonly podCidr: string;
-  /** Of all nodes. */
+  /** Pod CIDR of all nodes. */
   readonly clusterCidr: string;
   readonly cgroup: string;
   /** Everything of the node is below it. */
@@ -92,7 +92,7 @@ export function kubeletConfig(settings: NodeSettings): string {
     },
     // Images are imported, and could not be pulled again.
     imageGCHighThresholdPercent: 100,
-    // As many addresses as the node has for pods.
+    // The number of pod addresses of the node.
     maxPods: 60,
     nodeStatusUpdateFrequency: '5s',
     syncFrequency: '10s',

@@ -79,7 +79,7 @@ export class RealNode {
     this.#cgroup = `${place.cgroup}/${this.name}`;
   }
 
-  /** Of the node's first process, as the host sees it; `undefined` while the node is down. */
+  /** Process id of the node's first process on the host; `undefined` while the node is down. */
   get pid(): number | undefined {
     return this.#pid;
   }
@@ -261,7 +261,7 @@ export class RealNode {
   async #run(name: string, command: string, args: readonly string[], isReady: () => Promise<boolean>): Promise<void> {
     const component = new Component({
       name: `${name} of ${this.name}`,
-      // As cgroups.ts does for the pods: what runs beside this node does not starve it.
+      // A high priority, so that other processes do not starve the node; cgroups.ts does the same for its pods.
       command: 'nice',
       args: ['-n', '-5', 'nsenter', ...this.#target(), 'env', `PATH=${systemPath}`, command, ...args],
       logFile: join(this.dir, `${name}.log`),
@@ -289,7 +289,7 @@ export class RealNode {
   }
 }
 
-/** The only child of a process, as the kernel may not list children. */
+/** Finds the only child of a process, since the kernel may not list children. */
 async function childOf(parent: number | undefined): Promise<number> {
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue;

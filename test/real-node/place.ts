@@ -13,7 +13,7 @@ const attemptsMax = 50;
 /** So long a directory may have no owner yet. */
 const ownerWithinMs = 10_000;
 
-/** As many nodes as a run has addresses for. */
+/** The number of nodes for which a run has addresses. */
 export const nodesMax = 4;
 
 /** What one run has for itself on this machine; all of it is named after its number. */
@@ -27,7 +27,7 @@ export interface Place {
   readonly cgroup: string;
   readonly hostIp: string;
   readonly serviceCidr: string;
-  /** Of the Service `kubernetes`. */
+  /** IP of the Service `kubernetes`. */
   readonly serviceIp: string;
   readonly podCidr: string;
   /** `index` counts from 0. */

@@ -33,7 +33,7 @@ export interface RealCluster {
   readonly control: Pick<Control, 'etcd' | 'apiServer' | 'signingKeyFile'>;
   /** Path of a kubeconfig that may do everything. */
   readonly kubeconfig: string;
-  /** Of the host on the bridge, where nodes and pods reach what listens there. */
+  /** IP of the host on the bridge, at which nodes and pods reach it. */
   readonly hostIp: string;
   /** Logs and files of everything that runs; it goes with `stop`. */
   readonly dir: string;

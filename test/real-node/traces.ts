@@ -9,7 +9,7 @@ export interface Marks {
   readonly pidNamespaces: readonly string[];
 }
 
-/** Of a run whose nodes are these; those that are down count for nothing. */
+/** Marks of a run with these nodes. Nodes that are down do not count. */
 export async function marksOf(run: {
   readonly dir: string;
   readonly nodes: readonly { readonly pid: number | undefined }[];

@@ -18,13 +18,13 @@ const FIRST_SERVICE = JSON.stringify({
   spec: { probe: { tcp: { port: 10250 } } },
 });
 
-/** As the first page says: one command, one object, one label. Then removes it, and sees that nothing is left. */
+/** Installs as README.md describes: one command, one object, one label. Then uninstalls, and checks that nothing is left. */
 export async function installByHelm(cluster: RealCluster, release: Release, major: 3 | 4): Promise<void> {
   const helm = await ensureHelm(major);
   const chart = `oci://${release.chart.name}`;
   const from = [chart, '--version', release.version, '--plain-http', '--namespace', NAMESPACE];
   const { kubeconfig } = cluster;
-  // As OpenShift does: a user out of the range of the project.
+  // A user from the range of the project, as OpenShift assigns.
   const user = major === 4 ? ['--set', 'runAsUser=1000680000'] : [];
   await helm(['install', 'rollcall', ...from, ...user, '--create-namespace', '--wait', '--timeout', '2m'], {
     kubeconfig,

@@ -32,7 +32,7 @@ export class Coordinator extends Program {
   readonly name: string;
   readonly reportsUrl: string;
   readonly healthUrl: string;
-  /** Of the page, and of what it asks. */
+  /** URL of the console: of its page and its API. */
   readonly consoleUrl: string;
   readonly ports: CoordinatorPorts;
 

@@ -21,10 +21,10 @@ export const FLOOD_KINDS = [
 export type FloodKind = (typeof FLOOD_KINDS)[number];
 
 export type FloodOptions = {
-  /** Of the coordinator. */
+  /** URL for reports to the coordinator. */
   reportsUrl: string;
   healthUrl: string;
-  /** Of an agent, if that is attacked as well. */
+  /** Health URL of an agent, if the agent is attacked as well. */
   agentHealthUrl?: string;
   /** Defaults to all at once. */
   kinds?: readonly FloodKind[];

@@ -6,7 +6,7 @@ import { REPORTS_PATH } from '@rollcall/common/well-known.ts';
 export const METRICS_REQUEST = 'GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n';
 export const UNKNOWN_PATH_REQUEST = 'GET /x HTTP/1.1\r\nhost: a\r\n\r\n';
 
-/** As many copies of a request as Node.js reads at once. */
+/** Repeats a request as often as Node.js reads at once. */
 export function oneRead(request: string): string {
   return request.repeat(Math.floor(65_536 / request.length));
 }

@@ -5,7 +5,7 @@ import { waitFor } from '../control-plane/wait-for.ts';
 import { PLUGIN } from './run-plugin.ts';
 
 export type PluginConsole = {
-  /** Of the page, on this machine. */
+  /** URL of the page on this machine. */
   url: string;
   /** Ends it as Ctrl-C does; returns the exit code. */
   interrupt: () => Promise<number | null>;

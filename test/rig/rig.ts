@@ -22,10 +22,10 @@ export type RigOptions = {
   coordinatorArgs?: readonly string[];
   /** How a coordinator's process is started, besides its flags. */
   coordinatorProcess?: { nodeArgs: readonly string[] };
-  /** Of the tree whose programs are started; defaults to this repository. */
+  /** Root of the tree whose programs are started; defaults to this repository. */
   root?: string;
   agentArgs?: readonly string[];
-  /** Of the services' pods, and in the label keys; defaults to `default`. */
+  /** Namespace of the services' pods, and in the label keys; defaults to `default`. */
   namespace?: string;
   onCoordinatorLog?: (coordinator: string, line: LogLine) => void;
 };

@@ -96,7 +96,7 @@ export class SimulatedNode {
     return pod;
   }
 
-  /** Of a machine with no bus at all. */
+  /** Root of sysfs on a machine without any bus. */
   get #emptySysfs(): string {
     return join(this.#options.dir, 'no-hardware', 'bus');
   }

@@ -7,13 +7,13 @@ import { type Bench, type Measure, median } from './result.ts';
 const NODES = 300;
 const CONCURRENCY = 16;
 const SETS = [0, 10, 100, 1000];
-/** Of Nodes that are created and deleted again to see what a creation costs. */
+/** Number of Nodes that are created and deleted to measure the cost of a creation. */
 const CREATED = 32;
 /** For each that `--rounds` asks for: a write takes a millisecond, and is compared with a millisecond. */
 const ROUNDS = 4;
 
 type Pair = { bare: AdmissionCluster; fenced: AdmissionCluster };
-/** Of one write: by the clock, and of the CPU that the API server had for it. */
+/** Cost of one write: elapsed time, and CPU time of the API server. */
 type Cost = { ms: number; cpuMs: number };
 type Took = { bare: Cost; fenced: Cost };
 

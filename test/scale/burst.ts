@@ -5,7 +5,7 @@ import type { Bench } from './result.ts';
 const PODS = 100;
 const CONCURRENCY = 16;
 
-/** Of a labelled fleet, the pods of 100 nodes become not ready at once. */
+/** In a labelled fleet, the pods of 100 nodes become not ready at once. */
 export const benchBurst: Bench = async (lab, { nodes }) => {
   await lab.during('labelling the fleet', () => lab.labelled(nodes));
   const names = lab.fleet.names.slice(0, PODS);

@@ -112,7 +112,7 @@ async function playRound(lab: Lab, update: (text: string) => void): Promise<Roun
   return { floors, coldMs, reportedMs, cpu, events, reviews, goneMs, backMs, patches: counts };
 }
 
-/** As the coordinator and past its fence, with the labels that it sets. */
+/** Measures bare loops as the coordinator's account, through its fence, with the labels that it sets. */
 async function measureFloors(lab: Lab): Promise<Floors> {
   const { controlPlane, coordinatorToken } = lab.cluster;
   const client = await controlPlane.clientFor(coordinatorToken);

@@ -60,7 +60,7 @@ export function nodeManifest(name: string, address: string): object {
   };
 }
 
-/** Of the node of this name, which ends with its number. */
+/** Group of the node with this name, which ends with the node's number. */
 export function groupOf(name: string): string {
   return String(Number(/\d+$/.exec(name)?.[0] ?? 0) % GROUPS);
 }

@@ -13,7 +13,7 @@ const REPORT_CONCURRENCY = 64;
 
 export type FleetOptions = {
   api: ApiClient;
-  /** Of the coordinators; tried in turn. */
+  /** URLs of the coordinators, tried in turn. */
   reportsUrls: readonly string[];
   /** PEM of the coordinators' CA. */
   ca: string;
@@ -30,7 +30,7 @@ export class Fleet {
   readonly names: string[] = [];
   /** Reports that were taken. */
   readonly taken = { full: 0, heartbeat: 0 };
-  /** By node, monotonic milliseconds: when the last full report that was taken was sent. */
+  /** When the last accepted full report of each node was sent, in monotonic milliseconds. */
   readonly reportedMs = new Map<string, number>();
   readonly reportsUrls: readonly string[];
   ca: string;
@@ -110,7 +110,7 @@ export class Fleet {
     this.agentOf(name).renew(await this.#requestToken(name));
   }
 
-  /** As kubelets bring a ConfigMap that has changed. */
+  /** Replaces the CA, as kubelets do when the ConfigMap has changed. */
   trust(ca: string): void {
     this.ca = ca;
     for (const client of this.#clients) client.trust(ca);
@@ -130,7 +130,7 @@ export class Fleet {
     return this.#clients.reduce((sum, { refused }) => sum + refused, 0);
   }
 
-  /** As a kubelet does it: by the status of a service's pod on this node. */
+  /** Changes the status of a service's pod on this node, as a kubelet does. */
   async setPodReady(service: string, node: string, ready: boolean): Promise<void> {
     await setPodReady(this.#api, SERVICES_NAMESPACE, servicePodName(service, node), ready);
   }

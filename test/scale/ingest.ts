@@ -74,7 +74,7 @@ async function speak({ fleet }: Lab, { pid, port, ca }: Server, full: boolean): 
   await Promise.all(
     connections.map(async (connection) => {
       while (begun < most) {
-        // Of all nodes alike, however much faster than others a connection is answered.
+        // Takes nodes in turn, even if some connections are answered faster than others.
         const name = names[begun % names.length] ?? '';
         begun += 1;
         const headers = { authorization: `Bearer ${fleet.tokenOf(name)}` };

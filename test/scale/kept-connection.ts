@@ -14,7 +14,7 @@ export class KeptConnection {
   readonly #socket: Socket;
   #received: Buffer[] = [];
   #bytes = 0;
-  /** Of the answer that is awaited: bytes from its beginning to its end, once its head is there. */
+  /** Length of the awaited answer in bytes, once its head has arrived. */
   #wanted = 0;
   #headBytes = 0;
   #settle: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined;

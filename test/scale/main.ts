@@ -62,7 +62,7 @@ ${NAMES.join(', ')} by default.
 `;
 
 const RESULTS = path.join(import.meta.dirname, 'results');
-/** As a shell has it for Ctrl-C. */
+/** Exit status of a shell after Ctrl-C. */
 const STOPPED_EARLY = 130;
 
 type Options = BenchOptions & { names: string[]; profiles: string | undefined; earlier: Earlier[] };

@@ -17,7 +17,7 @@ export class ReportClient {
   readonly #options: AgentOptions;
   #agent: Agent;
   readonly #urls: string[];
-  /** By token, how often it was not taken. */
+  /** How often each token was not accepted. */
   readonly notTaken = new Map<string, number>();
   #current = 0;
   #leader: string | undefined;

@@ -9,7 +9,7 @@ import { startInProcessAgent } from '../rig/in-process-agent.ts';
 import type { NodeSockets } from './sockets.ts';
 
 const LOGGER = silentLogger();
-/** Nobody reads them, so that all agents have the same. */
+/** Shared by all agents, since no test reads them. */
 const METRICS = registerAgentMetrics(new Registry());
 
 export type SimAgentOptions = {

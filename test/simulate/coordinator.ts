@@ -18,10 +18,10 @@ const ENVIRONMENT = { ownNamespace: 'rollcall', podIp: undefined };
 export const POOL_LABEL = 'example.com/pool';
 
 export type SimCoordinatorOptions = {
-  /** Of its pod; its host is by it. */
+  /** Name of its pod; its host is derived from it. */
   name: string;
   host: string;
-  /** Of its process, which is another after each start. */
+  /** Number of its process, which is new after each start. */
   serial: number;
   config: CoordinatorConfig;
   world: FakeClock;
@@ -32,7 +32,7 @@ export type SimCoordinatorOptions = {
   afterStep: () => void;
 };
 
-/** As the chart starts it, without what is asked over sockets, and for NodeServices alone. */
+/** The configuration of the chart, without listeners, and for NodeServices alone. */
 export async function coordinatorConfig(): Promise<CoordinatorConfig> {
   const flags = ['--tls=off', '--reports-listen=127.0.0.1:8443', '--scheduler-listen=off', '--console-listen=off'];
   const services = ['--gitpod=false', '--services-conditions', `--pool-labels=${POOL_LABEL}`];
@@ -110,7 +110,7 @@ export class SimCoordinator {
   }
 }
 
-/** As the client over HTTPS does, it tells of each answer. */
+/** Reports each answer to `onAnswer`, as the client over HTTPS does. */
 function counted(client: KubeClient, { onAnswer = () => {} }: KubeClientOptions): KubeClient {
   const codeOf = (err: unknown) => (err instanceof KubeStatusError ? String(err.status) : 'error');
   const tell = (verb: string, err: unknown): never => {

@@ -221,7 +221,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       judge.troubles.stoodStill(forMs);
     },
   },
-  'somebody deletes the Lease': {
+  'a person deletes the Lease': {
     theme: 'coordinators',
     act: ({ world, judge }) => {
       for (const { metadata } of world.server.collection(PATHS.leases).all())
@@ -247,7 +247,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   'a person taints a node': {
     theme: 'people',
     act: ({ world, node, service, random }) => {
-      // Of a service that publishes none, it would be theirs.
+      // If the service publishes no taint, the taint would be foreign.
       const key = random() < 0.5 || !service.taint ? 'example.com/mine' : taintOf(service);
       const kept = (world.server.nodes.get(node.name)?.spec?.taints ?? []).filter((taint) => taint.key !== key);
       person(world, node, { spec: { taints: [...kept, { key, effect: 'NoSchedule' }] } });

@@ -30,7 +30,7 @@ class Request extends EventEmitter {
     super();
     this.url = path;
     this.headers = headers;
-    // It flows once somebody reads.
+    // It flows once there is a reader.
     this.once('newListener', () =>
       queueMicrotask(() => {
         this.emit('data', body);

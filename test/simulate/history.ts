@@ -12,7 +12,7 @@ export type History = { seed: number; pace: Pace; world: WorldOptions; steps: re
 
 export type Played = {
   violations: readonly string[];
-  /** Of all that happened, in hex. */
+  /** Digest of all that happened, in hex. */
   digest: string;
   nodeHours: number;
 };
@@ -143,7 +143,7 @@ function act(world: World, judge: Judge, { deed, number }: Step, { stretch }: Pa
   const node = pick([...world.nodes.values()]);
   const service = pick([...world.services.values()]);
   const coordinator = random() < 0.7 ? (world.leader ?? pick(world.coordinators)) : pick(world.coordinators);
-  // By the square, so that most are short.
+  // Squared, so that most are short.
   const between = (fromMs: number, toMs: number) => Math.round(fromMs + random() ** 2 * (stretch * toMs - fromMs));
   const isPossible = node && service && coordinator && !coordinator.machine.isDead;
   if (isPossible) DEEDS[deed]?.act({ world, judge, node, service, coordinator, random, between });

@@ -18,7 +18,7 @@ const SLACK_MS = 10_000;
 /** A new taint is not put on more nodes before it was seen to work. */
 const FIRST_TAINTS = 10;
 
-/** Of one service on one node, with what was last shown of it, and by which version of the Node. */
+/** State of one service on one node, with what the Node last showed, and the version of that Node. */
 type Pair = { evidence: Evidence; wrongSinceMs: number | undefined; shown: Shown | undefined; by: Node | undefined };
 
 /** Holds a world to what is promised, at every step. */
@@ -31,7 +31,7 @@ export class Judge {
   readonly #services = new Map<string, ServiceSpec>();
   /** When a service, or what a node is selected by, was last changed. */
   readonly #editedMs = new Map<string, number>();
-  /** By the uid of the node, and the name of the service. */
+  /** Pairs by uid of the node and name of the service. */
   readonly #pairs = new Map<string, Map<string, Pair>>();
   /** Until when what is said of a node's services may be contested. */
   readonly #contestedUntilMs = new Map<string, number>();
@@ -64,13 +64,13 @@ export class Judge {
     if (problem !== undefined) this.#complain(problem);
   }
 
-  /** A service, or what a node is selected by, was changed by somebody. */
+  /** A person changed a service, or the labels by which it selects nodes. */
   edited(what: string): void {
     this.#editedMs.set(what, this.#world.nowMs);
     this.#lookAtTruth();
   }
 
-  /** Somebody changes what is ours on this node, for so long. */
+  /** Another client changes our keys on this node, for so long. */
   contested(node: SimNode, forMs: number): void {
     this.#contestedUntilMs.set(node.uid, this.#world.nowMs + forMs);
   }
@@ -147,7 +147,7 @@ export class Judge {
     return this.#difference(service, shown, wanted);
   }
 
-  /** The same of a node that nobody speaks for: it may be not ready as well. */
+  /** The same for a silent node: it may be not ready as well. */
   #problemInSilence(node: SimNode, service: ServiceSpec): string | undefined {
     const shown = this.#shown(node, service);
     if (!shown || !this.#isSelected(node, service)) return undefined;
@@ -204,7 +204,7 @@ export class Judge {
 
   #compareSilent(node: SimNode, service: ServiceSpec, { sinceMs, goodbye }: NonNullable<SimNode['silence']>): void {
     this.#pair(node, service).wrongSinceMs = undefined;
-    // What pods alone say needs nobody to speak for it.
+    // Evidence from pods alone does not need an agent.
     if (service.probe === undefined) return;
     const boundMs = WINDOW_MS + SLACK_MS + (goodbye || node.agents.length === 0 ? GOODBYE_MS : 0);
     const forMs = Math.min(

@@ -10,14 +10,14 @@ export class SimNode {
   readonly uid: string;
   readonly address: string;
   readonly sockets = new NodeSockets();
-  /** By service. */
+  /** Pods by service. */
   readonly pods = new Map<string, { name: string; state: PodState }>();
   /** Whether each agent's pod is there is another matter. */
   agents: SimAgent[] = [];
   isGone = false;
   /** When its Node was made. */
   readonly createdMs: number;
-  /** Since when nobody on it can report, and how that began; `undefined` while somebody can. */
+  /** Since when no agent on it can report, and how that began; `undefined` while one can. */
   silence: { sinceMs: number; goodbye: boolean } | undefined;
 
   constructor(name: string, uid: string, address: string, createdMs: number) {

@@ -15,7 +15,7 @@ const NEW_MS = 20_000;
 const SILENT_MS = 29_000;
 /** How long who has said goodbye may be silent, when they are not yet counted by a guard. */
 export const GOODBYE_MS = 120_000;
-/** Of all who are expected: from here on a guard holds for certain. */
+/** Share of the expected agents from which a guard is certainly active. */
 const CROWD = 0.7;
 /** And below it none. */
 const FEW = 0.38;
@@ -103,7 +103,7 @@ export class Reasons {
       if (!isSilent) return `a withdrawal without a reason: ${because}`;
       if (this.#isCrowd(by) && !this.#wasUnderWay(silentMs)) return 'a withdrawal for silence while most are silent';
     }
-    // Its pods are told of by another watch than the Node: those of the Node before it may be seen on it for a moment.
+    // Pods and Nodes have different watches: pods of the previous Node of this name may be seen on it for a moment.
     if (nowMs - node.createdMs < NEW_MS) return undefined;
     const isShown = (!old.label && now.label) || (old.taint && !now.taint && !isEdited);
     if (isShown && !wasUp) return `it is shown as ready without a reason: ${because}`;

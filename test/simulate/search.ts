@@ -17,7 +17,7 @@ export async function search(fromSeed: number, hours: number, patient: boolean):
   return { nodeHours, histories, failing: undefined };
 }
 
-/** As much of a trace as is read. */
+/** Maximum number of lines of a trace. */
 const LINES_MAX = 60;
 
 /** What a failing history comes down to, as a text to work from. */

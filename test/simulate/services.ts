@@ -29,7 +29,7 @@ export function conditionOf({ name }: Pick<ServiceSpec, 'name'>): string {
   return `service.rollcall.dev/${name}`;
 }
 
-/** As somebody would write it. */
+/** The spec of the NodeService, as a person would write it. */
 export function specOf(service: ServiceSpec): object {
   const { name, probe, pods, port, tier, taint, condition } = service;
   const { periodMs: periodMilliseconds, failureThreshold, successThreshold } = service;

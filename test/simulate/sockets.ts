@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { NetConnectOpts, Socket } from 'node:net';
 import type { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
 
-/** `hangs`: the kernel takes connections, and nobody answers. */
+/** `hangs`: the kernel accepts connections, and the process does not answer. */
 export type ServiceState = 'up' | 'hangs' | 'down';
 
 /** TLS 1.2, a handshake record that begins with a ServerHello. */
@@ -37,7 +37,7 @@ export class NodeSockets {
     return [...this.#open.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** As that of `node:net`, for one process. */
+  /** Returns a stand-in for `connect` of `node:net`, for one process. */
   connectFor(owner: FakeProcess): (options: NetConnectOpts) => Socket {
     return (options) => {
       const port = 'port' in options ? options.port : Number.NaN;
@@ -80,7 +80,7 @@ class FakeSocket extends EventEmitter {
     return this;
   }
 
-  /** By the other end. */
+  /** Resets the connection from the other end. */
   reset(): void {
     this.owner.step(() => this.#fail('ECONNRESET', 'read'));
   }

@@ -4,7 +4,7 @@ import type { World } from './world.ts';
 
 const PERSON = 'kubectl-edit';
 
-/** As `kubectl edit` does, or somebody who writes as often as they like. */
+/** Patches a Node as a person with `kubectl edit`, or as another manager. */
 export function person(world: World, { name, isGone }: SimNode, body: object, manager = PERSON): void {
   if (!isGone) world.server.nodes.patch({ kind: 'merge', name, manager, body });
 }

@@ -7,7 +7,7 @@ export const SETTLE_MS = 75_000;
 /** What is wrong, as deeds tell it, and since when nothing is. */
 export class Troubles {
   readonly #world: World;
-  /** By node, or `all`. */
+  /** End of the trouble of each node, or of `all`. */
   readonly #untilMs = new Map<string, number>();
   #undecidedMs = 0;
   /** When a process was last stopped or resumed: what was seen before may be told after. */

@@ -49,7 +49,7 @@ export class World {
   coordinators: SimCoordinator[] = [];
   readonly #config: CoordinatorConfig;
   readonly #options: WorldOptions;
-  /** Of each coordinator's way to the API server. */
+  /** Network between each coordinator and the API server. */
   readonly apiWays: [Network, Network];
   /** Writes to Nodes that the coordinators sent, whatever came of them. */
   nodeRequests = 0;
@@ -269,7 +269,7 @@ export class World {
     node.agents = node.agents.filter((each) => each !== agent);
   }
 
-  /** Whether anybody on the node can be heard; `goodbye`: it may have been said, or the pod is gone. */
+  /** Records whether any agent of the node can be heard; `goodbye`: it may have been said, or the pod is gone. */
   #noteSilence(node: SimNode, goodbye: boolean): void {
     const speaks = node.agents.some(({ process }) => !process.isDead && !process.isPaused);
     if (speaks && !this.network.cutNodes.has(node.name)) node.silence = undefined;
@@ -280,7 +280,7 @@ export class World {
       };
   }
 
-  /** Whoever changed something by which a node is heard says so. */
+  /** To be called after a change that may silence a node or end its silence. */
   hearingChanged(node: SimNode): void {
     this.#noteSilence(node, false);
   }

@@ -11,7 +11,7 @@ import { PATIENT, type SoakNode } from './nodes.ts';
 import type { Stage } from './stage.ts';
 import { FOREIGN, type Truth } from './truth.ts';
 
-/** As the chart has it; and a little more. */
+/** The chart's default, and a little more. */
 const SILENT_MS = 30_000 + 3_000;
 const SECRET = `/api/v1/namespaces/${ownNamespace}/secrets/${TLS_SECRET_NAME}`;
 const DAY_MS = 86_400_000;
@@ -30,7 +30,7 @@ export type Scene = {
   stage: Stage;
   truth: Truth;
   random: () => number;
-  /** By which pauses are multiplied. */
+  /** Factor for all pauses. */
   pace: number;
   /** Marks nodes of which something may change now. */
   touch: (nodes: readonly SoakNode[]) => void;
@@ -77,7 +77,7 @@ async function endSecond(
   replica.start(logFile);
 }
 
-/** Of a part of the control plane. */
+/** Ends a part of the control plane, and restarts it after a pause. */
 async function ended(
   { stage, random, pace }: Scene,
   part: 'etcd' | 'apiServer',

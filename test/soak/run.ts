@@ -25,7 +25,7 @@ export type SoakOptions = {
   /** In this order, without much of a pause. Defaults to all of them in random order until the time is over. */
   deeds?: readonly string[];
   minutes?: number;
-  /** Of lines of progress, and accounts of lies. */
+  /** Prints lines of progress and of deviations. */
   say: (line: string) => void;
   stopped: Promise<unknown>;
 };

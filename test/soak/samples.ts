@@ -120,7 +120,7 @@ export class Samples {
   }
 }
 
-/** Of one process, without the time in which it fills its caches. */
+/** Samples of the longest-lived process, without the time in which it fills its caches. */
 function longestLife(samples: readonly Sample[]): Sample[] {
   const lives = Map.groupBy(samples, ({ pid }) => pid);
   const warm = [...lives.values()].map((life) => life.filter(({ atMs }) => atMs >= (life[0]?.atMs ?? 0) + WARM_MS));
@@ -141,7 +141,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** By least squares. */
+/** Slope by least squares. */
 function slopePerHour(life: readonly Sample[], figure: Figure): number {
   const mean = (of: (sample: Sample) => number) => life.reduce((sum, sample) => sum + of(sample), 0) / life.length;
   const [atMs, value] = [mean((sample) => sample.atMs), mean((sample) => sample[figure])];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { soak } from './run.ts';
 
-/** Those that take seconds, each once; `npm run soak` does all of them for an hour, on real nodes as well. */
+/** Deeds that take seconds, each once; `npm run soak` does all deeds for an hour, on real nodes as well. */
 const DEEDS = [
   'services alone',
   'agents killed',

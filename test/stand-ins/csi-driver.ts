@@ -27,6 +27,6 @@ server.on('sessionError', () => {});
 const stop = () => process.exit(0);
 process.on('SIGTERM', stop).on('SIGINT', stop);
 if (values['exit-with-input']) process.stdin.on('end', stop).resume();
-// As drivers do: what was killed left its file.
+// A killed driver leaves its socket file, so drivers remove it.
 rmSync(values.socket, { force: true });
 server.listen(values.socket, () => process.stdout.write('ready 0\n'));

@@ -26,7 +26,7 @@ function leads(page: string, target: string): boolean {
   return anchorsOf(pages.get(file) ?? '').has(anchor);
 }
 
-/** As GitHub makes them of headings. */
+/** Anchors that GitHub creates for headings. */
 function anchorsOf(text: string): Set<string> {
   const titles = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
     title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'),

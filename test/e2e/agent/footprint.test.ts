@@ -63,7 +63,7 @@ async function startAgent(more: ServiceToProbe[]): Promise<{ child: ChildProcess
   for (const { path: file, contents } of (await bundlePrograms()).files) {
     if (file.startsWith('agent/dist/')) put(path.basename(file), contents);
   }
-  // As the image has it: an ES module.
+  // An ES module, as in the image.
   put('package.json', '{"type":"module"}');
   const coordinator = await new TestCoordinator(FIRST).start();
   const wsDaemon = await listenOnLoopback(createService('tcp'));

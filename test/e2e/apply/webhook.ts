@@ -10,7 +10,7 @@ type AdmissionRequest = { uid: string; object: { metadata: { name: string; label
 /** Part of an AdmissionResponse: a refusal, or a JSON patch. */
 export type Verdict = { status?: { code: number; reason: string; message: string }; patch?: object[] };
 
-/** Of an installed webhook. */
+/** An installed webhook. */
 export type Webhook = {
   /** How often it was asked about the Node. */
   asked(node: string): number;

@@ -28,7 +28,7 @@ let controlPlane: ControlPlane;
 let kubeconfig: string;
 let replicas: Replica[] = [];
 let tests = 0;
-/** Of the test that runs: each has a node and a namespace of its own. */
+/** Node and namespace of the current test. */
 let node: string;
 let namespace: string;
 let states: Map<string, NodeState>;

@@ -108,7 +108,7 @@ describe.for(['tcp', 'tls', 'http2'] as const)('with ws-daemon probed by %s', (p
       const fromMs = performance.now();
       await hang(serviceOn(patient, hanging));
       const before = await probes(patient, killed, 'healthy');
-      // By then a probe of the one that hangs waits for its answer.
+      // By then a probe of the hanging service waits for its answer.
       const rounds = async () => (await probes(patient, killed, 'healthy')) - before;
       await waitFor('rounds of the other service', async () => (await rounds()) >= 3);
       const killedMs = performance.now();

@@ -246,7 +246,7 @@ describe('a node', () => {
     await Promise.all(kinds.map((kind) => node.revive(kind)));
     const fromMs = performance.now();
     await createNode(api(), node.name, { internalIP: node.address });
-    // As the kubelet does it: a token of the old Node is good for nothing.
+    // The kubelet renews the token, since a token for the old Node is not valid any more.
     await writeFile(node.tokenFile, await requestAgentToken(api(), node.agentPod ?? { name: '', uid: '' }));
     const leader = await rig.leader();
     const areOld = async () => {

@@ -72,7 +72,7 @@ describe('a registry-facade with a Ready pod', () => {
   async function staysAway(evidence: RegExp): Promise<void> {
     const { name } = rig.node(1);
     const said = async () => (await shownService(rig, name, 'registry-facade')).reason;
-    // Of evidence that changes often, another is reported every ten seconds.
+    // Evidence that changes often is reported every ten seconds.
     await expect.poll(said, { timeout: 20_000 }).toMatch(evidence);
     expect(rig.history.labels(name)).not.toHaveProperty([facadeLabel]);
   }

@@ -102,7 +102,7 @@ describe('the annotation follows workspaces', () => {
     expect((await stage.read(node)).metadata.resourceVersion).toBe(resourceVersion);
   });
 
-  test('S9: a workspace that is being deleted counts until it is gone, as its backup may still run', async () => {
+  test('S9: a workspace that is being deleted counts until it is gone, since its backup may still run', async () => {
     const node = await stage.node();
     const workspace = await stage.workspace(node, { finalizer: true });
     await stage.until(node, 'true');

@@ -30,7 +30,7 @@ test.each([
       [FACADE_TAINT, WS_TAINT].every((key) => taintKeys(state).includes(key)),
     );
 
-    // As the chart renders it.
+    // The fence that the chart renders.
     await installFence(controlPlane, { services: [{ label: '', taint: '' }] });
     const label = ['label', 'node', 'broken', `${WS_DAEMON_READY}=true`, '--dry-run=server', `--as=${COORDINATOR}`];
     const refusal = () => controlPlane.kubectl(label).then(() => '', String);

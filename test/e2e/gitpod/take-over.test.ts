@@ -129,7 +129,7 @@ describe('from the predecessor that labels, with the gate label', () => {
   });
 });
 
-/** As the predecessor that taints leaves a cluster that it has not looked at for a while. */
+/** Leaves taints as the tainting predecessor does, if it has not run for a while. */
 async function leaveTaints(): Promise<void> {
   await rig.prune();
   await leave(ready[0].name, { labels: LABELS });

@@ -27,7 +27,7 @@ let states: NodeStates;
 let rules: string;
 let rig: Rig;
 
-/** As a coordinator with other flags left it. */
+/** Creates a Node as a coordinator with other flags left it. */
 async function makeNode(name: string): Promise<void> {
   const keys = { [`label:${OF_GITPOD}`]: 'gitpod', [`label:${OF_FACT}`]: 'fact' };
   const labels = { [OF_GITPOD]: 'true', [OF_FACT]: 'fast' };

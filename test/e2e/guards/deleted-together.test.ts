@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 test.each([
   ['the CRD is deleted', CRD],
-  // As the namespace controller does where a namespace is deleted.
+  // The namespace controller does this when a namespace is deleted.
   ['all sets of the namespace are deleted', poolsPath()],
 ])('where %s, labels leave ten nodes, and the others after the delay', async (_what, path) => {
   const leader = await stage.rig.leader();

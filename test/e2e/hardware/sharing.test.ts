@@ -29,7 +29,7 @@ afterAll(async () => {
   await host?.remove();
 });
 
-/** As NFD writes: a JSON patch, without looking at who else does. */
+/** Sends a JSON patch without regard to other owners, as NFD does. */
 async function patchAsNfd(operation: 'add' | 'remove'): Promise<void> {
   const path = `/metadata/labels/${KEY.replaceAll('/', '~1')}`;
   const operations = [operation === 'add' ? { op: 'add', path, value: 'true' } : { op: 'remove', path }];

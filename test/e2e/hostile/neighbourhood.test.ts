@@ -97,7 +97,7 @@ describe('a token', () => {
     const madeUp = [
       ...Array.from({ length: 50 }, () => randomUUID()),
       ...Array.from({ length: 50 }, () => `${randomUUID()}.e30.e30`),
-      // As well as can be without knowing the uid of a pod of an agent.
+      // The best forgery without the uid of an agent's pod.
       ...Array.from({ length: 100 }, () => forgedToken(genuine, { 'kubernetes.io': pod(randomUUID()) })),
       // Knowing all that there is to know.
       ...Array.from({ length: 100 }, () => forgedToken(genuine, { jti: randomUUID() })),

@@ -14,7 +14,7 @@ import { processUsage } from '../../scale/process-usage.ts';
 const GROWTH_MIB_MAX = 80;
 const HEALTH_MS_MAX = 500;
 const ATTACK_MS = 5_000;
-/** Of one connection to the listener for reports. */
+/** Refusals on one connection to the listener for reports. */
 const REFUSALS_MAX = 3;
 /** What a whole request may take: after that, its connection ends in any case. */
 const REQUEST_MS = 10_000;

@@ -120,7 +120,7 @@ describe('the image', () => {
       );
       expect(lacking).toEqual([]);
       const interpreter = programs.find(({ name }) => name === 'nodejs/bin/node')?.interpreter ?? '';
-      // By way of the links /lib and /lib64.
+      // The path leads through the links /lib and /lib64.
       expect(files.has(interpreter.replace(/^\//, 'usr/'))).toBe(true);
     }
   });

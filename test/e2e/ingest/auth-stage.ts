@@ -75,7 +75,7 @@ export class AuthStage {
   static async start(auth: AuthOptions, options: ControlPlaneOptions = {}): Promise<AuthStage> {
     const controlPlane = await startControlPlane(options);
     await installAccess(controlPlane);
-    // By a certificate, which outlives the keys that tokens are signed by.
+    // A client certificate outlives the keys that sign tokens.
     const groups = ['system:serviceaccounts', `system:serviceaccounts:${ownNamespace}`];
     const coordinator = { user: `system:serviceaccount:${ownNamespace}:rollcall-coordinator`, groups };
     const stage = new AuthStage(controlPlane, await controlPlane.kubeconfigFor(coordinator), auth);

@@ -13,7 +13,7 @@ const OTHER_ISSUER = 'https://before.example';
 let stage: AuthStage;
 let reviewsBefore: number;
 
-/** Those since the test began, by the API server's own count. */
+/** Counts TokenReviews since the test began, by the API server's own metric. */
 async function reviews(): Promise<number> {
   return (await stage.reviews()) - reviewsBefore;
 }

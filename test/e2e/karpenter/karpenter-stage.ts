@@ -22,7 +22,7 @@ const NODE_POOLS = '/apis/karpenter.sh/v1/nodepools';
 const NODE_CLAIMS = '/apis/karpenter.sh/v1/nodeclaims';
 const NODE_CLASSES = '/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses';
 const PODS = '/api/v1/namespaces/default/pods';
-/** Of two CPUs: one pod that asks for more than one takes a node of its own. */
+/** An instance type with two CPUs: one pod that requests more than one takes a node of its own. */
 const INSTANCE = 'c-2x-amd64-linux';
 
 export type NodeClaim = KubeObject & {

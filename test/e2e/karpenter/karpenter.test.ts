@@ -78,7 +78,7 @@ test('a node with a held pod is not consolidated while the pod is ending, as oth
     const { annotations = {} } = (await stage.api.get(`/api/v1/nodes/${held}`)).metadata;
     return annotations[DO_NOT_DISRUPT] === 'true';
   });
-  // To Karpenter, a node on which all pods are ending is an empty one.
+  // Karpenter treats a node on which all pods are terminating as empty.
   for (const pod of ['held', 'other']) await stage.beginToEnd(pod);
   await waitFor('the other node to be consolidated', () => stage.isGoing(other), { timeoutMs: 120_000 }).catch(
     async (cause: unknown) => {

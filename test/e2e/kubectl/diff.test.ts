@@ -49,7 +49,7 @@ async function diff(files: readonly string[]): Promise<{ exitCode: number; docum
   return { exitCode, stderr, document: stdout === '' ? ({} as DiffDocument) : JSON.parse(stdout) };
 }
 
-/** As `node key from -> to`. */
+/** Sorts lines such as `node key from -> to`. */
 const sorted = (lines: readonly string[]) => lines.toSorted();
 
 function told({ nodes }: DiffDocument): string[] {

@@ -159,7 +159,7 @@ describe(`with ${COUNT} nodes`, () => {
   });
 });
 
-/** Those that ask the console. */
+/** Commands that query the console. */
 const QUESTIONS: Readonly<Record<string, () => string[]>> = {
   status: () => ['status'],
   'why node': () => ['why', 'node/fleet-1'],

@@ -47,7 +47,7 @@ async function expectAnswer(replica: Coordinator, status: number): Promise<void>
   if (answer.status !== status) throw new Error(`The extender answered ${answer.status}: ${answer.body}`);
 }
 
-/** Of the RBAC that is shipped; its rights are for a configuration without --evict. */
+/** The shipped RoleBindings, for a configuration without --evict. */
 async function bindings(): Promise<string> {
   const manifest = await readFile(path.join(DEPLOY, 'manifests/install.yaml'), 'utf8');
   return manifest
@@ -68,7 +68,7 @@ async function setLease(stage: RunbookStage, spec: object): Promise<void> {
   await stage.controlPlane.api.patch(LEASE, { spec });
 }
 
-/** Of single replicas and agents, which the others take no notice of. */
+/** Faults of single replicas and agents, which do not affect the others. */
 export const OF_PROGRAMS: readonly Fault[] = [
   {
     runbook: 'RollcallCertificateExpiring',

@@ -13,7 +13,7 @@ export type Outcome = { code: number; out: string; err: string };
 
 /** The runbooks, and a shell that has kubectl and the plugin in its PATH, to run their commands as they stand. */
 export class RunbookPages {
-  /** By the name of the alert. */
+  /** Texts of the runbooks, by alert name. */
   readonly texts: ReadonlyMap<string, string>;
   readonly #kubeconfig: string;
   readonly #dir: string;

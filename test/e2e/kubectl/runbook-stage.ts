@@ -48,7 +48,7 @@ export class RunbookStage {
   readonly #embedded: EmbeddedRig;
   readonly #surplus: { ports: CoordinatorPorts; running?: Coordinator };
   #receiver: Server | undefined;
-  /** By the node that it is about. */
+  /** Policies by node. */
   readonly #policies = new Map<string, Awaited<ReturnType<typeof startPolicy>>>();
   #prometheus!: Prometheus;
 

@@ -30,7 +30,7 @@ async function windowsPass(windows: number): Promise<void> {
   await waitFor(`${windows} windows of heartbeats`, passed, { timeoutMs: 60_000, everyMs: 200 });
 }
 
-/** As the kubelet does once its containers have ended. */
+/** Deletes the pod of an agent, as the kubelet does once its containers have ended. */
 function deleteAgentPod(name: string): Promise<unknown> {
   return embedded.controlPlane.api.delete(`/api/v1/namespaces/${ownNamespace}/pods/${name}`);
 }

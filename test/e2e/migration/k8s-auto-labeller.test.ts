@@ -13,7 +13,7 @@ import { MigrationStage } from './migration-stage.ts';
 type Message = { node: string; labelsAdded: Record<string, string>; labelsDeleted: string[] };
 
 const TPU = 'accelerators/edgetpu';
-/** Of a Coral as it comes, and after its first use: the predecessor knew the first alone. */
+/** Keys of a Coral before and after its first use. The predecessor knew only the first. */
 const NEW = 'feature.node.kubernetes.io/usb-fe_1a6e_089a.present';
 const USED = 'feature.node.kubernetes.io/usb-ff_18d1_9302.present';
 const NFD = 'nfd-master';

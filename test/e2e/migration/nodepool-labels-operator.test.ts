@@ -16,7 +16,7 @@ const OPERATOR = 'app';
 const CONFIG = { poolNamespace: NAMESPACE, forbiddenLabelDomains: ['google.com'] };
 const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
 
-/** As its chart had it: the CRD is an object of the release like any other. */
+/** The CRD in the operator's chart, where it is a normal object of the release. */
 const CRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: { name: nodepoollabelsets.labels.banzaicloud.io }

@@ -279,7 +279,7 @@ test('while the sets cannot be listed, no label goes', async () => {
   await waitFor('the pools to be lost', () =>
     leader.logs.some(({ resource, msg }) => resource === 'nodepoollabelsets' && msg === 'Failed to list or watch'),
   );
-  // As admission would, which knows of a label that the pool has got meanwhile.
+  // Admission would write this once it knows the pool's new label.
   await held(fresh, { labels: { news: '1' }, annotations: { [MANAGED]: '["news","tier"]' } });
   await stage.until(fresh, { labels: { tier: '1', news: '1' }, managed: ['news', 'tier'] });
   await stage.whileDown(() => stage.edit(unlisted, { annotations: { [MANAGED]: null } }));

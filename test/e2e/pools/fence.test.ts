@@ -22,7 +22,7 @@ const WS_DAEMON = 'gitpod.io/ws-daemon_ready_ns_default';
 const HOLD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 const STARTUP_TAINT = { key: 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall', effect: 'NoSchedule' };
 const NOT_READY_TAINT = { key: 'gitpod.io/ws-daemon-not-ready', value: 'true', effect: 'NoSchedule' };
-/** Of a service that is none any more, which the node lists. */
+/** Taint of a deleted service, which the node lists. */
 const OLD_TAINT = { key: 'example.com/old-not-ready', value: 'true', effect: 'NoSchedule' };
 const RESERVED_TAINT = { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' };
 const KEYS = 'rollcall.dev/keys';

@@ -17,7 +17,7 @@ type Expected = { labels?: Record<string, string | undefined>; managed?: readonl
 
 const CRD = path.resolve(import.meta.dirname, '../../../deploy/crds/nodepoollabelsets.yaml');
 const MARKER = 'marker';
-/** As upstream had it: no status, and nothing is checked. */
+/** The CRD of upstream: without status and without validation. */
 const UPSTREAM_CRD = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

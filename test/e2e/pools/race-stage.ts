@@ -16,7 +16,7 @@ const placesPerNode = 2;
 /** What a labeler needs at the least that has a queue, and a network before it. */
 const labelerMs = 20;
 
-/** As a kubelet sends it that is up. */
+/** The status that a running kubelet sends. */
 function statusWith(places: number): object {
   const room = { cpu: '16', memory: '64Gi', pods: `${places}`, 'ephemeral-storage': '100Gi' };
   return { capacity: room, allocatable: room, conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }] };
@@ -34,7 +34,7 @@ export async function createWaitingPods({ api }: PoolCluster, nodes: number): Pr
     const matchExpressions = [{ key: 'tier', operator, values: ['gold'] }];
     const required = { nodeSelectorTerms: [{ matchExpressions }] };
     const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
-    // As pods of a cluster do that is in a hurry: they go to a node as soon as it is there.
+    // The pods tolerate every taint, so they are bound to a node as soon as it exists.
     const spec = { affinity, tolerations: [{ operator: 'Exists' }] };
     return createPod(api, { namespace: 'default', name, spec });
   };

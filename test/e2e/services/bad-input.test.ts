@@ -81,7 +81,7 @@ describe('a NodeService is not ready, and says why, where', () => {
   });
 
   test('its kind of probe is newer than the agent', async () => {
-    // As the CRD of a later version has it.
+    // Install the CRD of a later version.
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeservices.rollcall.dev';
     type Schema = { properties?: Record<string, Schema>; [field: string]: unknown };
     const { api } = embedded.controlPlane;

@@ -80,7 +80,7 @@ async function patches(): Promise<number> {
   return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0);
 }
 
-/** As another field manager. */
+/** Applies conditions as another field manager. */
 function applyAs(manager: string, conditions: object[], { force = false, name = nodeName() } = {}): Promise<unknown> {
   return embedded.controlPlane.api.patch(
     `/api/v1/nodes/${name}/status?fieldManager=${manager}&force=${force}`,
@@ -141,7 +141,7 @@ describe('the condition of a service', () => {
     const old = await rig.leader();
     const { api } = embedded.controlPlane;
     for (const lastHeartbeatTime of ['2026-01-01T00:00:00Z', '2026-01-01T00:00:10Z']) {
-      // As a kubelet.
+      // Writes as a kubelet does.
       await api.patch(
         `/api/v1/nodes/${nodeName()}/status?fieldManager=kubelet`,
         { status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] } },

@@ -11,7 +11,7 @@ import { NODE_HOLDS } from '../holds/hold-stage.ts';
 import { ConditionHistory } from './condition-history.ts';
 import { applyCrd, NODE_SERVICES, nodeService } from './node-services.ts';
 
-/** Of both CRDs. */
+/** API group of both CRDs. */
 const GROUP = '/apis/rollcall.dev';
 const LABEL = 'service.rollcall.dev/mirror';
 const CONDITION = 'service.rollcall.dev/Mirror';

@@ -10,7 +10,7 @@ import { httpGet } from '../../rig/http-get.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from './node-services.ts';
 
-/** As many characters as the CRD takes. */
+/** The most characters that the CRD accepts. */
 const BUNDLE_CHARACTERS = 32_768;
 const COUNT = 12;
 

@@ -25,7 +25,7 @@ export type Section = {
 /** Values under keys that the user chooses. */
 export type Entries = {
   help: string;
-  /** Of the keys. */
+  /** Regular expression for the keys. */
   pattern: string;
   schema: Schema;
 };

@@ -17,7 +17,7 @@ const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Under which the API server keeps those who have changed a Node, when there are too many. */
 const MERGED_MANAGERS = 'ancient-changes';
-/** Of the annotation that lists the labels of pools: what costs more to read than a policy may is not written. */
+/** Maximum length of the annotation that lists the labels of pools, within the cost limit of policies. */
 const LIST_LENGTH_MAX = 131_072;
 /** Lists that only earlier versions wrote. Their keys are taken over, whatever the prefixes are now. */
 const EARLIER_LISTS = [SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
@@ -140,7 +140,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
       expression: `variables.servicePrefixes.filter(p, !(p in ${celList(KNOWN_TAINT_PREFIXES)}))`,
     },
     {
-      // As with taints.
+      // Conditions are handled like taints.
       name: 'removedConditions',
       expression: cel(`
         variables.oldConditions.map(c, c.type).filter(k, !(k in ${KUBELETS})
@@ -152,7 +152,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
 }
 
 const KUBELETS = celList(KUBELET_CONDITIONS);
-// Of the label `k`.
+// Expressions about the label `k`.
 const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
 // What begins with a prefix for taints is no label of ours: kubelets may not have such a one.
 const IS_OWN = `k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (${IS_OF_SERVICE} && !${isInDomains("['k8s.io', 'kubernetes.io']")})`;
@@ -192,7 +192,7 @@ const isChanged = (kind: string, old: string) =>
 /** It owned nothing of the status but of conditions that are gone, or are of services. */
 const HAS_NO_STATUS = `m.fieldsV1['f:status'].all(g, g == 'f:conditions') && m.fieldsV1['f:status']['f:conditions'].all(k, k == '.' || variables.conditionPrefixes.exists(p, k.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(c, k == 'k:{"type":"' + c.type + '"}'))`;
 
-/** Of the taint `t`: the startup taint has such a prefix, and may only go. */
+/** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
 const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
 
 const othersTaints = (node: string) =>

@@ -11,7 +11,7 @@ import { ROWS } from './panels.ts';
 import { type MonitoringObject, metadataOf, type Placement } from './text.ts';
 
 const SOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
-/** By which the sidecar of Grafana's chart finds a dashboard. */
+/** Labels by which the sidecar of Grafana's chart finds a dashboard. */
 export const DASHBOARD_LABELS: Readonly<Record<string, string>> = { grafana_dashboard: '1' };
 const HEIGHT = 8;
 const ANSWER_HEIGHT = 4;
@@ -25,7 +25,7 @@ const COLUMNS = 24;
 export function dashboard(): Dashboard {
   return {
     title: 'rollcall',
-    // By which links find it, and a newer version replaces it.
+    // Links use it, and a newer version replaces the dashboard with this uid.
     uid: 'rollcall',
     tags: ['rollcall', 'kubernetes'],
     editable: true,

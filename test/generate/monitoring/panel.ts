@@ -4,7 +4,7 @@ type Query = { expr: string; legend: string };
 export type Panel = {
   title: string;
   description: string;
-  /** As Grafana names units. */
+  /** Unit, in Grafana's notation. */
   unit: 'short' | 's' | 'bytes' | 'ops' | 'percentunit';
   queries: readonly Query[];
   /** How it is shown; defaults to curves. */
@@ -27,12 +27,12 @@ type Table = {
 
 export type Row = { title: string; panels: readonly Panel[] };
 
-/** Of a counter, a second. Grafana fits the window to the resolution. */
+/** Rate of a counter per second. Grafana adapts the window to the resolution. */
 export function rate(metric: string): string {
   return `rate(${metric}[$__rate_interval])`;
 }
 
-/** Of a histogram, by its buckets, kept apart by the label `by`. */
+/** Quantile of a histogram, for each value of the label `by`. */
 export function quantile(q: number, by: string, histogram: string): string {
   const labels = ['le', by].filter((label) => label !== '').join(', ');
   return `histogram_quantile(${q}, sum by (${labels}) (${rate(histogram)}))`;

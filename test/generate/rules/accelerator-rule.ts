@@ -49,7 +49,7 @@ function nfdNames({ nfd = [], usb = [], pci = [] }: Accelerator): string[] {
   return [...nfd, ...ofAnyClass, ...classes];
 }
 
-/** As k8s-dt-node-labeller writes it. */
+/** The key that k8s-dt-node-labeller writes. */
 function deviceTreeKey(compatible: string): string {
   return `beta.devicetree.org/${compatible.replaceAll(',', '-')}`;
 }

@@ -11,7 +11,7 @@ const MISLEADS_MS = 1500;
 function told(change: (reply: Omit<Reply, 'servicesDigest'>, place: Place) => object): Spoil['act'] {
   return (passing, place) => {
     const falsify = (body: string) => {
-      // Of the true list: the agent would never be told that again.
+      // With the digest of the true list, the coordinator would never send the list again.
       const { servicesDigest: _servicesDigest, ...reply } = JSON.parse(body) as Reply;
       return JSON.stringify(change(reply, place));
     };

@@ -10,7 +10,7 @@ import { startInProcessAgent } from '../../rig/in-process-agent.ts';
 export type RunningAgentOptions = {
   node: string;
   hostIp: string;
-  /** Of the coordinator. */
+  /** URL of the coordinator. */
   url: string;
   token: string;
   /** It connects to a service at this host. */
@@ -51,7 +51,7 @@ export class RunningAgent {
     });
   }
 
-  /** As on SIGTERM: it says goodbye. */
+  /** Stops the agent as SIGTERM does, with a goodbye. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#agent.stop();

@@ -25,7 +25,7 @@ export class Service {
     });
   }
 
-  /** As the kernel does with the sockets of a process that is killed. */
+  /** Closes the sockets, as the kernel does when a process is killed. */
   stop(): void {
     this.#server?.close();
     for (const socket of this.#sockets) socket.destroy();

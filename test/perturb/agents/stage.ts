@@ -20,7 +20,7 @@ export class Stage {
   readonly cluster: EmbeddedCluster;
   readonly line: ReportLine;
   readonly histories: KeyHistory;
-  /** As watched, by name. */
+  /** Nodes from the watch, by name. */
   readonly nodes = new Map<string, NodeView>();
   /** The port of the service of each node, at an address of its own. */
   readonly servicePort: number;

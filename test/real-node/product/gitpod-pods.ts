@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { RealCluster } from '../real-cluster.ts';
 
-/** Of the pods, as of the components whose part they play. */
+/** Namespace of the stand-ins, like the namespace of the real components. */
 export const gitpodNamespace = 'default';
 export const readyLabels = ['ws-daemon', 'registry-facade'].map(
   (component) => `gitpod.io/${component}_ready_ns_${gitpodNamespace}`,

@@ -3,7 +3,7 @@ import { type Product, type ProductPod, poolLabelSet, poolLabelSets } from './pr
 
 const changeEveryMs = 200;
 const readEveryMs = 200;
-/** Of the nodes of the pool; its value grows. */
+/** Label on the nodes of the pool; its value grows. */
 export const revisionLabel = 'example.com/revision';
 
 /** What became of reports, as the metrics of every pod tell that ran in the time; counters of those that went, included. */
@@ -50,7 +50,7 @@ async function countReports(product: Product, signal: AbortSignal): Promise<Repo
   const read = async (pod: ProductPod) => {
     const uid = pod.metadata.uid ?? '';
     const reports = await reportsOf(product, pod);
-    // Of an agent that came in the meantime, everything counts.
+    // All reports of an agent that started in the meantime count.
     if (!first.has(uid)) first.set(uid, first.size < product.cluster.nodes.length ? reports : nothing);
     last.set(uid, reports);
   };

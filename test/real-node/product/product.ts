@@ -32,7 +32,7 @@ const workloads = [
 export interface ProductOptions extends RealClusterOptions {
   /** Where the build of the image keeps its downloads. */
   readonly imageCacheDir: string;
-  /** Of the image; it has the same content under each. */
+  /** Tags of the image, all with the same content. */
   readonly tags: readonly [string, ...string[]];
 }
 

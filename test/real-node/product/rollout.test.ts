@@ -86,7 +86,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     expect(since.flatMap(({ node }) => gatesOf(node))).toEqual([]);
   }
 
-  /** Of Nodes: why a label changed. */
+  /** Events of Nodes, which say why a label changed. */
   async function whatEventsSay(): Promise<string> {
     const path = '/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind=Node';
     const events = (await product.cluster.api.list(path)) as (KubeObject & {

@@ -1,6 +1,6 @@
 import { type Row, rate } from '../panel.ts';
 
-/** Of what has never happened there is no series. */
+/** Defaults to 0: an event that has never happened has no series. */
 const orNone = (expr: string) => `(${expr} or vector(0))`;
 
 const NONE = { as: 'answer', well: { below: 1 } } as const;
