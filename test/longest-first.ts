@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What a fresh clone does not know yet: by the size of a file these would begin last, and all would wait for them. */
+/** The slowest files, for a fresh clone without durations: by file size they would begin last, and delay the end. */
 const LONGEST: readonly string[] = [
   'agent/src/probes/bounds.test.ts',
   'coordinator/src/decide/rules/files/rule-directory.test.ts',

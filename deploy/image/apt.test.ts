@@ -107,7 +107,7 @@ test('the newest packages of a release are pinned for every platform, each once 
   expect(asked.map((line) => line.replace(/^.*APT::Update::Error-Mode=any /, ''))).toEqual(
     ['amd64', 'arm64'].flatMap(() => ['update', `download --print-uris ${Object.keys(BASE_FILES).join(' ')}`]),
   );
-  // What apt worked in is gone.
+  // The working directory of apt is removed.
   const dirs = readFileSync(path.join(dir, 'dirs'), 'utf8').trim().split('\n');
   expect(dirs.filter((each) => existsSync(each))).toEqual([]);
 });

@@ -32,7 +32,7 @@ export type ImageOptions = {
 
 export type BuiltImage = { platform: Platform; image: Image; layers: Layer[]; sbom: string };
 
-/** What the image is made of, beside what is downloaded. */
+/** Inputs of the image besides the downloads. */
 export type ImageInputs = { lockFile: string; debian: DebianLock; programs: Programs };
 
 type Build = ImageOptions & ImageInputs;

@@ -4,7 +4,7 @@ import { addFile, type Entry, type Tree } from './tree.ts';
 
 const BLOCK = 512;
 
-/** What is in a block, by where it begins; bytes that are NUL left out. */
+/** Fields of a block by their offset, without NUL bytes. */
 function fieldsOf(block: Buffer): [number, string][] {
   return [...block.toString('latin1').matchAll(/[^\0]+/g)].map((match) => [match.index, match[0]]);
 }

@@ -45,7 +45,7 @@ function octal(value: number, width: number): string {
   return `${value.toString(8).padStart(width - 1, '0')}\0`;
 }
 
-/** What does not fit into the 100 bytes of a name goes into the prefix, cut at a slash. */
+/** Splits a path at a slash: the end goes into the 100 bytes of the name, the rest into the prefix. */
 function splitName(path: string): [prefix: string, name: string] {
   if (Buffer.byteLength(path) <= 100) return ['', path];
   const cut = path.indexOf('/', path.length - 101);

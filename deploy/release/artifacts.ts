@@ -25,7 +25,7 @@ export type Release = {
   dir: string;
   image: Pushed & { platforms: { platform: string; digest: string; sbom: string }[] };
   chart: Pushed;
-  /** What is offered for download; the notes are its text. */
+  /** Files for download; the notes are the text of the release. */
   files: string[];
   /** Path of the checksums of the other files, in the format of `sha256sum --check`. */
   checksums: string;

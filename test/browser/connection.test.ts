@@ -38,7 +38,7 @@ describeInBrowser('a lost connection', (open) => {
     await lost(page).waitFor();
     expect(await heading(page)).toMatch(/^As of \d\d:\d\d:\d\d: All 2 nodes are ready\.$/);
     await expect.poll(() => page.title()).toContain('No connection');
-    // What happens meanwhile is told when the connection is back.
+    // Changes during the interruption are shown when the connection is back.
     console.tell(nodeSummary('a', DOWN), nodeSummary('c'));
     console.remove('b');
     await console.open();

@@ -69,7 +69,7 @@ describeInBrowser('names and evidence that mean harm', (open) => {
   test('reach no other address from the page, even where they run in it', async () => {
     console = await PretendConsole.start([nodeSummary('plain')]);
     let requests = 0;
-    // What is loaded from here is an image, and may be read by any page.
+    // This server delivers an image, which any page may read.
     const elsewhere = createServer((_request, response) => {
       requests += 1;
       response.writeHead(200, { 'content-type': 'image/gif', 'access-control-allow-origin': '*' }).end(PIXEL);

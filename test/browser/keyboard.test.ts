@@ -37,7 +37,7 @@ async function scrollTo(page: Page, key: 'End' | 'Home', name: string): Promise<
   await expect.poll(isThere).toBe(true);
 }
 
-/** What a screen reader says of the cell that is chosen. */
+/** The text that a screen reader reads for the chosen cell. */
 function chosen(page: Page): Promise<string> {
   return page.evaluate(`document.getElementById(${FOCUSED}.getAttribute('aria-activedescendant')).textContent`);
 }

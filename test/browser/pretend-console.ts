@@ -32,7 +32,7 @@ export class PretendConsole {
   replica: Partial<ReplicaDocument> = {};
   /** It cannot tell the nodes. */
   isBroken = false;
-  /** What becomes of the document of a node before it is sent. */
+  /** Changes the document of a node before it is sent. */
   explain: (document: NodeDocument) => NodeDocument = (document) => document;
   readonly #html: string;
   readonly #news: FleetNews;

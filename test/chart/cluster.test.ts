@@ -22,7 +22,7 @@ const CRDS = ['nodepoollabelsets', 'nodeservices', 'nodeholds'].map((plural) =>
 );
 const NAMESPACE = path.join(MANIFESTS, 'namespace.yaml');
 const INSTALL = path.join(MANIFESTS, 'install.yaml');
-/** What is odd about a manifest, the API server says in a warning. */
+/** The API server reports problems of a manifest in warnings. */
 const APPLY = ['apply', '--server-side', '--warnings-as-errors', '-o', 'name'];
 
 let helm: Helm;

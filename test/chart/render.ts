@@ -12,7 +12,7 @@ const BEFORE_1_36 = ['--set', 'policies.poolLabels.enabled=false,policies.startu
 /** CRDs of the operator of Prometheus, for clusters that get objects of it. */
 export const OPERATOR = path.join(import.meta.dirname, 'prometheus-operator.yaml');
 
-/** What the defaults are rendered for: nothing depends on which version of Kubernetes Helm was built with. */
+/** A fixed version, so that nothing depends on the version of Kubernetes with which Helm was built. */
 const FOR = ['--kube-version', '1.36.0'];
 
 /** Values, as Helm takes them from a file. */
@@ -76,7 +76,7 @@ export type PodTemplate = {
   >;
 };
 
-/** What has a pod template, with it. */
+/** Objects that have a pod template, with the template. */
 export function workloads(objects: readonly KubeObject[]): { kind: string; name: string; template: PodTemplate }[] {
   return objects.flatMap((object) => {
     const template = (object['spec'] as { template?: PodTemplate } | undefined)?.template;

@@ -151,7 +151,7 @@ function objectsIn11(yaml: string): KubeObject[] {
     .filter((object) => object !== null);
 }
 
-/** What is no object and no list, with its key. */
+/** Scalars in the value, each with its key. */
 function leavesOf(value: unknown, key: string): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[key, value]];
   if (Array.isArray(value)) return value.flatMap((each) => leavesOf(each, ''));

@@ -67,7 +67,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     return controlPlane.api.get<NodeObject>('/api/v1/nodes/node-1');
   }
 
-  /** What the API server says that an account may do in the namespace. */
+  /** Rights of an account in the namespace, by the API server's own answer. */
   function rightsOf(account: string): Promise<string> {
     const as = `--as=system:serviceaccount:rollcall:${account}`;
     return controlPlane.kubectl(['auth', 'can-i', '--list', '--namespace', 'rollcall', as]);

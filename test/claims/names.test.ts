@@ -91,7 +91,7 @@ test('paths of the console', () => {
 
 test('files of this repository', () => {
   const FILE = /`((?:agent|coordinator|deploy|packages|test)\/[^`\s*]+)`/g;
-  // What a build makes, and what the reader is to make.
+  // Files that a build or the reader creates.
   const isMade = (name: string) => /\/dist\b|BUS|NAME|udp-probe|\.\.\.|…|[{}]/.test(name);
   expect(unknown(FILE, (name) => isMade(name) || existsSync(path.join(ROOT, name.replace(/[:#].*$/, ''))))).toEqual([]);
   expectNames(FILE, 100);

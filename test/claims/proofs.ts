@@ -15,7 +15,7 @@ const fleet = numberIn('test/soak/main.ts', /nodes: \{ type: 'string', default: 
 const floors = Object.values(FLOORS);
 const coldStart = numberIn('test/scale/cold.ts', /over the floor of applies',[^}]*atMost: ([0-9.]+)/);
 
-/** What the tests are said to prove. */
+/** Claims about what the tests prove. */
 export const PROOFS: Claims = {
   'test/README.md': [
     `plays ${SCENARIOS.length} [scenarios]`,

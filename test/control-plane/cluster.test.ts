@@ -153,7 +153,7 @@ describe('the rights of the coordinator', () => {
       );
     await createNode(api, 'ruled');
     expect(await statusOf(client.patch('/api/v1/nodes/ruled', { metadata: { labels: { a: 'b' } } }))).toBe(200);
-    // What it may change there, conditions of its own, is for the fence to say.
+    // The role permits every change of the status; the fence limits it to the coordinator's own conditions.
     expect(await statusOf(client.patch('/api/v1/nodes/ruled/status', { status: {} }))).toBe(200);
     expect(await statusOf(client.list('/api/v1/pods'))).toBe(200);
     expect(await apply(`${own}/secrets`, 'Secret', 'rollcall-coordinator-tls')).toBe(200);

@@ -101,7 +101,7 @@ export interface AuditFiles {
   readonly policy: string;
 }
 
-/** What the API server writes down when `auditLog` is just `true`: who did what to which object, once it is done. */
+/** Audit policy for `auditLog: true`: one entry with user, verb and object for each completed request. */
 export const defaultAuditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

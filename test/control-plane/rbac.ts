@@ -15,7 +15,7 @@ const name = 'rollcall-coordinator';
 const byName = ['get', 'create', 'update', 'patch', 'list', 'watch'];
 const subjects = [{ kind: 'ServiceAccount', name: coordinatorServiceAccount, namespace: ownNamespace }];
 
-/** What the coordinator may do in the whole cluster, and nothing beyond it. The agent may do nothing. */
+/** All rights of the coordinator in the whole cluster. The agent has none. */
 const coordinatorClusterRole: KubeObject = {
   apiVersion: `${rbac}/v1`,
   kind: 'ClusterRole',
@@ -33,7 +33,7 @@ const coordinatorClusterRole: KubeObject = {
   ],
 };
 
-/** What the coordinator may do in its own namespace. */
+/** Rights of the coordinator in its own namespace. */
 const coordinatorRole: KubeObject = {
   apiVersion: `${rbac}/v1`,
   kind: 'Role',

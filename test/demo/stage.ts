@@ -13,7 +13,7 @@ export class Stage {
   readonly rig: Rig;
   readonly #screen: Screen;
   readonly #evidence = new Map<string, string>();
-  /** What was done last to a node, and when: to say how long the answer took. */
+  /** The last action on a node and its time, to show how long the answer took. */
   readonly #deeds = new Map<string, number>();
   footer = '';
 

@@ -6,7 +6,7 @@ import { buildOnce } from '../control-plane/build-once.ts';
 import type { Environment } from '../control-plane/environment.ts';
 
 export type GoTool = {
-  /** What the executable is called. */
+  /** Name of the executable. */
   name: string;
   /** Path of its package. */
   package: string;

@@ -10,7 +10,7 @@ export type Helm = (args: readonly string[], options?: HelmOptions) => Promise<s
 type HelmOptions = {
   kubeconfig?: string;
   stdin?: string;
-  /** What it printed on standard error comes as well, such as logs of hooks. */
+  /** Also returns standard error, such as logs of hooks. */
   withErrors?: boolean;
 };
 

@@ -81,7 +81,7 @@ describe.skipIf(missing)(`Prometheus${missing ? ` (${missing})` : ''}`, () => {
     ];
   }
 
-  /** What is discovered as well, and is not to be scraped. */
+  /** Targets that are discovered, but must not be scraped. */
   function others(): DiscoveredPort[] {
     return rig.coordinators.map(({ name, reportsUrl }) => ({
       address: new URL(reportsUrl).host,

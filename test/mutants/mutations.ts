@@ -17,7 +17,7 @@ const ARITHMETIC: Readonly<Record<string, string>> = { '-': '+', '*': '/', '/': 
 const LOGIC: Readonly<Record<string, string>> = { '&&': '||', '||': '&&' };
 const EXTREMES: Readonly<Record<string, string>> = { 'Math.max': 'Math.min', 'Math.min': 'Math.max' };
 
-/** What is only said is not what the tests are about. */
+/** Logs, metrics and complaints are not mutated. */
 const SPEECH = /\blogger\b|#log\b|\bmetrics\b|#metrics\b|#complain\b/;
 /** Expressions of types, below which there is a value all the same. */
 const TRANSPARENT = new Set(['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression']);

@@ -5,7 +5,7 @@ import { inCopy } from './copy.ts';
 import { type Mutant, tryMutant } from './try-mutant.ts';
 
 export type NamedMutant = {
-  /** What is wrong with it. */
+  /** Description of the defect. */
   name: string;
   file: string;
   /** Occurs once in the file. */

@@ -29,7 +29,7 @@ export function roomNamed(name: string): string | undefined {
   return rooms.find((room) => room === name) ?? rooms.find((room) => room.endsWith(`/${name}`));
 }
 
-/** What is only counted for people. */
+/** Files that only define metrics. */
 const METRICS = /(^|[/-])metrics\.ts$/;
 
 /** The mutants of a room that are not listed as equivalent. */

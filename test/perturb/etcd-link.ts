@@ -11,7 +11,7 @@ export class EtcdLink {
   readonly #etcdPort: number;
   readonly #server: Http2Server;
   readonly #sessions = new Set<{ destroy(): void }>();
-  /** What is held, in order; `undefined` while nothing is. */
+  /** Held data, in order; `undefined` while nothing is held. */
   #held: (() => void)[] | undefined;
 
   constructor(etcdPort: number) {

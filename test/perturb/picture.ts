@@ -8,7 +8,7 @@ export type NodeView = KubeObject & {
 };
 type ManagedFields = { manager: string; operation: string; subresource?: string; fieldsV1?: object };
 
-/** What the API server holds that rollcall answers for, by what it is about: without versions, uids and times. */
+/** State in the API server for which rollcall is responsible, by object: without versions, uids and times. */
 export type Picture = Readonly<Record<string, unknown>>;
 
 /** Read from the API server that is never behind. */

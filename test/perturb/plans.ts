@@ -3,7 +3,7 @@ import { waitFor } from '../control-plane/wait-for.ts';
 import type { Answer, Gateway } from './gateway.ts';
 import type { Run } from './run.ts';
 
-/** What is done to a run at one of its writes. Each heals by itself. */
+/** Perturbations of a run at one of its writes. Each heals by itself. */
 export const KINDS = {
   'crash-before': 'the coordinator is killed before the write',
   'crash-after': 'the coordinator is killed after the write, before it hears of it',

@@ -167,7 +167,7 @@ export class Run {
     await createNode(this.api, name, { ready, labels: { [POOL_LABEL]: 'blue' } });
   }
 
-  /** What comes to a node: a pod of alpha, and the agent. */
+  /** Adds a pod of alpha and the agent to a node. */
   async populate(node: string): Promise<void> {
     await this.addPod(`alpha-${node}`, node);
     await this.startAgent(node);

@@ -11,7 +11,7 @@ export type Step = {
 
 export type Scenario = {
   name: string;
-  /** What services are on a new node is unknown for a moment, which a status may say or not. */
+  /** A status may show the services of a new node as unknown for a moment. */
   hasNewNodes?: boolean;
   /** Nothing is done to it, and its writes are not counted. */
   setup: Step;

@@ -81,7 +81,7 @@ export function isGood({ verdict: { divergences, unexplained } }: Result): boole
   return divergences.length + unexplained.length === 0;
 }
 
-/** What was wrong with a run, and how to play it alone. */
+/** Describes the failure of a run, and how to play it alone. */
 export function account({ scenario, plan, verdict }: Result): string {
   const { divergences, unexplained } = verdict;
   const writes = unexplained.length === 0 ? [] : [`writes that nothing explains: ${unexplained.join(', ')}`];

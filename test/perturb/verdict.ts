@@ -7,7 +7,7 @@ import type { Scenario } from './scenario.ts';
 export type Verdict = {
   /** Whether the write came at which something was to be done. */
   isPlayed: boolean;
-  /** What is not as in the reference; there is none in a good run. */
+  /** Differences from the reference; empty in a good run. */
   divergences: readonly string[];
   /** Writes that the reference does not have, and the plan explains. */
   explained: readonly string[];

@@ -29,7 +29,7 @@ export class WatchStream {
     this.#waiting ??= [];
   }
 
-  /** What waited comes, in order. */
+  /** Delivers the delayed data, in order. */
   thaw(): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;

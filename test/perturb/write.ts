@@ -1,4 +1,4 @@
-/** What a request is that may change something. */
+/** Classifies requests that may change something. */
 
 export type Write = {
   /** Says what is written, and how: the same in every run of a scenario. */

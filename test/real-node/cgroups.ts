@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { waitFor } from '../control-plane/wait-for.ts';
 
-/** What a kubelet asks for; a unified hierarchy may have more. */
+/** Controllers that a kubelet requires; a unified hierarchy may have more. */
 const neededControllers = ['cpu', 'cpuset', 'memory', 'pids'];
 const handedDown = [...neededControllers, 'hugetlb', 'io'];
 

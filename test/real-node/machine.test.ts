@@ -5,7 +5,7 @@ import { findObstacle } from './machine.ts';
 
 const isRoot = process.getuid?.() === 0;
 
-/** What `findObstacle` says in a process that was started with fewer rights. */
+/** Result of `findObstacle` in a process with fewer rights. */
 function obstacleWith(...restrictions: string[]): string {
   const script = `import { findObstacle } from '${path.join(import.meta.dirname, 'machine.ts')}';
     process.stdout.write(String(await findObstacle()));`;

@@ -43,7 +43,7 @@ async function findNamespaceObstacle(): Promise<string | undefined> {
   }
 }
 
-/** What went wrong; the lines before it are the command. */
+/** The error message; the lines before it are the command. */
 function lastLine(error: unknown): string {
   const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n');
   return lines.at(-1)?.trim() ?? '';

@@ -13,7 +13,7 @@ export interface NodeSettings {
   /** Everything of the node is below it. */
   readonly dir: string;
   readonly pluginDir: string;
-  /** What containerd is told about registries, by host. */
+  /** Configuration of registries for containerd, by host. */
   readonly registriesDir: string;
   /** Paths. */
   readonly caFile: string;

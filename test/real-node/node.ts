@@ -244,7 +244,7 @@ export class RealNode {
     ]);
   }
 
-  /** What is told by a kubelet that ran before this start does not count; it tells whole seconds. */
+  /** Waits for the kubelet. Conditions from before this start do not count; their times are in whole seconds. */
   async #becomeReady({ api }: Control, startedMs: number): Promise<void> {
     await waitFor(
       `${this.name} to be Ready`,

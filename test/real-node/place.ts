@@ -16,10 +16,10 @@ const ownerWithinMs = 10_000;
 /** The number of nodes for which a run has addresses. */
 export const nodesMax = 4;
 
-/** What one run has for itself on this machine; all of it is named after its number. */
+/** Resources of one run on this machine, all named after its number. */
 export interface Place {
   readonly dir: string;
-  /** What the nodes' containerds are told about registries. */
+  /** Directory of the containerds' configuration of registries. */
   readonly registriesDir: string;
   /** Name of the bridge, on which the host has `hostIp`. */
   readonly bridge: string;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { run } from './command.ts';
 
-/** What one run has on the machine, by which its traces are known. */
+/** Marks of one run on the machine, by which its traces are recognized. */
 export interface Marks {
   readonly dir: string;
   /** Such as `pid:[4026532000]`, one for each node. */
@@ -18,7 +18,7 @@ export async function marksOf(run: {
   return { dir: run.dir, pidNamespaces: await Promise.all(up.map(({ pid }) => readlink(`/proc/${pid}/ns/pid`))) };
 }
 
-/** What there is of a run on this machine, in lines for people; none after its end. */
+/** Describes the traces of a run on this machine, one a line; none after its end. */
 export async function tracesOf({ dir, pidNamespaces }: Marks): Promise<string[]> {
   const number = dir.slice(dir.lastIndexOf('-') + 1);
   const traces: string[] = [];

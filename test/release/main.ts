@@ -22,7 +22,7 @@ try {
   process.exitCode = 1;
 }
 
-/** What `npm run release -- --dry-run` does. */
+/** Runs `npm run release -- --dry-run`. */
 async function trial(): Promise<void> {
   const environment = readEnvironment();
   const dir = await mkdtemp(path.join(tmpdir(), 'rollcall-release-'));
@@ -76,7 +76,7 @@ async function build(registry: string, dir: string, environment: Environment): P
   return release;
 }
 
-/** What a user would do who trusts the public key, for everything that was signed. */
+/** Verifies every signature, as a user who trusts the public key would. */
 async function verify(release: Release, { cosign, publicKey }: TrialSigning): Promise<void> {
   const { image, chart, checksums } = release;
   const trust = [`--key=${publicKey}`, '--insecure-ignore-tlog'];

@@ -28,7 +28,7 @@ export type FloodOptions = {
   agentHealthUrl?: string;
   /** Defaults to all at once. */
   kinds?: readonly FloodKind[];
-  /** What the attacker has of one node: its agent's token. */
+  /** The token of one node's agent, which the attacker has. */
   stolen: { node: string; token: string };
 };
 

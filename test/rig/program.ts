@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { killChild, signalChild, spawnChild } from '../control-plane/child.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 
-/** What is compiled once in `npm test`, and not for each of a thousand processes. */
+/** Shared compile cache, so that `npm test` compiles a program once and not for each process. */
 const { NODE_COMPILE_CACHE } = process.env;
 export const COMPILE_CACHE: Readonly<Record<string, string>> = NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {};
 

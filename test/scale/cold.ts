@@ -6,7 +6,7 @@ import { type Bench, type Measure, median } from './result.ts';
 
 /** Where the coordinator's own writer begins, and up to what it may grow; the best of them is the floor. */
 const APPLY_CONCURRENCIES = [16, 32, 64];
-/** What the rivals' floor was measured with. */
+/** Concurrency with which the rivals' floor was measured. */
 const MERGE_CONCURRENCY = 16;
 const NO_CPU: CpuMs = { coordinator: 0, apiServer: 0, etcd: 0 };
 
@@ -146,7 +146,7 @@ function cpuMeasures(what: string, nodes: number, all: readonly CpuMs[]): Measur
   ];
 }
 
-/** What all agents see changes at once; returns the milliseconds until the last label has followed. */
+/** Changes the evidence of all agents at once; returns the milliseconds until the last label has followed. */
 async function turn(lab: Lab, ready: boolean): Promise<number> {
   const startMs = performance.now();
   await lab.fleet.report(lab.fleet.names, { ready });

@@ -3,7 +3,7 @@ import { FleetAgent } from './fleet-agent.ts';
 import { answerQuestions } from './helper.ts';
 import { ReportClient } from './report-client.ts';
 
-/** What this process is asked. */
+/** Requests to this process. */
 export type CrowdQuestion =
   /** Agents with these tokens; they are silent. */
   | { ask: 'agents'; urls: readonly string[]; ca: string; agents: readonly { node: string; token: string }[] }

@@ -18,7 +18,7 @@ export function readResult(file: string): Earlier {
   return { bench, nodes, measured };
 }
 
-/** What was measured before by the bench whose result is kept under this name; nothing where it was not. */
+/** Earlier measurements of the bench with this name; empty if there are none. */
 export function measuredBefore(
   earlier: readonly Earlier[],
   bench: string,

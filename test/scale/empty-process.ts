@@ -4,7 +4,7 @@ import { type ProcessUsage, processUsage } from './process-usage.ts';
 
 const EMPTY_SETTLES_MS = 2000;
 
-/** What the same Node takes that does nothing. */
+/** Cost of the same Node.js process that does nothing. */
 export async function emptyProcess(): Promise<ProcessUsage> {
   const child = spawnChild(process.execPath, { args: ['-e', 'setInterval(() => {}, 60_000)'], stdio: 'ignore' });
   try {

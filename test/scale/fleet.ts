@@ -17,7 +17,7 @@ export type FleetOptions = {
   reportsUrls: readonly string[];
   /** PEM of the coordinators' CA. */
   ca: string;
-  /** What their certificate has to carry; defaults to the address that is asked. */
+  /** Name in their certificate; defaults to the address. */
   serverName?: string;
   /** Each agent has a connection of its own, instead of a few for all. */
   ownConnections?: boolean;

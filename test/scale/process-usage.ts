@@ -5,7 +5,7 @@ export type ProcessUsage = { rssMiB: number; privateMiB: number; cpuMs: number }
 /** USER_HZ is 100 on every Linux. */
 const MS_PER_TICK = 10;
 
-/** What a process has of memory and has had of CPU, from /proc; NaN where there is none. */
+/** Memory and CPU time of a process, from /proc; NaN if it does not exist. */
 export async function processUsage(pid: number): Promise<ProcessUsage> {
   const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '');
   const [memory, stat] = await Promise.all([read('smaps_rollup'), read('stat')]);

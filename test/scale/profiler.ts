@@ -15,7 +15,7 @@ export class Profiler {
     this.#file = path.join(this.#directory, 'latest.cpuprofile');
   }
 
-  /** What the program has to be started with. */
+  /** Arguments and environment with which to start the program. */
   get start(): { nodeArgs: string[]; env: Record<string, string> } {
     return { nodeArgs: [`--import=${HOOK}`], env: { PROFILE: this.#file } };
   }

@@ -2,7 +2,7 @@ import { isMet, type Measure } from './result.ts';
 
 const VERDICTS = { true: 'ok', false: 'OVER', undefined: '' } as const;
 
-/** What a measure is called in a result. */
+/** Name of a measure in a result. */
 export function keyOf({ what, unit }: Pick<Measure, 'what' | 'unit'>): string {
   return unit === '' ? what : `${what}, ${unit}`;
 }

@@ -7,7 +7,7 @@ import { PATHS } from './world.ts';
 type Theme = 'services' | 'agents' | 'network' | 'api' | 'coordinators' | 'people' | 'nodes';
 type Deed = { theme: Theme; act: (target: Target) => void };
 
-/** What was contested is written less often, up to five minutes apart. */
+/** Contested keys are written less often, up to five minutes apart. */
 const CONTESTED_MS = 310_000;
 /** A token is good by a clock that is this much off. */
 const CLOCK_OFF_MS = 240_000;

@@ -7,7 +7,7 @@ const FALLS_FREE = 3;
 /** The longest that a service is held back, and a moment. */
 const HELD_MS_MAX = 310_000;
 
-/** What is really so of one service on one node, and was. Times are of the clock of the world. */
+/** The true state of one service on one node, and its past. Times are by the clock of the world. */
 export class Evidence {
   isReady = false;
   sinceMs: number;

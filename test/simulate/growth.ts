@@ -3,7 +3,7 @@ import type { World } from './world.ts';
 /** What each replica watches. */
 const WATCHES_MAX = 12;
 
-/** What has grown beyond its limit, if anything has. Each limit is by what there is, never by how long it has been. */
+/** Names what has grown beyond its limit, if anything. Limits depend on the number of objects, never on time. */
 export function growthOf(world: World): string | undefined {
   const { nodes, services, coordinators, clock, server, network } = world;
   const agents = [...nodes.values()].reduce((sum, node) => sum + node.agents.length, 0);

@@ -122,7 +122,7 @@ export async function play(history: History, trace: (line: string) => void = () 
 
   async function rest(): Promise<void> {
     world.tell('everything heals');
-    // What was begun comes to its end by itself.
+    // Deeds that have begun end by themselves.
     if (!(await advance(300_000 * pace.stretch))) return;
     world.heal();
     judge.troubles.add('all', 0);

@@ -75,7 +75,7 @@ export class Judge {
     this.#contestedUntilMs.set(node.uid, this.#world.nowMs + forMs);
   }
 
-  /** What is not as it should be, with nothing wrong for long. */
+  /** Deviations from the truth, after a long time without trouble. */
   wrong(): string[] {
     return [...this.#world.nodes.values()].flatMap((node) =>
       [...this.#services.values()].flatMap((service) => {
@@ -118,7 +118,7 @@ export class Judge {
     }
   }
 
-  /** What is edited while the API server is away is noticed later. Once a second. */
+  /** Extends edits made while the API server is away, since they are noticed later. Called once a second. */
   #lookAtEdits(): void {
     if (this.troubles.commonCalmMs > 0) return;
     for (const [what, atMs] of this.#editedMs) if (this.#isEdited(what)) this.#editedMs.set(what, atMs + 1000);
@@ -133,7 +133,7 @@ export class Judge {
     return this.#world.services.has(name) && (tier === undefined || labels[TIER_LABEL] === tier);
   }
 
-  /** What of a service is not as it should be, given whether it is ready. */
+  /** Deviation of a service from the expected state, given whether it is ready. */
   #problem(node: SimNode, service: ServiceSpec, isReady: boolean): string | undefined {
     const shown = this.#shown(node, service);
     if (!shown) return undefined;

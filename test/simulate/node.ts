@@ -4,7 +4,7 @@ import { NodeSockets } from './sockets.ts';
 /** `absent`: there is no such pod. */
 export type PodState = 'ready' | 'not-ready' | 'terminating' | 'absent';
 
-/** What is really so on a node. */
+/** The true state of a node. */
 export class SimNode {
   readonly name: string;
   readonly uid: string;

@@ -4,7 +4,7 @@ import type { SimNode } from './node.ts';
 import type { ServiceSpec } from './services.ts';
 import type { World } from './world.ts';
 
-/** What a deed is done to, drawn from its own numbers, so that it is the same whatever was done before. */
+/** Target of a deed, drawn from its own random numbers, so that it does not depend on earlier deeds. */
 export type Target = {
   world: World;
   judge: Judge;

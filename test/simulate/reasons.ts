@@ -6,7 +6,7 @@ import type { Shown } from './shown.ts';
 import type { Troubles } from './troubles.ts';
 import type { World } from './world.ts';
 
-/** What was seen so long ago may still be written: one report and one write under way, each at its longest. */
+/** An observation of this age may still be written: one report and one write under way, each at its longest. */
 const SEEN_MS = 60_000;
 /** And so long after it was heard, or everything stood still, what was decided while a node was silent: a write has several parts. */
 const UNDER_WAY_MS = 10_000;

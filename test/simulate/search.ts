@@ -20,7 +20,7 @@ export async function search(fromSeed: number, hours: number, patient: boolean):
 /** Maximum number of lines of a trace. */
 const LINES_MAX = 60;
 
-/** What a failing history comes down to, as a text to work from. */
+/** Describes the shortest form of a failing history. */
 export async function describeFailure(history: History, triesMax = 60): Promise<string> {
   const shortest = await shrink(history, async (each) => (await play(each)).violations.length > 0, triesMax);
   const lines: string[] = [];

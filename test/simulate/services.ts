@@ -2,7 +2,7 @@
 export type ServiceSpec = {
   name: string;
   port: number;
-  /** What of it is looked at. */
+  /** Kind of its probe, if any. */
   probe: 'tcp' | 'tls' | undefined;
   pods: boolean;
   periodMs: number;

@@ -4,7 +4,7 @@ import type { World } from './world.ts';
 /** After a fault has ended, so long may pass until everything has come round: backoffs, one window, one heartbeat. */
 export const SETTLE_MS = 75_000;
 
-/** What is wrong, as deeds tell it, and since when nothing is. */
+/** Current troubles, as deeds report them, and since when there are none. */
 export class Troubles {
   readonly #world: World;
   /** End of the trouble of each node, or of `all`. */

@@ -62,7 +62,7 @@ export class World {
   onStep: () => void = () => {};
   /** Something happened that a trace tells. */
   tell: (line: string) => void = () => {};
-  /** What is so on a node may have changed. */
+  /** Called when the true state of a node may have changed. */
   onTruth: () => void = () => {};
 
   constructor(options: WorldOptions, seed: number, config: CoordinatorConfig) {

@@ -32,7 +32,7 @@ function oneOf<T>(all: readonly T[], random: () => number): T {
   return all[Math.floor(random() * all.length)] as T;
 }
 
-/** What is not a process: the agent is an object here, and reports what it is told to see. */
+/** A simulated node: the agent is an object in this process, and reports what the harness sets. */
 export class FleetNode implements SoakNode {
   readonly kind = 'fleet';
   readonly services: readonly Service[] = [...GITPOD, 'mirror'];

@@ -65,7 +65,7 @@ class Run {
   readonly #startedMs = performance.now();
   readonly #failed = new Set<SoakNode>();
   #now = 'preparing';
-  /** What is not true yet. */
+  /** Current deviations. */
   #open: readonly Lie[] = [];
   #isStopped = false;
   readonly #progress: NodeJS.Timeout;
@@ -238,7 +238,7 @@ class Run {
     }
   }
 
-  /** What came to be true is true a while later, and nothing changed where nothing was done. */
+  /** Checks that the result holds a while later, and that nothing changed elsewhere. */
   async #stays({ name }: Deed): Promise<void> {
     await sleep((1000 + this.#random() * 4000) * this.#pace);
     const lies = await this.#look();

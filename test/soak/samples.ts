@@ -7,7 +7,7 @@ const EVERY_MS = 10_000;
 const WARM_MS = 180_000;
 /** One that lives shorter tells nothing of growth. */
 const LIFE_MS = 900_000;
-/** What is more at the end than at the beginning of a life, beyond which it grows. */
+/** Limit of growth from the beginning to the end of a life. */
 const GROWTH: Readonly<Record<Figure, { times: number; plus: number }>> = {
   rssMiB: { times: 1.15, plus: 5 },
   heapMiB: { times: 1.1, plus: 2 },

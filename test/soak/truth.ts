@@ -6,7 +6,7 @@ import { watchNodes } from '../control-plane/watch.ts';
 import { type ServiceStatus, statusOf } from '../e2e/services/node-services.ts';
 import type { Service, SoakNode } from './nodes.ts';
 
-/** What shows whether a service is ready. */
+/** Keys that show whether a service is ready. */
 type Keys = { label: string; taint?: string; condition?: string };
 const published = (name: string): Required<Keys> => ({
   label: `service.rollcall.dev/${name}`,
@@ -21,7 +21,7 @@ const KEYS: Readonly<Record<Service, Keys>> = {
 };
 const SERVICES = Object.keys(KEYS) as Service[];
 
-/** What others have put on Nodes: keys that the harness changes, beside those that are there anyway. */
+/** Prefix of foreign keys that the harness changes, besides the foreign keys that exist anyway. */
 export const FOREIGN = 'foreign.example.com/';
 
 /** Something on a Node, or in the status of a NodeService, that is not so. */
@@ -52,7 +52,7 @@ function wantedOf(state: State, { taint, condition }: Keys): ReturnType<typeof s
   };
 }
 
-/** What is on a Node but for what its services show, and who claims what is the harness's. */
+/** Content of a Node without the keys of its services, and whether rollcall claims a key of the harness. */
 function foreignOf({ metadata, spec, status }: NodeObject): object {
   const keys = Object.values(KEYS);
   const { [KEYS_ANNOTATION]: _, ...annotations } = metadata.annotations ?? {};
@@ -95,7 +95,7 @@ export class Truth {
     this.#stop();
   }
 
-  /** What is on the Nodes now besides services is what has to stay there. */
+  /** Remembers the foreign content of the Nodes, which must stay. */
   async remember(names?: readonly string[]): Promise<void> {
     for (const node of await this.#list())
       if (names?.includes(node.metadata.name) ?? true) this.#foreign.set(node.metadata.name, foreignOf(node));

@@ -103,7 +103,7 @@ export class FaultyListener {
     if (!socket.destroyed) this.#options.serve(socket);
   }
 
-  /** What a fault does to a connection by itself. Returns whether that was all that happens to it. */
+  /** Applies the fault to a new connection. Returns whether the connection is done. */
   #strike(socket: Socket): boolean {
     if (this.#fault.kind === 'reset') {
       socket.resetAndDestroy();

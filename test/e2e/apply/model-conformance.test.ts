@@ -36,7 +36,7 @@ afterAll(async () => {
   await cluster?.controlPlane.stop();
 });
 
-/** What is compared: the status, and which fields which manager is named for. */
+/** The compared result: the status, and the fields of each manager. */
 type Answer = { status: number; causes: string[] };
 
 async function answerOf(act: () => unknown): Promise<Answer> {

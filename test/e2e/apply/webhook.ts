@@ -4,7 +4,7 @@ import { createCertificateAuthority } from '../../control-plane/certificates.ts'
 import { waitFor } from '../../control-plane/wait-for.ts';
 import type { Cluster } from './writer-rig.ts';
 
-/** What admission is asked about: a Node as a request would leave it. */
+/** The object of an admission request: a Node as the request would leave it. */
 type AdmissionRequest = { uid: string; object: { metadata: { name: string; labels?: Record<string, string> } } };
 
 /** Part of an AdmissionResponse: a refusal, or a JSON patch. */

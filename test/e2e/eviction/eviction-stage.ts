@@ -18,7 +18,7 @@ export const labelBack: NodeState = { labels: { ...labelGone.labels, ...withdraw
 
 export type Replica = {
   evictor: Evictor;
-  /** What was answered, such as `create 201`, in order. */
+  /** Answers such as `create 201`, in order. */
   answers: string[];
   /** The samples of a metric of evictions. */
   metric(name: string): Promise<string[]>;

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 type Case = { demands: NodeDemands; node: string };
 
-/** What the scheduler does with a pod for each of them: whether it puts it onto the node. */
+/** Whether the scheduler binds the pod of each case to its node. */
 async function scheduled(cases: readonly Case[]): Promise<boolean[]> {
   const { api } = controlPlane;
   const podsPath = `/api/v1/namespaces/${namespace}/pods`;
@@ -149,6 +149,6 @@ function anyDemands(): NodeDemands {
 
 test('so do fifty random demands', { timeout: 120_000 }, async () => {
   const { met, unmet } = await expectAgreement(Array.from({ length: 50 }, anyDemands));
-  // What is all one way tells nothing.
+  // A sample in which all demands are met, or none, proves nothing.
   expect(Math.min(met, unmet)).toBeGreaterThan(10);
 });

@@ -26,7 +26,7 @@ const FOREIGN = { key: 'example.com/dedicated', value: 'db', effect: 'NoSchedule
 let embedded: EmbeddedRig;
 let rig: Rig;
 let states: NodeStates;
-/** What every node is to show, by gate. */
+/** The expected state of every node, by gate. */
 let expected: Record<Gate, Record<string, Shown>>;
 beforeAll(async () => {
   // Two, so that the agents know both addresses; then one takes the place of the other.

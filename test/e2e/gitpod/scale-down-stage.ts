@@ -88,7 +88,7 @@ export class ScaleDownStage {
     return this.api.get<NodeObject>(`/api/v1/nodes/${node}`);
   }
 
-  /** What `kubectl annotate node NAME …` does, with its own field manager. */
+  /** Annotates a Node as `kubectl annotate node NAME …` does, with its own field manager. */
   annotate(node: string, ...changes: string[]): Promise<string> {
     return this.controlPlane.kubectl(['annotate', '--overwrite', 'node', node, ...changes]);
   }

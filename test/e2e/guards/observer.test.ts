@@ -5,7 +5,7 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { Lab } from '../../scale/lab.ts';
 
 const NODES = 30;
-/** What is rolled out at a time. */
+/** Number of agents that are rolled out at a time. */
 const STEP = 3;
 
 let lab: Lab;

@@ -126,7 +126,7 @@ describe('a NodeHold whose pods may not be watched', () => {
     expect(events.map(({ reason }) => reason)).toContain('NotPermitted');
 
     await allowPods('all');
-    // What was refused is tried again after 30 s.
+    // A refused watch is tried again after 30 s.
     await stage.until(hidden, 'true', undefined, 60_000);
     await stage.until(left, undefined);
     const isAccepted = async () => (await stage.accepted('secret')) === 'True Accepted';

@@ -16,7 +16,7 @@ const HEALTH_MS_MAX = 500;
 const ATTACK_MS = 5_000;
 /** Refusals on one connection to the listener for reports. */
 const REFUSALS_MAX = 3;
-/** What a whole request may take: after that, its connection ends in any case. */
+/** Time limit of a whole request, after which its connection ends in any case. */
 const REQUEST_MS = 10_000;
 /** What a connection still takes after a refusal, with what the buffers of the kernel hold. */
 const LINGER_MIB_MAX = 16;

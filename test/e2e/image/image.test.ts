@@ -40,7 +40,7 @@ beforeAll(async () => {
     if (!(error instanceof MissingInput)) throw error;
     missing = `cannot build the image on this machine: ${error.message}`;
   }
-  // What goes into it is fetched the first time.
+  // The first build downloads the inputs.
 }, 600_000);
 
 beforeEach(({ skip }) => skip(missing !== undefined, missing));

@@ -8,7 +8,7 @@ import { createReflector, type Reflector, type ReflectorOptions } from '@rollcal
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 
 export type CountingClient = KubeClient & {
-  /** What was answered, such as `list 200`, in order. */
+  /** Answers such as `list 200`, in order. */
   answers: string[];
 };
 

@@ -268,7 +268,7 @@ function findingsOf({ stdout }: PluginResult): { finding: string; cure: string }
 }
 
 test('of a healthy installation finds nothing', async () => {
-  // What every node of a pool has, and the agent tolerates.
+  // A taint that every node of a pool has, and that the agent tolerates.
   const taints = [{ key: 'dedicated', value: 'build', effect: 'NoExecute' }];
   await changed(`/api/v1/nodes/${NODES[0]}`, '/spec/taints', () => taints);
   const result = await check();

@@ -24,7 +24,7 @@ export type Fault = {
   fix?: (stage: RunbookStage) => Promise<unknown>;
   /** What follows from it, or from its fix. */
   follows?: Fault;
-  /** What is seen at the end. */
+  /** Sights at the end. */
   seenAfter?: (stage: RunbookStage) => Sight[];
 };
 
@@ -185,7 +185,7 @@ export const OF_ONE: readonly Fault[] = [
       await createNode(stage.controlPlane.api, 'gated', { taints });
     },
     seen: () => [{ event: 'StartupGateExpired', about: 'gated', says: new RegExp(`without ${REQUIRED_AT_START}`) }],
-    // What does not become ready is repaired, on the next node.
+    // The fix repairs what does not become ready; it shows on the next node.
     async fix(stage) {
       const taints = [{ key: STARTUP_TAINT, effect: 'NoSchedule' as const }];
       const labels = { [REQUIRED_AT_START]: 'yes' };

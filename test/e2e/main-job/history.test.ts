@@ -114,7 +114,7 @@ class Stage {
     node.startAgent();
   }
 
-  /** What is not as the model says. */
+  /** Deviations from the model. */
   async wrong(): Promise<string[]> {
     const nodes = await this.api.list<NodeObject>('/api/v1/nodes');
     return this.rig.nodes.flatMap((node) => {

@@ -8,7 +8,7 @@ export const SERVICES: readonly StandInKind[] = ['ws-daemon', 'registry-facade']
 export const GATES = ['label', 'taint', 'both'] as const;
 export const FOREIGN_LABEL = 'example.com/team';
 
-/** What was done to the cluster, as far as it decides what a Node should carry. */
+/** Actions on the cluster that decide what a Node should carry. */
 export type Deeds = {
   gate: (typeof GATES)[number];
   /** Nodes that are not for workspaces. */
@@ -22,7 +22,7 @@ export type Deeds = {
   foreignTaints: Map<string, string[]>;
 };
 
-/** What is on a Node of all that the model speaks about. */
+/** The part of a Node that the model describes. */
 export type Shown = Record<string, string | undefined> & { foreignTaints: string; foreignLabel: string | undefined };
 
 /** The whole truth in ten lines. */

@@ -11,7 +11,7 @@ import { MigrationStage } from './migration-stage.ts';
 
 const NAMESPACE = 'pipeline';
 const RELEASE = 'npls';
-/** What client-go names a writer after that does not name itself: the program, /app. */
+/** The default field manager of client-go: the name of the program, /app. */
 const OPERATOR = 'app';
 const CONFIG = { poolNamespace: NAMESPACE, forbiddenLabelDomains: ['google.com'] };
 const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
@@ -75,7 +75,7 @@ beforeAll(async () => {
   // Its set asked for more when the operator last wrote; the set was changed while the operator was away.
   await createNode(stage.api, 'stale', { labels: gold });
   await stage.patch('stale', OPERATOR, managed('["old","environment","team"]', { ...both, old: '1' }));
-  // What became forbidden while it was managed the operator left, and forgot.
+  // If a managed label became forbidden, the operator left and forgot it.
   await createNode(stage.api, 'orphan', { labels: gold });
   await stage.patch('orphan', OPERATOR, managed('["team","environment"]', { ...both, 'cloud.google.com/x': '1' }));
   // It PATCHed nodes of no pool as well.

@@ -18,7 +18,7 @@ beforeAll(async () => {
     prepare: async (early) => {
       atStart = await early.node('b1', { own: 'x' });
       await early.pool('b1', { environment: 'testing', team: 'rnd', 'node.banzaicloud.io/ondemand': 'true' });
-      // What the CRD of today would refuse, and what is there already.
+      // An object that exists already, and that today's CRD would refuse.
       await early.pool('b18', { 'key*': 'x', value: 'v*/-', good: 'yes' });
       await early.installCrd();
       taken = await early.node('b26');

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 test('without the CRD of pools everybody can change nodes, and the coordinator what is its own', async () => {
-  // What a policy makes of parameters that it cannot find shows only when it has looked for them.
+  // The effect of missing parameters shows only when the policy has looked for them.
   const until = Date.now() + 3000;
   while (Date.now() < until) {
     const spec = { spec: { unschedulable: true } };

@@ -73,7 +73,7 @@ test('a taint that is new, or edited, begins on ten nodes, and goes on once it w
   const edit = { spec: { publish: { taint: { ...taint, value: 'b', effect: 'PreferNoSchedule' } } } };
   await api.patch(`${NODE_SERVICES}/driver`, edit, 'application/merge-patch+json');
   const [second = ''] = await untilHaving('b:PreferNoSchedule', FIRST_NODES);
-  // What was there before stays until then.
+  // Existing taints stay until then.
   expect(await having('a:NoSchedule')).toHaveLength(NODES.length - 1 - FIRST_NODES);
 
   await becomesReadyOn(second);

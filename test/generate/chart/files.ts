@@ -11,7 +11,7 @@ import { valuesYaml } from './values-yaml.ts';
 
 const FOLDER = 'deploy/chart';
 
-/** What of the chart is made from the source. */
+/** The generated files of the chart. */
 export function chartFiles(): GeneratedFile[] {
   return [
     { file: `${FOLDER}/Chart.yaml`, content: chartYaml() },

@@ -8,9 +8,9 @@ export type Draft = {
   manifest: string;
   /** When it is rendered. */
   condition: string;
-  /** What the helper for labels is given. */
+  /** Arguments of the helper for labels. */
   labels: string;
-  /** What comes after the labels, where there is something. */
+  /** Text after the labels, if any. */
   annotations?: string;
 };
 

@@ -18,7 +18,7 @@ export type Section = {
   kind: 'section';
   help: string;
   fields: Readonly<Record<string, ValueNode>>;
-  /** What is under any other key. */
+  /** Values under any other key. */
   entries?: Entries;
 };
 

@@ -1,6 +1,6 @@
 import type { ManifestObject } from './manifest.ts';
 
-/** What CRDs of ours have in common. */
+/** Common parts of our CRDs. */
 
 /** An API server's own rule for the value of a label, which is empty or at most 63 characters. */
 export const LABEL_VALUE = {

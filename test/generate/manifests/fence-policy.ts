@@ -22,7 +22,7 @@ const LIST_LENGTH_MAX = 131_072;
 /** Lists that only earlier versions wrote. Their keys are taken over, whatever the prefixes are now. */
 const EARLIER_LISTS = [SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
 
-/** What may be in `spec` of a Node besides taints. */
+/** Fields in `spec` of a Node besides taints. */
 const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'configSource', 'externalID'];
 
 /**
@@ -154,7 +154,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
 const KUBELETS = celList(KUBELET_CONDITIONS);
 // Expressions about the label `k`.
 const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
-// What begins with a prefix for taints is no label of ours: kubelets may not have such a one.
+// A label with a prefix for taints is not ours: kubelets may not set such labels.
 const IS_OWN = `k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (${IS_OF_SERVICE} && !${isInDomains("['k8s.io', 'kubernetes.io']")})`;
 /** A pool may have set it. */
 const IS_ORDINARY = `!(k in variables.poolLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isInDomains('variables.reservedDomains')}`;
@@ -178,7 +178,7 @@ function wasListed(kind: 'label' | 'taint' | 'condition'): string {
   return `(('${kind}:' + k) in variables.oldKeyIds || k in variables.earlierKeys)`;
 }
 
-/** What the apply of the coordinator names of labels, as managedFields have it: `f:` before each key. */
+/** Labels that the coordinator applied, as in managedFields: `f:` before each key. */
 function ownedLabels(fields: string): string {
   return cel(`
     ${fields}.filter(m, m.manager == '${FIELD_MANAGER}' && m.operation == 'Apply')
@@ -211,7 +211,7 @@ const VALIDATIONS = [
     message: 'rollcall may change Nodes, and neither make nor delete them, nor use what is below them',
   },
   {
-    // What a Node has besides, now or in another version of Kubernetes, counts as well.
+    // Also compares all other fields, including fields of later versions of Kubernetes.
     expression: cel(`
       !variables.isStatus || (variables.mayChangeConditions
         && ${isSameBut('conditions', 'object.status', 'oldObject.status')}

@@ -20,7 +20,7 @@ export function manifestFiles(): GeneratedFile[] {
   ];
 }
 
-/** What is installed as CRDs, and what each is for. */
+/** The CRDs, and the purpose of each. */
 export const CRDS = [
   { about: 'Labels for the nodes of a pool.', object: POOL_LABEL_SET_CRD },
   { about: 'Services that have to be up on nodes.', object: NODE_SERVICE_CRD },

@@ -1,7 +1,7 @@
 import { clusterCrd, column, conditions, count, observedGeneration, ofCondition, text } from './crd-parts.ts';
 import { labelSelector } from './label-selector.ts';
 
-/** What a NodeHold asks for, as its CRD has it. */
+/** Schema of the spec of a NodeHold. */
 export const NODE_HOLD_SPEC = {
   description: 'Pods that keep their nodes.',
   type: 'object',

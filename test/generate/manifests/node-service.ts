@@ -98,7 +98,7 @@ const publish = {
   ],
 };
 
-/** What a NodeService asks for, as its CRD has it. */
+/** Schema of the spec of a NodeService. */
 export const NODE_SERVICE_SPEC = {
   description:
     'Which nodes the service belongs on, the evidence of its readiness, and the keys that nodes get for it. All evidence has to agree.',

@@ -58,7 +58,7 @@ export function poolLabelsPolicy(settings: PolicySettings): string {
                   {k: v})`),
             },
             {
-              // What another NodePoolLabelSet for the same pool has listed a moment ago stays listed.
+              // Keys that another NodePoolLabelSet for the same pool has just listed stay listed.
               name: 'listed',
               expression: cel(`
                 variables.labels.map(k, k).filter(k,

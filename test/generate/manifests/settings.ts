@@ -19,9 +19,9 @@ export type PolicySettings = {
   poolPrefixes: readonly string[];
   /** Where no NodePoolLabelSet may set a label. */
   reservedDomains: readonly string[];
-  /** What the keys of labels begin with that the coordinator may set on any node. */
+  /** Prefixes of labels that the coordinator may set on any node. */
   labelPrefixes: readonly string[];
-  /** What the keys of labels and taints of NodeServices, and their conditions, begin with. */
+  /** Prefixes of labels, taints and conditions of NodeServices. */
   servicePrefixes: readonly string[];
   /** Whether taints of NodeServices may evict pods: `true` or `false`, in CEL. */
   allowNoExecute: string;
@@ -38,7 +38,7 @@ export const OWN_PREFIXES: readonly string[] = OWN_KEYS.flatMap(({ keys }) => ('
 /** Taints that the coordinator may add, besides the taints of services. */
 export const OWN_TAINTS = namesOf(({ kind, fence }) => kind === 'taint' && fence !== 'remove');
 
-/** What the services publish that are known without being written. */
+/** Keys that the built-in services publish. */
 export function keysOfServices(change: Partial<GitpodOptions>): PolicySettings['services'] {
   return builtInServices(change).map(({ publish: { label = '', taint } }) => ({ label, taint: taint?.key ?? '' }));
 }

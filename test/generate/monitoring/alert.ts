@@ -16,7 +16,7 @@ export type Alert = {
   cases: readonly AlertCase[];
 };
 
-/** What is expected of an alert for series whose samples are a minute apart. */
+/** Expectation of an alert for series with one sample a minute. */
 type AlertCase = {
   name: string;
   /** Values, in the notation of promtool, by series. */

@@ -14,11 +14,11 @@ export type Panel = {
 /** One number, green where all is well. */
 type Answer = {
   as: 'answer';
-  /** What is well: this number and no other, or less than this. */
+  /** Good values: exactly this number, or less than this. */
   well: { is: number } | { below: number };
 };
 
-/** What is so now, a line for each series. */
+/** Current values, one line for each series. */
 type Table = {
   as: 'table';
   /** Labels that are columns, and their titles. */

@@ -6,7 +6,7 @@ import { type MonitoringObject, metadataOf, type Placement } from './text.ts';
 /** A group of rules as Prometheus reads it. */
 type RuleGroup = { name: string; rules: object[] };
 
-/** What of the alerts an installation may have in its own way. */
+/** Settings of the alerts that an installation may change. */
 export type RuleSettings = {
   /** Where the runbooks are. */
   runbooks: string;

@@ -197,7 +197,7 @@ function lengthsOf(histories: Histories): Map<string, number> {
   return new Map([...histories].map(([id, values]) => [id, values.length]));
 }
 
-/** What is not as in the reference. There is nothing in a good run. */
+/** Differences from the reference; empty in a good run. */
 export function compare(references: readonly Told[], actual: Told, { more = 1, misleads }: Spoil): string[] {
   const reference = references[0]?.histories ?? new Map();
   const stray = misleads ? [] : strayHistories(reference, actual.histories, false);

@@ -46,7 +46,7 @@ function redirected(location: (place: Place) => string | undefined): Spoil['act'
   };
 }
 
-/** What a coordinator may tell an agent that is not so. Each is over by itself. */
+/** Wrong answers of a coordinator to an agent. Each ends by itself. */
 export const LIES: Readonly<Record<string, Spoil>> = {
   'taken, though it was not': {
     act: async () => ({ status: 200, headers: {}, body: JSON.stringify({ nextReportSeconds: 1 }) }),

@@ -8,7 +8,7 @@ export type Spoil = {
   lastsMs?: number;
   /** So many reports more than the reference has, at most; defaults to one, which repeats it. */
   more?: number;
-  /** What is shown may change on the way: an agent that is sent elsewhere sees nothing there. */
+  /** Keys may have other values on the way: an agent that is sent elsewhere sees nothing there. */
   misleads?: true;
 };
 

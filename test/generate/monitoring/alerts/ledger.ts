@@ -6,7 +6,7 @@ function lies(key: string, direction: string): string {
   return `rollcall_coordinator_lie_seconds_total{namespace="rollcall",pod="coordinator-0",key="${key}",direction="${direction}"}`;
 }
 
-/** What Nodes say, against what is seen. The rate of the counter is the number of nodes of which it is so. */
+/** Compares what Nodes say with what is seen. The rate of the counter is the number of nodes that deviate. */
 export const LEDGER_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallNodesLie',

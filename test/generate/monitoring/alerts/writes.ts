@@ -14,7 +14,7 @@ function applied(le: string): string {
   return `rollcall_coordinator_evidence_to_applied_seconds_bucket{namespace="rollcall",pod="coordinator-0",le="${le}"}`;
 }
 
-/** What concerns the way from a decision to what is on the Node. */
+/** Alerts about the way from a decision to the Node. */
 export const WRITE_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallWritesFailing',

@@ -1,6 +1,6 @@
 import { quantile, type Row, rate } from '../panel.ts';
 
-/** What is written, and what it comes from. */
+/** Writes and their causes. */
 export const WRITE_ROWS: readonly Row[] = [
   {
     title: 'Writes',
