@@ -65,7 +65,7 @@ beforeEach(() => {
         },
       };
     },
-    // Connects when the test says so.
+    // Connects when the test triggers it.
     connect: () => {
       const socket = new Socket();
       sockets.push(socket);

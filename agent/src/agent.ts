@@ -88,9 +88,9 @@ export type AgentOptions = {
   signal: AbortSignal;
   /** Carries reports. */
   client: Pick<CoordinatorClient, 'deliver'>;
-  /** ChangedNodes at the machine itself, at paths by `turns`; `onChange` is called when there is something else to report. */
+  /** Observes the machine, and probes paths by `turns`; calls `onChange` when there is something new to report. */
   machine: (onChange: () => void, turns: PathTurns) => Pick<MachineCollectors, 'observe' | 'ask' | 'start'>;
-  /** How services are connected to; that of `node:net` unless told. */
+  /** Connects to services; defaults to `node:net`. */
   connect?: ProbeTools['connect'];
 };
 

@@ -19,7 +19,7 @@ beforeEach(() => {
 
 afterEach(() => sysfs.dispose());
 
-/** Those of an agent that ends at once: it looks at the devices, and starts no program that reads the facts. */
+/** Collectors of an agent that ends at once: they scan the devices, and start no program that reads the facts. */
 function collectors(featuresDir?: string, deviceRemovalGraceSeconds = 0): MachineCollectors {
   return new MachineCollectors({
     config: {

@@ -218,7 +218,7 @@ describe('the agent', () => {
     await untilServices(successor, ALL_READY);
   });
 
-  test('probes where the coordinator says, and elsewhere when that says so', async () => {
+  test('probes the target that the coordinator names, and another one when the coordinator changes it', async () => {
     const elsewhere = await listenOnLoopback(createService('tcp'));
     const coordinator = await startCoordinator();
     const target = { host: '127.0.0.1', port: elsewhere.port };
@@ -310,7 +310,7 @@ describe('the agent', () => {
     expect(await agent.exit).toMatchObject({ code: 0 });
   });
 
-  test('goes on when whoever read its log is gone', async () => {
+  test('goes on when the reader of its log is gone', async () => {
     const coordinator = await startCoordinator();
     const agent = startAgent([coordinator]);
     await untilServices(coordinator, ALL_READY);

@@ -14,7 +14,7 @@ import { TestCoordinator } from './report/testing/coordinator.ts';
 vi.setConfig({ testTimeout: 30_000 });
 
 const NOT_FOUND = { kind: 'https', statuses: ['404'] };
-/** Another address of this machine, as that of a pod is. */
+/** Another address of this machine, like the address of a pod. */
 const POD = '127.0.0.2';
 
 let directory: string;

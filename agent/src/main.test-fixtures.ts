@@ -17,7 +17,7 @@ export type AgentProcess = {
   exit: Promise<{ code: number | null; ms: number }>;
 };
 
-/** Starts the agent from source; whoever starts it ends it. */
+/** Starts the agent from source; the caller must end it. */
 export function startAgentProcess(argv: readonly string[], stdout: 'pipe' | number = 'pipe'): AgentProcess {
   const child = spawn(process.execPath, [MAIN, ...argv], {
     env: { NODE_COMPILE_CACHE: COMPILED },

@@ -34,7 +34,7 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Clocks', promise: 'Certificates made by a wrong clock are replaced.', file: 'coordinator/src/tls/certificate-store.test.ts', test: 'certificates that were made by a clock that was %s are replaced within seconds of its correction' },
   { area: 'Credential plugins', promise: 'A hanging plugin is one process, and ends with its children.', file: 'coordinator/src/kube/exec-plugin.process.test.ts', test: 'is killed with its children when its time is up, if it %s' },
   { area: 'Credential plugins', promise: 'The same is true of kubectl rollcall.', file: 'packages/kubectl-rollcall/src/cluster/kube-config.test.ts', test: 'that hangs is named and killed with its children' },
-  { area: 'Redirects', promise: 'A redirect to plain HTTP receives no token.', file: 'agent/src/report/coordinator-client.test.ts', test: 'is never sent by plain HTTP where a redirect says so' },
+  { area: 'Redirects', promise: 'A redirect to plain HTTP receives no token.', file: 'agent/src/report/coordinator-client.test.ts', test: 'is never sent by plain HTTP, even where a redirect leads there' },
   { area: 'Redirects', promise: 'An agent follows three redirects at most.', file: 'agent/src/report/coordinator-client.test.ts', test: 'is followed three times and no more' },
   { area: 'Redirects', promise: 'An agent follows a redirect only to the same CA and server name.', file: 'agent/src/report/coordinator-client.test.ts', test: 'shows the token to no coordinator with %s' },
   { area: 'Input', promise: 'The bytes of a node are limited.', file: NEIGHBOURHOOD, test: 'that is stolen sends no more than a budget of bytes, and costs next to nothing beyond it' },

@@ -49,7 +49,7 @@ export class BusWatch {
     return this.#reading === undefined || this.#reading === 'absent' ? NOTHING : this.#reading;
   }
 
-  /** Something on it is just being set up. While it cannot be read, nobody knows. */
+  /** Whether a device on the bus is just being set up; false while the bus cannot be read. */
   get isSettling(): boolean {
     return this.#problem === undefined && this.known.settling;
   }

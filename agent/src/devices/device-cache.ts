@@ -76,7 +76,7 @@ function compared(name: string, known: Entry | undefined, look: DeviceLook): Ent
   // What changed its identity while it was read may be half of the one and half of the other.
   const devices = look.signature(name) === signature ? read : undefined;
   const isSameRead = isSame && JSON.stringify(devices) === JSON.stringify(known.devices);
-  // Nothing new about what was given up, say a device that nobody has authorized.
+  // Nothing changed about a device that was given up, such as a device that is not authorized.
   if (isSameRead && devices === undefined && !isHurried(known)) return known;
   const settled = isSameRead && devices !== undefined;
   const urgent = devices?.some((device) => look.isUrgent?.(device)) === true;

@@ -43,7 +43,7 @@ describe('devices that are alike', () => {
     ]);
   });
 
-  test('are told of one by one, up to a limit, and counted beyond', () => {
+  test('are reported one by one up to a limit, and counted beyond it', () => {
     const devices = Array.from({ length: 1000 }, (_, index) => single(index));
     const distinct = [...distinctDevices(devices.toReversed()).values()];
     expect(distinct).toHaveLength(65);

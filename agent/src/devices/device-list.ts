@@ -6,7 +6,7 @@ export const DEVICES_MAX = 512;
 /** Half of what the body of a report may have; in bytes of JSON. */
 const DEVICES_BYTES_MAX = 128 * 1024;
 
-/** How many are told of one by one, with all that is known of them. Beyond that, those that are alike are counted. */
+/** How many devices are reported one by one, with their location. Beyond that, equal devices are counted. */
 const SINGLES_MAX = 64;
 
 /** Devices by what they are, those that are alike counted, in an order that depends on nothing else. */
@@ -41,7 +41,7 @@ function withoutPlace({ bus, attributes, count, driver, virtual }: DeviceReport)
   };
 }
 
-/** As many as a report may hold, those of an identity before all others, and what had to be left out. */
+/** Returns as many devices as a report may hold, devices with an identity first, and what had to be left out. */
 export function fitIntoReport(
   devices: ReadonlyMap<string, DeviceReport>,
   identityOf: (device: DeviceReport) => string | undefined,

@@ -51,7 +51,7 @@ describe('the place of a device', () => {
     expect(place().nodes).toEqual(['apex_0', 'dri/card1', 'dri/renderD129']);
   });
 
-  test('has its own node, and those of its interfaces, but not those of a device behind it', () => {
+  test('has its own node and the nodes of its interfaces, but no node of a device behind it', () => {
     put('uevent', 'DEVTYPE=usb_device\nDEVNAME=bus/usb/001/004\n');
     put('1-2:1.0/video4linux/video0/uevent', 'DEVNAME=video0\n');
     link('1-2:1.0/subsystem', '../../../../../bus/usb');

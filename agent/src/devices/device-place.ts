@@ -2,7 +2,7 @@ import type { DeviceReport } from '@rollcall/common/report.ts';
 import { plainText } from './attribute-text.ts';
 import type { HostFiles } from './host-files.ts';
 
-/** What is told of an accelerator besides its ids and its driver. */
+/** What is reported about an accelerator besides its ids and its driver. */
 export type DeviceLocation = Pick<DeviceReport, 'address' | 'numaNode' | 'iommuGroup' | 'nodes'>;
 
 /** A USB device has its classes below its interfaces. */
@@ -39,9 +39,10 @@ export function addressed(name: string): DeviceLocation {
 }
 
 /**
- * Names of device nodes, relative to `/dev`: that of the device itself, and those of the class devices below it. A class
- * device is in a directory of the name of its class. Devices of a bus that hang on this one, as behind a bridge or a hub,
- * have nodes of their own: they have a `subsystem` that is a bus, and are passed over, but for interfaces on USB.
+ * Names of device nodes, relative to `/dev`: the node of the device itself, and the nodes of the class devices below
+ * it. A class device is in a directory of the name of its class. Devices of a bus that hang on this one, as behind a
+ * bridge or a hub, have nodes of their own: they have a `subsystem` that is a bus, and are passed over, but for
+ * interfaces on USB.
  */
 function deviceNodes(files: HostFiles, device: string): string[] {
   const nodes = new Set<string>();

@@ -76,7 +76,7 @@ function fail(): BusReading {
 }
 
 describe('the device scanner', () => {
-  test('says that it knows no bus yet to whoever asks before it has started', () => {
+  test('reports every bus as unread before it has started', () => {
     start([scripted('pci', () => reading(String(scanner.scanned().unread)))]);
     expect(names()).toEqual(['8086:pci']);
   });
@@ -315,7 +315,7 @@ describe('a bus', () => {
     expect(text).toContain('rollcall_agent_devices_left_out{bus="pci"} 91');
   });
 
-  test('of which devices are left out again after they were not is told of again', async () => {
+  test('reports again that devices are left out after a scan without any', async () => {
     let leftOut = 3;
     start([scripted('pci', () => ({ devices: [], settling: false, leftOut }))]);
     const tell = async (next: number) => {
@@ -336,7 +336,7 @@ describe('a bus', () => {
     expect(pci).toHaveBeenCalledTimes(5);
   });
 
-  test('that has something nobody foresaw ends nothing, and is looked at again', async () => {
+  test('that throws an unexpected error ends nothing, and is scanned again', async () => {
     let next = reading('1');
     start([scripted('pci', () => next)]);
     next = {

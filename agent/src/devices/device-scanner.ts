@@ -140,7 +140,7 @@ export class DeviceScanner {
     this.#scanned = { devices: [], unread: collectors.map(({ bus }) => bus) };
   }
 
-  /** Scans at once, so that nobody ever reports that there are no devices before it has looked. Call it once. */
+  /** Scans at once, so that no report says that there are no devices before the first scan. Call it once. */
   start(): void {
     this.#options.signal.addEventListener('abort', () => this.#cancel?.(), { once: true });
     this.#scan();

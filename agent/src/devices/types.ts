@@ -4,7 +4,7 @@ import type { HostFiles } from './host-files.ts';
 /** What one reading of a bus found. The same object as before means that nothing changed. */
 export type DevicesRead = {
   devices: readonly DeviceReport[];
-  /** Something is just being set up, by the kernel or by whoever writes the files: worth another look at once. */
+  /** Something is just being set up, by the kernel or by the writer of the files: worth another scan at once. */
   settling: boolean;
   /** How many devices are there, at least, that could not be read. */
   leftOut: number;

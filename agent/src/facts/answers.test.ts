@@ -105,7 +105,7 @@ describe('answers about modules', () => {
     expect(odd.answered().answers).toEqual({ 'module:apex': true });
   });
 
-  test('are missing where nobody can tell', () => {
+  test('are missing where they cannot be read', () => {
     rmSync(path.join(root, 'sys/module'), { recursive: true });
     answers.ask(['module:apex']);
     expect(answers.answered().answers).toEqual({});
@@ -244,7 +244,7 @@ describe('answers about feature files', () => {
     let reads: ((sets: FeatureSets | undefined) => void)[];
     let slow: Answers;
 
-    /** Answers of files whose reads end when the test says so, or when their time is over. */
+    /** Answers of files whose reads end when the test ends them, or when their time is over. */
     beforeEach(() => {
       reads = [];
       const read: FeatureFiles['read'] = (signal) =>

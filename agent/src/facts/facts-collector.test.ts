@@ -101,7 +101,7 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     expect(changes).toBe(1);
   });
 
-  test('reads again every hour and tells of a change', async () => {
+  test('reads again every hour and reports a change', async () => {
     childPrints('{"kernel":"6.1"}');
     const collector = startCollector();
     await afterReadings('read');
@@ -114,7 +114,7 @@ describe('FactsCollector', { timeout: 30_000 }, () => {
     expect(changes).toBe(2);
     expect(tookMs).toEqual([0, 0]);
     expect(news).toEqual([]);
-    // That of the pause: none is left of a reading, of which there will be thousands.
+    // The one listener of the pause: a reading leaves none, since there will be thousands of readings.
     expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
   });
 

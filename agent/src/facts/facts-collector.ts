@@ -17,15 +17,15 @@ export type FactsCollectorOptions = {
   logger: Logger;
   metrics: CollectorMetrics;
   signal: AbortSignal;
-  /** Called when the facts are others than before. */
+  /** Called when the facts have changed. */
   onChange: () => void;
-  /** What prints the facts; the child of this room unless told. */
+  /** The program that prints the facts; defaults to the child in this folder. */
   program?: Program;
 };
 
 /**
  * Keeps the facts about the machine: read at the start, then every hour, and five minutes after a reading that failed.
- * Nobody waits for it, and a reading that fails leaves the last facts.
+ * Nothing waits for a reading, and a reading that fails leaves the last facts.
  */
 export class FactsCollector {
   readonly #options: FactsCollectorOptions;

@@ -94,7 +94,7 @@ describe('what is no feature file does not count:', () => {
   });
 });
 
-describe('nobody knows what the files say', () => {
+describe('the features are unknown', () => {
   test('while one is larger than NFD reads', async () => {
     write('a', 'x');
     write('huge', `y\n${'#'.repeat(65_534)}`);

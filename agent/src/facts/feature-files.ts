@@ -7,7 +7,7 @@ const FILE_BYTES_MAX = 65_536;
 const BYTES_MAX = 4 * FILE_BYTES_MAX;
 const FILES_MAX = 256;
 
-/** What is wrong with the directory as a whole: nobody knows what it says. */
+/** The directory as a whole is invalid, so its features are unknown. */
 class Unreadable extends Error {}
 
 export type FeatureFiles = {

@@ -73,7 +73,7 @@ describe('readMachineFiles', () => {
   });
 
   test.each(['.dockerenv', 'run/.containerenv', 'dev/termination-log'])(
-    'does not take the distribution of an image for that of the machine (%s)',
+    'does not take the distribution of an image for the distribution of the machine (%s)',
     (mark) => {
       put('etc/os-release', 'ID=debian\n');
       put(mark, '');

@@ -12,11 +12,11 @@ export type MachineFiles = {
   /** The processors of each core, and of each socket, as ranges such as `0-3,8`: once for each core or socket. */
   cores: readonly string[];
   sockets: readonly string[];
-  /** The clock sources that the kernel could use; those of a hypervisor have its name. */
+  /** The clock sources that the kernel could use; the clock source of a hypervisor has its name. */
   clockSources: string;
   /** `xen`, or nothing. */
   hypervisorType: string;
-  /** The os-release file of the machine; empty in a container, where it is that of the image. */
+  /** The os-release file of the machine; empty in a container, where the file belongs to the image. */
   osRelease: string;
 };
 
@@ -37,7 +37,7 @@ export function readMachineFiles(root: string): MachineFiles {
     distinct(
       cpuNames(path.join(root, CPUS)).map((cpu) => firstText(names, (name) => read(`${CPUS}/${cpu}/topology/${name}`))),
     );
-  // -1: the kernel was not told, and takes all processors for those of one socket.
+  // -1: the firmware did not tell the kernel, which then takes all processors for one socket.
   const hasSockets = !read(`${CPUS}/cpu0/topology/physical_package_id`).startsWith('-');
   const contained = CONTAINER_MARKS.some((mark) => existsSync(path.join(root, mark)));
   return {

@@ -25,7 +25,7 @@ const BY_FIRMWARE: readonly [RegExp, string][] = [
 
 /**
  * The hypervisor under this machine, by the names that `systeminformation` gives; `undefined` where there is none or
- * nothing tells. Each x86 guest has a flag that says so, and without it there is none.
+ * nothing tells. Every x86 guest has the CPU flag `hypervisor`; without it there is no hypervisor.
  */
 export function hypervisorOf(files: Sources): string | undefined {
   if (isGuest(files.cpuinfo) === false) return undefined;

@@ -20,7 +20,7 @@ const CSI_CHECK: GrpcCheck = {
   explain: { FAILED_PRECONDITION: 'says that it is not healthy', UNIMPLEMENTED: 'has no csi.v1.Identity' },
 };
 
-/** Healthy when the CSI driver behind a `socket` says so. */
+/** Healthy when the CSI driver behind a `socket` reports that it is ready. */
 export const csi: ProbeKind = {
   kind: 'csi',
   pathOf: ({ socket = '' }) => socket,

@@ -1,7 +1,7 @@
 import { connect as connectSocket, type NetConnectOpts, type Socket } from 'node:net';
 import type { ProbeAddress } from './types.ts';
 
-/** Opens a connection, as that of `node:net`. */
+/** Opens a connection, like `connect` of `node:net`. */
 export type Connect = (options: NetConnectOpts) => Socket;
 
 const NOTHING = new Uint8Array(0);
@@ -56,7 +56,7 @@ export function exchange(
 }
 
 /**
- * Whether a socket found no one but itself. Connecting to a port of one's own host on which nobody listens succeeds
+ * Whether a socket is connected to itself. Connecting to a port of one's own host on which no process listens succeeds
  * when the kernel happens to choose that very port as the source (simultaneous open, RFC 9293 section 3.5). Such a
  * connection would even keep the service from binding its port.
  */

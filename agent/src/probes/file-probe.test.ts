@@ -38,7 +38,7 @@ describe('a probe of a file', () => {
     expect(await look()).toBe('healthy: file FILE is there');
   });
 
-  it('is soft when the file grows old, until somebody writes to it', async () => {
+  it('is soft when the file grows old, until it is written again', async () => {
     const { clock, look, write } = watched({ maxAgeSeconds: 60 });
     await clock.advance(60_000);
     expect(await look()).toBe('healthy: file FILE is fresh');

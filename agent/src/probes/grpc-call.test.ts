@@ -98,7 +98,7 @@ describe('a call of gRPC', () => {
     await eventually(() => expect(closes()).toBe(1));
   });
 
-  it('over a connection that reached nobody but itself was refused', async () => {
+  it('over a connection that reached only itself counts as refused', async () => {
     const { host, port } = await closedTarget();
     let closes = 0;
     const connection = openGrpcConnection(

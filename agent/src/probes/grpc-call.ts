@@ -17,7 +17,7 @@ const PREFIX_BYTES = 5;
 /** More than any answer to a health check. Each byte may come in a frame of its own, which costs more than the byte. */
 const REPLY_BYTES_MAX = 4 * 1024;
 
-/** Connects. `onClosed` is called when the connection has ended, whoever ended it; errors come out in the calls. */
+/** Connects. `onClosed` is called when either side has ended the connection; errors come out in the calls. */
 export function openGrpcConnection(
   address: ProbeAddress,
   onClosed: () => void,

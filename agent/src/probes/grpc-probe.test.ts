@@ -101,7 +101,7 @@ describe('a probe of gRPC health', () => {
     expect(await ask(server)).toBe('soft: grpc closed the connection without an answer');
   });
 
-  it('has proof when nobody listens, and when the connection is reset', async () => {
+  it('has proof when no process listens, and when the connection is reset', async () => {
     const closed = await closedTarget();
     const line = openLineFor({ kind: 'grpc' })(() => {});
     expect(await line.ask(closed, within(5000), true)).toMatchObject({

@@ -3,7 +3,7 @@ import { judgeStatus, readHttpCheck } from './http-check.ts';
 import { openLineFor } from './testing/ask-once.ts';
 
 describe('the settings of a probe by HTTP', () => {
-  it('are the root, no headers and 200 unless told', () => {
+  it('default to the root, no headers and 200', () => {
     expect(readHttpCheck({ kind: 'http' })).toEqual({ path: '/', headers: {}, statuses: ['200'] });
   });
 

@@ -16,7 +16,10 @@ const PATH = /^\/[!-"$-~]*$/;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 const HEADER_VALUE = /^[ -~\t]*$/;
 
-/** Reads `path` (`/` unless told), `headers` (none) and `statuses` (200); a string says what is wrong. */
+/**
+ * Reads `path` (default `/`), `headers` (default none) and `statuses` (default 200); returns a string if one is
+ * invalid.
+ */
 export function readHttpCheck({ path = '/', headers = {}, statuses = ['200'] }: ProbeSpec): HttpCheck | string {
   if (typeof path !== 'string' || !PATH.test(path)) return 'its path is not valid';
   if (!isHeaders(headers)) return 'its headers are not names with values';

@@ -37,7 +37,7 @@ describe('a probe by http', () => {
     await eventually(() => expect([server.accepted(), server.connections.size]).toEqual([1, 0]));
   });
 
-  it('says who asks, unless a header names somebody else', async () => {
+  it('sends a User-Agent, unless a header sets another', async () => {
     const asked: unknown[] = [];
     const server = await serve((request, response) => {
       asked.push(request.headers['user-agent']);
@@ -70,7 +70,7 @@ describe('a probe by http', () => {
     expect(server.accepted()).toBe(1);
   });
 
-  it('has proof when nobody listens', async () => {
+  it('has proof when no process listens', async () => {
     const target = await closedTarget();
     expect(await probe(target, within(5000))).toMatchObject({
       verdict: 'hard',
@@ -211,7 +211,7 @@ describe('a line by http', () => {
     await eventually(() => expect(server.connections.size).toBe(1));
   });
 
-  it('gives up when its time is over while it asks over the kept connection, and asks nobody else', async () => {
+  it('gives up when its time is over while it asks over the kept connection, and opens no other', async () => {
     let asked = 0;
     const { server, ask } = await watched((_request, response) => {
       asked += 1;

@@ -82,7 +82,7 @@ describe('createHttp2Probe', () => {
     });
   });
 
-  it('has proof when nobody listens', async () => {
+  it('has proof when no process listens', async () => {
     expect(await probe(await closedTarget(), within(5000))).toMatchObject({ verdict: 'hard' });
   });
 

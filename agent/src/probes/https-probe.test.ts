@@ -103,7 +103,7 @@ describe('the probe of registry-facade', () => {
     await eventually(() => expect(server.connections.size).toBe(0));
   });
 
-  it('has proof when nobody listens', async () => {
+  it('has proof when no process listens', async () => {
     const target = await closedTarget();
     expect(await probe(target, within(5000))).toMatchObject({
       verdict: 'hard',

@@ -54,7 +54,7 @@ describe('a line that is held idle', () => {
     expect(asked()).toBe(2);
   });
 
-  it('is asked over a new connection in every round unless told', () => {
+  it('is asked over a new connection in every round by default', () => {
     const probe = () => Promise.resolve<ProbeResult>({ verdict: 'healthy', evidence: 'accepted' });
     expect(idleLine(probe)(() => {}).freshEveryRounds).toBe(1);
     expect(idleLine(probe, 5)(() => {}).freshEveryRounds).toBe(5);

@@ -28,7 +28,7 @@ async function serve() {
   return server;
 }
 
-it('tells of a loss once, and nothing of a connection that is not the kept one any more', () => {
+it('reports a loss once, and not for a connection that is no longer kept', () => {
   kept.keep('first');
   kept.keep('second');
   kept.lost('first');
@@ -39,7 +39,7 @@ it('tells of a loss once, and nothing of a connection that is not the kept one a
   expect(closed).toEqual([]);
 });
 
-it('leaves a loss to who is asking at that moment, and to nobody after that', async () => {
+it('leaves a loss to the question under way, and does not report it afterwards', async () => {
   kept.keep('first');
   const losing = async () => {
     kept.lost('first');
@@ -79,6 +79,6 @@ it('holds an idle one only while there is no other', async () => {
   kept.release();
   await eventually(() => expect(server.connections.size).toBe(0));
   expect([closed, kept.current]).toEqual([['second'], undefined]);
-  // That of the first.
+  // Only the loss of the first connection.
   expect(lost).toBe(1);
 });

@@ -1,7 +1,7 @@
 import { Sentinel } from './sentinel.ts';
 import type { ProbeAddress, ProbeResult } from './types.ts';
 
-/** Whoever took the place of the process that answers is noticed within so many rounds. */
+/** A new connection is opened every so many rounds, to notice a process that took the place of the one that answers. */
 export const FRESH_EVERY_ROUNDS = 10;
 
 /** The connection over which a line asks again, and an idle one for the time in which there is none. */
@@ -12,7 +12,7 @@ export class KeptConnection<Kept> {
   #kept: Kept | undefined;
   #asking = false;
 
-  /** `onLost` is called once for each connection that the other side closed while nobody was asking over it. */
+  /** `onLost` is called once for each connection that the other side closed while no question was under way. */
   constructor(close: (kept: Kept) => void, onLost: () => void) {
     this.#close = close;
     this.#onLost = onLost;

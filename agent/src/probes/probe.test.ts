@@ -43,7 +43,7 @@ describe('createProbe', () => {
     ['refused', failure('ECONNREFUSED', 'connect')],
     ['reset', failure('ECONNRESET', 'read')],
     ['closed', failure('ECONNRESET')],
-  ])('asks once more when the connection was %s, and goes by the second answer', async (_, error) => {
+  ])('asks once more when the connection was %s, and uses the second answer', async (_, error) => {
     expect(await probeWith([error, HEALTHY])).toMatchObject({ verdict: 'healthy', attempts: 2 });
     expect(await probeWith([error, { healthy: false, says: 'is ill' }])).toMatchObject({
       verdict: 'soft',

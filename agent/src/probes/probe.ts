@@ -3,7 +3,7 @@ import type { Probe, ProbeAddress, ProbeResult } from './types.ts';
 
 /**
  * What the service answered, and whether that was the right answer; `says` goes on after the service's address.
- * `isProof`: nobody can serve there, and it needs no second look. `isUnknown`: it was not asked.
+ * `isProof`: no process can serve there, so no second attempt is needed. `isUnknown`: the service was not asked.
  */
 export type ProbeAnswer = { healthy: boolean; isProof?: true; isUnknown?: true; says: string };
 

@@ -60,7 +60,7 @@ describe('Sentinel', () => {
     await eventually(() => expect(closes()).toBe(1));
   });
 
-  it('calls back when it reached nobody but itself, and keeps no port from a service', async () => {
+  it('calls back when it reached only itself, and keeps no port from a service', async () => {
     const { host, port } = await closedTarget();
     let closes = 0;
     const sentinel = new Sentinel(

@@ -8,8 +8,8 @@ const KEEP_ALIVE_MS = 15_000;
 const RECEIVED_BYTES_MAX = 64 * 1024;
 
 /**
- * Holds one idle connection to a service, because the kernel closes it the moment that the process dies. It does
- * not judge: a close can also mean that the server tidies up, so whoever is called back has to probe.
+ * Holds one idle connection to a service, because the kernel closes it the moment that the process dies. It does not
+ * judge: a close can also mean that the server tidies up, so the callback has to probe.
  */
 export class Sentinel {
   readonly #onClosed: () => void;

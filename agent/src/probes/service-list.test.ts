@@ -66,7 +66,7 @@ describe('what an agent watches', () => {
       { name: 'x', digest: 'd', probe: { kind: 'toString' } },
       /no probe of the kind toString$/,
     ],
-    ['that nobody says where to ask', { name: 'x', digest: 'd', probe: { kind: 'tcp' } }, /^no target is known$/],
+    ['without a target', { name: 'x', digest: 'd', probe: { kind: 'tcp' } }, /^no target is known$/],
     [
       'elsewhere',
       { name: 'x', digest: 'd', probe: TCP, target: { host: '10.9.9.9', port: 1 } },
@@ -150,7 +150,7 @@ describe('how a service is asked', () => {
     expect(await ask(kind, probe)).toMatchObject({ verdict: 'healthy', evidence });
   });
 
-  it('expects 200 of HTTP unless told otherwise', async () => {
+  it('expects 200 of HTTP by default', async () => {
     expect(await ask('http', { kind: 'http' })).toMatchObject({
       verdict: 'soft',
       evidence: expect.stringContaining('answered 404, 200 was expected'),

@@ -70,7 +70,7 @@ describe('rounds', () => {
     expect(bench.questions[0]?.signal.reason).toMatchObject({ timeoutMs: 300 });
   });
 
-  it('leave no timer but that of the next round', async () => {
+  it('leave no timer but the one for the next round', async () => {
     const bench = createBench();
     await bench.start();
     await bench.answer('healthy');
@@ -156,7 +156,7 @@ describe('a process that stood still', () => {
     await bench.clock.advance(0);
     expect([bench.questions.length, bench.monitor.state(), bench.changes.length]).toEqual([3, undefined, 0]);
     await bench.answer('healthy');
-    // That of before the standstill does not count any more.
+    // The finding from before the standstill does not count any more.
     expect(bench.monitor.state()).toBeUndefined();
     await bench.clock.advance(1000);
     await bench.answer('healthy');
@@ -189,7 +189,7 @@ describe('a process that stood still', () => {
 });
 
 describe('the end', () => {
-  it('leaves no timer, no connection and no probe, and calls nobody back', async () => {
+  it('leaves no timer, no connection and no probe, and calls nothing back', async () => {
     const bench = createBench();
     await bench.start();
     await bench.answer('healthy');

@@ -104,7 +104,7 @@ describe('refusalOf', () => {
     }
   });
 
-  it('lets loopback be probed where it is that of the node', () => {
+  it('lets loopback be probed where it is the loopback of the node', () => {
     const target = { host: '127.0.0.1', port: 80 };
     expect(refusalOf(target, [], ON_HOST)).toBeUndefined();
     expect(refusalOf(target, [], { hostIp: '127.0.0.9', ownAddresses: [], ownPort: 8086 })).toBeUndefined();
@@ -123,7 +123,7 @@ describe('refusalOf', () => {
     expect(refusalOf({ host: '10.1.9.8', port: 80 }, ['', 'pod-1', ...PODS], IN_POD)).toMatch(/neither/);
   });
 
-  it('takes loopback for that of the node where the node is known by its name', () => {
+  it('takes loopback for the loopback of the node where the node is known by its name', () => {
     expect(refusalOf({ host: '127.0.0.1', port: 80 }, [], { ...IN_POD, hostIp: 'node-1' })).toBeUndefined();
   });
 

@@ -16,7 +16,7 @@ const LOOPBACK = rangesOf([
   ['::1', 128],
 ]);
 
-/** Addresses that are refused whoever they are said to belong to: network, bits, and what it is. */
+/** Addresses that are always refused, even as an address of the node or of a pod: network, bits, and what it is. */
 const NEVER: readonly (readonly [network: string, bits: number, what: string])[] = [
   // RFC 1122 and 4291: unspecified; RFC 3927 and 4291: link-local; RFC 5771 and 4291: multicast, and what is reserved.
   // ::/96 was for IPv4 addresses written as IPv6 (RFC 4291, section 2.5.5.1).
@@ -57,7 +57,7 @@ export function refusalOf(
   const never = isLoopback ? undefined : NEVER_BY_RANGE.find(({ range }) => holds(range, host));
   if (never) return `it is ${never.what}`;
   if (port === ownPort && (isLoopback || isOneOf(ownAddresses, host))) return 'the agent itself listens there';
-  // What is loopback to the agent is that of the node only where they share a network.
+  // Loopback leads to the node only where the agent is on the network of the host.
   const sharesNetwork = isIP(hostIp) === 0 || holds(LOOPBACK, hostIp) || isOneOf(ownAddresses, hostIp);
   if (isLoopback && !sharesNetwork) return 'it is loopback, and the agent is not on the network of the host';
   if (isLoopback || isOneOf([hostIp, ...podAddresses], host)) return undefined;

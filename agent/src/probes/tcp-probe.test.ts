@@ -28,7 +28,7 @@ describe('createTcpProbe', () => {
     });
   });
 
-  it('has proof when nobody listens', async () => {
+  it('has proof when no process listens', async () => {
     const target = await closedTarget();
     expect(await probe(target, within(5000))).toMatchObject({
       verdict: 'hard',

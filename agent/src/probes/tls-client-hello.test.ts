@@ -40,7 +40,7 @@ function extensionsOf(all: Reader): Map<number, Reader> {
   return extensions;
 }
 
-/** RFC 8446, sections 4.1.2, 4.2 and 5.1; the numbers are those of IANA. */
+/** RFC 8446, sections 4.1.2, 4.2 and 5.1; the numbers are assigned by IANA. */
 it('is one that servers of TLS 1.2 and 1.3 can read, with no server name and nothing that resumes a session', () => {
   const record = new Reader(CLIENT_HELLO);
   expect([record.number(1), record.number(2)]).toEqual([22, 0x0301]);

@@ -76,7 +76,7 @@ describe('createTlsProbe', () => {
     expect(server.accepted()).toBe(2);
   });
 
-  it('has proof when the connection is reset twice, and when nobody listens', async () => {
+  it('has proof when the connection is reset twice, and when no process listens', async () => {
     const server = await listenOnLoopback(
       createRawServer((socket) => socket.once('data', () => socket.resetAndDestroy())),
     );

@@ -7,7 +7,7 @@ import type { ProbePaths } from './probe-paths.ts';
  * What one probe saw.
  *
  * - `healthy`: the service answered as it should.
- * - `hard`: proof that nobody serves there (connection refused or reset).
+ * - `hard`: proof that no process serves there (connection refused or reset).
  * - `soft`: no proof either way (time-out, an unexpected status); only a run of them counts.
  * - `unknown`: the service was not asked.
  */
@@ -47,7 +47,7 @@ export type ProbeTools = {
   clock: Clock;
   /** The sockets and files that may be looked at. */
   paths: ProbePaths;
-  /** How the TCP and TLS probes connect; that of `node:net` unless told. */
+  /** How the TCP and TLS probes connect; defaults to `node:net`. */
   connect?: Connect | undefined;
 };
 

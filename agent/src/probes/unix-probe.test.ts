@@ -110,7 +110,7 @@ describe('a probe of a Unix socket', () => {
     expect(await ask(false)).toBe('hard: unix SOCKET is not there (ENOENT)');
   });
 
-  it('says so when the queue of the socket is full', async () => {
+  it('reports that the queue of the socket is full', async () => {
     const { file, ask } = watched();
     const service = await startChildService('tcp', 1, file);
     onTestFinished(service.end);
@@ -118,7 +118,7 @@ describe('a probe of a Unix socket', () => {
     await eventually(async () => expect(await ask()).toBe('soft: unix SOCKET takes no more connections (EAGAIN)'));
   });
 
-  it.runIf(process.getuid?.() === 0)('says so when the agent is not permitted', async () => {
+  it.runIf(process.getuid?.() === 0)('reports that the agent is not permitted', async () => {
     const { file } = watched();
     await listenAt(file, silent());
     chmodSync(path.dirname(file), 0o755);

@@ -31,7 +31,7 @@ function readyAfter(verdicts: Verdict[], thresholds: Partial<Thresholds> = {}): 
 }
 
 describe('foldFinding', () => {
-  it('goes by the first finding when nothing is known, but for one that is soft', () => {
+  it('uses the first finding when nothing is known, except a soft one', () => {
     expect(readyAfter(['healthy'])).toBe(true);
     expect(readyAfter(['soft', 'soft'])).toBeUndefined();
     expect(readyAfter(['soft', 'soft', 'soft'])).toBe(false);

@@ -23,7 +23,7 @@ export const NOTHING_KNOWN: Tally = { state: undefined, softRun: 0, healthyRun: 
  *   `successThreshold`-th in a row. The `failureThreshold`-th `unknown` in a row makes the service unknown.
  * - Before the first verdict soft findings count no less: an agent that has just started is slow itself, and must not take
  *   from a node what the agent before it saw.
- * - `sinceMs` changes with the verdict alone; the evidence is that of the newest finding that supports the verdict.
+ * - `sinceMs` changes only with the verdict; the evidence comes from the newest finding that supports the verdict.
  *
  * Returns the same `state` object when nothing about it changed.
  */

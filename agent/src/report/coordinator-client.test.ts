@@ -196,7 +196,7 @@ describe('the token', () => {
     expect(trusted.heard()).toContain('Bearer token-1');
   });
 
-  test('is never sent by plain HTTP where a redirect says so', async () => {
+  test('is never sent by plain HTTP, even where a redirect leads there', async () => {
     const plain = await start();
     const coordinator = await start(FIRST);
     coordinator.answer = () => redirectTo(`${plain.origin}/v1/reports`);

@@ -54,7 +54,9 @@ export class KeptConnection {
   }
 }
 
-/** Half of the time after which a node counts as silent, unless told: no answer, whoever gives it, makes an agent silent. */
+/**
+ * Half of the default time after which a node counts as silent: no answer, not even a false one, makes an agent silent.
+ */
 const RETRY_AFTER_MS_MAX = 15_000;
 
 const REDIRECTS_MAX = 3;
@@ -66,9 +68,9 @@ export type CoordinatorClientOptions = {
   clock: Clock;
   logger: Logger;
   metrics: ReportMetrics;
-  /** How a report is carried; over HTTP unless told. */
+  /** How a report is carried; defaults to HTTP. */
   post?: typeof postOverHttp;
-  /** Reads the token; `readToken` of the file unless told. */
+  /** Reads the token; defaults to `readToken` of the file. */
   token?: () => string;
 };
 
@@ -78,7 +80,10 @@ export type Delivery = { origin: string; reply: Reply };
 /** Makes the JSON of a report for the coordinator at `origin`. Called once for each transmission. */
 export type RenderReport = (origin: string) => string;
 
-/** Carries reports to a coordinator: its identity is verified before it sees the token, and nobody else sees it. */
+/**
+ * Carries reports to a coordinator: its identity is verified before the token is sent, and no other server receives the
+ * token.
+ */
 export class CoordinatorClient {
   readonly #options: CoordinatorClientOptions;
   readonly #ca: CaFile;

@@ -30,7 +30,7 @@ describe('Endpoints', () => {
     expect([endpoints.failed(), endpoints.failed(), endpoints.failed()]).toEqual([false, false, true]);
   });
 
-  test('goes to the leader until that fails, then back to whoever named it', () => {
+  test('goes to the leader until that fails, then back to the replica that named it', () => {
     const endpoints = new Endpoints([A, B]);
     endpoints.failed();
     endpoints.accepted(LEADER);

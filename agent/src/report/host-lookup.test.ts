@@ -44,7 +44,7 @@ function lookup(hostname: string, options: { all?: boolean; family?: number } = 
 }
 
 describe('the lookup of a host', () => {
-  test('gives all of its addresses, those of IPv4 first', async () => {
+  test('returns all addresses, IPv4 first', async () => {
     await serve({ 'coordinator.example': { A: ['192.0.2.1', '192.0.2.2'], AAAA: [V6] } });
     expect(await lookup('coordinator.example')).toEqual([
       { address: expect.stringMatching(/^192\.0\.2\.[12]$/), family: 4 },
@@ -87,7 +87,7 @@ describe('the lookup of a host', () => {
     });
   });
 
-  // Whoever waits for what a server drops waits for minutes.
+  // Waiting for a query that a server drops would take minutes.
   test.each<[string, DnsAnswer, LookupAddress[]]>([
     ['AAAA', { A: ['192.0.2.1'], AAAA: 'silence' }, [{ address: '192.0.2.1', family: 4 }]],
     ['A', { A: 'silence', AAAA: [V6] }, [{ address: 'fd00::7', family: 6 }]],
@@ -161,7 +161,7 @@ describe('the lookup of a host', () => {
     await expect(lookup('c.example')).rejects.toThrow();
   });
 
-  test('prefers the hosts file, and asks nobody for what is there', async () => {
+  test('prefers the hosts file, and asks no server for a name in it', async () => {
     const dns = await serve({ alias: { A: ['192.0.2.1'] } });
     writeFileSync(path.join(directory, 'hosts'), '# by the kubelet\n10.0.0.1\tHost Alias # both\nnonsense alias\n');
     expect(await lookup('alias')).toEqual([{ address: '10.0.0.1', family: 4 }]);

@@ -12,7 +12,7 @@ type ResolvConf = {
   attempts: number;
 };
 
-/** glibc waits 5 s unless told, which is all that a delivery has; so there would never be a second try. */
+/** glibc waits 5 s by default, the whole time of a delivery, so that there would never be a second try. */
 const TIMEOUT_SECONDS = 1;
 /** What glibc takes. */
 const NDOTS_MAX = 15;

@@ -38,7 +38,7 @@ export function registerReportMetrics(registry: Registry): ReportMetrics {
     }),
     newSessions: new Counter({
       name: 'rollcall_agent_new_sessions_total',
-      help: 'Sessions begun because the coordinator did not count a report. More than a few: somebody else has the token.',
+      help: 'Sessions begun because the coordinator did not count a report. More than a few: another client has the token.',
       registers,
     }),
     errors: new Counter({

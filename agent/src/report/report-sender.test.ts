@@ -99,7 +99,7 @@ describe('ReportSender', () => {
     steps = [{}, { full: true }, { full: true }];
     expect((await send()).contentWanted).toBe(false);
     expect((await send()).contentWanted).toBe(true);
-    // Whoever asks for what it was just given would be asked about without end.
+    // A coordinator that wants content which it just got would get it without end.
     expect((await send()).contentWanted).toBe(false);
     await send();
     expect(kinds()).toEqual([`${A} full`, `${A} heartbeat`, `${A} full`, `${A} full`]);
@@ -122,7 +122,7 @@ describe('ReportSender', () => {
     expect(sent.at(-1)?.origin).toBe(LEADER);
   });
 
-  test('is introduced when somebody took a report, not before', async () => {
+  test('is introduced when a coordinator took a report, not before', async () => {
     steps = [{ error: refused(401) }];
     await expect(send()).rejects.toThrow();
     expect(sender.introduced).toBe(false);
@@ -141,7 +141,7 @@ describe('ReportSender', () => {
     expect(exhausted).toEqual([false, true, false, true]);
   });
 
-  test('holds it against nobody that a report was broken off', async () => {
+  test('holds a report that was broken off against no coordinator', async () => {
     steps = [{ error: refused(503) }];
     await expect(send(CONTENT, false, AbortSignal.abort())).rejects.toThrow();
     await send();

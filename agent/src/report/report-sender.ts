@@ -30,8 +30,8 @@ export class Endpoints {
   }
 
   /**
-   * A leader that failed is forgotten in favor of whoever named it; after that, the list goes on. Returns whether the
-   * whole list has been gone through in vain, so that there is nobody left to try at once.
+   * Forgets a leader that failed and returns to the replica that named it; after that, the list goes on. Returns
+   * whether the whole list failed, so that no replica is left to try at once.
    */
   failed(): boolean {
     if (this.#leader !== undefined) {
@@ -122,8 +122,8 @@ export class ReportSender {
   }
 
   /**
-   * The id of the one before may be known to somebody else. Returns `false` where the last began a moment ago, unless the
-   * agent leaves: it sends only a few more reports.
+   * Begins a new session, since another client may know the id of the last one. Returns `false` where the last session
+   * began a moment ago, except while the agent leaves: it sends only a few more reports.
    */
   #beginSession(leaving: boolean): boolean {
     const { clock, newBoot } = this.#options;

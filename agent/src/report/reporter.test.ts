@@ -242,7 +242,7 @@ describe('while reports are accepted', () => {
     expect(replies).toEqual([{ full: false }, { full: false, services }]);
   });
 
-  test('a change of which nobody was told goes with the next heartbeat', async () => {
+  test('a change without a notification goes with the next heartbeat', async () => {
     await begin('a');
     content = { services: [], devices: [], facts: { what: 'b' } };
     await clock.advance(9999);
@@ -322,7 +322,7 @@ describe('at the end', () => {
     expect(attempts.map(({ leaving }) => leaving)).toEqual([false, true]);
   });
 
-  test('nobody is told who does not know the agent', async () => {
+  test('a coordinator that does not know the agent gets no last report', async () => {
     outcomes = [fail()];
     await begin('a');
     await stop();

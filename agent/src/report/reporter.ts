@@ -57,9 +57,9 @@ export class Schedule {
   }
 
   /**
-   * While there is somebody else to try, that happens at once. After that it waits: as long as a coordinator asked for
-   * (`retryAfterMs`, which holds for news as well), or with backoff, but never much longer than the interval between
-   * reports, after a few of which a silent node is given up.
+   * While another coordinator is left to try, that happens at once. After that it waits: as long as a coordinator asked
+   * for (`retryAfterMs`, which holds for news as well), or with backoff, but never much longer than the interval
+   * between reports, after a few of which a silent node is given up.
    */
   failed(attempt: { startMs: number; nowMs: number; retryAfterMs: number; exhausted: boolean }): void {
     const { startMs, nowMs, retryAfterMs, exhausted } = attempt;

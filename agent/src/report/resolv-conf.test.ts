@@ -8,7 +8,7 @@ options ndots:5
 `;
 
 describe('parseResolvConf', () => {
-  test('reads that of a pod', () => {
+  test('reads the file of a pod', () => {
     expect(parseResolvConf(POD)).toEqual({
       nameservers: ['10.96.0.10'],
       search: ['rollcall.svc.cluster.local', 'svc.cluster.local', 'cluster.local', 'example.com'],

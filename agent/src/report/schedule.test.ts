@@ -80,7 +80,7 @@ describe('Schedule', () => {
     expect(plan.dueMs(true)).toBe(8050);
   });
 
-  test('tries the next one 200 ms after the last attempt began, while there is somebody left to try', () => {
+  test('tries the next one 200 ms after the last attempt began, while a coordinator is left to try', () => {
     const plan = schedule();
     for (let i = 0; i < 8; i += 1) plan.failed({ startMs: 1000, nowMs: 1050, retryAfterMs: 0, exhausted: false });
     expect(plan.dueMs(false)).toBe(1200);

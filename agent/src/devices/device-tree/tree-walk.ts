@@ -6,8 +6,8 @@ const NODES_MAX = 8192;
 const DEPTH_MAX = 16;
 
 /**
- * A node that is an accelerator. `path` begins at the root of the tree; `compatible` is what it is known by, `name` that of
- * the node without its address.
+ * A node that is an accelerator. `path` begins at the root of the tree; `compatible` is what it is known by, `name` the
+ * name of the node without its address.
  */
 export type AcceleratorNode = { path: string; compatible: string; name: string };
 

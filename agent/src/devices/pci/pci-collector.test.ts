@@ -65,7 +65,7 @@ describe('the PCI collector', () => {
     expect(new Set(files.taken().map((file) => file.split('/').at(-2)))).toEqual(new Set(['0000:00:02.0']));
   });
 
-  test('tells of an accelerator where it is, and of no other device', () => {
+  test('reports the location of an accelerator, and of no other device', () => {
     sysfs.pci('0000:18:00.0');
     sysfs.pci('0000:00:00.0', { vendor: '0x8086', device: '0x09a2', class: '0x060000' });
     symlinkSync('../kernel/iommu_groups/7', sysfs.file('pci', '0000:18:00.0', 'iommu_group'));

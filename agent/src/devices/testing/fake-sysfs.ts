@@ -94,7 +94,7 @@ export class FakeSysfs {
   }
 }
 
-/** Whoever reads it as a file waits for somebody to write. */
+/** A reader that takes it for a file waits until a writer opens it. */
 export function makeFifo(file: string): void {
   execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', file]);
 }

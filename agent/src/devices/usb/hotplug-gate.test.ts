@@ -38,7 +38,7 @@ describe('hot-plug events', () => {
     expect(canHear(own.root, ['127.0.0.1', '::1', '10.244.1.17'])).toBe(false);
   });
 
-  test('would be about another machine where the root is that of one', () => {
+  test('would be about another machine where the root belongs to one', () => {
     expect(canHear(other.root)).toBe(false);
   });
 

@@ -111,7 +111,7 @@ describe('HotplugHints', () => {
     expect(logged).toEqual(['info: Went without hot-plug events of USB, which the periodic scan makes up for']);
   });
 
-  test('holds up nobody when the package never answers', async () => {
+  test('delays nothing when the package never answers', async () => {
     startHints(() => new Promise(() => {}));
     await clock.advance(1000);
     expect(logged).toEqual([]);
@@ -132,7 +132,7 @@ function refusing(where: 'constructor' | 'addAttach' | 'addDetach') {
   };
 }
 
-/** Runs a program like the agent, which ends with 1 at anything that nobody caught, and says how it went. */
+/** Runs a program like the agent, which exits with 1 at any uncaught error, and returns its exit code and output. */
 function survive(script: string, openFilesMax = 1000): Promise<{ code: number | null; output: string }> {
   const program = `
     import { closeSync, openSync } from 'node:fs';

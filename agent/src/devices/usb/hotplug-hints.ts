@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 
-/** One plug is several events: those of a hub and of what is on it come together. */
+/** One plug is several events: the events of a hub and of the devices on it come together. */
 const GATHER_MS = 20;
 /** The attributes of a new device may come later than the event. */
 const SETTLE_MS = 250;
@@ -66,7 +66,7 @@ export type HotplugHintsOptions = {
  * and without udev, or without the host's network (`hotplug-gate.ts`), no event ever comes.
  *
  * The binding of `usb` is used without its JavaScript in front, for two reasons that would each end the process. There,
- * `addEventListener` starts a list of all devices whose rejection nobody handles (no USB bus, an unreadable
+ * `addEventListener` starts a list of all devices whose rejection is not handled (no USB bus, an unreadable
  * descriptor), and a watcher that does not start is thrown from a timer on purpose (`queueNativeEmitterOperation`);
  * neither can be caught by the caller. The binding's own `addAttach` and `addDetach` return promises that reject here
  * (no netlink, no file descriptor left), and they list nothing. Once it watches, it reports no error but is silent.

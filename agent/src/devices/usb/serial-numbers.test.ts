@@ -3,7 +3,7 @@ import { SerialNumbers } from './serial-numbers.ts';
 
 const LIMIT = { timeout: 10_000 };
 
-/** Files that are answered when the test says so. */
+/** Files whose reads end when the test ends them. */
 function slowFiles() {
   const asked: { file: string; answer: (text: string | undefined) => void }[] = [];
   const textLater = (file: string) =>
@@ -40,7 +40,7 @@ test('serial numbers are read one at a time, and their reader told when all are'
   expect(serials.get('c', '1')).toBeUndefined();
 });
 
-test('the serial number of a device that was there before is not taken for that of its successor', async () => {
+test('the serial number of a removed device is not taken for the one of its successor', async () => {
   const files = slowFiles();
   const onRead = vi.fn();
   const serials = new SerialNumbers(files, onRead);

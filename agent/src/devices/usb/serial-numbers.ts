@@ -3,9 +3,10 @@ import type { HostFiles } from '../host-files.ts';
 type Entry = { signature: string; text: string | undefined };
 
 /**
- * Serial numbers of USB devices. Whoever reads one waits for the lock that the kernel holds while it sets up or resets
- * the device, which with a broken one are seconds; the other attributes have no lock. So they are read outside of the
- * event loop, one at a time to leave the threads to others, and a device shows without its serial number until then.
+ * Serial numbers of USB devices. A read waits for the lock that the kernel holds while it sets up or resets the device,
+ * which takes seconds with a broken device; the other attributes have no lock. So serial numbers are read outside of
+ * the event loop, one at a time to leave the threads to others, and a device shows without its serial number until
+ * then.
  */
 export class SerialNumbers {
   readonly #files: Pick<HostFiles, 'textLater'>;

@@ -23,7 +23,7 @@ describe('parseUsbDevice', () => {
 
   test('is one device where the device has a class, whatever its interfaces say', () => {
     const interfaceClasses = () => {
-      throw new Error('nobody needs them');
+      throw new Error('must not be read');
     };
     const devices = parseUsbDevice(usb([], { bDeviceClass: 'ff\n', serial: ' AB 12\n', interfaceClasses }));
     expect(devices?.map(({ attributes }) => attributes)).toEqual([

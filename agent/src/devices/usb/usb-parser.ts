@@ -11,7 +11,7 @@ export type UsbFiles = {
   serial: string | undefined;
   /** `bInterfaceClass` of each interface; asked for only where the class stands there. */
   interfaceClasses: () => readonly (string | undefined)[];
-  /** Of its interfaces; the driver of a USB device itself is always that of the bus. */
+  /** The drivers of its interfaces; the driver of a USB device itself is always the driver of the bus. */
   drivers: readonly string[];
 };
 

@@ -59,5 +59,5 @@ sl3HTtkrqtebFXu1DVAmW7qNwBbV51G9HIsGMoIrc8KKdgx2FXlCaI9c
 -----END PRIVATE KEY-----
 `;
 
-/** What a server presents: its certificate and that of the issuer. */
+/** The certificates that a server presents: its own and the issuer's. */
 export const SERVER_CHAIN = `${SERVER_CERTIFICATE}${ISSUER_CERTIFICATE}`;

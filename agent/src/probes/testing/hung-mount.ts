@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, mkdirSync, mkdtempSync, openSync, rmS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** A mounted file system whose server never answers: whoever looks at a path on it waits. */
+/** A mounted file system whose server never answers: every access to a path on it waits. */
 export type HungMount = {
   directory: string;
   /** Ends the server, whereupon all who wait get an error, and the mount. May be called again. */

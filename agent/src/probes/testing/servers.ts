@@ -75,7 +75,7 @@ export function createRawServer(handle: (socket: Socket) => void): Server {
   });
 }
 
-/** An address on which nobody listens. */
+/** Returns an address on which no process listens. */
 export async function closedTarget(): Promise<ProbeTarget> {
   const { host, port, close } = await listenOnLoopback(createTcpServer());
   await close();
