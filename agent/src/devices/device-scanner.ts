@@ -120,7 +120,7 @@ export type ScannedDevices = {
   unread: readonly DeviceBus[];
 };
 
-/** ChangedNodes at all buses every second, and sooner when told to. A bus that fails keeps what was last seen on it. */
+/** Scans all buses every second, and sooner on request. A bus that fails keeps what was last seen on it. */
 export class DeviceScanner {
   readonly #options: DeviceScannerOptions;
   readonly #buses: readonly BusWatch[];

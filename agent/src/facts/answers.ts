@@ -48,7 +48,7 @@ export class Answers {
     this.#options = options;
   }
 
-  /** ChangedNodes again every second, until the signal aborts. */
+  /** Reads again every second, until the signal aborts. */
   async run(): Promise<void> {
     const { clock, logger, signal } = this.#options;
     while (!signal.aborted) {

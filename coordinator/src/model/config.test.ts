@@ -95,7 +95,7 @@ test('the subcommand of node-labeler may stand before the flags, and nowhere els
   await expect(load(['--evict', 'run'])).rejects.toThrow();
 });
 
-test('what is not said is of the own namespace, and workspaces are in that of Gitpod', async () => {
+test('namespaces default to the own namespace, and the namespace of workspaces to the one of Gitpod', async () => {
   expect(await load(['--namespace=gitpod'])).toMatchObject({
     values: {
       leaseNamespace: 'rollcall',

@@ -22,7 +22,7 @@ type FieldName = FieldOf<typeof COORDINATOR_OPTIONS>;
 export type CoordinatorConfig = Values & {
   /** How the kubeconfig and the address of the API server were set: a flag, a variable, or a field of the file. */
   apiFields: Readonly<Record<'kubeconfig' | 'master', string>>;
-  /** Those of Gitpod, which are known without being written. */
+  /** The built-in services of Gitpod, which need no NodeService. */
   watchedServices: Service[];
   placing: Placing;
   leaseNamespace: string;

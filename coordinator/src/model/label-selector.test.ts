@@ -23,7 +23,7 @@ describe('a selector', () => {
     ['a label that is there', { matchExpressions: [{ key: 'app', operator: 'Exists' }] }, true],
     ['a label that every object has', { matchExpressions: [{ key: 'constructor', operator: 'Exists' }] }, false],
     ['that a label is not there', { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] }, false],
-    ['that a label that nobody has is not there', { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] }, true],
+    ['that an unused label is not there', { matchExpressions: [{ key: 'x', operator: 'DoesNotExist' }] }, true],
     ['both', { matchLabels: { app: 'mirror' }, matchExpressions: [{ key: 'x', operator: 'Exists' }] }, false],
   ])('that asks for %s', (_what, selector, expected) => {
     expect(selects(selector, LABELS)).toBe(expected);

@@ -1,6 +1,8 @@
 const PROBLEM = 'must be an http:// or https:// URL; without a scheme, as host:port/path, it is http://';
 
-/** An authority and what follows it. The parser of URLs would find one in more than that, where nobody meant one. */
+/**
+ * An authority and what follows it. Stricter than the parser of URLs, which finds an authority where none was meant.
+ */
 const ADDRESS = /^(https?:\/\/)?[^\s\\/?#]*[^\s\\/?#:]([/?#][^\s\\]*)?$/i;
 
 /**

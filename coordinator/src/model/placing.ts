@@ -4,11 +4,13 @@ import { parseSelector } from './selector-text.ts';
 
 /** Whose pods the scheduler extender places, and where they may go. */
 export type Placing = {
-  /** Its own; of all others it knows nothing, and they pass everywhere. None: there are no others. */
+  /**
+   * Selects the pods that the scheduler extender places; all others pass on every node. If absent, it places no pod.
+   */
   podSelector: LabelSelector | undefined;
-  /** The services that have to be ready; defaults to those of Gitpod. */
+  /** The services that have to be ready; defaults to the services of Gitpod. */
   services: readonly string[] | undefined;
-  /** The nodes that they may go to; defaults to those for workspaces of their kind. */
+  /** The nodes that the pods may go to; defaults to the nodes for workspaces of their kind. */
   nodeSelector: LabelSelector | undefined;
 };
 

@@ -41,12 +41,14 @@ export type ServicePods = {
   optional?: true;
 };
 
-/** How agents ask it. Times and thresholds that are left out are those of their flags. */
+/** How agents ask it. Omitted times and thresholds default to the agents' flags. */
 export type ServiceProbe = {
   spec: ProbeSpec;
   /** Absent where the service is at a path. */
   port?: number;
-  /** The address to ask at; unless told, that of the pod, or of the node where the pod is on its network or there is none. */
+  /**
+   * The address to ask at. Defaults to the pod IP, or to the node IP if there is no pod or it uses the host network.
+   */
   host?: ServiceHost;
   periodMilliseconds?: number;
   timeoutMilliseconds?: number;
@@ -62,7 +64,7 @@ export type Publication = {
   label?: string;
   /** There exactly while the service is not ready. */
   taint?: ServiceTaint;
-  /** Type of a condition of the Node: True, False, or Unknown while nobody vouches for either. */
+  /** Type of a condition of the Node: True, False, or Unknown while the readiness is unknown. */
   condition?: string;
 };
 
@@ -71,7 +73,7 @@ export type ServiceTaint = { key: string; value: string; effect: TaintEffect };
 /** `NoExecute` only where `--allow-no-execute` lets it. */
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
-/** Which keys of a built-in service show whether it is ready; those of a NodeService all do. */
+/** Which keys of a built-in service show whether it is ready; all keys of a NodeService do. */
 export type ReadinessGate = 'label' | 'taint' | 'both';
 
 /** Where a service is from: it is known without being written, or a NodeService asks for it. */

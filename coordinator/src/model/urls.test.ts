@@ -3,7 +3,7 @@ import { advertisedUrl, consoleUrl, urlOf } from './urls.ts';
 
 const BOUND = { host: '::', port: 8443 };
 
-test('agents are sent to the address that is told, else to that of the pod', () => {
+test('agents are sent to the configured address, else to the address of the pod', () => {
   const told = { advertiseUrl: 'https://told:1', tls: 'on' } as const;
   const untold = { advertiseUrl: undefined, tls: 'on' } as const;
   expect(advertisedUrl(told, { podIp: '10.0.0.1' }, BOUND)).toBe('https://told:1');

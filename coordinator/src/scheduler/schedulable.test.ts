@@ -82,13 +82,13 @@ describe('the services that have to be ready', () => {
 
   test('are not ready where they are not known, or not for the node, whatever the Node shows', () => {
     const node = { labels: { [LABEL]: 'true' } };
-    expect(seen({ node, required: ['ws-daemon', 'nobody'] }).services).toEqual([
+    expect(seen({ node, required: ['ws-daemon', 'nowhere'] }).services).toEqual([
       {
         ...{ name: 'ws-daemon', state: 'not-ready', shown: false, falls: 0 },
         reason: 'it does not apply to this node',
       },
       {
-        ...{ name: 'nobody', state: 'not-ready', shown: false, falls: 0 },
+        ...{ name: 'nowhere', state: 'not-ready', shown: false, falls: 0 },
         reason: 'no NodeService of this name is accepted',
       },
     ]);

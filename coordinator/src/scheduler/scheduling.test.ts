@@ -160,7 +160,7 @@ describe('the extender service', () => {
     });
   const four = ['a', 'b', 'c', 'd'].map((name) => onNode(name));
 
-  test('goes by what is known of a node, once it is told that it has changed', () => {
+  test('uses what is known of a node, once it is told that the node has changed', () => {
     const { scheduling, filter, known } = started();
     expect(filter()).toBe('passed');
     known.node = { ...NODE, labels: {} };
@@ -189,7 +189,7 @@ describe('the extender service', () => {
     expect(filter()).toBe('passed');
   });
 
-  test('keeps in mind what it answered about pods that are seen to wait, where anybody may ask', () => {
+  test('remembers its answers about pods that are seen to wait, where clients are not authenticated', () => {
     const { scheduling, filter } = started();
     const ask = () => ['1', '2', '3', '4', '5'].map((id) => filter(id)).at(-1);
     expect(ask()).toBe('passed');
@@ -286,7 +286,7 @@ describe('the extender', () => {
     expect(arrivals).toEqual(['uid-1', 'uid-1']);
   });
 
-  test('asks the leader while another leads, and says so where none is known', async () => {
+  test('asks the leader while another leads, and refuses where none is known', async () => {
     const leader = await opened('leader');
     const leaderUrl = () => `http://127.0.0.1:${leader.bound?.port}/`;
     const standby = await opened('standby', { leads: () => false, leaderUrl });

@@ -94,7 +94,7 @@ export class Scheduling {
     });
   }
 
-  /** Who has shown no certificate may be anybody, and would make nodes look full by asking about pods that do not exist. */
+  /** Whether clients are not authenticated: they could make nodes look full by asking about pods that do not exist. */
   get #isAnybody(): boolean {
     return this.#options.config.schedulerClientCaFile === undefined;
   }

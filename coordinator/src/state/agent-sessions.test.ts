@@ -47,7 +47,7 @@ describe('one agent', () => {
     expect(sessions.admit(heartbeat('a', 4, 'd2'), OLD, 0)).toBe('unknown-digest');
   });
 
-  test('has a version where it says so, and only there', () => {
+  test('has a version only if its reports name one', () => {
     const { sessions } = heard();
     sessions.admit(full('a', 1), OLD, 0);
     expect(sessions.content).not.toHaveProperty('version');
@@ -119,7 +119,7 @@ describe('one agent', () => {
 });
 
 describe('of two agents that overlap', () => {
-  test('that of the newer pod counts, whichever is heard first', () => {
+  test('the agent of the newer pod counts, whichever is heard first', () => {
     for (const order of ['old first', 'new first']) {
       const { sessions, ready } = heard();
       if (order === 'old first') sessions.admit(full('a', 1, { ready: false }), OLD, 0);
@@ -138,7 +138,7 @@ describe('of two agents that overlap', () => {
     expect(ready()).toBe(true);
   });
 
-  test('that of the newer pod counts as soon as that is known, whichever token is later', () => {
+  test('the agent of the newer pod counts as soon as that is known, whichever token is later', () => {
     const { sessions, ready } = heard();
     sessions.admit(full('a', 1, { ready: false }), pod('old', undefined, 10), 0);
     expect(sessions.admit(full('b', 1), NEW, 0)).toBe('beside');
@@ -157,7 +157,7 @@ describe('of two agents that overlap', () => {
     expect([admitted(1499), admitted(1501)]).toEqual(['beside', 'content']);
   });
 
-  test('the one that was heard first later counts, where nobody knows which is newer', () => {
+  test('the one that was first heard later counts, where it is unknown which is newer', () => {
     const { sessions, ready } = heard();
     const unknown = (uid: string) => ({ pod: { name: uid, uid } });
     sessions.admit(full('a', 1, { ready: false }), unknown('one'), 0);
@@ -327,7 +327,7 @@ describe('a session that is over', () => {
     expect(ready()).toBe(true);
   });
 
-  test('is that of a pod that is gone as well: a report that was under way does not count', () => {
+  test('is also the session of a pod that is gone: a report that was under way does not count', () => {
     const { sessions, ready } = heard();
     sessions.admit(full('a', 1), OLD, 0);
     expect(sessions.podGone('old', 0)).toBe(true);
@@ -347,7 +347,7 @@ describe('a session that is over', () => {
   });
 });
 
-describe('what an agent is told of', () => {
+describe('a service that was sent to an agent', () => {
   const [a, b] = [
     { name: 'a', digest: 'a', probe: { kind: 'tcp' } },
     { name: 'b', digest: 'b', probe: { kind: 'tcp' } },

@@ -39,7 +39,7 @@ type AgentSession = {
   isOver: boolean;
   digest: string | undefined;
   content: ReportContent | undefined;
-  /** Since when it is told of which checks, by their digests. Monotonic. */
+  /** Since when each check is sent to it, by digest. Monotonic. */
   told: ReadonlyMap<string, number>;
   /** The list that this is of. */
   toldOf?: readonly ServiceToProbe[] | undefined;
@@ -92,7 +92,7 @@ export class AgentSessions {
     if (step <= 0 || step > SEQUENCE_STEP_MAX) return 'ignored';
     boot.sequence = report.sequence;
     if (boot.isOver) return report.leaving ? 'beside' : 'superseded';
-    // Of one that was cut off nobody knows what still reached it.
+    // After a gap longer than the window we cannot know which replies arrived, so forget them.
     if (nowMs - boot.heardMs >= this.#windowMs) {
       boot.told = NOT_TOLD;
       boot.toldOf = undefined;
@@ -140,7 +140,7 @@ export class AgentSessions {
     boot.told = new Map(services.map(({ digest }) => [digest, boot.told.get(digest) ?? nowMs]));
   }
 
-  /** Since when the boot that counts is told of which checks, by digest: one that has just started was told of none. */
+  /** Since when each check is sent to the session that counts, by digest; empty for a new session. */
   get told(): ReadonlyMap<string, number> {
     return this.#counts?.told ?? NOT_TOLD;
   }

@@ -1,4 +1,4 @@
-/** What a watch tells of. */
+/** Objects that a watch keeps up to date. */
 export type Collection<T> = { replace(all: readonly T[]): void; upsert(one: T): void; remove(one: T): void };
 
 /** What a watch is to be handed to, for a collection. */

@@ -93,7 +93,7 @@ describe('the reply to a report', () => {
     expect(fleet.accept(full('b', 2), by('p')).reply.questions).toEqual(questions);
   });
 
-  test('tells of services, and it is known since when', async () => {
+  test('returns services, and it is known since when', async () => {
     const service = serviceOf();
     const { fleet, pass } = started({ services: () => [service] });
     await pass(1000);

@@ -6,8 +6,8 @@ import type { Service } from '../model/services.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
 
 /**
- * A hundred nodes whose agents have a pod. Those of the first forty report, or did so to the term before, which shows a
- * label; the others cannot start.
+ * A hundred nodes whose agents have a pod. The agents of the first forty nodes report, or reported to the previous
+ * term, which a label shows; the others cannot start.
  */
 function halfStarted(services: readonly Service[] = [serviceOf()]) {
   const clock = new FakeClock();

@@ -85,7 +85,7 @@ describe('a term that begins', () => {
   });
 });
 
-test('a node whose agent falls silent, or for which nobody waits any more, is urgent', async () => {
+test('a node whose agent falls silent, or whose agent is no longer waited for, is urgent', async () => {
   const { fleet, told, stateOf, pass } = started(['n', 'm']);
   fleet.agentPodHandlers.onReplace([agentPod('p', 'n')]);
   fleet.beginTerm();

@@ -208,7 +208,7 @@ test('what a whole Node says of taints and conditions is kept of the same Node, 
   expect(fleet.node('n0')).toMatchObject({ taints, conditions: [], resourceVersion: '5' });
 });
 
-test('the pod of an agent on a node that is not known is nothing to anybody', () => {
+test('the pod of an agent on an unknown node is ignored', () => {
   const { fleet, pods } = tenNodes();
   const [pod] = pods;
   if (!pod) throw new Error('there are ten');
@@ -250,7 +250,7 @@ test('a pod of an agent that is on its way out is none when a term begins', () =
   expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'unheard' })));
 });
 
-test('a replica that had lost the API server holds what was heard before against nobody', async () => {
+test('a replica that had lost the API server holds what was heard before against no agent', async () => {
   const { fleet, names, pass, stateOf } = tenNodes();
   await pass(20, names);
   await pass(29, names.slice(1));

@@ -311,7 +311,7 @@ describe('the guard', () => {
     expect(of('node-0')).toEqual({ state: 'silent' });
   });
 
-  test('of a pool lets nobody go to a pool where one holds as well', () => {
+  test('of a pool releases no node that moves to a pool where another guard holds', () => {
     const { names, of, run, setPool } = fleetOf(20, (index) => ['gold', 'silver'][Math.floor(index / 4)]);
     run(0, 60_000, names);
     run(61_000, 120_000, names.slice(8));

@@ -22,7 +22,7 @@ test.each([
   expect(seen).toEqual(holds.map((held) => (held ? [FLEET_GUARD, 'pool gold'] : [])));
 });
 
-test('one node that is alone is all of them, and no guard holds where nobody is overdue', () => {
+test('a single node is the whole fleet, and no guard holds where no node is overdue', () => {
   const guards = new SilenceGuards(55);
   guards.decide({ fleet: { expected: 1, overdue: 1 }, pools: NO_POOLS });
   expect(guards.active()).toEqual([FLEET_GUARD]);
@@ -30,7 +30,7 @@ test('one node that is alone is all of them, and no guard holds where nobody is 
   expect(guards.active()).toEqual([]);
 });
 
-test('the guard of a pool is of its nodes alone, that of the fleet of all, and a pool that is gone has none', () => {
+test('the guard of a pool covers only its nodes, and the guard of the fleet covers every node', () => {
   const guards = new SilenceGuards(55);
   const well = { expected: 10, overdue: 0 };
   guards.decide({ fleet: well, pools: new Map([['gold', { expected: 1, overdue: 1 }]]) });

@@ -13,7 +13,7 @@ export type InventorySources = OnDemandOnNode & {
 
 const NONE: ReadonlyMap<string, readonly string[]> = new Map();
 
-/** What a node has, of all that tells of it. `nowMs` is monotonic. */
+/** What a node has, from all sources. `nowMs` is monotonic. */
 export function inventoryOf(sources: InventorySources, nowMs: number): Inventory {
   const { shown, allocatable, slices, nodeFeatures } = sources;
   const { devices, machine } = shown ?? {};

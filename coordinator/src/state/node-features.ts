@@ -9,7 +9,7 @@ const NODE_LABEL = 'nfd.node.kubernetes.io/node-name';
 /** Far more than a rule can ask for: no value of a label is as long. */
 const VALUE_LENGTH_MAX = 128;
 
-/** Keeps of an object, which may have thousands of features, those of these names. */
+/** Keeps only these features of an object, which may have thousands. */
 export function observeNodeFeature({ metadata, spec }: NodeFeature, names: readonly string[]): ObservedNodeFeature {
   const found = names.flatMap((name): [string, FeatureValue][] => {
     const value = told(spec?.features ?? {}, name);
@@ -26,7 +26,7 @@ export function observeNodeFeature({ metadata, spec }: NodeFeature, names: reado
 
 type Listed = NonNullable<NonNullable<NodeFeature['spec']>['features']>;
 
-/** `undefined` where the feature is not listed at all: then nobody has looked for the element. */
+/** `undefined` where the feature is not listed at all: then NFD has not looked for the element. */
 function told({ flags, attributes, instances }: Listed, name: string): FeatureValue | undefined {
   const { feature = '', element } = featureName(name) ?? {};
   if (element === undefined) return own(instances, feature)?.elements?.length;
@@ -44,7 +44,8 @@ function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T
 
 /**
  * What all NodeFeatures of a node say together, merged as NFD's master does: of what several name, the last one counts,
- * and instances are added up. That of NFD's worker, which has the name of the node, comes first, the others by name.
+ * and instances are added up. The object of NFD's worker, which has the name of the node, comes first, the others by
+ * name.
  */
 export function mergedFeatures(objects: readonly ObservedNodeFeature[]): Features {
   const merged: Record<string, FeatureValue> = {};

@@ -86,7 +86,7 @@ describe('the index by node', () => {
     ]);
   });
 
-  test('tells of a successor before it tells that the predecessor is gone', () => {
+  test('reports a successor before it reports that the predecessor is gone', () => {
     const { pods, changes } = index();
     pods.upsert(pod({ name: 'old' }));
     pods.replace([pod({ name: 'new', uid: 'u2' })]);

@@ -37,7 +37,7 @@ export function splitListed(id: string): { kind: ListedKind; key: string } | und
 }
 
 /**
- * The keys that a Node lists as set by rollcall, those of the annotations of earlier versions included. A list that cannot
+ * The keys that a Node lists as set by rollcall, including the annotations of earlier versions. A list that cannot
  * be read counts as empty.
  */
 export function keysOn({ annotations }: Annotated): NodeKeys {

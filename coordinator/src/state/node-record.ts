@@ -8,7 +8,7 @@ type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'wasThere' | 'sessions'
  * One node in one term: what was heard of it, and what everybody else remembers of it. It begins with the uid of a Node,
  * or with the term, and ends with either; nothing of it is carried over.
  *
- * Whoever has something to remember of a node keeps it in a `WeakMap` by this record, and need not forget it.
+ * Other components keep what they remember of a node in a `WeakMap` by this record, and need not delete it.
  */
 export class NodeRecord {
   readonly name: string;

@@ -23,7 +23,7 @@ describe('the node store', () => {
     expect(nodes.get('n')?.labels).toEqual({ ready: 'true' });
   });
 
-  test('tells of an event that changes nothing of ours as of another version', () => {
+  test('reports an event that changes nothing of ours only as another version', () => {
     const { nodes, changes, versions } = store();
     nodes.upsert(nodeAt('1', { a: 'b' }));
     nodes.upsert(nodeAt('1', { a: 'b' }));
@@ -42,7 +42,7 @@ describe('the node store', () => {
     expect(nodes.get('n')).toBeUndefined();
   });
 
-  test('goes by a complete list even where its versions are lower, as after a restore of etcd', () => {
+  test('trusts a complete list even where its versions are lower, as after a restore of etcd', () => {
     const { nodes } = store();
     nodes.upsert(nodeAt('1000', { old: 'x' }));
     nodes.replace([nodeAt('500', { restored: 'x' })]);
@@ -88,7 +88,7 @@ describe('the node store', () => {
     for (const key of Object.keys(known)) expect(nodes.get('n')?.[key as keyof ObservedNode]).toBeUndefined();
   });
 
-  test('goes by the list where what was written is older than what is in it', () => {
+  test('trusts the list where what was written is older than what is in it', () => {
     const { nodes } = store();
     nodes.upsert(nodeAt('98'));
     nodes.listing();
@@ -97,7 +97,7 @@ describe('the node store', () => {
     expect(nodes.get('n')?.labels).toEqual({ ready: 'edited' });
   });
 
-  test('goes by a list that was asked for after the write, even where its versions are lower', () => {
+  test('trusts a list that was requested after the write, even where its versions are lower', () => {
     const { nodes } = store();
     nodes.upsert(nodeAt('98'));
     nodes.listing();
@@ -117,7 +117,7 @@ describe('the node store', () => {
     expect(changes).toEqual([]);
   });
 
-  test('tells of Nodes that are missing from a new list', () => {
+  test('reports Nodes that are missing from a new list', () => {
     const { nodes, changes } = store();
     nodes.upsert(nodeAt('1'));
     nodes.replace([]);
@@ -125,7 +125,7 @@ describe('the node store', () => {
     expect(nodes.size).toBe(0);
   });
 
-  test('takes in a whole list and tells of each Node, whichever of them its listener throws on', () => {
+  test('takes in a whole list and reports each Node, whichever of them its listener throws on', () => {
     const told: string[] = [];
     const nodes = new NodeStore(({ name }) => {
       told.push(name);

@@ -12,10 +12,10 @@ export class NodeStore {
   readonly #nodes = new Map<string, ObservedNode>();
   readonly #onChange: (change: NodeChange) => void;
   readonly #onVersion: (name: string) => void;
-  /** Names of those that were written since the list that is under way was asked for. */
+  /** Names of the Nodes that were written since the pending list was requested. */
   #writtenMeanwhile: Set<string> | undefined;
 
-  /** `onVersion` is told of a Node of which nothing but the version is new. */
+  /** `onVersion` is called when only the resourceVersion of a Node changed. */
   constructor(onChange: (change: NodeChange) => void, onVersion: (name: string) => void = () => {}) {
     this.#onChange = onChange;
     this.#onVersion = onVersion;
@@ -70,7 +70,7 @@ export class NodeStore {
     if (!previous || !isOlderVersion(next.resourceVersion, previous.resourceVersion)) this.#put(next);
   }
 
-  /** What was written, where that is newer, with what only the list tells of it. */
+  /** The Node as it was written, if that is newer, completed with what only the list contains. */
   #newer(listed: ObservedNode): ObservedNode {
     const known = this.#nodes.get(listed.name);
     const isNewer = known?.uid === listed.uid && isOlderVersion(listed.resourceVersion, known.resourceVersion);

@@ -23,7 +23,7 @@ function entry(manager: string, operation: 'Apply' | 'Update', fields: Record<st
 const WHOLE = { '.': {}, 'f:type': {}, 'f:status': {} };
 const PART = { 'f:status': {} };
 
-test('a condition is known with its place in the list, without those of the kubelet', () => {
+test('conditions are kept with their index in the list, except the conditions of the kubelet', () => {
   const conditions = [
     { type: 'Ready', status: 'True' },
     { type: 'a', status: 'False', reason: 'R', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' },
@@ -33,7 +33,7 @@ test('a condition is known with its place in the list, without those of the kube
   expect(observeConditions({ metadata }, (text) => text)).toBeUndefined();
 });
 
-test('who brought a condition is a rival; who changed something in it, or is nobody, is not', () => {
+test('a manager that added a condition is a rival; a manager that only changed it, or is unknown, is not', () => {
   expect(
     conditionOwners([
       { manager: 'kubelet', operation: 'Update', fieldsV1: {} },

@@ -14,7 +14,9 @@ export type ConditionOwners = {
   rivals: ReadonlyMap<string, string>;
   /** Where in managedFields it says what is ours; -1 where it does not. */
   entry: number;
-  /** Of what somebody changed a field, or nobody knows who brought it: that gives way to force alone. */
+  /**
+   * Conditions of which another manager changed a field, or whose origin is unknown: only a forced apply takes them.
+   */
   touched: ReadonlySet<string>;
 };
 
@@ -25,11 +27,17 @@ export const NO_CONDITION_OWNERS: ConditionOwners = {
   touched: new Set(),
 };
 
-/** The API server invents the other for what was there when managedFields were empty. */
+/**
+ * Managers that are no rivals. The API server names `before-first-apply` for fields that were there when managedFields
+ * were empty.
+ */
 const NOBODY: ReadonlySet<string> = new Set([FIELD_MANAGER, 'before-first-apply']);
 const KEY = /^k:\{"type":"(.*)"\}$/;
 
-/** All but those of kubelets, which are never ours and come with each heartbeat; `undefined` of a Node that is not whole. */
+/**
+ * All conditions except the kubelet's, which are never ours and come with each heartbeat; `undefined` if the Node is
+ * not whole.
+ */
 export function observeConditions(
   { status }: Node,
   intern: (text: string) => string,

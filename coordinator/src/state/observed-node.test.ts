@@ -34,7 +34,7 @@ describe('a Node', () => {
     });
   });
 
-  test('was created when it says so, and goes when that was asked for', () => {
+  test('has the creation time of its metadata, and is deleting once it has a deletion time', () => {
     const creationTimestamp = '2026-01-01T00:00:00Z';
     const { createdAtMs, deleting } = observe({
       metadata: { creationTimestamp, deletionTimestamp: creationTimestamp },
@@ -49,7 +49,7 @@ describe('a Node', () => {
     expect(labels['toString']).toBeUndefined();
   });
 
-  test('keeps the annotations that are asked for, those of ours, or all', () => {
+  test('keeps the annotations that are asked for, our own, or all', () => {
     const metadata = {
       annotations: { asked: '1', ours: '2', other: '3' },
       managedFields: [entry('rollcall', { annotations: ['ours'] })],
@@ -90,7 +90,7 @@ describe('a key of a Node', () => {
     expect(owned(entry('rollcall', {}, { fieldsV1: { 'f:metadata': { 'f:labels': { '.': {} } } } }))).toEqual(none);
   });
 
-  test('is shared when somebody else owns it as well, or we by something else than our apply', () => {
+  test('is shared when another manager owns it as well, or rollcall by another operation than its apply', () => {
     const ours = entry('rollcall', { labels: ['a', 'b'] });
     const shared = (...others: object[]) => observe({ metadata: { managedFields: [ours, ...others] } }).shared;
     expect(shared()).toEqual(new Set());
@@ -101,7 +101,7 @@ describe('a key of a Node', () => {
     expect(observe({ metadata: { managedFields } }).shared).toEqual(new Set(['a']));
   });
 
-  test('is inherited when the predecessor wrote it, and nobody but rollcall beside', () => {
+  test('is inherited when the predecessor wrote it, and no manager besides it but rollcall', () => {
     const inherited = (...managers: string[]) => {
       const managedFields = managers.map((manager) => entry(manager, { annotations: ['k'] }));
       return observe({ metadata: { managedFields } }, ['k', 'l']).inherited;

@@ -30,9 +30,9 @@ export type ObservedNode = {
   /** It has no annotation at all, also none that is not kept here. */
   unannotated?: true;
   owned: OwnedKeys;
-  /** Labels among the owned ones that somebody else owns as well: letting go of them does not remove them. */
+  /** Owned labels that another manager owns as well: giving them up does not remove them. */
   shared?: ReadonlySet<string>;
-  /** Annotations that nobody but the predecessor, and perhaps rollcall, wrote. */
+  /** Annotations that only the predecessor, and perhaps rollcall, wrote. */
   inherited: ReadonlySet<string>;
   /** All of them in order; `undefined` where only metadata is watched. */
   taints?: readonly Taint[] | undefined;
@@ -52,7 +52,7 @@ const NO_RESOURCES: Readonly<Record<string, string>> = {};
 const OURS: ReadonlySet<string | undefined> = new Set([FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER]);
 
 /**
- * Trims a Node (whole or metadata only). Annotations that nobody here asks for are dropped, unless all are wanted.
+ * Trims a Node (whole or metadata only). Annotations that rollcall does not use are dropped, unless all are wanted.
  */
 export function observeNode(
   node: Node,
@@ -91,8 +91,8 @@ export function emptyRecord(): Record<string, string> {
 }
 
 /**
- * Likewise, with these keys. Made of all of them at once it has the same layout as those of other Nodes, which takes a
- * fifth of the memory that one takes to which they are added one by one.
+ * Likewise, with these keys. Created with all keys at once, it shares its layout with the records of other Nodes, which
+ * takes a fifth of the memory of adding them one by one.
  */
 function recordOf(entries: readonly (readonly [string, string])[]): Record<string, string> {
   return Object.setPrototypeOf(Object.fromEntries(entries), null);
@@ -193,7 +193,7 @@ function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size === b.size && [...a].every((key) => b.has(key));
 }
 
-/** Whether this taint is among those of a Node: with another value or effect, it is another. */
+/** Whether a Node has exactly this taint: with another value or effect, it is another. */
 export function hasTaint(
   taints: ObservedNode['taints'],
   wanted: { key: string; value: string; effect: string },

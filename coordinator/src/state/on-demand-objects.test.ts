@@ -14,7 +14,7 @@ function start() {
   return { objects: new OnDemandObjects<Told>(onChange, onKnown), onChange, onKnown };
 }
 
-test('nothing is known of them until they were listed, and after nobody asks any more', () => {
+test('nothing is known of them until they were listed, and after they are no longer asked for', () => {
   const { objects, onChange, onKnown } = start();
   objects.upsert(object('a', 'n'));
   expect(objects.on('n')).toBeUndefined();
@@ -33,7 +33,7 @@ test('nothing is known of them until they were listed, and after nobody asks any
   expect(onKnown).toHaveBeenCalledTimes(3);
 });
 
-test('a node is told of once, where what is kept of its objects differs', () => {
+test('a node is reported once, where what is kept of its objects differs', () => {
   const { objects, onChange } = start();
   objects.replace([object('a', 'n'), object('b', 'm')]);
   onChange.mockClear();

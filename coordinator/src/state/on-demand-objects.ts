@@ -14,7 +14,7 @@ export class OnDemandObjects<T extends OnNode> {
     this.#index = this.#empty();
   }
 
-  /** Those of a node; `undefined` while they are not known. */
+  /** The objects of a node; `undefined` while they are not known. */
   on(node: string): readonly T[] | undefined {
     return this.#known ? this.#index.on(node) : undefined;
   }
@@ -34,7 +34,7 @@ export class OnDemandObjects<T extends OnNode> {
     this.#index.remove(object);
   }
 
-  /** Nobody asks any more, or for something else: nothing is known of them. */
+  /** They are no longer asked for, or others are: nothing is known of them. */
   forget(): void {
     this.#index = this.#empty();
     if (!this.#known) return;

@@ -2,7 +2,7 @@ import type { ObservedNodeFeature } from './node-features.ts';
 import { OnDemandObjects } from './on-demand-objects.ts';
 import type { ObservedResourceSlice } from './resource-slices.ts';
 
-/** What tells of a node only while a rule asks for it; `undefined` while it is not known. */
+/** Objects of a node that are watched only while a rule asks for them; `undefined` while they are not known. */
 export type OnDemandOnNode = {
   slices: readonly ObservedResourceSlice[] | undefined;
   nodeFeatures: readonly ObservedNodeFeature[] | undefined;

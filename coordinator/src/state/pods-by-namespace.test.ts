@@ -57,7 +57,7 @@ test('a watch that takes the place of another goes on with its pods, which are n
   expect([pods.knows('a'), told]).toEqual([true, [' → one', 'known', 'known']]);
 });
 
-test('pods of a namespace that nobody asks for are gone', () => {
+test('pods of a namespace that is no longer asked for are gone', () => {
   const { pods, told, names } = started();
   pods.handlers('a').onReplace([pod('a', 'one')]);
   pods.forget('a');

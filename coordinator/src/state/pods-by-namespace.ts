@@ -84,7 +84,7 @@ export class PodsByNamespace<T extends OnNode> {
     };
   }
 
-  /** Nobody asks for the pods of this namespace any more. */
+  /** The pods of this namespace are no longer asked for. */
   forget(namespace: string): void {
     this.#namespaces.get(namespace)?.pods.replace([]);
     this.#namespaces.delete(namespace);

@@ -31,7 +31,7 @@ export function observePoolLabelSet({ metadata, spec, status }: NodePoolLabelSet
 export class PoolLabelSets {
   readonly #byName = new Map<string, ObservedPoolLabelSet>();
   readonly #byPool = new Map<string, ObservedPoolLabelSet[]>();
-  /** As last seen or written; its form is the business of whoever writes it. */
+  /** As last seen or written; its form is not validated here. */
   readonly #statuses = new Map<string, unknown>();
   readonly #onChange: (pools: ReadonlySet<string>) => void;
 

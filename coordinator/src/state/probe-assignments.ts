@@ -9,12 +9,12 @@ import { serviceList } from './service-list.ts';
 import { isOfNode } from './service-pods.ts';
 import { hasStarted, startedServices } from './started-services.ts';
 
-/** What orders are made of. Each is the very same object as long as nothing of it changes. */
+/** Inputs of an assignment. Each keeps its identity as long as it is unchanged. */
 type AssignmentInputs = {
   /** All services that are in force. */
   services: readonly Service[];
   node: ObservedNode | undefined;
-  /** Those of services on the node. */
+  /** The pods of services on the node. */
   pods: readonly ObservedPod[];
 };
 

@@ -49,9 +49,9 @@ test.each([
   expect(saysReady(nodeWith(said), service)).toBe(expected);
 });
 
-test('what somebody else applied says nothing', () => {
-  expect(saysReady(nodeWith({ label: LABEL }, 'somebody'), labelled)).toBe(false);
-  expect(saysReady(nodeWith({ condition: [CONDITION, 'True'] }, 'somebody'), conditioned)).toBe(false);
+test('a key that another manager applied says nothing', () => {
+  expect(saysReady(nodeWith({ label: LABEL }, 'another'), labelled)).toBe(false);
+  expect(saysReady(nodeWith({ condition: [CONDITION, 'True'] }, 'another'), conditioned)).toBe(false);
 });
 
 test('a condition that is ours and not there any more, or not watched, says nothing', () => {

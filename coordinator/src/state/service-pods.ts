@@ -3,7 +3,7 @@ import type { Service } from '../model/services.ts';
 import type { ObservedPod } from './observed-pod.ts';
 
 /**
- * The pods of a service, among those of a node, that speak for it. Where a DaemonSet controls any of them, a bare one
+ * The pods on a node that speak for a service. Where a DaemonSet controls any of them, a bare one
  * with the right labels does not count beside it.
  */
 export function podsOf({ pods: wanted }: Pick<Service, 'pods'>, pods: readonly ObservedPod[]): readonly ObservedPod[] {

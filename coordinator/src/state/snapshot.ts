@@ -18,7 +18,7 @@ export type NodeSnapshot = {
   /** `undefined` where they are not watched. */
   taints: ObservedNode['taints'];
   pool: string | undefined;
-  /** What its pool asks for; meaningless while nobody knows. */
+  /** What its pool asks for; meaningless while the sets are unknown. */
   poolLabelSet: ObservedPoolLabelSet | undefined;
   poolLabelSetsKnown: boolean;
   freshness: Freshness;
@@ -27,7 +27,7 @@ export type NodeSnapshot = {
   /** Of the agent that reported last, empty where it does not tell; `undefined` while none has spoken to this replica. */
   agentVersion: string | undefined;
   ownedAnnotations: ReadonlySet<string>;
-  /** Labels that rollcall applied, and those of them that somebody else owns as well. */
+  /** Labels that rollcall applied, and which of them another manager owns as well. */
   ownedLabels: ReadonlySet<string>;
   sharedLabels: ReadonlySet<string>;
   /** Types of conditions that rollcall applied. */
@@ -42,12 +42,12 @@ export type NodeSnapshot = {
   pods: readonly ObservedPod[];
   /** Whether the pods of a namespace were listed. */
   podsKnown: (namespace: string) => boolean;
-  /** `none`: it has none; `unknown`: nobody knows. */
+  /** `none`: it has none; `unknown`: it was not listed. */
   csiNode: ObservedCsiNode | 'none' | 'unknown';
   /** Whether all services are known: what the node has may be because of one that is not. */
   servicesKnown: boolean;
-  /** Since when the agent is told of the check of a service as it is now, by service name and the monotonic clock. */
+  /** Since when the current check of a service is sent to the agent, by service name. Monotonic. */
   toldMs: ReadonlyMap<string, number>;
-  /** The workspaces on this node; `undefined` while nobody knows. */
+  /** The workspaces on this node; `undefined` while they are unknown. */
   workspaces: readonly ObservedWorkspace[] | undefined;
 };

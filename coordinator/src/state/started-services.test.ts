@@ -36,7 +36,7 @@ test.each([
 test.each([
   ['of mode Startup', {}, true],
   ['that is evaluated on and on', { mode: 'Continuous' }, false],
-  ['that nobody wrote', { origin: serviceOf().origin }, false],
+  ['that is built in', { origin: serviceOf().origin }, false],
   ['that was created anew', { origin: { kind: 'object', uid: 'other' } }, false],
 ] as const)('a service %s has started once it was ready: %s', (_what, change, expected) => {
   const service = serviceOf('a', {

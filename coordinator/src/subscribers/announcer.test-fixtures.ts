@@ -19,7 +19,7 @@ export function nodeWith(labels: Record<string, string>): ObservedNode {
   return observeNode({ metadata: { name: 'n', uid: 'u', resourceVersion: '1', labels } }, createIntern(), new Set());
 }
 
-/** An announcer, and what it tells of the node `n`. */
+/** An announcer, and what it announces about the node `n`. */
 export function announced(services = [WS_DAEMON_SERVICE]) {
   const news: string[] = [];
   const events: EventNews[] = [];

@@ -37,7 +37,7 @@ test('what a node shows at first sight is no news, but what becomes of it is', (
   expect(news).toEqual(['ServiceNotReady: ws-daemon is not ready: because']);
 });
 
-test('a key that is put right after somebody changed it is no news', () => {
+test('a key that is restored after another client changed it is no news', () => {
   const { news, shows } = announced();
   shows('true', 'ready');
   shows(undefined, 'ready');
@@ -70,7 +70,7 @@ test('a node is taken as it is at first sight alone, and each write counts from 
   expect(news).toEqual(['ServiceNotReady: ws-daemon is not ready: because']);
 });
 
-test('what becomes of a service is told of its Node, as a warning where it is not ready', () => {
+test('a change of a service becomes an Event of its Node, a warning if it is not ready', () => {
   const { events, shows } = announced();
   shows('true', 'ready');
   shows(undefined, 'not-ready');
@@ -113,7 +113,7 @@ test('a pod that started in the future by this clock took no time', async () => 
   expect(await metric('ready_seconds')).toContain('gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 0');
 });
 
-test('a service that is held back is told of its Node', () => {
+test('a service that is held back becomes an Event of its Node', () => {
   const { announcer, events } = announced();
   announcer.heldBack(snapshot(), WS_DAEMON_SERVICE);
   expect(events).toEqual([
@@ -126,7 +126,7 @@ test('a service that is held back is told of its Node', () => {
   ]);
 });
 
-test('each key that somebody changes back, or has, is told of its Node', () => {
+test('each key that another client changes back or owns becomes an Event of its Node', () => {
   const { announcer, news, events } = announced();
   announcer.contested(nodeWith({}), [{ kind: 'label', key: 'tier', rival: 'kubectl' }]);
   announcer.leftAlone(nodeWith({}), [{ kind: 'label', key: 'zone', message: 'owned by terraform' }]);
@@ -146,7 +146,7 @@ test('a startup gate that opened because nothing is missing is only counted', ()
   expect({ news, gates }).toEqual({ news: [], gates: ['complete'] });
 });
 
-test('a startup gate that opened without something is told of its Node, with what is missing', () => {
+test('a startup gate that opened without something becomes an Event of its Node, with what is missing', () => {
   const { announcer, events, gates } = announced();
   announcer.gateOpened(snapshot(), ['accelerators/edgetpu']);
   announcer.gateOpened(snapshot(), ['a', 'b']);

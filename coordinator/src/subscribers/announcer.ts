@@ -43,7 +43,7 @@ export class Announcer {
 
   /**
    * What a Node shows, at first sight and after each write. News is what differs from what was told before, if the
-   * evidence says the same: that a key was put right after somebody changed it is none.
+   * evidence says the same: restoring a key that another client changed is no news.
    */
   shows(record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode): void {
     const { services, metrics, clock, record: tell } = this.#options;
@@ -75,7 +75,7 @@ export class Announcer {
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
   }
 
-  /** Keys of a node that somebody changes back. */
+  /** Keys of a node that another client changes back. */
   contested(node: ObservedNode, keys: readonly ContestedNews[]): void {
     for (const { kind, key, rival } of keys) {
       const message = `${rival} keeps changing the ${kind} ${key}: rollcall writes it less and less often`;
@@ -83,7 +83,7 @@ export class Announcer {
     }
   }
 
-  /** Keys that are not written, as somebody else has them. */
+  /** Keys that are not written because another manager owns them. */
   leftAlone(node: ObservedNode, keys: Parameters<Subscribers['leftAlone']>[1]): void {
     for (const { kind, key, message: why } of keys) {
       const message = `rollcall does not write the ${kind} ${key}: it is ${why}`;

@@ -98,7 +98,7 @@ test('no pod goes because of a node that is not known any more', async () => {
   expect(evicted()).toEqual([]);
 });
 
-test('for whoever begins to lead a label is away from then on', async () => {
+test('for a new leader a label is away from then on', async () => {
   const { changeHandlers: all, clock, setNode, evicted } = changeHandlers();
   setNode({});
   all.look('n');
@@ -140,14 +140,14 @@ test.each(['restart', 'forget'] as const)('after a %s the receiver is told all o
   expect(receiver.messages[1]).toMatchObject({ node: 'n', labelsAdded: { tier: 'a' } });
 });
 
-test('only the nodes that are asked for are told of', async () => {
+test('only the configured nodes are notified about', async () => {
   const { changeHandlers: all, setNode, pending } = await notified(ok, { notifyNodes: ['m'] });
   setNode({ tier: 'a' });
   all.look('n');
   expect(await pending()).toEqual(['rollcall_coordinator_notifications_pending{notifier="0"} 0']);
 });
 
-test('in a dry run no receiver is told: whoever leads beside it tells', async () => {
+test('in a dry run no receiver is notified: the leader beside it does that', async () => {
   const { changeHandlers: all, setNode, pending } = await notified(ok, { dryRun: true });
   setNode({ tier: 'a' });
   all.look('n');

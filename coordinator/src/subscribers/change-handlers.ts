@@ -28,9 +28,9 @@ export type ChangeHandlersOptions = {
   /** The labels of a node, and those for which pods may be evicted from it; `undefined` where it is not known. */
   evictable: (node: string) => NodeState | undefined;
   record: (news: EventNews) => void;
-  /** Whoever else has to know that a node may be other than it was. */
+  /** Called when a node may have changed. */
   onChanged: (node: string) => void;
-  /** Whoever else has to know that this replica begins to lead, or ends. */
+  /** Called when this replica begins or ends to lead. */
   onRestart: () => void;
   clock: Clock;
   random: () => number;
@@ -51,7 +51,7 @@ export type ChangeHandlers = {
 };
 
 export function createChangeHandlers({ config, fleet, ...options }: ChangeHandlersOptions): ChangeHandlers {
-  // A dry run is for looking on: whoever leads beside it tells.
+  // A dry run only observes: the leader beside it notifies.
   const told = config.dryRun ? [] : config.notifyUrl;
   const urls = told.flatMap((text) => {
     const parsed = notifyUrl(text);

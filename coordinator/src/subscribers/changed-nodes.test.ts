@@ -2,7 +2,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { ChangedNodes } from './changed-nodes.ts';
 
-/** ChangedNodes that take so long each. */
+/** Nodes whose handling takes so long each. */
 function looking(tookMs: number) {
   const clock = new FakeClock();
   const looked: string[] = [];

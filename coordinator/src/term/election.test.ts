@@ -112,7 +112,7 @@ test.each([
   expect(errors).toHaveLength(refusals);
 });
 
-test('a leader that is cut off stands by, and is told of its successor', async () => {
+test('a leader that is cut off stands by, and learns its successor', async () => {
   const { clock, join } = world();
   const first = join('first');
   await clock.advance(1000);
@@ -143,7 +143,7 @@ test('a leader does not stand by because of what a person writes into its Lease'
   expect(first.told()).toEqual([]);
 });
 
-test('nobody is named when the leader has left in order', async () => {
+test('no leader is named when the leader has left in order', async () => {
   const { clock, join } = world();
   const first = join('first');
   await clock.advance(1000);
@@ -157,7 +157,7 @@ test('nobody is named when the leader has left in order', async () => {
   expect(second.told().at(-1)).toBe('leads');
 });
 
-test('a replica at the address of its predecessor sends nobody there, nor to its console', async () => {
+test('a replica at the address of its predecessor sends no agent there, and no user to its console', async () => {
   const { clock, join } = world();
   const first = join('first');
   await clock.advance(1000);
@@ -168,7 +168,7 @@ test('a replica at the address of its predecessor sends nobody there, nor to its
   expect(again.news).toEqual([{ leader: 'first', schedulerUrl: 'https://first:8888' }]);
 });
 
-test('nobody is sent to a leader that takes no reports', async () => {
+test('no agent is sent to a leader that takes no reports', async () => {
   const { clock, join } = world();
   join('first', { leaderUrl: '' });
   await clock.advance(1000);
@@ -177,7 +177,7 @@ test('nobody is sent to a leader that takes no reports', async () => {
   expect(second.news).toEqual([{ leader: 'first', schedulerUrl: FIRST.schedulerUrl, consoleUrl: FIRST.consoleUrl }]);
 });
 
-test('without an election a replica leads at once, and asks nobody', async () => {
+test('without an election a replica leads at once, without a request', async () => {
   const { clock, join } = world();
   const led: boolean[] = [];
   const metrics: KubeMetrics = { ...createKubeMetrics(new Registry()), leading: (leads) => led.push(leads) };

@@ -54,7 +54,7 @@ export function joinElection(options: JoinOptions): Election {
     },
     onLeaderChanged: (url, name, itsSchedulerUrl, itsConsoleUrl) => {
       if (leading) return;
-      // A predecessor at this very address, or one that takes no reports, is nobody to send agents to.
+      // Agents are not sent to a predecessor at this same address, or to one that takes no reports.
       const isPlace = url !== undefined && url !== '' && url !== leaderUrl && isUsable(url, config.tls === 'on');
       const answersScheduler = itsSchedulerUrl !== undefined && isUsable(itsSchedulerUrl, config.schedulerTls === 'on');
       options.onStandby({

@@ -46,7 +46,7 @@ test('what a term that is over learns late does not let the next one decide', ()
   expect(stood.mayDecide()).toBe(false);
 });
 
-test('nobody is sent to a leader that is silent, nor to this one when it may not write', () => {
+test('no agent is sent to a leader that is silent, or to this one when it may not write', () => {
   const { stood, join, election } = leadershipState();
   join();
   stood.standBy({

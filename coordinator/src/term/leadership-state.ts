@@ -60,7 +60,7 @@ export class LeadershipState {
     return this.#term;
   }
 
-  /** Another leads, as far as it is known, or nobody. */
+  /** Another replica leads, or no leader is known. */
   standBy(another: Leader = {}): void {
     this.#term?.over();
     const { leaderUrl, leader } = another;
@@ -83,7 +83,7 @@ export class LeadershipState {
     return isTrusted ? this.#role : NO_LEADER;
   }
 
-  /** Where the leader answers kube-scheduler. Of one that is silent nobody knows whether it answers. */
+  /** Where the leader answers kube-scheduler; `undefined` while it is silent, since it may not answer. */
   leaderSchedulerUrl(): string | undefined {
     return this.role() === NO_LEADER ? undefined : this.#leader.schedulerUrl;
   }

@@ -38,7 +38,7 @@ test('a leaf signs no certificates, and names the key of its authority', async (
   expect(parseCertificate(leaf.cert).names).toEqual(['localhost', '::1', '2001:db8::1']);
 });
 
-test('whoever has the name of an authority is not it', async () => {
+test('a certificate with the name of an authority is not that authority', async () => {
   const authority = await createAuthority({ nowMs });
   const leaf = parseCertificate((await issueLeaf(authority, { names, nowMs })).cert);
   expect(isIssuedBy(leaf, parseCertificate(authority.cert))).toBe(true);

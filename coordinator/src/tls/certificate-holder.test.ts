@@ -3,7 +3,7 @@ import { CertificateHolder } from './certificate-holder.ts';
 
 const pair = { cert: 'c', key: 'k' };
 
-test('whoever serves is told of each pair that is another one, until they leave', () => {
+test('a listener gets each new pair until it leaves', () => {
   const holder = new CertificateHolder();
   const told: object[] = [];
   const leave = holder.onChange((each) => told.push(each));

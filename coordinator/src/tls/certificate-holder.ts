@@ -6,7 +6,7 @@ export type KeyPair = {
   authority?: string;
 };
 
-/** The certificate that is served now. Whoever has a better one sets it; whoever serves it is told. */
+/** The certificate that is served now. A certificate source sets it, and servers subscribe to it. */
 export class CertificateHolder {
   #current: KeyPair | undefined;
   readonly #listeners = new Set<(pair: KeyPair) => void>();

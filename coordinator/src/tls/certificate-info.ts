@@ -39,7 +39,7 @@ export function parseBundle(pem: string): CertificateInfo[] {
     try {
       found.push(parseCertificate(block));
     } catch {
-      // Whoever compares the bundle with what it should be sees that something is missing.
+      // The caller compares the bundle with the expected one, and finds that something is missing.
     }
   }
   return found;

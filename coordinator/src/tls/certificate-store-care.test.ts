@@ -52,7 +52,7 @@ test('each certificate is told with the time at which it expires', async () => {
     ca: parseCertificate(stored.authority?.cert ?? '').notAfterMs,
     leaf: parseCertificate(certificates.current?.cert ?? '').notAfterMs,
   });
-  // Whoever asks for the whole chain has it.
+  // The whole chain is available.
   expect(certificates.current).toEqual({ ...stored.leaf, authority: stored.authority?.cert });
   await ended();
 });
@@ -117,7 +117,7 @@ test('an expired certificate in the Secret does not replace the one that is serv
   await ended();
 });
 
-test('what is served is published again where both objects are gone, so that nobody has to trust another', async () => {
+test('what is served is published again where both objects are gone, so that it stays trusted', async () => {
   const { server, clock, store, certificates, ended } = await settled();
   const leaf = parseCertificate(certificates.current?.cert ?? '');
   const before = server.writes.length;
@@ -158,7 +158,7 @@ test('a write begins only while this replica leads, and ends before it may not a
   }
 });
 
-test('whoever fights about the objects is given way for half a minute after twelve steps', async () => {
+test('another writer of the objects is given way for half a minute after twelve steps', async () => {
   const { server, clock, store, lines, ended } = await settled();
   const before = server.writes.length;
   const spoil = () =>
@@ -170,7 +170,7 @@ test('whoever fights about the objects is given way for half a minute after twel
   expect(server.writes.slice(before)).toEqual(Array(12).fill('configmaps'));
   expect(lines.at(-1)).toMatchObject({
     level: 'warn',
-    msg: 'Paused, because somebody keeps changing the certificates',
+    msg: 'Paused, because another writer keeps changing the certificates',
   });
   await clock.advance(29_999);
   expect(server.writes.length - before).toBe(12);
@@ -179,7 +179,7 @@ test('whoever fights about the objects is given way for half a minute after twel
   await ended();
 });
 
-test('that somebody else wrote first is no failure: what they wrote is looked at within a second', async () => {
+test('an earlier write by another client is no failure: its result is read within a second', async () => {
   const { server, clock, store, lines, ended } = await settled();
   const { request } = server.client;
   let isBeaten = true;

@@ -61,7 +61,7 @@ export function objectServer() {
   };
   const entry = (plural: string) => [...objects].find(([path]) => path.includes(`/${plural}/`));
   const find = (plural: string) => entry(plural)?.[1];
-  /** Somebody else changes an object. */
+  /** Another client changes an object. */
   const change = (plural: string, to: (object: DataObject) => DataObject) => {
     const [path, object] = entry(plural) ?? [];
     if (!path || !object) throw new Error(`There is no object among the ${plural}`);

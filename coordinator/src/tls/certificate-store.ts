@@ -48,7 +48,7 @@ export type CertificateStoreOptions = {
 };
 
 const REQUEST_TIMEOUT_MS = 5000;
-/** A pass that has not come to rest after so many writes is fighting with somebody. */
+/** A pass that needs more writes than this is fighting with another writer. */
 const STEPS_MAX = 12;
 const FIGHT_PAUSE_MS = 30_000;
 /** Timers cannot be set for months. */
@@ -90,7 +90,7 @@ export class CertificateStore {
     this.#backoff = new Backoff({ baseMs: 500, maxMs: 30_000, random });
   }
 
-  /** ChangedNodes again now: to be called when this replica begins to lead. */
+  /** Looks again now: to be called when this replica begins to lead. */
   readonly wake = (): void => {
     this.#awake = true;
     this.#wake();
@@ -157,9 +157,9 @@ export class CertificateStore {
       return delayMs;
     } catch (err) {
       if (signal.aborted) return 0;
-      // Whoever leads now looks after them.
+      // The new leader maintains the certificates.
       if (hasCode(err, 'LEADERSHIP_LOST')) return LOOK_AGAIN_MS;
-      // Somebody else wrote first: their state is looked at next.
+      // Another client wrote first: its state is read next.
       if (isConflict(err) || isNotFound(err)) return this.#backoff.next();
       if (!this.#failing) logger.warn({ err }, 'Failed to look after certificates');
       this.#failing = true;
@@ -167,7 +167,7 @@ export class CertificateStore {
     }
   }
 
-  /** ChangedNodes and writes until there is nothing to do. Returns in how many milliseconds there will be. */
+  /** Looks and writes until there is nothing to do. Returns in how many milliseconds there will be. */
   async #pass(): Promise<number> {
     const { fence, clock, policy, certificates } = this.#options;
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {
@@ -182,7 +182,7 @@ export class CertificateStore {
       if (step.action === 'wait') return step.untilMs - clock.now();
       await this.#take(step, view, { secret, configMap, stored, served });
     }
-    this.#options.logger.warn('Paused, because somebody keeps changing the certificates');
+    this.#options.logger.warn('Paused, because another writer keeps changing the certificates');
     return FIGHT_PAUSE_MS;
   }
 

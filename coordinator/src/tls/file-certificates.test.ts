@@ -122,7 +122,7 @@ describe('FileCertificates', () => {
     await link('first');
     const { files, clock, certificates, lines } = setUp();
     await files.load();
-    // Before it looks again, which may find half of a pair otherwise, and says so.
+    // Before the next look, which may otherwise find half of a pair and log it.
     await link('second');
     const stop = new AbortController();
     const running = files.run(stop.signal);
@@ -132,7 +132,7 @@ describe('FileCertificates', () => {
     await running;
   });
 
-  it('keeps the last good pair when the files are broken, says so once a change, and recovers', async () => {
+  it('keeps the last good pair when the files are broken, logs that once for each change, and recovers', async () => {
     const { first, second, clock, certificates, lines, end } = await watching();
     const errors = () => lines.filter(({ level }) => level === 'error');
     await writeFile(certFile, second.cert);

@@ -27,7 +27,7 @@ const SETTLE_MS = 1000;
 /** `content` tells one state of the files from another. */
 type Reading = { content: string } & ({ pair: KeyPair } | { fault: CodedError });
 
-/** Serves a certificate that somebody else looks after, and goes on with the last good one when the files are broken. */
+/** Serves a certificate that another program maintains, and keeps the last good one when the files are broken. */
 export class FileCertificates {
   readonly #options: FileCertificatesOptions;
   /** The content whose fault was logged last, so that each is logged once. */
@@ -46,7 +46,7 @@ export class FileCertificates {
     throw configInvalid(flag, reading.fault.message, reading.fault);
   }
 
-  /** ChangedNodes for changes until the signal aborts. */
+  /** Watches for changes until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {

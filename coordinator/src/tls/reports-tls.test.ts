@@ -70,7 +70,7 @@ describe('the certificate for reports', () => {
     await rm(dir, { recursive: true });
   });
 
-  test('is that of the files where they are named, which must be good', async () => {
+  test('comes from the files where they are configured, which must be valid', async () => {
     const files = { tlsCertFile: '/nowhere/tls.crt', tlsKeyFile: '/nowhere/tls.key' };
     await expect(prepared(files)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     const [named, other] = [{ tlsCertFile: '/nowhere/tls.crt' }, { tlsKeyFile: '/nowhere/tls.key' }];

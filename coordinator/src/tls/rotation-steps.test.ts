@@ -58,11 +58,11 @@ describe('the certificate', () => {
     expect(step({}, LEAF.notAfterMs - 1)).toMatchObject({ reason: 'the certificate is due for renewal' });
   });
 
-  test('of an authority that nobody knows is none', () => {
+  test('of an unknown authority counts as lost', () => {
     expect(step({ leaf: { ...LEAF, issuer: undefined } })).toMatchObject(lost);
   });
 
-  test('that is lost is signed at once, by whoever can', () => {
+  test('that is lost is signed at once, by any authority that can', () => {
     expect(step({ leaf: undefined })).toEqual({ ...lost, previous: [], previousUntilMs: undefined });
     expect(step({ leaf: undefined, authority: undefined, next: NEXT })).toMatchObject({ ...lost, by: 'next' });
   });
@@ -153,7 +153,7 @@ describe('an authority that does not sign any more', () => {
     expect(step({ ...state, previousUntilMs: undefined })).toEqual({ action: 'forget-previous' });
   });
 
-  test('stays for as long as it was to, whoever signs meanwhile', () => {
+  test('stays for as long as it was to, even if another authority signs meanwhile', () => {
     const untilMs = LEAF.notAfterMs + 1;
     expect(step({ ...state, previousUntilMs: untilMs }, LEAF_DUE_MS)).toMatchObject({
       by: 'authority',

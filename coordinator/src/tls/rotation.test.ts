@@ -95,7 +95,7 @@ describe('nextStep', () => {
     expect(world.configMap?.fingerprints).toContain(old?.issuer);
   });
 
-  it('keeps the old authority published when the Secret is gone and nobody remembers it', () => {
+  it('keeps the old authority published when the Secret is gone and no replica remembers it', () => {
     const world = new World();
     world.live(world.nowMs + DAY, () => {});
     const old = world.served;
@@ -119,7 +119,7 @@ describe('nextStep', () => {
     }
   });
 
-  it('signs with an authority that somebody put there only when that has spread', () => {
+  it('signs with an authority that a user put there only when that has spread', () => {
     const world = new World();
     world.settle();
     world.secret = { ...(world.secret ?? EMPTY), authority: world.make('ca', AUTHORITY_LIFE_MS) };
@@ -140,7 +140,7 @@ describe('nextStep', () => {
     expect(world.configMap?.fingerprints).toEqual([world.served?.issuer]);
   });
 
-  it('publishes an authority that somebody put there, and signs with it only when that has spread', () => {
+  it('publishes an authority that a user put there, and signs with it only when that has spread', () => {
     const world = new World();
     world.settle();
     const before = world.served?.fingerprint;
@@ -224,7 +224,7 @@ describe('nextStep', () => {
   it('keeps its promise whatever happens to leaders and objects', () => {
     const happening = fc.oneof(
       fc.record({ what: fc.constant('time' as const), days: fc.double({ min: 0.001, max: 900, noNaN: true }) }),
-      fc.record({ what: fc.constant('nobody leads' as const), days: fc.double({ min: 0.001, max: 29, noNaN: true }) }),
+      fc.record({ what: fc.constant('no leader' as const), days: fc.double({ min: 0.001, max: 29, noNaN: true }) }),
       fc.record({
         what: fc.constantFrom(
           'secret deleted',

@@ -17,7 +17,7 @@ export type RotationState = {
   leaf: LeafFacts | undefined;
   /** The authority that signs. */
   authority: CertificateFacts | undefined;
-  /** The one that will sign as soon as everybody can know it. */
+  /** The one that will sign as soon as all clients can know it. */
   next: CertificateFacts | undefined;
   /** Authorities that do not sign any more, but whose leaves may still be served by a replica that lags. */
   previous: readonly CertificateFacts[];
@@ -27,7 +27,7 @@ export type RotationState = {
     certificates: readonly CertificateFacts[];
     /** Nothing else is in it. */
     intact: boolean;
-    /** Since when it has been as it is; `undefined` when nobody knows. */
+    /** Since when it has been as it is; `undefined` if that is unknown. */
     sinceMs: number | undefined;
   };
 };
@@ -58,8 +58,8 @@ export type RotationStep =
 const RENEW_AT = 2 / 3;
 
 /**
- * The next thing to do about the certificates, out of nothing but what is stored: whoever leads can go on from wherever
- * a predecessor stopped. The law behind it: a client that holds any bundle that was current within the propagation time
+ * Returns the next step for the certificates, based only on what is stored: a new leader can go on from wherever its
+ * predecessor stopped. The law behind it: a client that holds any bundle that was current within the propagation time
  * trusts what is served. Therefore a new authority is published first and signs later, and an old one stays published
  * for as long as a leaf of it may live. It is broken only where nothing can be served otherwise.
  */
@@ -79,12 +79,12 @@ export function nextStep(state: RotationState, policy: RotationPolicy, nowMs: nu
 function alive({ leaf, authority, next }: RotationState, nowMs: number) {
   const ifAlive = <T extends CertificateFacts>(facts: T | undefined) =>
     facts && isAlive(facts, nowMs) ? facts : undefined;
-  // A leaf of an unknown authority is trusted by nobody.
+  // No client trusts a leaf of an unknown authority.
   const trusted = leaf?.issuer === undefined ? undefined : leaf;
   return { leaf: ifAlive(trusted), authority: ifAlive(authority), next: ifAlive(next) };
 }
 
-/** There is nothing to serve, so that nobody is served worse by haste. */
+/** There is no certificate to serve, so signing at once makes it worse for no client. */
 function replaceLostLeaf(state: RotationState, nowMs: number): RotationStep {
   const reason = 'there is no usable certificate';
   const known = { ...state, leaf: undefined };
@@ -132,7 +132,7 @@ function renewLeaf(state: RotationState, policy: RotationPolicy, nowMs: number):
   if (!leaf || !authority) return undefined;
   const reason = renewalReason(leaf, authority, policy, nowMs);
   if (reason === undefined) return undefined;
-  // Whoever put another authority there, clients must have had the time to learn of it.
+  // If the authority was replaced, clients must have had the time to learn the new one.
   if (leaf.issuer !== authority.fingerprint && nowMs < propagatedAtMs(state, policy)) return undefined;
   return { action: 'sign-leaf', by: 'authority', reason, ...retire(state, authority, nowMs) };
 }
@@ -158,7 +158,7 @@ function retire(state: RotationState, signer: CertificateFacts | undefined, nowM
   for (const facts of [authority, ...previous]) if (facts && isAlive(facts, nowMs)) retired.add(facts.fingerprint);
   if (signer) retired.delete(signer.fingerprint);
   if (retired.size === 0) return { previous: [], previousUntilMs: undefined };
-  // A leaf of the signer itself, which is only renewed, keeps nobody published for longer.
+  // A leaf of the signer itself, which is only renewed, keeps no authority published for longer.
   const isOfRetired = leaf?.issuer !== undefined && retired.has(leaf.issuer);
   const lastLeafMs = isOfRetired ? leaf.notAfterMs : leaf ? 0 : nowMs + LEAF_LIFE_MS;
   return { previous: [...retired], previousUntilMs: Math.max(previousUntilMs, lastLeafMs) };

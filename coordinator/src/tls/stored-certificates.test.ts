@@ -63,7 +63,7 @@ describe('the stored certificates', () => {
     expect(objects.isTrusted()).toBe(true);
   });
 
-  it('are trusted by whoever reads bundles in time, through fifteen years', async () => {
+  it('are trusted by clients that read bundles in time, through fifteen years', async () => {
     const objects = new Objects();
     const endMs = Date.UTC(2041, 0, 1);
     let bundleBefore = '';

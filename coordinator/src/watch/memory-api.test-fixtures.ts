@@ -67,7 +67,7 @@ export class MemoryApi {
     return selectors;
   }
 
-  /** An event for whoever watches a path. */
+  /** Sends an event to the watches of a path. */
   tell(path: string, type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubeObject): void {
     for (const stream of this.#streams) if (stream.path === path) stream.tell({ type, object });
   }

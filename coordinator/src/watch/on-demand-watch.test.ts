@@ -26,7 +26,7 @@ function askedWatch() {
   return { api, watch, settle, known };
 }
 
-test('nothing is asked for before it runs, and nothing while nobody asks', async () => {
+test('nothing is listed before it runs, and nothing while nothing is wanted', async () => {
   const { api, watch, settle, known } = askedWatch();
   watch.want(['x']);
   await settle();
@@ -71,7 +71,7 @@ test('for other names nothing is known until a new list', async () => {
   expect(api.watched()).toEqual([PATH]);
 });
 
-test('when nobody asks any more the watch ends, and nothing is known', async () => {
+test('when nothing is wanted any more the watch ends, and nothing is known', async () => {
   const { api, watch, settle, known } = askedWatch();
   watch.run();
   watch.want([]);
@@ -83,7 +83,7 @@ test('when nobody asks any more the watch ends, and nothing is known', async () 
   expect(api.watched()).toEqual([]);
 });
 
-test('a list of names that nobody asks for any more is not taken in', async () => {
+test('a list of names that are no longer wanted is not taken in', async () => {
   const { api, watch, settle, known } = askedWatch();
   const answer = Promise.withResolvers<void>();
   api.delayed.set(PATH, answer.promise);

@@ -44,7 +44,7 @@ test('each namespace is watched once, for all that is wanted there', async () =>
   expect(api.selectorsOf(podsPath('other'))).toEqual({ labelSelector: 'app=a' });
 });
 
-test('of what no selector can ask for alone everything is watched, and pods that nobody asked for are on no node', async () => {
+test('where no single selector fits, all pods are watched, and unwanted pods are on no node', async () => {
   const { api, watches, settle, on } = podWatches();
   api.collections.set(CI, [podObject('a', { app: 'a' }), podObject('b', { tier: 'b' }), podObject('c', { app: 'c' })]);
   const tier: LabelSelector = { matchLabels: { tier: 'b' } };
@@ -138,7 +138,7 @@ test('the program stops all watches', async () => {
   expect(api.watched()).toEqual([]);
 });
 
-test('what is not watched is waited for by nobody, and what is, until its first list', async () => {
+test('pods that are not watched are not waited for, and pods that are, until their first list', async () => {
   const { watches, settle } = podWatches();
   watches.run();
   expect([watches.wasSynced('ci'), watches.isFailing('ci'), watches.problemOf('ci')]).toEqual([true, false, undefined]);

@@ -103,7 +103,7 @@ export class PodWatches<T extends Labelled> {
   }
 }
 
-/** A pod that nobody asks for is as one that is on no node. */
+/** Treats a pod that no selector asks for like a pod on no node. */
 function only<T extends Labelled>(pod: T, selectors: readonly LabelSelector[]): T {
   return selectors.some((selector) => selects(selector, pod.labels)) ? pod : { ...pod, node: '' };
 }

@@ -105,7 +105,7 @@ test('it fails where the pods of any built-in service cannot be watched, which i
   expect([api.listed(BUILT_IN), api.listed(OWN)]).toEqual([2, 1]);
 });
 
-test('people are told of what a service depends on that may not be watched', async () => {
+test('a service has a problem that names what it depends on and may not be watched', async () => {
   const both = { ...database, csiDriver: 'disk.csi' };
   const { api, watches, settle } = serviceWatches(daemon, both, disks);
   api.refused.set(OWN, 403).set(CSI_NODES, 403);
@@ -120,7 +120,7 @@ test('people are told of what a service depends on that may not be watched', asy
   expect(watches.problemOf({ ...daemon, csiDriver: 'disk.csi' })).toBe(ofCsiNodes);
 });
 
-test('people are told of nothing while CSINodes can be watched, or are not', async () => {
+test('a service has no problem while CSINodes can be watched, or are not watched', async () => {
   const { watches, settle } = serviceWatches(disks);
   watches.run();
   await settle();

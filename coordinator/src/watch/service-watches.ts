@@ -61,7 +61,7 @@ export class ServiceWatches {
     return 'The coordinator may not watch CSINodes: grant it the verbs list and watch on csinodes.storage.k8s.io';
   }
 
-  /** The namespaces of the pods of services that nobody has to write. */
+  /** The namespaces of the pods of built-in services. */
   #builtIn(): string[] {
     const own = this.#options.services().filter(({ origin }) => origin.kind === 'built-in');
     return own.flatMap(({ pods }) => pods?.namespace ?? []);

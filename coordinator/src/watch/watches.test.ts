@@ -38,7 +38,7 @@ test('it runs until the program stops', async () => {
   expect(isOver).toBe(false);
 });
 
-test('of pods those of the agents and the workspaces are asked for', async () => {
+test('only the pods of agents and workspaces are listed', async () => {
   const { api } = await runningWatches();
   expect(api.selectorsOf(AGENT_PODS)).toEqual({ fieldSelector: 'spec.serviceAccountName=rollcall-agent' });
   expect(api.selectorsOf(WORKSPACE_PODS)).toEqual({ labelSelector: 'component=workspace' });
@@ -82,12 +82,12 @@ test('where no pods are placed, none are watched, and it is known that there are
   expect(watches.unsynced()).toEqual([]);
 });
 
-test('pods that nobody counts are not watched', async () => {
+test('workspace pods are not watched without a handler', async () => {
   const { api } = await runningWatches({ workspacePodHandlers: undefined });
   expect(api.listed(WORKSPACE_PODS)).toBe(0);
 });
 
-test('before the first list nothing is told of workspaces and their pods', () => {
+test('workspaces and their pods are unknown before the first list', () => {
   const { fleet, told } = allWatches();
   fleet.nodeHandlers.onReplace([fleet.observe({ metadata: METADATA })]);
   expect(fleet.snapshot('n1')?.workspaces).toBeUndefined();
@@ -119,7 +119,7 @@ test.each([
   [NODE_SERVICES, 'NodeServices'],
   [WORKSPACES, 'Workspaces'],
   [NODE_HOLDS, 'NodeHolds'],
-])('what people ask for is waited for: %s', async (path, name) => {
+])('objects of CRDs are waited for: %s', async (path, name) => {
   const { api, watches, settle } = allWatches();
   const answer = Promise.withResolvers<void>();
   api.delayed.set(path, answer.promise);
@@ -168,7 +168,7 @@ test('a failure of what is needed makes nothing current, also after a list', asy
 });
 
 test.each([POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
-  'what people ask for is listed anew, and waited for until it came or failed: %s',
+  'objects of CRDs are listed anew, and waited for until the list came or failed: %s',
   async (path) => {
     const { api, watches, settle } = await runningWatches();
     const answer = Promise.withResolvers<void>();
@@ -188,7 +188,7 @@ test.each([POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
   },
 );
 
-test('what every cluster has is not listed anew with what people ask for', async () => {
+test('built-in resources are not listed anew with objects of CRDs', async () => {
   const { api, watches, settle } = await runningWatches();
   watches.relistAsked();
   await settle();

@@ -62,7 +62,7 @@ export class OnDemandWatch<T extends OnNode> {
     this.#begin();
   }
 
-  /** What of each object is asked for, by name; `undefined` while nobody asks. Other names are listed anew. */
+  /** Sets which features of each object are kept, by name; `undefined` ends the watch. Other names are listed anew. */
   want(asked: readonly string[] | undefined): void {
     if (JSON.stringify(asked) === JSON.stringify(this.#asked)) return;
     this.#asked = asked;
@@ -132,11 +132,11 @@ export class HoldWatches {
 export type WatchOptions = {
   client: KubeClient;
   fleet: Fleet;
-  /** Those whose evidence is watched. */
+  /** The services whose evidence is watched. */
   services: () => readonly Service[];
   /** What a watch of NodeServices is handed to. */
   nodeServiceHandlers: ResourceEventHandler<ObservedNodeService>;
-  /** What is told of NodeHolds and their pods. */
+  /** Receives NodeHolds and their pods. */
   holds: Holds;
   /** Whether Gitpod's workspaces are watched. */
   gitpod: boolean;
@@ -147,7 +147,7 @@ export type WatchOptions = {
   placing: Placing;
   /** Namespace of these pods. */
   schedulerNamespace: string;
-  /** Who counts the pods that the scheduler extender places, if anybody does. */
+  /** Receives the pods that the scheduler extender places; `undefined` if they are not watched. */
   workspacePodHandlers: ResourceEventHandler<ObservedWorkspacePod> | undefined;
   /** Namespace of the NodePoolLabelSets. */
   poolNamespace: string;
@@ -177,13 +177,13 @@ export type Watches = {
   problemOfHold: (hold: ObservedNodeHold) => string | undefined;
   /** Until the signal aborts. */
   run: () => Promise<void>;
-  /** Resources that were not listed yet. Those of CRDs, without which other things go on, are tried once. */
+  /** Resources that were not listed yet. Resources of CRDs are tried once, since the rest works without them. */
   unsynced: () => string[];
   /** Milliseconds since anything came from the watch of Nodes, or of the agents' pods, whichever is silent for longer. */
   silentMs: () => number;
   /**
-   * Lists anew what people ask for by objects of CRDs. A standby may take a CRD for missing for half a minute after it was
-   * installed, and what it does not know of looks as if it was deleted.
+   * Lists the objects of CRDs anew. A standby may take a CRD for missing for half a minute after it was installed, and
+   * objects that it does not know look as if they were deleted.
    */
   relistAsked: () => void;
   /** Nothing known from watches is older than a watch that works, and what `relistAsked` asked for has come or failed. */

@@ -22,7 +22,7 @@ const FIELDS: readonly { path: string; kind: KeyRef['kind'] }[] = [
 ];
 
 /**
- * What an error that a write ended with means. Goes by status, reason and the causes' fields, never by a message; the
+ * Classifies the error that a write ended with, by status, reason and the causes' fields, never by a message; the
  * README has the table.
  */
 export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOutcome {

@@ -55,7 +55,7 @@ describe('a key that is changed back at once', () => {
     for (let count = 0; count < 5; count += 1) write();
     expect(mustWait()).toBe(true);
     expect(mustWait('other')).toBe(false);
-    // Nobody has objected to what was wanted before since something else was wanted.
+    // No other client has changed the earlier value since another value was wanted.
     expect(mustWait()).toBe(false);
     write('other');
     expect(mustWait('other')).toBe(false);
@@ -108,7 +108,7 @@ test('a contest ends when the key has stayed for a minute', async () => {
   expect(mustWait()).toBe(false);
 });
 
-test('a contested key that nobody wants any more when it is due is forgotten', async () => {
+test('a contested key that is no longer wanted when it is due is forgotten', async () => {
   const { clock, contested, write } = started();
   write('v', { held: false });
   await clock.advance(1000);

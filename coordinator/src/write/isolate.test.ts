@@ -64,7 +64,7 @@ describe('isolating', () => {
     expect(probes).toEqual([[], [7]]);
   });
 
-  test('accuses nobody when the request is refused without any of them', async () => {
+  test('blames no key when the request is refused without any of them', async () => {
     const found = await isolate([1, 2, 3], async () => refused);
     expect(found).toEqual({ offending: [], accepted: [], ended: { kind: 'whole-refused', message: 'no' } });
   });

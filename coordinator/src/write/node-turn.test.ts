@@ -23,7 +23,7 @@ describe('the order', () => {
     expect(turn.wrote).toBe(true);
   });
 
-  test('has conditions that keep nobody away, and taints that only go, after the set', async () => {
+  test('has conditions that keep no pods away, and taints that only go, after the set', async () => {
     const taints = { ...TAINTS, add: [], remove: ['t'] };
     const { turn, written } = started({ set, taints, conditions: { ...CONDITIONS, keepsAway: false } });
     await turn.run();
@@ -159,7 +159,7 @@ describe('a refusal', () => {
     },
   );
 
-  test('for a condition of somebody else skips it, and says so', async () => {
+  test('for a condition of another manager skips it, and reports that', async () => {
     const conflict: WriteOutcome = {
       kind: 'conflict',
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
@@ -172,7 +172,7 @@ describe('a refusal', () => {
     expect(unwritable.keysFor('n')).toMatchObject([key]);
   });
 
-  test('for a label of somebody else skips it, and is tried again only where that changes anything', async () => {
+  test('for a label of another manager skips it, and is tried again only where that changes anything', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
     const { turn, written, unwritable, told } = started({ set }, { reply: () => conflict });
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED' } });
@@ -195,7 +195,7 @@ describe('a refusal', () => {
     expect([written, turn.wrote]).toEqual([['withdraw'], false]);
   });
 
-  test('for a label of somebody else counts as a try, so that one that goes on changing waits', async () => {
+  test('for a label of another manager counts as a try, so that one that goes on changing waits', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
     const { turn, newTurn, contested } = started({ set }, { reply: () => conflict });
     const mustWait = () => contested.mustWait(NODE, { kind: 'label', key: 'a' }, '1');
@@ -305,7 +305,7 @@ describe('a refusal', () => {
     expect([written, told]).toEqual([['taints'], []]);
   });
 
-  test('for a map that somebody else owns has it taken by force, and the Node looked at again', async () => {
+  test('for a map that another manager owns has it taken by force, and the Node looked at again', async () => {
     const forced: unknown[] = [];
     const reply = (_write: Kind, count: number, change: unknown): WriteOutcome | undefined => {
       forced.push((change as NodeSet).force);
@@ -317,14 +317,14 @@ describe('a refusal', () => {
     expect(contested.remembered).toBeGreaterThan(0);
   });
 
-  test('for a map that somebody else owns, of a Node that goes meanwhile, ends the turn', async () => {
+  test('for a map that another manager owns, of a Node that goes meanwhile, ends the turn', async () => {
     const outcomes: WriteOutcome[] = [{ kind: 'conflict', foreign: [] }, { kind: 'gone' }];
     const { turn, written } = started({ set }, { reply: (_write, count) => outcomes[count - 1] });
     expect(await turn.run()).toEqual({ kind: 'gone' });
     expect([written, turn.wrote]).toEqual([['set', 'set'], false]);
   });
 
-  test('for a map that somebody else owns is not taken by who stops meanwhile', async () => {
+  test('for a map that another manager owns does not take it if the coordinator stops meanwhile', async () => {
     const stopping = started(
       { set },
       {
@@ -359,7 +359,7 @@ describe('a refusal', () => {
     },
   );
 
-  test('for a condition of somebody else among those that are given up skips nothing', async () => {
+  test('for a condition of another manager among those that are given up skips nothing', async () => {
     const conflict: WriteOutcome = {
       kind: 'conflict',
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
@@ -382,7 +382,7 @@ describe('a refusal', () => {
   });
 });
 
-test('what was seen to be foreign is told of once, and costs no request', async () => {
+test('a key that was seen to be foreign is reported once, and costs no request', async () => {
   const key: SkippedKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
   const { turn, told, written } = started({ foreign: [key] });
   await turn.run();

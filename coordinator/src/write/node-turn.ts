@@ -133,7 +133,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
 
   async #writeNext(slot: Slot): Promise<WriteAttempt<P> | 'nothing' | 'fenced'> {
     const { gate, dryRun } = this.#deps;
-    // Asked before the plan is made too: a standby is told of every change as well.
+    // Checked before the plan is made too, because a standby receives every change as well.
     if (!gate.open) return 'fenced';
     const plan = this.#withoutForeign(this.#handler.prepare(this.#name));
     if (!plan) return 'nothing';
@@ -308,7 +308,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return true;
   }
 
-  /** What is seen to be somebody else's costs no request. The plan is made again, which looks at what it is foreign by. */
+  /** Keys that are seen to be another manager's cost no request. The plan is made again without them. */
   #withoutForeign(plan: P | undefined): P | undefined {
     if (!plan?.foreign) return plan;
     this.#skip(plan.node, plan.foreign);
@@ -399,8 +399,8 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   /**
-   * The map that labels or annotations are in is somebody else's, empty as it is. It is taken by force, for which the
-   * Node must be what the plan was made from, and without keys that have another value there.
+   * Another manager owns the empty map that labels or annotations are in. It is taken by force, only if the Node is
+   * unchanged since the plan, and without keys that have another value there.
    */
   #takeMap({ plan, set }: { plan: P; set: NodeSet }): Promise<TurnEnd> {
     const seen = this.#deps.observed(this.#name);

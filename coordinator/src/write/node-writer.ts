@@ -40,8 +40,8 @@ export class NodeWriter {
   }
 
   /**
-   * Removes keys whoever owns them, by a merge patch of nulls. It carries nothing else: a value set by a merge patch
-   * would belong to a second entry of the field manager, which no later apply cleans up.
+   * Removes keys, even of other owners, by a merge patch of nulls. It carries nothing else: a value set by a merge
+   * patch would belong to a second entry of the field manager, which no later apply cleans up.
    */
   withdraw(node: NodeRef, keys: NodeWithdrawal, options: WriteOptions): Promise<WriteOutcome> {
     const metadata = { uid: node.uid, ...nulls('labels', keys.labels), ...nulls('annotations', keys.annotations) };
@@ -56,7 +56,7 @@ export class NodeWriter {
 
   /**
    * Makes `set` all that rollcall applies to the Node. With force, the request is good for the Node's resource version
-   * only, so that it cannot take a key that became somebody else's since.
+   * only, so that it cannot take a key that another manager has owned since.
    */
   set(node: NodeRef, set: NodeSet, options: WriteOptions): Promise<WriteOutcome> {
     const { labels, annotations, force } = set;

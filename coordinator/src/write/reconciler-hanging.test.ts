@@ -81,7 +81,7 @@ describe('nodes whose writes hang', () => {
     expect(sent.length - before).toBeLessThan(120);
   });
 
-  test('have the whole time-out when nobody waits for their place, or once they are known', async () => {
+  test('have the whole time-out when no write waits for their place, or once they are known', async () => {
     const { sent, clock } = await fleet({ hanging: 1 });
     const ofHanging = () => sent.filter(({ node }) => node === 'hanging0');
     await clock.advance(9990);

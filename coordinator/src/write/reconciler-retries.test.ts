@@ -218,12 +218,12 @@ describe('the log', () => {
     return run;
   }
 
-  test('tells of a write that fails once, however often it does', async () => {
+  test('logs a failing write once, however often it fails', async () => {
     const { sent, logged } = await loggedFor(status(400), 60_000);
     expect([sent.length > 3, logged]).toEqual([true, ['Failed to write a node']]);
   });
 
-  test('tells of a write that fails as soon as it does', async () => {
+  test('logs a failing write as soon as it fails', async () => {
     const { sent, logged } = await loggedFor(status(400), 10);
     expect([sent.length, logged]).toEqual([1, ['Failed to write a node']]);
   });

@@ -122,7 +122,7 @@ test('a claim of a taint holds after one patch, whatever effects of its key are 
         return after;
       };
       const after = expectSettled(there);
-      // Somebody adds more of the key.
+      // Another client adds more taints of the key.
       const isNew = (taint: Taint) => !after.some(({ key, effect }) => key === taint.key && effect === taint.effect);
       expectSettled([...after, ...later.filter(isNew)]);
     }),

@@ -29,7 +29,7 @@ export function taintPatch({ uid }: NodeRef, { add, remove, observed, keys }: Ta
   if (observed.length > 0) {
     for (const taint of add) operations.push({ op: 'add', path: '/spec/taints/-', value: taint });
   } else if (add.length > 0) {
-    // Null also matches a list that is not there. Without the test, the list of somebody else would be replaced.
+    // Null also matches a list that is not there. Without the test, the list of another client would be replaced.
     operations.push({ op: 'test', path: '/spec/taints', value: null }, { op: 'add', path: '/spec/taints', value: add });
   }
   return keys ? [...operations, ...annotationPatch(keys)] : operations;

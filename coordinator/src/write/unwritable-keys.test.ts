@@ -142,7 +142,7 @@ describe('a denied key', () => {
     expect(unwritable.dueInMs('n')).toBe(DENIED_FIRST_MS);
   });
 
-  test('is said to be due once, so that whoever looks again does not look for ever', async () => {
+  test('is said to be due once, so that the caller does not look for ever', async () => {
     const { clock, unwritable } = started(key('denied'));
     await clock.advance(DENIED_FIRST_MS);
     expect(unwritable.dueInMs('n')).toBe(0);

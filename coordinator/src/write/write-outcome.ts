@@ -13,8 +13,8 @@ export type WriteOutcome =
   /** It holds; `node` is as the API server has it now, whole only after a write to the taints. */
   | { kind: 'applied'; node: Node }
   /**
-   * Nothing was written: these keys, which is all of them, are held by others. None, where only the map that they are in
-   * is: whoever annotated a Node first owns its map of annotations, which is in the way when it was emptied since.
+   * Nothing was written: other managers own these keys, which are all conflicts. Empty if only the map of the keys
+   * conflicts: the first manager that annotated a Node owns its map of annotations, even after it was emptied.
    */
   | { kind: 'conflict'; foreign: ForeignKey[] }
   /** Nothing was written: the Node is not what the plan was made from. It changed, or went. */

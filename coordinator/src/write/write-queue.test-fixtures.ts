@@ -32,7 +32,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const written: string[] = [];
   /** What is told to people. */
   const logged: string[] = [];
-  /** Each Node as the watch told of it; unknown unless a test says so. */
+  /** Each Node as the watch reported it; unknown unless a test sets it. */
   const seen = new Map<string, SeenNode>();
   const state = {
     remainingMs: 60_000,

@@ -332,7 +332,7 @@ describe('metrics', () => {
 });
 
 test.each([
-  { what: 'that changes faster than it is written is tried at once when the watch tells of it', code: 409, more: 1 },
+  { what: 'that changes faster than it is written is tried at once when the watch reports it', code: 409, more: 1 },
   {
     what: 'that an API server in trouble does not write waits for its backoff, whatever the watch tells',
     code: 500,

@@ -106,7 +106,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#handler = handler;
   }
 
-  /** ChangedNodes at a Node soon. Urgent is what may lead to a withdrawal. */
+  /** Looks at a Node soon. Urgent is what may lead to a withdrawal. */
   add(nodeName: string, details?: WorkDetails): void {
     if (!this.#stopped) this.#queue.add(nodeName, details);
   }

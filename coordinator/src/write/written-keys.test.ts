@@ -47,7 +47,7 @@ test.each([
   expect(written).toMatchObject({ key: 'a', held: false });
 });
 
-test('what was refused as foreign counts as a try that keeps nobody away; a condition does not count', () => {
+test('a label that was refused as foreign counts as a try that keeps no pods away; a condition does not count', () => {
   const set = { labels: { k: '1', l: '1' }, annotations: { k: 'note' }, force: false };
   const foreign = [
     { ref: { kind: 'label', key: 'k' }, owner: 'x' },
@@ -89,7 +89,7 @@ describe('of conditions', () => {
     expect(writtenKeys({ write: 'conditions', conditions: change([]) }, seen, answer)).toEqual([]);
   });
 
-  test('those that go count, and keep nobody away', () => {
+  test('those that go count, and keep no pods away', () => {
     const conditions = {
       write: 'remove' as const,
       conditions: [

@@ -46,7 +46,10 @@ export function wantedIn(
   return step.conditions.conditions.find(({ type }) => type === ref.key)?.status;
 }
 
-/** Keys that were refused for being somebody else's: a value of theirs that goes on changing is worth no more tries. */
+/**
+ * Keys that were refused because another manager owns them: they count as tries, so that changing values are not tried
+ * without end.
+ */
 export function triedKeys(set: NodeSet, foreign: readonly ForeignKey[]): WrittenKey[] {
   return foreign.flatMap(({ ref }) =>
     ref.kind === 'condition' ? [] : [{ ...ref, wanted: valueIn(set, ref), held: true, keepsAway: false }],

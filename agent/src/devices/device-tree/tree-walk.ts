@@ -24,7 +24,7 @@ export type TreeWalk = {
   signatureNow(): string;
 };
 
-/** ChangedNodes at all nodes of a tree. */
+/** Visits all nodes of a tree. */
 export function walkTree(files: HostFiles, root: string, isAccelerator: (node: AcceleratorNode) => boolean): TreeWalk {
   const counted: string[] = [];
   const accelerators: AcceleratorNode[] = [];

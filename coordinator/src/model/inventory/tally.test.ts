@@ -32,7 +32,7 @@ describe('the tally of an accelerator', () => {
     expect(tallied?.places.get('pci 0000:28:00.0')).toBe('');
   });
 
-  test('counts those that are told of together', () => {
+  test('counts devices that are reported as a group', () => {
     const [one, many] = gpus('nvidia', 'nvidia');
     if (!one || !many) throw new Error('not two');
     const { address: _, ...group } = many;
@@ -60,7 +60,7 @@ describe('the tally of an accelerator', () => {
     expect(tallyDevices([...gpus('nvidia'), ...virtual]).get('nvidia-gpu')?.count).toBe(1);
   });
 
-  test('of several kinds is that of all of them', () => {
+  test('of several kinds is the sum of their tallies', () => {
     const amd: DeviceReport = {
       bus: 'pci',
       attributes: { class: '1200', vendor: '1002', device: '74a1' },

@@ -6,7 +6,7 @@ export type Tallied = {
   count: number;
   /** How many have which driver; the empty one stands for none. */
   drivers: ReadonlyMap<string, number>;
-  /** The driver of each that is told of by itself, by address. */
+  /** The driver of each device that is reported individually, by address. */
   places: ReadonlyMap<string, string>;
 };
 

@@ -1,6 +1,6 @@
 export type KeyKind = 'label' | 'annotation' | 'taint' | 'condition';
 
-/** Keys of Nodes that one labeler decides about, and all that anybody else has to know of them. */
+/** Keys of Nodes that one labeler decides about, and all that the rest of the coordinator has to know about them. */
 export type KeyEntry = {
   kind: KeyKind;
   /**
@@ -16,7 +16,10 @@ export type KeyEntry = {
   isKept?: (config: KeyConfig) => boolean;
   /** Whether the fence lets the coordinator add it, or only remove it; defaults to both. */
   fence?: 'remove';
-  /** What pruning does to it: removes it whoever wrote it last. Defaults to letting go of what rollcall applied. */
+  /**
+   * Pruning removes the key even if another writer set it last. By default it gives up ownership of what rollcall
+   * applied.
+   */
   prune?: 'remove';
   /** For the table of keys: its value, and what is so exactly while it is there. */
   value: string;
@@ -26,7 +29,7 @@ export type KeyEntry = {
 /** What of the configuration keys depend on. */
 export type KeyConfig = {
   watchedServices: readonly ServiceKeys[];
-  /** The labels that say which pool a node is in: nobody may ask for them. */
+  /** The labels that name a node's pool: no rule, set or service may set them. */
   poolLabels: readonly string[];
   startupGateRequires: readonly string[];
 };

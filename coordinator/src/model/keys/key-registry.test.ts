@@ -110,7 +110,7 @@ test('a condition of a service is kept, shared with others, and found by its nam
   expect(keys.needsWholeNodes).toBe(true);
 });
 
-test('names are those of one kind', () => {
+test('names are the names of one kind of key', () => {
   const names = registryOf({ watchedServices: [CACHE] }).names('taint');
   expect(names).toEqual(new Set([TAINT, STARTUP]));
 });

@@ -67,7 +67,7 @@ export class KeyRegistry {
     return this.#config.poolLabels.includes(label);
   }
 
-  /** Whether this may never be removed because a Node lists it, as somebody else decides about it, or nobody. */
+  /** Whether this key must stay although a Node lists it, because another component decides about it. */
   isUntouchable(kind: KeyKind, key: string): boolean {
     if (kind === 'condition') return KUBELET_CONDITIONS.includes(key);
     if (this.refusal('pool', kind, key) !== undefined) return true;

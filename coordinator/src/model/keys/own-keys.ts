@@ -18,7 +18,7 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { KeyEntry, ServiceKeys } from './key-entry.ts';
 
-/** Every key of a Node that rollcall has to do with, but those of services. */
+/** Every key of a Node that rollcall reads or writes, except the keys of services. */
 export const OWN_KEYS: readonly KeyEntry[] = [
   {
     kind: 'taint',

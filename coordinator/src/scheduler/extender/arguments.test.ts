@@ -35,7 +35,7 @@ describe('a question', () => {
     expect(items.map(({ start, end }) => Buffer.from(text).toString('utf8', start, end))).toEqual([first, second]);
   });
 
-  test('has keys in any case and any order, and others that nobody asks for', async () => {
+  test('has keys in any case and any order, and unknown keys', async () => {
     const text = '{"nodenames":["a"],"POD":{"x":1},"nodes":null,"More":[{"deep":{}}]}';
     expect(await read(text)).toEqual({ pod: { x: 1 }, names: ['a'], items: undefined });
     const { items } = await read('{"pod":{},"nodes":{"ITEMS":[{"metadata":{"name":"a"}}]}}');

@@ -14,13 +14,13 @@ export type ExtenderArguments = {
 
 /** Beyond the largest cluster there is. */
 const NODES_MAX = 100_000;
-/** No object in a cluster is larger than etcd lets it be: 1.5 MiB, unless told otherwise. */
+/** No object in a cluster is larger than the limit of etcd, which defaults to 1.5 MiB. */
 const OBJECT_BYTES_MAX = 4 * 1024 * 1024;
 /** Names of nodes have at most 253 characters. */
 const NAME_BYTES_MAX = 4 * 1024;
 /** As many bytes in UTF-8 are within the limit for certain. */
 const PLAIN_NAME_MAX = NAME_BYTES_MAX / 4;
-/** Nobody sends members that are not of the API; a later one may have a few. */
+/** No client sends members that are not in the API; a later version of the API may have a few. */
 const OTHER_BYTES_MAX = 64 * 1024;
 const MEMBERS_MAX = 32;
 /** So much is read in one go; it takes some milliseconds. */

@@ -51,7 +51,7 @@ async function asked(path: string, body: string | object, status = 200) {
 
 describe('filter', () => {
   test('answers a question with names by names (E12)', async () => {
-    const NodeNames = ['full', 'good', 'down', 'nobody', 'headless', 'empty'];
+    const NodeNames = ['full', 'good', 'down', 'nowhere', 'headless', 'empty'];
     expect(await asked(FILTER, { Pod: workspaceJson(), Nodes: null, NodeNames })).toEqual({
       Nodes: null,
       NodeNames: ['good', 'empty'],
@@ -59,7 +59,7 @@ describe('filter', () => {
       FailedAndUnresolvableNodes: {
         full: expect.stringContaining('no room'),
         down: 'ws-daemon is not ready on the node',
-        nobody: expect.stringContaining('does not know this node'),
+        nowhere: expect.stringContaining('does not know this node'),
         headless: expect.stringContaining(`no label ${REGULAR}`),
       },
       Error: '',
@@ -78,7 +78,7 @@ describe('filter', () => {
     expect(Object.keys(JSON.parse(text).FailedAndUnresolvableNodes)).toEqual(['full', 'down']);
   });
 
-  test('keeps neighbors together, and tells of none with an empty list', async () => {
+  test('keeps neighbors together, and answers with an empty list if no node passes', async () => {
     const items = ['full', 'good', 'empty', 'down'].map((name) => nodeJson(name));
     const { Nodes } = await asked(FILTER, { Pod: workspaceJson(), Nodes: { items } });
     expect(Nodes).toEqual({ metadata: {}, items: [nodeJson('good'), nodeJson('empty')] });
@@ -88,7 +88,7 @@ describe('filter', () => {
   });
 
   test('lets other pods pass on every node, known or not (E1)', async () => {
-    const NodeNames = ['full', 'nobody', 'down'];
+    const NodeNames = ['full', 'nowhere', 'down'];
     const Pod = { metadata: { name: 'web', labels: { component: 'server' } } };
     const passed = { Nodes: null, NodeNames, FailedNodes: null, FailedAndUnresolvableNodes: null, Error: '' };
     expect(await asked(FILTER, { Pod, NodeNames })).toEqual(passed);
@@ -108,7 +108,7 @@ describe('filter', () => {
     expect(JSON.parse(body).FailedAndUnresolvableNodes).toEqual({ n: expect.stringContaining('is not for') });
   });
 
-  test('E6, E7: goes by what agents say, and not by labels', async () => {
+  test('E6, E7: uses what agents report, and not labels', async () => {
     const items = [nodeJson('down', ON_READY), nodeJson('good', { [WS_DAEMON_LABEL]: 'false' })];
     const { Nodes } = await asked(FILTER, { Pod: workspaceJson(), Nodes: { items } });
     expect(Nodes.items).toEqual([items[1]]);
@@ -124,12 +124,12 @@ describe('filter', () => {
 
 describe('prioritize', () => {
   test('scores every node that it was asked about, by name or whole', async () => {
-    const NodeNames = ['empty', 'good', 'nobody'];
+    const NodeNames = ['empty', 'good', 'nowhere'];
     const byName = await asked(PRIORITIZE, { Pod: workspaceJson(), NodeNames });
     expect(byName).toEqual([
       { Host: 'empty', Score: expect.any(Number) },
       { Host: 'good', Score: 10 },
-      { Host: 'nobody', Score: 0 },
+      { Host: 'nowhere', Score: 0 },
     ]);
     const items = NodeNames.map((name) => nodeJson(name));
     expect(await asked(PRIORITIZE, { Pod: workspaceJson(), Nodes: { items } })).toEqual(byName);
@@ -156,16 +156,16 @@ describe('the predecessor’s endpoint', () => {
   test('E12: answers a question with names, on which it used to crash', async () => {
     const labels = ON_READY;
     const other = await startExtender(new Map([['n', node({ name: 'n', labels })]]));
-    const { body } = await ask(other.port, PREDICATES, { Pod: workspaceJson(), NodeNames: ['n', 'nobody'] });
+    const { body } = await ask(other.port, PREDICATES, { Pod: workspaceJson(), NodeNames: ['n', 'nowhere'] });
     await other.stop();
     expect(JSON.parse(body)).toMatchObject({
       Nodes: null,
       NodeNames: ['n'],
-      FailedAndUnresolvableNodes: { nobody: 'cannot schedule pod ws-1 in node nobody' },
+      FailedAndUnresolvableNodes: { nowhere: 'cannot schedule pod ws-1 in node nowhere' },
     });
   });
 
-  test('E8: tells of what it cannot read in an answer with status 200', async () => {
+  test('E8: reports what it cannot read in an answer with status 200', async () => {
     const answer = await asked(PREDICATES, '{"Pod":');
     expect(answer).toMatchObject({ Nodes: null, NodeNames: null, FailedNodes: null, FailedAndUnresolvableNodes: null });
     expect(answer.Error).not.toBe('');
@@ -214,7 +214,7 @@ describe('a request that is no question', () => {
     expect((await ask(extender.port, FILTER, { Pod: {} }, { headers })).status).toBe(200);
   });
 
-  test('too large a body gets 413, whether it says so or not, and the connection goes on', async () => {
+  test('too large a body gets 413, with and without a Content-Length, and the connection goes on', async () => {
     const small = await startExtender(KNOWN, { bodyBytesMax: 1000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const body = JSON.stringify({ Pod: workspaceJson(), NodeNames: Array.from({ length: 500 }, () => 'good') });
@@ -308,7 +308,7 @@ test('a large body arrives whole, in however many pieces', async () => {
 });
 
 describe('a connection', () => {
-  test('is kept for who asks questions, and for nobody else', async () => {
+  test('is kept for clients that ask valid questions, and for no others', async () => {
     expect((await ask(extender.port, FILTER, { Pod: {} }, keepAlive())).headers.connection).toBe('keep-alive');
     expect((await ask(extender.port, FILTER, 'x', keepAlive())).headers.connection).toBe('close');
     expect((await ask(extender.port, '/status', '', keepAlive())).headers.connection).toBe('close');

@@ -69,7 +69,7 @@ function createServer({ certificates, clientCas, totalMs }: ExtenderServerOption
   const present = ({ cert, key }: KeyPair) => {
     // A replica may learn of a new certificate a little later than the others.
     own.splice(0, own.length, ...own.slice(-1), parseCertificate(cert).fingerprint);
-    // The CAs go with every change: without them, clients would be measured by those of the machine.
+    // The CAs go with every change: without them, clients would be verified against the CAs of the machine.
     const trusted = clientCas ? { ca: [...clientCas] } : {};
     server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...trusted });
   };
@@ -79,7 +79,9 @@ function createServer({ certificates, clientCas, totalMs }: ExtenderServerOption
   return server;
 }
 
-/** Who signed the certificate of replicas is not asked: a CA may sign those of many others. */
+/**
+ * Replicas are recognized by their own certificate, not by its CA, which may have signed certificates of other clients.
+ */
 function isLetIn(socket: TLSSocket, ownFingerprints: readonly string[]): boolean {
   const fingerprint = socket.getPeerX509Certificate()?.fingerprint256;
   // Whatever is thought of a session that is resumed: a certificate has to have been shown.
@@ -156,7 +158,7 @@ function send(response: ServerResponse, { status, type, body, headers }: Extende
   response.end();
 }
 
-/** A moment after it: whoever has a better answer has it by then. */
+/** Resolves a moment after the abort, so that a better answer can win the race. */
 function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => setImmediate(resolve), { once: true }));
 }

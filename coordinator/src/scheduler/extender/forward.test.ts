@@ -77,7 +77,7 @@ test('what is large goes through, with a length or in chunks', async () => {
   }
 });
 
-test('a standby that knows no leader, or none that has an address, says so at once', async () => {
+test('a standby that knows no leader, or none that has an address, answers 503 at once', async () => {
   const unknown = await startStandby(() => undefined);
   expect(await ask(unknown.port, FILTER, OWN)).toMatchObject({ status: 503 });
   const odd = await startStandby(() => ({ url: 'nonsense' }));

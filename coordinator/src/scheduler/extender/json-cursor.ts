@@ -52,7 +52,7 @@ export class JsonCursor {
     return this.#bytes[this.position()] === BRACKET_OPEN;
   }
 
-  /** The keys of an object, one by one: whoever takes a key reads its value before taking the next. */
+  /** The keys of an object, one by one: the caller reads the value of a key before it takes the next key. */
   *members(): Generator<string> {
     this.#expect('{');
     if (this.#take('}')) return;

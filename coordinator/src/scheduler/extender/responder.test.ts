@@ -11,7 +11,7 @@ function asking(verb: Verb, signal: AbortSignal, body: object): Question {
   return { verb, path: '/', signal, onClosed: () => {}, request: request as unknown as IncomingMessage };
 }
 
-test('a question whose scheduler has gone is read no further, and costs nobody an answer', async () => {
+test('a question whose scheduler has gone is read no further, and not answered', async () => {
   const gone = new AbortController();
   let asked = 0;
   const verdicts = () => {

@@ -36,8 +36,8 @@ const BODY_BYTES_MAX = 256 * 1024 * 1024;
 const BODIES_SHARE = 1.5;
 
 /**
- * Answers questions out of what this replica knows, where it leads. What takes no knowledge of nodes is answered by any
- * replica at once, whether somebody leads or not: a pod that is not placed here never waits for an election.
+ * Answers questions from what this replica knows, while it leads. Every replica answers questions that need no
+ * knowledge of nodes at once, with or without a leader: a pod that is not placed here never waits for an election.
  */
 export function createResponder(options: ResponderOptions): Responder {
   const { handler, readPod, arrival, leader, metrics, bodyBytesMax } = options;
@@ -65,7 +65,7 @@ export function createResponder(options: ResponderOptions): Responder {
     return readPod(pod).workspace !== undefined;
   }
 
-  /** The predecessor's filter goes by labels alone, and whole Nodes bring theirs. */
+  /** The predecessor's filter uses labels alone, and whole Nodes bring their labels. */
   function takesNoState(verb: Verb, { pod, names, items }: ExtenderArguments): boolean {
     return !isOwn(pod) || (verb === 'predicates' && names === undefined && items !== undefined);
   }
@@ -99,7 +99,7 @@ function malformed(verb: Verb, problem: string): ExtenderResponse {
   return verb === 'predicates' ? filterError(problem) : refuse(400, problem);
 }
 
-/** Lets other work have its turn. Throws when nobody waits for the answer any more. */
+/** Lets other work have its turn. Throws when the client no longer waits for the answer. */
 async function breathe({ signal }: Question): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   signal.throwIfAborted();

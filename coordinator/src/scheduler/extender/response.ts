@@ -9,7 +9,7 @@ export type Question = {
   verb: Verb;
   path: string;
   request: IncomingMessage;
-  /** Aborts when there is nobody left to answer, or no time. */
+  /** Aborts when the client is gone or the time is over. */
   signal: AbortSignal;
   /** Calls back once, when the answer is out or the client is gone. */
   onClosed: (callback: () => void) => void;

@@ -14,7 +14,7 @@ const ITEMS = ['a', 'b', 'c', 'd'].map((name) => {
   return { name, start, end: BODY.indexOf('}', start) + 1, labels: {} };
 }) as unknown as NonNullable<ExtenderArguments['items']>;
 
-test('a question is about the names that it gives, or those of the nodes in it, or about none', () => {
+test('a question is about the names that it gives, or the names of the nodes in it, or about none', () => {
   expect(nodeNames(question({ names: ['x'], items: ITEMS }))).toEqual(['x']);
   expect(nodeNames(question({ items: ITEMS }))).toEqual(['a', 'b', 'c', 'd']);
   expect(nodeNames(question({}))).toEqual([]);

@@ -69,7 +69,7 @@ async function newClient(): Promise<KeyPair & { signedBy: string }> {
   return { cert: certificate.toString('pem'), key, signedBy: authority.cert };
 }
 
-test('serves HTTPS with the current certificate, to whoever asks', async () => {
+test('serves HTTPS with the current certificate, to every client', async () => {
   const server = await newServer();
   expect(await status(server.port, { ca: server.ca })).toBe(200);
   await server.rotate();
@@ -89,7 +89,7 @@ test('lets in only clients with a certificate of a CA that it was given, also wh
 });
 
 test.each([['leaf'], ['chain'], [undefined]] as const)(
-  'lets in replicas, by the certificate that they all have, and nobody else whose certificate is of the same CA (%s)',
+  'lets in replicas by the certificate that they all have, and no other client with a certificate of the same CA (%s)',
   async (file) => {
     const { signedBy } = await newClient();
     const { port, ca, rotate, issue, certificates } = await newServer({
@@ -108,7 +108,7 @@ test.each([['leaf'], ['chain'], [undefined]] as const)(
   },
 );
 
-test('lets nobody in who goes on with a session in which no certificate was ever shown', async () => {
+test('refuses a client that resumes a session in which no certificate was ever shown', async () => {
   const client = await newClient();
   const [open, closed] = [await newServer(), await newServer({ clientCas: [client.signedBy] })];
   const keys = randomBytes(48);

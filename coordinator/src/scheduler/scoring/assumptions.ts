@@ -2,7 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Resources } from '../../state/resources.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 
-/** As long as kube-scheduler waits for what a binding needs, such as a volume, unless told otherwise (`bindTimeout`). */
+/** kube-scheduler's default `bindTimeout`: how long it waits for what a binding needs, such as a volume. */
 const ASSUMED_MS = 600_000;
 const PODS_MAX = 10_000;
 

@@ -62,11 +62,11 @@ test('a pod that asks for scores again is not counted beside itself', () => {
 describe('filter', () => {
   test('answers node by node, in their order, duplicates and all', () => {
     change('b', busy(10));
-    expect(rules(['c', 'b', 'a', 'b', 'nobody'])).toEqual([undefined, 'room', undefined, 'room', 'unknown-node']);
+    expect(rules(['c', 'b', 'a', 'b', 'nowhere'])).toEqual([undefined, 'room', undefined, 'room', 'unknown-node']);
   });
 
-  test('lets pods that are no workspaces pass, on nodes that nobody knows as well', () => {
-    expect(rules(['a', 'nobody'], stranger)).toEqual([undefined, undefined]);
+  test('lets pods that are no workspaces pass, also on unknown nodes', () => {
+    expect(rules(['a', 'nowhere'], stranger)).toEqual([undefined, undefined]);
   });
 
   test('looks a node up once until it is told that it has changed', () => {
@@ -86,7 +86,7 @@ describe('filter', () => {
   });
 });
 
-test('a pod of which nothing may be kept leaves nothing behind, however often somebody asks', () => {
+test('a pod of which nothing may be kept leaves nothing behind, however often a client asks', () => {
   const own = { clock, limits: LIMITS, weights: DEFAULT_SCORE_WEIGHTS, namespace: 'default' };
   extenderService = new ExtenderService({ ...own, node: (name) => known.get(name), mayKeep: (id) => id === 'p' });
   for (let index = 0; index < 100; index += 1) {
@@ -156,29 +156,29 @@ describe('what was answered and is not yet seen', () => {
 });
 
 describe('prioritize', () => {
-  test('scores nodes that nobody knows 0, and all for pods that are no workspaces', () => {
-    expect(extenderService.prioritize(pod, ['nobody', 'a'])).toEqual([0, 10]);
+  test('scores unknown nodes 0, and every node 0 for pods that are no workspaces', () => {
+    expect(extenderService.prioritize(pod, ['nowhere', 'a'])).toEqual([0, 10]);
     expect(extenderService.prioritize(stranger, ['a', 'b'])).toEqual([0, 0]);
     expect(extenderService.prioritize(pod, [])).toEqual([]);
   });
 });
 
 describe('the predecessor’s predicate', () => {
-  test('goes by the labels that came with the question, and by those that are known where none came', () => {
+  test('uses the labels in the question, and the known labels where it has none', () => {
     const [withLabels, byName, unknown] = extenderService.predicate(pod, [
       { name: 'a', labels: {} },
       { name: 'a', labels: undefined },
-      { name: 'nobody', labels: undefined },
+      { name: 'nowhere', labels: undefined },
     ]);
     expect(withLabels?.message).toBe('cannot schedule pod ws-1 in node a');
     expect(byName?.message).toContain('does not have the required label');
-    expect(unknown?.message).toBe('cannot schedule pod ws-1 in node nobody');
-    expect(extenderService.predicate(stranger, [{ name: 'nobody', labels: undefined }])).toEqual([undefined]);
+    expect(unknown?.message).toBe('cannot schedule pod ws-1 in node nowhere');
+    expect(extenderService.predicate(stranger, [{ name: 'nowhere', labels: undefined }])).toEqual([undefined]);
   });
 });
 
 describe('a pod that found no node', () => {
-  test('is told of at once when so few start that it would be taken', () => {
+  test('gets a hint at once when so few start that it would be taken', () => {
     for (const name of known.keys()) change(name, busy(0, 3));
     rules();
     expect(extenderService.hintsDue()).toEqual([]);
@@ -188,7 +188,7 @@ describe('a pod that found no node', () => {
     expect(extenderService.hintDue('a')).toBe(false);
   });
 
-  test('is told of when those are gone that were on their way', () => {
+  test('gets a hint when the pods are gone that were on their way', () => {
     for (const name of ['a', 'b']) change(name, busy(0, 2));
     rules(['a'], workspacePod({ id: 'earlier' }));
     rules(['b'], workspacePod({ id: 'earlier too' }));
@@ -199,7 +199,7 @@ describe('a pod that found no node', () => {
     expect(extenderService.hintsDue()).toEqual(['a', 'b']);
   });
 
-  test('is told of a service that came back before its label went, a second later', async () => {
+  test('gets a hint a second later when a service came back before its label went', async () => {
     change('a', { services: [service({ state: 'not-ready' })] });
     rules(['a']);
     change('a', {});
@@ -208,7 +208,7 @@ describe('a pod that found no node', () => {
     expect(extenderService.hintsDue()).toEqual(['a']);
   });
 
-  test('is told of a node that this replica learned of later than the scheduler', async () => {
+  test('gets a hint about a node that this replica learned of later than the scheduler', async () => {
     rules(['new']);
     known.set('new', node({ name: 'new' }));
     expect(extenderService.hintsDue()).toEqual([]);
@@ -313,12 +313,12 @@ test('in a burst no node ever gets more than may be on it, or start at once, by 
 describe('explain', () => {
   test('shows every reason with its evidence, the terms and what they weigh', () => {
     change('b', { services: [service({ state: 'not-ready', reason: 'tcp refused twice' })], ...busy(10) });
-    const { pod: about, nodes } = explained(extenderService.explain(pod, ['a', 'b', 'nobody']));
+    const { pod: about, nodes } = explained(extenderService.explain(pod, ['a', 'b', 'nowhere']));
     expect(about).toMatchObject({ name: 'ws-1', workspace: 'regular' });
     expect(nodes.map(({ name, passes, score }) => [name, passes, score])).toEqual([
       ['a', true, 10],
       ['b', false, 0],
-      ['nobody', false, 0],
+      ['nowhere', false, 0],
     ]);
     expect(nodes[1]?.refusals).toEqual([
       { rule: 'services', message: 'ws-daemon is not ready on the node', evidence: 'ws-daemon: tcp refused twice' },
@@ -334,7 +334,7 @@ describe('explain', () => {
   });
 
   test('says of other pods that they may go anywhere', () => {
-    const { pod: about, nodes } = explained(extenderService.explain(stranger, ['a', 'nobody']));
+    const { pod: about, nodes } = explained(extenderService.explain(stranger, ['a', 'nowhere']));
     expect(about.workspace).toBe('it is not a workspace');
     expect(nodes.every(({ passes, score }) => passes && score === 0)).toBe(true);
   });

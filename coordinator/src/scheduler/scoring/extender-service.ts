@@ -128,7 +128,7 @@ export class ExtenderService {
     this.#nodes.clear();
   }
 
-  /** The pod has a node, or is gone. To be called when `node` tells of it. */
+  /** The pod has a node, or is gone. To be called when `node` shows it. */
   settled(podId: string): void {
     this.#assumptions.drop(podId);
     this.#refusals.settled(podId);

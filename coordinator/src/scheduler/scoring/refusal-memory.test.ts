@@ -52,7 +52,7 @@ test('a node is touched at most once a second, and what came too early is not fo
   expect(memory.passed('n')).toBe(true);
 });
 
-test('nobody is told for a pod that waits no longer', () => {
+test('no hint is due for a pod that waits no longer', () => {
   memory.refused(pod, [['n', SILENT]]);
   memory.settled(pod.id);
   expect(memory.nodes()).toEqual([]);

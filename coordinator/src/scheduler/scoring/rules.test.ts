@@ -47,7 +47,7 @@ describe('a workspace', () => {
     expect(refusal({ services: [service({ state: 'not-ready', shown: true })] })).toMatchObject({ rule: 'services' });
   });
 
-  test('goes by the label while nobody can tell, as after a failover', () => {
+  test('uses the label while the readiness is unknown, as after a failover', () => {
     expect(refusal({ services: [service({ state: 'unknown', shown: true })] })).toBeUndefined();
   });
 
@@ -61,12 +61,12 @@ describe('a workspace', () => {
     expect(refusal(busy(9), {}, 1)).toMatchObject({ rule: 'room' });
   });
 
-  test('is kept off a node that nobody knows', () => {
+  test('is kept off an unknown node', () => {
     expect(refusalOf(workspacePod(), undefined, LIMITS)).toMatchObject({ rule: 'unknown-node' });
   });
 });
 
-test('a node has on it what is there and what is on its way, and nothing where nobody knows', () => {
+test('a node has on it what is there and what is on its way, and nothing while that is unknown', () => {
   const counted = placeOn(node(busy(2, 1)), load(1));
   expect(counted).toMatchObject({ starting: 2, total: 4, asked: { cpu: 4, memory: 4 * 1024 ** 3 } });
   const unknown = placeOn(node({ workspaces: undefined }));

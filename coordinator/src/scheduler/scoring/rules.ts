@@ -33,7 +33,7 @@ const LABELS_OF_KIND: Readonly<Record<WorkspaceKind, readonly string[]>> = {
   any: WORKSPACE_NODE_LABELS,
 };
 
-/** What a node that nobody here knows is refused with; a moment later it may be known. */
+/** The refusal of a node that this replica does not know; a moment later it may be known. */
 const UNKNOWN_NODE: Refusal = {
   rule: 'unknown-node',
   message: 'the coordinator does not know this node (yet)',

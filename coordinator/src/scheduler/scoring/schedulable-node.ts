@@ -6,7 +6,7 @@ import type { Load } from './assumptions.ts';
 /** A service that workspaces need on their node. */
 export type RequiredService = {
   name: string;
-  /** What pods and agent say now; `unknown`: nobody can tell, so that things stay as they are shown. */
+  /** What pods and agent say now; `unknown`: neither can tell, so the state that is shown counts. */
   state: 'ready' | 'not-ready' | 'unknown';
   /** Whether the Node's label or taint shows it as ready. */
   shown: boolean;
@@ -38,7 +38,7 @@ export type SchedulableNode = {
   services: readonly RequiredService[];
   /** Its agent was heard lately. */
   fresh: boolean;
-  /** `undefined` while nobody knows. */
+  /** `undefined` while they are unknown. */
   workspaces: NodeWorkspaces | undefined;
   /** `undefined` where it is not watched. */
   allocatable: Resources | undefined;
@@ -64,7 +64,7 @@ export function placeOn(node: SchedulableNode, assumed: Load = NO_LOAD): NodeLoa
 export type Limits = {
   maxWorkspacesPerNode: number;
   maxStartingPerNode: number;
-  /** By its labels; unless told, by the label for workspaces of their kind. */
+  /** Selects nodes by their labels; defaults to the label for workspaces of the pod's kind. */
   nodeSelector?: LabelSelector | undefined;
 };
 

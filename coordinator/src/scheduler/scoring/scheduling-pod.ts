@@ -13,7 +13,7 @@ export type SchedulingPod = {
   name: string;
   /** `undefined` for every pod that is not placed here; `any` where the nodes are selected in another way. */
   workspace: WorkspaceKind | undefined;
-  /** The label `workspaceType` as it is, or empty: the predecessor's predicate goes by it alone. */
+  /** The label `workspaceType` as it is, or empty: the predecessor's predicate uses only this. */
   workspaceType: string;
   /** Of its containers, without those that only initialize. */
   images: readonly string[];

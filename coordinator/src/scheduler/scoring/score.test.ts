@@ -18,7 +18,7 @@ describe('a node is worth more', () => {
     ['with one workspace than with none', busy(1), busy(0)],
     ['with a workspace of the same image than without', busy(5, 0, ['img']), busy(5, 0, ['other'])],
     ['with fewer that start, of equally many', busy(5, 1), busy(3, 3)],
-    ['when nobody thinks of removing it', {}, candidate],
+    ['when it is no candidate for removal', {}, candidate],
     ['when its agent was heard lately', {}, { fresh: false }],
     ['when its services are steady', {}, { services: [service(), service({ falls: 2 })] }],
   ])('%s', (_name, better, worse) => {

@@ -107,10 +107,10 @@ export function explainTerms(
   }));
 }
 
-/** A node with what speaks for it; `undefined` for one that nobody knows. */
+/** A node with its worth; `undefined` for an unknown node. */
 export type Contender = { name: string; worth: number | undefined };
 
-/** The one with the most worth, of several the first by name; `undefined` where nobody is known. */
+/** The one with the most worth, of several the first by name; `undefined` if no worth is known. */
 export function bestOf(contenders: readonly Contender[]): Contender | undefined {
   let best: Contender | undefined;
   for (const one of contenders) if (one.worth !== undefined && (!best || isBetter(one, best))) best = one;

@@ -155,7 +155,7 @@ test('a NodeHold that goes is told soon, once with others, and one that was not 
   const { holds, told, clock } = toldHolds();
   holds.handlers.onReplace([nodeHold('jobs'), nodeHold('idle')]);
   told();
-  holds.handlers.onDelete(nodeHold('nobody'));
+  holds.handlers.onDelete(nodeHold('unknown'));
   await clock.advance(1000);
   expect(told()).toEqual([]);
   holds.handlers.onDelete(nodeHold('jobs'));

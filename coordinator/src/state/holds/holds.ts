@@ -9,7 +9,7 @@ import type { HeldPods, ObservedNodeHold } from './node-hold.ts';
 /** What keeps a node because of NodeHolds. */
 export type NodeHolds = {
   pods: readonly { hold: string; namespace: string; name: string }[];
-  /** What nobody knows of it, for people; there may be more then. */
+  /** What is not known about the node's holds, for people; there may be more then. */
   unknown: string | undefined;
 };
 

@@ -44,7 +44,7 @@ test.each<[string, Record<string, unknown>]>([
       },
     },
   ],
-])('a NodeHold whose %s is not known names no pods, and says so', (field, spec) => {
+])('a NodeHold whose %s is not known selects no pods, and has a problem that names the field', (field, spec) => {
   const { pods, problem } = observeNodeHold({ metadata: METADATA, spec });
   expect({ pods, problem }).toEqual({
     pods: undefined,

@@ -11,13 +11,13 @@ export type ObservedNodeHold = {
   pods: HeldPods | undefined;
   /** Names the first field of the spec that is not understood; for people. */
   problem: string | undefined;
-  /** As last seen or written; its form is the business of whoever writes it. */
+  /** As last seen or written; its form is not validated here. */
   status: unknown;
 };
 
 export type HeldPods = { namespace: string; selector: LabelSelector };
 
-/** Trims a NodeHold. The API server checked its schema, which may be that of a newer version. */
+/** Trims a NodeHold. The API server checked its schema, which may be the schema of a newer version. */
 export function observeNodeHold({ metadata, spec = {}, status }: NodeHold): ObservedNodeHold {
   const { uid, name, generation = 0 } = metadata;
   const strange = strangeField(spec, 'spec');

@@ -157,7 +157,7 @@ test('a name that is too long for its label is refused, unless it makes none', (
 
 describe('a service is refused', () => {
   test.each<[string, NodeService['spec'], string]>([
-    ['a device that nobody knows', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'InvalidDevices'],
+    ['an unknown device', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'InvalidDevices'],
     ['a label instead of a device', { devices: ['module:apex'] }, 'InvalidDevices'],
     ['more than a device', { devices: ['edgetpu && hailo8'] }, 'InvalidDevices'],
     [
@@ -166,7 +166,7 @@ describe('a service is refused', () => {
       'KeyRefused',
     ],
     ['a label in a domain of taints', { publish: { label: 'readiness.k8s.io/a' } }, 'KeyRefused'],
-    ['a field that nobody knows', { pubish: {} }, 'UnknownField'],
+    ['an unknown field', { pubish: {} }, 'UnknownField'],
     ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
     ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
     ['a condition for which Karpenter replaces nodes', { publish: { condition: 'StorageReady' } }, 'KeyRefused'],

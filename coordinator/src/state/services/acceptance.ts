@@ -218,7 +218,7 @@ function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal |
   const problem = kind === 'condition' ? problemOfCondition(key, options) : problemOfKey(kind, key, options);
   if (problem !== undefined) return { reason: 'KeyRefused', message: `The ${kind} ${key} ${problem}: choose another` };
   const { allowedPrefixes } = options;
-  // Those of taints are no others' to begin with.
+  // Conditions may not use the prefixes that are known for taints.
   const isFor = (prefix: string) => kind !== 'condition' || !KNOWN_TAINT_PREFIXES.includes(prefix);
   const isAllowed = allowedPrefixes.some((prefix) => isFor(prefix) && key.startsWith(prefix));
   if (allowedPrefixes.length === 0 || isAllowed) return undefined;

@@ -19,7 +19,7 @@ export type ObservedNodeService = {
   unknownField: string | undefined;
   /** What is wrong with the devices that it asks for; for people. */
   devicesProblem?: string;
-  /** As last seen or written; its form is the business of whoever writes it. */
+  /** As last seen or written; its form is not validated here. */
   status: unknown;
 };
 
@@ -86,7 +86,7 @@ const unknownField = objectOf(
   },
 );
 
-/** Trims a NodeService. The API server checked its schema, which may be that of a newer version. */
+/** Trims a NodeService. The API server checked its schema, which may be the schema of a newer version. */
 export function observeNodeService({ metadata, spec = {}, status }: NodeService): ObservedNodeService {
   const { uid, name, generation = 0 } = metadata;
   const createdAtMs = Date.parse(metadata.creationTimestamp ?? '') || 0;

@@ -25,7 +25,7 @@ export function nodeService(
   });
 }
 
-/** A serviceRegistry of services, whose pods tolerate a taint or not: anybody knows only while they are watched. */
+/** A serviceRegistry of services whose pods tolerate a taint or not, which is known only while they are watched. */
 export function stage(builtIn: readonly Service[] = []) {
   const clock = new FakeClock();
   const keys = registryOf();

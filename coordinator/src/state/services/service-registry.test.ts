@@ -82,7 +82,7 @@ test('an object is evaluated 50 ms after it was changed', async () => {
   expect(serviceRegistry.refusalOf(object)?.reason).toBe('UnknownField');
 });
 
-test('the uids are those of all objects that exist, in force or not', async () => {
+test('the uids include all objects that exist, in force or not', async () => {
   const { clock, serviceRegistry } = stage();
   expect([...serviceRegistry.uids]).toEqual([]);
   serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('refused', { pubish: {} })]);
@@ -148,7 +148,7 @@ describe('an event', () => {
   test('of a deletion is taken in soon, once with others, and not where nothing was there', async () => {
     const { clock, serviceRegistry, inForce, changes } = stage();
     serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
-    serviceRegistry.handlers.onDelete(nodeService('nobody'));
+    serviceRegistry.handlers.onDelete(nodeService('unknown'));
     expect(clock.pendingTimers).toBe(0);
     serviceRegistry.handlers.onDelete(nodeService('b'));
     serviceRegistry.handlers.onDelete(nodeService('c'));
@@ -237,7 +237,7 @@ describe('a proposal', () => {
   });
 });
 
-test('a NodeService that nobody foresaw ends nothing: what was in force stays, and the next change is evaluated', async () => {
+test('a NodeService that throws an unexpected error changes nothing, and the next change is evaluated', async () => {
   const { serviceRegistry, clock, inForce } = stage();
   serviceRegistry.handlers.onReplace([nodeService('a')]);
   const odd = nodeService('b');

@@ -62,7 +62,7 @@ export class ServiceRegistry {
     this.#onChange = listener;
   }
 
-  /** Whether the NodeServices were listed, and are watched since. Until then nobody knows what a node has because of one. */
+  /** Whether the NodeServices were listed, and are watched since. Until then the keys of NodeServices are unknown. */
   get known(): boolean {
     return this.#known;
   }
@@ -128,7 +128,9 @@ export class ServiceRegistry {
     };
   }
 
-  /** What acceptance depends on may be other than it was. Tells of it where `always`, or where it makes a difference. */
+  /**
+   * Evaluates acceptance again after its inputs may have changed. Notifies the listener on a difference, or `always`.
+   */
   judge(always = false): void {
     const { builtIn, otherKeys, logger } = this.#options;
     this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });

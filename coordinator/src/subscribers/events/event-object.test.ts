@@ -5,7 +5,7 @@ import { boundedMessage, eventName, eventObject, packMessages } from './event-ob
 describe('the name of an Event', () => {
   const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-  test('is that of its object with time and chance in hex', () => {
+  test('is the name of its object with time and chance in hex', () => {
     expect(eventName('node-1', 0x19_b7_5e_5d_400, 0)).toBe('node-1.19b75e5d40000000');
     expect(eventName('node-1', 0x19_b7_5e_5d_400, 1 - Number.EPSILON)).toBe('node-1.19b75e5d400fffff');
   });
@@ -71,7 +71,7 @@ test('an Event says what, about whom, since when, how often and by whom', () => 
   });
 });
 
-test('what concerns the whole fleet is told of the Lease, whose uid nobody knows', () => {
+test('an Event about the whole fleet is attached to the Lease, whose uid is unknown', () => {
   expect(leaseSubject({ namespace: 'rollcall', name: 'lease' })).toEqual({
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',

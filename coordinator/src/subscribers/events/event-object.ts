@@ -49,7 +49,7 @@ export function eventNamespace({ subject }: Pick<EventNews, 'subject'>): string 
   return subject.namespace ?? 'default';
 }
 
-/** `<subject>.<hex>`, like those of client-go. `random` is a number in [0, 1). */
+/** `<subject>.<hex>`, like the names of client-go. `random` is a number in [0, 1). */
 export function eventName(subjectName: string, nowMs: number, random: number): string {
   const suffix = `${nowMs.toString(16)}${Math.floor(random * 0x10_00_00)
     .toString(16)

@@ -232,7 +232,7 @@ describe('while there is something more important to send', () => {
     }
   });
 
-  test('nobody looks again and again where no news waits', async () => {
+  test('no timer runs where no news waits', async () => {
     const { clock, state, recorder } = started();
     recorder.record(newsOf('n'));
     state.mustYield = true;

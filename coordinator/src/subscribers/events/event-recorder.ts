@@ -8,7 +8,7 @@ import { type KnownEvent, KnownEvents } from './known-events.ts';
 import { createEventMetrics, type EventMetrics } from './metrics.ts';
 
 export type EventRecorderOptions = EventSenderOptions & {
-  /** While it says so, Events wait: there is something more important to send. */
+  /** While it returns true, Events wait: there is something more important to send. */
   mustYield: () => boolean;
   logger: Logger;
   registry: Registry;

@@ -14,7 +14,7 @@ export function refusal(status: number, retryAfterMs?: number): KubeStatusError 
   return new KubeStatusError(status, {}, retryAfterMs, {});
 }
 
-/** That of a budget. */
+/** The error of a PodDisruptionBudget that blocks the eviction. */
 export function blocked(retryAfterMs?: number): KubeStatusError {
   return new KubeStatusError(429, BLOCKED, retryAfterMs, {});
 }

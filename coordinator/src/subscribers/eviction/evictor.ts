@@ -110,7 +110,7 @@ export class Evictor {
     signal.addEventListener('abort', () => this.restart(), { once: true });
   }
 
-  /** ChangedNodes at a node soon, if rollcall withdrew labels from it. What is asked while the fence is closed is ignored. */
+  /** Looks at a node soon, if rollcall withdrew labels from it. Calls while the fence is closed are ignored. */
   consider(node: string): void {
     if (!this.#mayWrite()) return;
     const state = this.#lookInTime(node);
@@ -124,7 +124,7 @@ export class Evictor {
     else this.#queue.add(node);
   }
 
-  /** Forgets everything: whoever leads next is told of every node, and every label counts as away from then on. */
+  /** Forgets everything: the next leader looks at every node, and every label counts as away from then on. */
   restart(): void {
     this.#queue.clear();
     this.#nodes.clear();

@@ -67,7 +67,7 @@ describe('an expression', () => {
     ['Lt, with leading zeros', expression('cores', 'Lt', '0000000000000000000000000017'), true],
     ['Lt, of the greatest int64', expression('cores', 'Lt', '9223372036854775807'), true],
     ['Lt, of one more than that', expression('cores', 'Lt', '9223372036854775808'), false],
-    ['of an operator that nobody knows', expression('gpu', 'Near'), false],
+    ['of an unknown operator', expression('gpu', 'Near'), false],
   ])('%s', (_what, demands, expected) => {
     expect(meetsRequiredAffinity(demands, node)).toBe(expected);
   });

@@ -26,7 +26,7 @@ function meetsTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm
   );
 }
 
-/** `value` is that of the label; `undefined` when the node has none. */
+/** `value` is the value of the label; `undefined` if the node does not have it. */
 function meetsExpression({ operator, values = [] }: NodeRequirement, value: string | undefined): boolean {
   switch (operator) {
     case 'In':

@@ -75,8 +75,8 @@ describe('a label of a service', () => {
     ['there while it is not ready', [NOT_READY, { label: 'true' }], ['said-ready label unwritten']],
     ['missing while it is ready', [READY, {}], ['said-not-ready label unwritten']],
     ['with another value', [READY, { label: 'false' }], ['said-not-ready label unwritten']],
-    ['there while nobody knows', [{ state: 'unknown' }, { label: 'true' }], []],
-    ['missing while nobody knows', [{ state: 'unknown' }, {}], []],
+    ['there while the readiness is unknown', [{ state: 'unknown' }, { label: 'true' }], []],
+    ['missing while the readiness is unknown', [{ state: 'unknown' }, {}], []],
   ])('%s', (_what, [readiness, some], expected) => {
     expect(lies(readiness, some)).toEqual(expected);
   });
@@ -129,7 +129,7 @@ describe('a taint of a service', () => {
     expect(lies(NOT_READY, { service: OBJECT, taints: [] })).toEqual(['said-ready taint unwritten']);
   });
 
-  test('says nothing where labels show it, or where nobody looks', () => {
+  test('says nothing where labels show it, or where taints are not watched', () => {
     expect(lies(NOT_READY, { taints: [] })).toEqual([]);
     expect(lies(NOT_READY, { label: 'true', taints: [] })).toEqual(['said-ready label unwritten']);
     expect(lies(NOT_READY, { gate: 'both', taints: undefined })).toEqual([]);

@@ -23,7 +23,7 @@ export type LedgerFacts = Pick<Evaluation, 'node' | 'evaluated' | 'intent'> & Sk
 
 export type DriftRules = {
   services: readonly Service[];
-  /** Whoever writes the keys is not rollcall. */
+  /** Another program writes the keys, not rollcall. */
   dryRun: boolean;
 };
 

@@ -21,7 +21,7 @@ function evaluationOf(name: string, labels: Record<string, string>): LedgerFacts
   } as unknown as LedgerFacts;
 }
 
-/** A ledger of nodes that are told of by `say`. */
+/** A ledger of nodes that `say` reports. */
 function stage() {
   const clock = new FakeClock();
   const records = new Map<string, object>();

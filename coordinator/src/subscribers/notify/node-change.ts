@@ -3,7 +3,7 @@ type Values = Readonly<Record<string, string>>;
 /** What a receiver is told about of a node. */
 export type NodeMetadata = { labels: Values; annotations: Values };
 
-/** Keys of which nobody knows whether the receiver has heard: it was sent a message and did not say what became of it. */
+/** Keys of a message that the receiver may or may not have processed, since it did not answer. */
 export type Doubt = { labels: readonly string[]; annotations: readonly string[] };
 
 /** A message, as k8s-node-label-monitor sends it: all fields are always there. */

@@ -128,7 +128,7 @@ describe('a notifier', () => {
     expect(await counted('_total')).toEqual({ '0 failed': 2, '0 delivered': 1 });
   });
 
-  test('tries again where nobody listened until somebody does (M-6)', async () => {
+  test('tries again until a receiver listens (M-6)', async () => {
     const first = await receiving();
     await first.close();
     const { offer, idle, counted, notifiers } = notifying([first.port]);
@@ -172,7 +172,7 @@ describe('a notifier', () => {
     expect(new Set(lines.map(({ fields }) => fields['notifier']))).toEqual(new Set([0, 2]));
   });
 
-  test('tells of the nodes it was told to, and of no other (M-8)', async () => {
+  test('notifies about the configured nodes, and about no other (M-8)', async () => {
     const receiver = await receiving();
     const { offer, idle } = notifying([receiver.port], { nodes: ['mine'] });
     for (const name of ['other', 'mine', 'mine-too']) offer(nodeOf(name, { a: '1' }));
@@ -237,7 +237,7 @@ describe('a notifier that is cleared', () => {
     expect(await counted('_total')).toEqual({ '0 delivered': 2 });
   });
 
-  test('tells anew that its URL fails, as nobody has heard of it in that term', async () => {
+  test('reports in each term that its URL fails', async () => {
     const receiver = await receiving((response) => response.writeHead(500).end());
     const { offer, notifiers, failures } = notifying([receiver.port]);
     for (const term of [1, 2]) {

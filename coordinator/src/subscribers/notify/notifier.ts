@@ -42,8 +42,8 @@ export class Notifier {
   }
 
   /**
-   * Takes note of how a node is now, and returns at once; does nothing when the records are those of the last time.
-   * They are kept by reference, and must not change. To be called by the leader alone.
+   * Records the node's state, and returns at once; does nothing if the records are the same as last time. They are kept
+   * by reference, and must not change. Only the leader may call it.
    */
   offer(node: NotifiedNode): void {
     if (this.#nodes.size === 0 || this.#nodes.has(node.name)) this.#term.outbox.offer(node);

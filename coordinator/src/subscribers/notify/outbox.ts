@@ -58,7 +58,10 @@ export class Outbox {
   readonly #waiting = new Map<string, () => void>();
   readonly #sending = new Set<string>();
   readonly #troubled = new Set<string>();
-  /** Of the receiver as a whole, beside that of each node: one node that it never takes does not hold up the others. */
+  /**
+   * Backoff for the receiver as a whole, besides the backoff of each node: a node that is always refused does not delay
+   * the others.
+   */
   readonly #backoff: Backoff;
   #seatsTaken = 0;
   #pause: { untilMs: number; cancel: () => void } | undefined;

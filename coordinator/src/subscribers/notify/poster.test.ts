@@ -167,7 +167,7 @@ describe('an answer', () => {
 });
 
 describe('no answer is failure (M-6)', () => {
-  test('where nobody listens, who cannot have heard', async () => {
+  test('where no process listens, which cannot have heard', async () => {
     const { port, close } = await listenAt(createServer());
     await close();
     const outcome = await posterTo(`http://127.0.0.1:${port}`).post({}, NEVER);
@@ -246,7 +246,7 @@ describe('over TLS', () => {
     expect(new Set(receiver.requests.map(({ socket }) => socket)).size).toBe(1);
   });
 
-  test('nothing is said to one whose certificate nobody vouches for, or is for another', async () => {
+  test('nothing is sent to a server whose certificate is not trusted, or is for another name', async () => {
     const unknown = await servedOverTls(['127.0.0.1']);
     expect(await posterTo(unknown.url).post({}, NEVER)).toMatchObject({ taken: 'no' });
     const other = await servedOverTls(['other.test']);

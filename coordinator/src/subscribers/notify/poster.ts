@@ -22,11 +22,11 @@ export type PosterOptions = {
 
 /** From the beginning, connecting included, to the end of the answer. */
 const TIMEOUT_MS = 5000;
-/** Nobody reads the answer; a connection whose answer is longer is not worth keeping. */
+/** The answer is discarded; a connection whose answer is longer is not worth keeping. */
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** Shorter than the 5 s after which many servers close an idle connection. */
 const IDLE_SOCKET_MS = 4000;
-/** What is between us and the receiver says so, and does not know what the receiver did. */
+/** Statuses of a gateway, which does not know what the receiver did. */
 const GATEWAY_STATUSES: ReadonlySet<number | undefined> = new Set([502, 504]);
 const THROTTLE_STATUSES: ReadonlySet<number | undefined> = new Set([429, 503]);
 

@@ -62,7 +62,7 @@ test('a hold is accepted, and its status counts the nodes of the fleet that its 
   expect(news).toEqual([]);
 });
 
-test('a hold with a field that nobody knows is not accepted, whatever else is wrong', async () => {
+test('a hold with an unknown field is not accepted, whatever else is wrong', async () => {
   const { now, tick, news } = stage({
     problem: 'spec.nodes is not known to this version of rollcall',
     pods: undefined,
@@ -77,7 +77,7 @@ test('a hold with a field that nobody knows is not accepted, whatever else is wr
   expect(news).toEqual([{ subject: SUBJECT, type: 'Warning', ...verdict }]);
 });
 
-test('a hold whose pods may not be watched says so, and tells when they may', async () => {
+test('a hold whose pods may not be watched reports that, and when they may', async () => {
   const { now, tick, news } = stage();
   now.problem = 'Pods in ci cannot be watched';
   const message = 'Pods in ci cannot be watched. Until then, no node is released';

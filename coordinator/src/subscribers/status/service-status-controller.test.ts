@@ -122,7 +122,7 @@ test('a proven taint that is no more is taken out of the status', async () => {
   expect(requests[1]?.body).toMatchObject({ status: { provenTaint: null } });
 });
 
-test('a service that is not accepted is told of on itself', async () => {
+test('a service that is not accepted gets an Event', async () => {
   const { tick, now, news } = stage();
   now.refusal = { reason: 'KeyTaken', message: 'm' };
   await tick();

@@ -45,7 +45,7 @@ test.each([
   ]);
 });
 
-test('of a service that is refused no node counts, and nobody knows whether it is ready', () => {
+test('of a service that is refused no node counts, and its readiness is unknown', () => {
   const refusal = { reason: 'KeyTaken', message: 'm' };
   const { conditions, ...counts } = statusOf({ refusal, problem: 'p', count: UNHEARD });
   expect(counts).toEqual({ observedGeneration: 1, nodesSelected: 0, nodesReady: 0, nodesNotReady: 0, nodesUnknown: 0 });

@@ -139,7 +139,7 @@ describe('the time of a condition', () => {
     { conditions: null },
     { conditions: 'x' },
     { conditions: [null, 1, { type: 'Ready', status: 'True', lastTransitionTime: 7 }] },
-  ])('is now where somebody wrote %j there', (odd) => {
+  ])('is now where another client wrote %j there', (odd) => {
     const { conditions } = statusOf({ previous: odd });
     expect(conditions.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([NOW, NOW]);
   });

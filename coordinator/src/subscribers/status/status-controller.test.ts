@@ -250,7 +250,7 @@ describe('a status', () => {
     expect(isSettled).toBe(true);
   });
 
-  test('is told of as written once for all in a look, and not where nothing differed', async () => {
+  test('calls onWritten once for all objects of a tick, and not where nothing differed', async () => {
     let times = 0;
     const rig = started(['a', 'b'], { onWritten: () => times++ });
     await rig.controller.tick();
@@ -360,7 +360,7 @@ describe('the condition Accepted', () => {
   const refused = { ...condition, status: 'False', reason: 'KeyTaken', message: 'm' } as const;
   const object = { name: 'a', uid: 'u', status: { conditions: [{ type: 'Ready', message: 'r' }, refused] } };
 
-  test('is told of as a warning, beside what the status shows of it', () => {
+  test('becomes a warning, with what the status shows of it', () => {
     expect(tellingOfAccepted('NodeService', object, [{ ...refused, message: 'n' }])).toEqual({
       about: 'n',
       shown: 'm',

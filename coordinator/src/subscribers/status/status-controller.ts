@@ -57,7 +57,7 @@ const RETRY_MS = 10_000;
 const GONE_MS = 1000;
 export const RETRY_MAX_MS = 300_000;
 
-/** Keeps the status of every object of a kind up to date, and tells of those of which there is something to tell. */
+/** Keeps the status of every object of a kind up to date, and records Events about them. */
 export class StatusController<T extends KeptObject, S extends object> {
   readonly #options: ObjectStatusOptions<T, S>;
   #notBeforeMs = 0;
@@ -65,9 +65,9 @@ export class StatusController<T extends KeptObject, S extends object> {
   #isBusy = false;
   /** Writes under way, by uid. */
   readonly #writing = new Map<string, Promise<unknown>>();
-  /** When those that could not be written are due again, and how long that is from the last try, by uid. */
+  /** When objects that could not be written are due again, and the delay since the last try, by uid. */
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
-  /** Whether the log tells of those that fail. */
+  /** Whether the current failures were logged. */
   #isLogged = false;
   /** What was told of each, by uid. */
   readonly #told = new Map<string, unknown>();
@@ -76,7 +76,7 @@ export class StatusController<T extends KeptObject, S extends object> {
     this.#options = options;
   }
 
-  /** To be called often while this replica leads. ChangedNodes when it is time, and writes what differs. Never throws. */
+  /** To be called often while this replica leads. Looks when it is time, and writes what differs. Never throws. */
   tick(): Promise<void> {
     if (!this.#isBusy) this.#underWay = this.#tick();
     return this.#underWay;
@@ -123,8 +123,8 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   /**
-   * Objects whose status is not what it should be, those that could not be written last. What is told of them does not wait
-   * for it.
+   * Objects whose status is outdated; objects whose last write failed come last. Events about them do not wait for the
+   * write.
    */
   #look(): { object: T; status: S }[] {
     const { objects: all, look, statusNow, kind, clock, logger } = this.#options;
@@ -193,7 +193,7 @@ export class StatusController<T extends KeptObject, S extends object> {
 
 type AcceptedObject = KeptObject & { status: unknown };
 
-/** Tells of an object that is not accepted, for each reason, and once when it is again. */
+/** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. */
 export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[]) {
   const accepted = conditions.find(({ type }) => type === 'Accepted');
   if (!accepted) return undefined;

@@ -1,7 +1,7 @@
 import type { Finding } from '../findings.ts';
 import { type Evidence, Unread } from './evidence.ts';
 
-/** ChangedNodes at one thing. What it finds, or a sentence on what is well. */
+/** Checks one thing. Returns what it finds, or a sentence on what is well. */
 export type Check = (evidence: Evidence) => Promise<Result> | Result;
 
 export type Result = { well: string } | { findings: readonly Finding[] };
