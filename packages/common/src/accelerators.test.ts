@@ -28,7 +28,7 @@ describe('the identity of a device', () => {
     expect(identityOf({ bus: 'device-tree', attributes: { compatible: 'fsl,imx8mq' } })).toBeUndefined();
   });
 
-  test('of one on the chip is that of its node, by its name where GPUs are called the same', () => {
+  test('of one on the chip comes from its node, and from its name where GPUs have the same compatible', () => {
     const onChip = (compatible: string, node: string) =>
       identityOf({ bus: 'device-tree', attributes: { compatible, node }, address: `/soc@0/${node}@1` });
     expect(onChip('nvidia,ga10b', 'gpu')).toBe('jetson-gpu');
@@ -37,11 +37,11 @@ describe('the identity of a device', () => {
     expect(onChip('fsl,imx8mq-phanbell', 'board')).toBeUndefined();
   });
 
-  test('of a node is not that of what processors are called, which says nothing of their status', () => {
+  test('is undefined for compatible strings alone, which do not show a status', () => {
     expect(identityOf({ bus: 'device-tree', attributes: { compatible: 'nvidia,ga10b', count: '1' } })).toBeUndefined();
   });
 
-  test('is that of its vendor and class when it has no id of its own in the table', () => {
+  test('comes from its vendor and class when the table has no id for it', () => {
     expect(pci('10de', '2330', '0302')).toBe('nvidia-gpu');
     expect(pci('1002', '1638', '0300')).toBe('amd-gpu');
   });

@@ -2,7 +2,7 @@
 
 import type { DeviceReport } from './report.ts';
 
-/** Whether a service is ready on a node; `unknown` while nobody can tell, so that things stay as they are. */
+/** Whether a service is ready on a node; `unknown` while that is not known, so that keys stay as they are. */
 export type ServiceState = 'ready' | 'not-ready' | 'unknown';
 
 /** How well the agent of a node is heard. `unheard`: not yet since this coordinator began to lead. */
@@ -10,7 +10,7 @@ export type AgentState = 'fresh' | 'leaving' | 'unheard' | 'silent' | 'absent';
 
 export type KeyKind = 'label' | 'annotation' | 'taint' | 'condition';
 
-/** The replica that answers. Every document has one, but for those of the stream. Times are RFC 3339. */
+/** The replica that answers. Every document has one, except the documents of the stream. Times are RFC 3339. */
 export type ReplicaDocument = {
   /** Name of its pod, or of the host where it is in none. */
   name: string;
@@ -48,9 +48,9 @@ export type NodeSummary = {
   services: Readonly<Record<string, ServiceState>>;
   /** Services that came and went too often, and count as not ready for a while. */
   heldBack: readonly string[];
-  /** Keys that somebody else goes on changing. */
+  /** Keys that another client keeps changing. */
   contested: readonly string[];
-  /** Keys that are left out for good, since somebody else owns them, or the API server refuses them. */
+  /** Keys that are left out, because another manager owns them or the API server refuses them. */
   skipped: readonly string[];
   /** Whether something is about to be written; in a dry run, whether something would be. */
   pending: boolean;
@@ -71,7 +71,7 @@ export type PlannedNode = PendingDocument & {
   name: string;
   /** What the Node says and is to say otherwise; what is written besides is there already. */
   changes: readonly Omit<ChangeDocument, 'at'>[];
-  /** By `kind:key`, of every key that somebody decides about. */
+  /** The reason for each key that a labeler decides about, by `kind:key`. */
   reasons: Readonly<Record<string, string>>;
 };
 
@@ -121,9 +121,9 @@ export type DriftDirection = 'said-ready' | 'said-not-ready';
  * - `unwritten`: what is to be written is under way, or the API server cannot be written to
  * - `held-back`: the service came and went too often, and counts as not ready for a while
  * - `guarded`: a guard holds what should go
- * - `contested`: somebody else goes on changing the key
- * - `foreign`: somebody else owns the key, or the API server refuses it
- * - `dry-run`: whoever writes the key now is not rollcall
+ * - `contested`: another client keeps changing the key
+ * - `foreign`: another manager owns the key, or the API server refuses it
+ * - `dry-run`: another program writes the key, not rollcall
  */
 export type DriftCause = 'unwritten' | 'held-back' | 'guarded' | 'contested' | 'foreign' | 'dry-run';
 
@@ -185,7 +185,7 @@ export type NodeDocument = {
   /** The known accelerators; absent while no agent has told. */
   accelerators?: readonly AcceleratorDocument[] | undefined;
   keys: readonly KeyDocument[];
-  /** The workspaces on it; absent while nobody knows. */
+  /** The workspaces on it; absent while they are unknown. */
   workspaces?: readonly string[] | undefined;
   /** What is about to be written; in a dry run, what would be. */
   pending?: PendingDocument | undefined;
@@ -227,7 +227,7 @@ export type KeyDocument = {
   service?: string | undefined;
   stance: 'present' | 'absent' | 'keep';
   value: string;
-  /** `null` where it is absent; left out where nobody looks: taints and conditions are not always watched. */
+  /** `null` where it is absent; left out where it is not watched: taints and conditions are not always watched. */
   onNode?: string | null | undefined;
   reason: string;
   labeler: string;
@@ -323,7 +323,10 @@ export type RuleDocument = {
   label: string;
   file: string;
   lines: readonly { line: number; text: string; value: string }[] | 'unread';
-  /** What becomes of the label: set, left while nobody can tell, not set although it says so. With `?label=`, where. */
+  /**
+   * On which nodes the rule sets the label, keeps it while the rule's value is unknown, or cannot set it. Counts
+   * without `?label=`.
+   */
   nodes:
     | { given: number; held: number; withheld: number }
     | { given: RuleEffect[]; held: RuleEffect[]; withheld: RuleEffect[] };

@@ -31,7 +31,7 @@ export class HealthChecks {
   }
 }
 
-/** A check that, once all was well, says so for ever. */
+/** A check that keeps passing once it has passed. */
 export function latched(check: HealthCheck): HealthCheck {
   let wasWell = false;
   return () => {

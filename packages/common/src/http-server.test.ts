@@ -130,7 +130,7 @@ describe('a server', () => {
     for (const client of [newcomer, ...clients]) client.destroy();
   });
 
-  test('lets nobody take long over a request, or keep a connection for long without one', () => {
+  test('limits the time of a request, and the time of a connection without one', () => {
     expect(server()).toMatchObject({ requestTimeout: 10_000, headersTimeout: 5000, keepAliveTimeout: 30_000 });
     expect(CONNECTIONS_MAX).toBe(256);
   });

@@ -70,7 +70,7 @@ export function closeServer(server: Server, graceMs: number): Promise<void> {
   });
 }
 
-/** Open connections of a server that anybody may ask. */
+/** Open connections of a server without authentication. */
 export const CONNECTIONS_MAX = 256;
 
 /** A plain HTTP server with limits on everything that a client could draw out. */
@@ -90,8 +90,8 @@ export function connectionKey(socket: Socket): string | undefined {
 }
 
 /**
- * Lets everybody in, HTTP and HTTPS alike: beyond `connectionsMax`, the connection on which nothing was asked or
- * answered for the longest time is closed. Nobody keeps others out by holding connections open.
+ * Accepts every connection, HTTP and HTTPS alike: beyond `connectionsMax`, it closes the connection that has been idle
+ * for the longest time. So no client keeps others out by holding connections open.
  */
 export function makeRoom(server: Server, connectionsMax: number): void {
   /** The longest unused first. */

@@ -136,7 +136,7 @@ describe('a program', () => {
     ['cannot start', `throw new Error('no')`],
     ['throws later', `setTimeout(() => { throw new Error('no'); })`],
     ['rejects later', `setTimeout(() => Promise.reject(new Error('no')))`],
-  ])('that %s says so and exits with 1', async (_what, body) => {
+  ])('that %s logs the error and exits with 1', async (_what, body) => {
     const { exit, messages } = run(body);
     expect(await exit).toBe(1);
     expect(messages().at(-1)).toBe('Failed');

@@ -45,8 +45,8 @@ export class Lifecycle {
 
 /**
  * Runs a program until SIGTERM or SIGINT, then stops it and exits with `interruptedCode` within 5 s, whatever is open or
- * not: a program without listeners runs on as well. What `start` throws, and what nobody caught, ends the process with 1
- * after it was logged.
+ * not: a program without listeners runs on as well. An error of `start`, and every uncaught error, ends the process
+ * with 1 after it was logged.
  */
 export async function runProgram(
   logger: Logger,
@@ -63,7 +63,8 @@ export async function runProgram(
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
-    // That of `early-signals.ts`, after there is another: without any, a signal that is about to be told would be lost.
+    // Removes the listener of `early-signals.ts` after another is there: without any, a signal that just arrives would
+    // be lost.
     const before = process.listeners(name);
     process.on(name, () => void stopAndExit(life, logger, name, interruptedCode));
     for (const listener of before) process.off(name, listener);

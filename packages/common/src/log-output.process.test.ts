@@ -63,7 +63,7 @@ function messagesOf(log: string) {
   return { floods, others: lines.filter(({ msg }) => msg !== 'Flood') };
 }
 
-describe('a program whose log nobody reads', { timeout: 30_000 }, () => {
+describe('a program whose log is not read', { timeout: 30_000 }, () => {
   test('goes on when it is a pipe, and tells how many lines were dropped', async () => {
     const fifo = path.join(directory, 'log');
     execFileSync('sh', ['-c', 'mkfifo "$1"', 'sh', fifo]);

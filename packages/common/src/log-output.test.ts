@@ -53,7 +53,7 @@ test.runIf(existsSync('/dev/full'))(
   },
 );
 
-describe('a pipe that nobody reads', () => {
+describe('a pipe without a reader', () => {
   let pipe: number;
   let output: (line: string) => boolean;
 

@@ -7,7 +7,7 @@ export const PROTOCOL_VERSION = 1;
 export type ServiceReport = {
   name: string;
   ready: boolean;
-  /** Nothing is known of it yet: `ready` is false and says nothing, and whoever decides leaves things as they are. */
+  /** Nothing is known of it yet: `ready` is false and means nothing, and the coordinator keeps the keys as they are. */
   unknown?: true;
   /** RFC 3339; when `ready` took its present value, by the agent's clock. */
   since: string;
@@ -84,7 +84,7 @@ export type ProbeTarget = { host: string; port: number };
 /** How a service is asked. What goes with each kind is for the probe of that kind to read. */
 export type ProbeSpec = { readonly kind: string; readonly [setting: string]: unknown };
 
-/** A service that the agent is to probe. Times and thresholds that are left out are those of the agent's flags. */
+/** A service that the agent is to probe. Omitted times and thresholds default to the agent's flags. */
 export type ServiceToProbe = {
   name: string;
   /** Identifies the check: probe, target, times and thresholds. The agent repeats it with its verdict. */

@@ -87,7 +87,7 @@ export const KNOWN_TAINT_PREFIXES: readonly string[] = [
   'readiness.k8s.io/',
 ];
 
-/** Conditions of Nodes that kubelets and networks write: nobody else may. */
+/** Conditions of Nodes that only kubelets and network plugins may write. */
 export const KUBELET_CONDITIONS: readonly string[] = [
   'Ready',
   'MemoryPressure',

@@ -21,7 +21,7 @@ test('the whole text is written when it returns', () => {
   expect(readFileSync(file, 'utf8')).toBe('née\n');
 });
 
-test.runIf(existsSync('/dev/full'))('says so where it could not be written', () => {
+test.runIf(existsSync('/dev/full'))('returns false where it could not be written', () => {
   const fd = openSync('/dev/full', 'w');
   expect(writeFully(fd, 'lost')).toBe(false);
   closeSync(fd);

@@ -10,7 +10,7 @@ export function writeFully(fd: number, text: string): boolean {
     while (rest.length > 0) rest = rest.subarray(writeSync(fd, rest));
     return true;
   } catch {
-    // Whoever logs or prints has nowhere to report this to.
+    // The callers log or print, so they cannot report this error anywhere.
     return false;
   }
 }

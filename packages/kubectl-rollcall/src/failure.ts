@@ -9,7 +9,7 @@ export const EXIT = {
   notSo: 1,
   /** The command line is wrong. */
   usage: 2,
-  /** It cannot be told: nobody leads, something cannot be reached, or may not be read. */
+  /** The answer is unknown: no replica leads, or something cannot be reached or may not be read. */
   unknown: 3,
 } as const;
 

@@ -111,7 +111,7 @@ function withCommonFlags(command: Command): Command {
   const consoleUrl = new Option('--console-url <url>', 'URL of a console to ask without a port-forward').argParser(
     urlOf,
   );
-  // It asks no console, and says so.
+  // It asks no console, so its help does not show the option.
   if (command.name() === 'check') consoleUrl.hideHelp();
   return command
     .option('-n, --namespace <namespace>', 'namespace of rollcall', 'rollcall')

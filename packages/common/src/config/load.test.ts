@@ -62,7 +62,7 @@ describe('where a value comes from', () => {
     ['file', { file: `${HEAD}name: file` }],
   ];
 
-  test('is the default when nobody says anything', async () => {
+  test('is the default when it is not set', async () => {
     expect(await values({})).toMatchObject({ name: 'default', port: 1, urls: undefined });
   });
 

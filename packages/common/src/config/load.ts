@@ -28,10 +28,10 @@ export type ProgramDescription<T extends OptionTable> = {
 /** Run with these values, or print this text on standard output and exit with 0. */
 export type Loaded<C> = { action: 'run'; values: C } | { action: 'print'; text: string };
 
-/** A value that somebody set, and how they wrote its field: a flag, a variable, or a path in the file. */
+/** A value that the user set, and the field as the user wrote it: a flag, a variable, or a path in the file. */
 type Setting = { field: string; value: unknown };
 
-/** How the one who set an option wrote it; the flag where nobody did. */
+/** The field of an option as the user wrote it; the flag if the option was not set. */
 export type FieldOf<T extends OptionTable> = (key: keyof T & string) => string;
 
 /**

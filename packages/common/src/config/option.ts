@@ -32,7 +32,8 @@ export type Option = Value & FlagBase;
 
 /**
  * Options by the camelCase name that they have in a configuration file. The flag is the same in kebab-case:
- * `probePeriodMs` is `--probe-period-ms`. `default` is the value when nobody says anything; without it, there is none.
+ * `probePeriodMs` is `--probe-period-ms`. `default` is the value when the option is not set; without `default`, it has
+ * none.
  */
 export type OptionTable = Readonly<Record<string, Option & { default?: unknown }>>;
 

@@ -3,7 +3,9 @@ import { type ConfigSources, configInvalid } from './load.ts';
 
 const NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
-/** The namespace that the program runs in: POD_NAMESPACE, else that of its service account, else `rollcall`. */
+/**
+ * The namespace that the program runs in: POD_NAMESPACE, else the namespace of its service account, else `rollcall`.
+ */
 export function ownNamespace({ env, readFile }: Pick<ConfigSources, 'env' | 'readFile'>): string {
   if (env['POD_NAMESPACE']) return env['POD_NAMESPACE'];
   try {

@@ -30,7 +30,7 @@ function make(rate?: number): FakeProcess {
 const see = (what: string) => () => void seen.push(what);
 
 describe('the clock of a process', () => {
-  test('is that of the world', async () => {
+  test('is the clock of the world', async () => {
     fake.clock.after(10, see('a'));
     await world.advance(9);
     expect(seen).toEqual([]);

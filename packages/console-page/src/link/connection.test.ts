@@ -190,7 +190,7 @@ test.each(['the stream', 'a replica that does not lead'])(
   },
 );
 
-test('the next try comes at once where somebody is in a hurry, and that only once', async () => {
+test('the next try comes at once when the user asks for it, and only once', async () => {
   const { latest, connection, paths } = connected();
   latest().fail(new TypeError('Failed to fetch'));
   await settled();

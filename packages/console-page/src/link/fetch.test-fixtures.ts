@@ -42,7 +42,7 @@ function streamTo(answer: (response: Response) => void, signal: AbortSignal | un
     },
   });
   const writer = writable.getWriter();
-  // Who reads is told; nobody else has to be.
+  // The reader gets the error; this promise may reject without a handler.
   writer.closed.catch(() => {});
   signal?.addEventListener('abort', () => fail(signal.reason), { once: true });
   answer(new Response(readable));

@@ -9,7 +9,7 @@ const NAMES: readonly string[] = ['replica', 'node', 'node-gone', 'reset'] satis
 
 /**
  * Reads the stream from after the event with this id to its end. It is read with `fetch`, since an EventSource does not
- * tell of signs of life, and would wait forever on a connection that is dead but open. `onBytes` is told of each.
+ * report keep-alives, and would wait forever on a connection that is dead but open. `onBytes` is called for all bytes.
  */
 export async function* streamEvents(
   after: string | undefined,

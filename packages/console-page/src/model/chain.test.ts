@@ -47,7 +47,7 @@ test('the chain leads from the pod to the key', () => {
   ]);
 });
 
-test('a key that nobody looks at is no step', () => {
+test('a key that is not watched is no step', () => {
   const taint: KeyDocument = { ...KEY, kind: 'taint', stance: 'absent', onNode: undefined };
   expect(steps({}, { keys: [KEY, taint] })).toHaveLength(5);
 });

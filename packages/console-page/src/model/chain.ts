@@ -3,7 +3,7 @@ import { ago, span } from './format.ts';
 import type { State } from './node-state.ts';
 import { AGENT_WORDS } from './words.ts';
 
-/** `good`: speaks for ready. `bad`: speaks against it. `open`: nobody can tell, or something is under way. */
+/** `good`: speaks for ready. `bad`: speaks against it. `open`: unknown, or something is under way. */
 export type StepVerdict = 'good' | 'bad' | 'open';
 
 /** A link in the chain from what runs on a node to what the Node says. */
@@ -11,7 +11,7 @@ export type Step = { title: string; verdict: StepVerdict; text: string };
 
 /** Why the Node says what it says of a service: from the pod to the key, each step with what was seen. */
 export function chainOf(service: NodeServiceDocument, node: NodeDocument, nowMs: number): Step[] {
-  // Which of them are used is told by the table of keys; of what nobody looks at there is nothing to say here.
+  // The table of keys shows which keys are used; a key that is not watched is left out here.
   const keys = node.keys.filter((key) => key.service === service.name && key.onNode !== undefined);
   return [
     ...podSteps(service),
@@ -101,7 +101,7 @@ export function agreement(key: KeyDocument, dryRun: boolean): { ok: StepVerdict;
   const why = [rival, trouble].filter((each) => each !== undefined).join('; ');
   const because = why === '' ? '' : ` (${why})`;
   if (stance === 'keep') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
-  // What is left to somebody else would be wanted.
+  // A key that is left to another manager would be wanted.
   const isWanted = stance === 'present' || skipped !== undefined;
   const wants = isWanted ? `wanted as ${quoted(value)}` : 'is to be absent';
   if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };

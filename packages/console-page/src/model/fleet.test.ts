@@ -6,7 +6,7 @@ import { summary } from './summary.test-fixtures.ts';
 
 const DOWN = { services: { a: 'not-ready' } } as const;
 
-test('a fleet groups nodes by pool in the order of their names, with those of no pool last', () => {
+test('a fleet groups nodes by pool in the order of their names, with nodes of no pool last', () => {
   const fleet = new Fleet();
   fleet.replace([
     summary('n10', { pool: 'b' }),
@@ -39,7 +39,7 @@ test('a list replaces what was, and names what is gone', () => {
   expect(fleet.counts).toMatchObject({ ready: 1, 'not-ready': 1 });
 });
 
-test('the counts are those of the nodes, whatever happened to them', () => {
+test('the counts match the nodes, whatever happened to them', () => {
   const deed = fc.record({
     name: fc.constantFrom('a', 'b', 'c', '__proto__'),
     change: fc.constantFrom({}, DOWN, { services: {} }, { agent: 'silent' as const }, undefined),

@@ -4,7 +4,7 @@
  */
 const UNSEEN = /[\p{Cc}\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 
-/** Text of somebody else, with what cannot be seen in it made visible. */
+/** Makes invisible characters in foreign text visible. */
 export function visible(text: string): string {
   return text.replaceAll(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0;

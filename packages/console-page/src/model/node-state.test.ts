@@ -36,7 +36,7 @@ test('a service on a node has a state of its own', () => {
   expect(stateOfService({ ...node, agent: 'silent' }, 'a')).toBe('silent');
 });
 
-test('a node that is ready needs a look where somebody else has a say in its keys', () => {
+test('a node that is ready needs a look where others change or own its keys', () => {
   expect(needsLook(summary('n'))).toBe(false);
   expect(needsLook(summary('n', { contested: ['k'] }))).toBe(true);
   expect(needsLook(summary('n', { skipped: ['k'] }))).toBe(true);
@@ -61,7 +61,7 @@ test('troubles are all states but ready and none', () => {
   expect(Object.values(noCounts())).toEqual([0, 0, 0, 0, 0, 0, 0]);
 });
 
-test('a node is disputed where somebody else has a say in a key', () => {
+test('a node is disputed where others change or own a key', () => {
   expect([{}, { contested: ['k'] }, { skipped: ['k'] }].map((change) => isDisputed(summary('n', change)))).toEqual([
     false,
     true,

@@ -26,7 +26,7 @@ export function stateOfService(node: NodeSummary, service: string): State | unde
   return node.agent === 'silent' || node.agent === 'absent' ? 'silent' : 'not-ready';
 }
 
-/** Whether somebody else has a say in keys of the node: it is marked, whatever its state. */
+/** Whether others change or own keys of the node: it is marked, whatever its state. */
 export function isDisputed({ contested, skipped }: NodeSummary): boolean {
   return contested.length > 0 || skipped.length > 0;
 }

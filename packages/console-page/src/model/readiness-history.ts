@@ -3,7 +3,7 @@ import { type Counts, troubles } from './node-state.ts';
 const KEPT_MS = 3_600_000;
 const EVERY_MS = 5000;
 
-/** Counts at a moment; `null` where nobody knows them, since the connection was lost. */
+/** Counts at a moment; `null` while they are unknown, since the connection was lost. */
 export type Sample = { atMs: number; counts: Counts | null };
 
 /** How many nodes were in which state over the last hour, as far as this page was open. */

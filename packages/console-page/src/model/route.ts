@@ -18,7 +18,7 @@ export function hashOf(route: Route): string {
   return 'name' in route ? `#/${route.view}/${encodeURIComponent(route.name)}` : `#/${route.view}`;
 }
 
-/** What somebody typed may be no encoding of anything. */
+/** The user may have typed an invalid encoding. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

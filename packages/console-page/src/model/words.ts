@@ -1,7 +1,7 @@
 import type { AgentState, DriftCause, NodeSummary } from '@rollcall/common/console.ts';
 import { type Counts, type State, stateOfNode, TROUBLES } from './node-state.ts';
 
-/** What each state is called, and what it means for somebody who has just been woken up. */
+/** The name of each state, and its meaning for an operator who was just woken up. */
 export const STATE_WORDS: Readonly<Record<State, { name: string; meaning: string }>> = {
   ready: { name: 'Ready', meaning: 'Pods and agent agree that every service is ready.' },
   'not-ready': { name: 'Not ready', meaning: 'At least one service is not ready. Its label is withdrawn.' },
@@ -9,12 +9,12 @@ export const STATE_WORDS: Readonly<Record<State, { name: string; meaning: string
     name: 'Held back',
     meaning: 'A service came and went too often. It counts as not ready until it has been steady for a while.',
   },
-  silent: { name: 'Silent', meaning: 'The agent is not heard any more, so nobody can vouch for the services.' },
+  silent: { name: 'Silent', meaning: 'The agent is not heard any more, so the state of the services is not known.' },
   guarded: {
     name: 'Guarded',
     meaning: 'The agent is silent, but so are most others: the network is doubted, and labels stay.',
   },
-  unknown: { name: 'Unknown', meaning: 'Nobody can tell yet. Whatever the node says now stays.' },
+  unknown: { name: 'Unknown', meaning: 'The state is not known yet. The keys of the node stay as they are.' },
   none: { name: 'No service', meaning: 'The node is for none of the services.' },
 };
 
@@ -34,9 +34,9 @@ export const CAUSE_WORDS: Readonly<Record<DriftCause, { name: string; meaning: s
   },
   'held-back': { name: 'held back', meaning: 'The service came and went too often.' },
   guarded: { name: 'guarded', meaning: 'A guard kept it.' },
-  contested: { name: 'contested', meaning: 'Somebody else goes on changing it.' },
-  foreign: { name: 'not ours', meaning: 'Somebody else owns it, or the API server refuses it.' },
-  'dry-run': { name: 'dry run', meaning: 'Written by somebody else: rollcall is in a dry run.' },
+  contested: { name: 'contested', meaning: 'Another client keeps changing it.' },
+  foreign: { name: 'not ours', meaning: 'Another client owns it, or the API server refuses it.' },
+  'dry-run': { name: 'dry run', meaning: 'Another program writes it: rollcall is in a dry run.' },
 };
 
 /** The state of the fleet in one sentence: the first thing to read. */
@@ -59,7 +59,7 @@ export function nodeSentence(node: NodeSummary): string {
   if (node.agent !== 'fresh') parts.push(`agent ${AGENT_WORDS[node.agent]}`);
   if (node.guard !== undefined) parts.push(`guard over ${node.guard}`);
   if (node.contested.length > 0) parts.push(`${plural(node.contested.length, 'contested key')}`);
-  if (node.skipped.length > 0) parts.push(`${plural(node.skipped.length, 'key')} left to somebody else`);
+  if (node.skipped.length > 0) parts.push(`${plural(node.skipped.length, 'key')} left to another owner`);
   return parts.join('; ');
 }
 

@@ -52,7 +52,7 @@ test('the resolution is the one of the last reset', () => {
   expect(done()[0]).toBe('setTransform 3 0 0 3 69 69');
 });
 
-test('the colors are those of the last reset', () => {
+test('the colors come from the last reset', () => {
   const { canvas, done } = standInForCanvas();
   const painter = new CellPainter(canvas);
   painter.paint(0, CELL, LARGE, false);
@@ -113,7 +113,7 @@ test('which states are filled', () => {
   expect(filled.map(([state]) => state)).toEqual(['ready', 'not-ready', 'held-back']);
 });
 
-test('a node in whose keys somebody else has a say has a corner', () => {
+test('a node whose keys others change or own has a corner', () => {
   expect(glyph({ isDisputed: true }).slice(-2)).toEqual(['fillStyle = --disputed', `fill ${DISPUTED_CORNER}`]);
 });
 

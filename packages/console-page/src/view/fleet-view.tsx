@@ -90,7 +90,7 @@ function Legend({ only, onPick }: { only: State | undefined; onPick: (state: Sta
         </button>
       ))}
       {disputed > 0 && (
-        <span class="badge" title="Somebody else changes keys of these nodes, or owns them.">
+        <span class="badge" title="Another client changes keys of these nodes, or owns them.">
           <Glyph state="none" isDisputed />
           <b>{number(disputed)}</b> with a marked corner: keys in dispute
         </span>

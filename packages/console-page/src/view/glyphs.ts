@@ -4,7 +4,7 @@ import type { State } from '../model/node-state.ts';
 export const GLYPH_SIDE = 12;
 
 /**
- * How a state looks besides its color, so that nobody has to tell colors apart: a square that is filled or only an
+ * How a state looks besides its color, so that users need not tell colors apart: a square that is filled or only an
  * outline, and a mark on it as the path of an SVG. The color is the CSS variable `--NAME` of the state.
  */
 export const GLYPHS: Readonly<Record<State, { isFilled: boolean; mark: string }>> = {
@@ -17,5 +17,5 @@ export const GLYPHS: Readonly<Record<State, { isFilled: boolean; mark: string }>
   none: { isFilled: false, mark: '' },
 };
 
-/** The corner of a node whose keys somebody else has a say in. */
+/** The corner of a node whose keys others change or own. */
 export const DISPUTED_CORNER = 'M7 0H12V5Z';

@@ -23,7 +23,7 @@ export type HeatMapProps = {
   only: State | undefined;
 };
 
-/** What the drawing goes by; not of the component, since it changes without one being made anew. */
+/** State of the drawing; not state of the component, since it changes without a new render. */
 type Drawing = { painter: CellPainter; layout: CellLayout; index: ReadonlyMap<string, number> };
 
 /**
@@ -140,7 +140,7 @@ function Tip(props: { name: string | undefined; index: number; layout: CellLayou
   );
 }
 
-/** Draws all cells where their order, size or look changed, else those of nodes that did. */
+/** Draws all cells if their order, size or look changed, else only the cells of changed nodes. */
 function useDrawing(
   options: HeatMapProps & {
     store: Store;
@@ -162,7 +162,7 @@ function useDrawing(
     const isChosen = focused.peek() && index === chosen.peek();
     now.painter.paint(index, cellOf(name, latest.current), now.layout, isChosen);
   };
-  // `paint` goes by what is current.
+  // `paint` reads the latest options.
   useLayoutEffect(() => {
     if (!canvas.current || width.value === 0) return;
     const painter = drawing.current?.painter ?? new CellPainter(canvas.current);

@@ -40,7 +40,10 @@ function Ledger({ audit, now }: { audit: AuditDocument; now: number }) {
       <p class="quiet">
         So long a Node said something of a service that the evidence contradicts, on average over{' '}
         {plural(nodes, 'node')}. The book was begun by this leader {ago(since, now)}
-        {replica.dryRun ? '; rollcall is in a dry run, so this is the book of whoever writes the keys now' : ''}.
+        {replica.dryRun
+          ? '; rollcall is in a dry run, so this is the book of the program that writes the keys now'
+          : ''}
+        .
       </p>
       <Keys keys={keys} />
       <h2>

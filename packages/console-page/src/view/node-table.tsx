@@ -35,7 +35,7 @@ function troubleOf({ services, heldBack, contested, skipped }: NodeSummary): str
   }
   const keys = [
     ...contested.map((key) => `${key} is contested`),
-    ...skipped.map((key) => `${key} is left to somebody else`),
+    ...skipped.map((key) => `${key} is left to another owner`),
   ];
   return [...[...down].map(([words, names]) => `${words}: ${names.join(', ')}`), ...keys].join('; ') || 'all ready';
 }

@@ -5,7 +5,7 @@ import { hashOf } from '../model/route.ts';
 import { STATE_WORDS } from '../model/words.ts';
 import { DISPUTED_CORNER, GLYPH_SIDE, GLYPHS } from './glyphs.ts';
 
-/** Text that somebody else wrote. It cannot turn the direction of what stands around it. */
+/** Text from outside rollcall. It cannot change the direction of the text around it. */
 export function Foreign({ text }: { text: string }) {
   return <bdi>{visible(text)}</bdi>;
 }

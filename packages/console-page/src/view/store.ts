@@ -14,8 +14,8 @@ const SECOND_MS = 1000;
 const HIDDEN_FLUSH_MS = 500;
 
 /**
- * What every view goes by. News is taken in as it comes; views are told once a frame, however much came, with the names
- * of the nodes that changed.
+ * The data of every view. News is taken in as it comes; views are notified once a frame with the names of the nodes
+ * that changed.
  */
 export class Store {
   readonly fleet = new Fleet();

@@ -120,11 +120,11 @@ describe('check', () => {
       /warn: 1 NodePool of Karpenter does not list gitpod.io\/ws-daemon-not-ready: default/,
     ],
     [
-      'a Lease that nobody renews',
+      'a Lease that is not renewed',
       { lease: { value: { spec: { holderIdentity: 'c-1_x', renewTime: '2027-03-01T11:55:00Z' } } } },
       /fail: No coordinator leads in rollcall: c-1_x last renewed the Lease 5m ago/,
     ],
-    ['a Lease that nobody took', { lease: gone }, /fail: No coordinator leads in rollcall: the Lease has no holder/],
+    ['a Lease without a holder', { lease: gone }, /fail: No coordinator leads in rollcall: the Lease has no holder/],
     [
       'pods of a service where the coordinator may not watch',
       {
@@ -188,7 +188,7 @@ describe('check', () => {
       },
     ],
     [
-      'a certificate that somebody else keeps',
+      'a certificate that another program maintains',
       {
         config: { value: { ...CONFIG, tlsCertFile: '/tls.crt' } },
         ca: gone,

@@ -100,7 +100,7 @@ describe('the rights to install', () => {
     ).toBe('fail: You may not create daemonsets.apps in rollcall and create deployments.apps in rollcall');
   });
 
-  test('cannot be told where nobody may ask', async () => {
+  test('are unknown where access reviews are forbidden', async () => {
     await expect(resultOf(rightsToInstall, { may: async () => forbidden })).rejects.toThrow('nodes is forbidden');
   });
 });

@@ -57,7 +57,7 @@ export const rightsToInstall: Check = async ({ may, namespace }) => {
   };
 };
 
-/** In words, those that somebody does not have. */
+/** Returns in words the rights that a user does not have. */
 export async function missingRights(rights: readonly Right[], may: Evidence['may'], user?: string): Promise<string[]> {
   const allowed = await Promise.all(rights.map((right) => may(right, user)));
   return rights.filter((_right, index) => !known(allowed[index] ?? { value: false })).map(wordsOf);

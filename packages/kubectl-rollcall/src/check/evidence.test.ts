@@ -164,7 +164,7 @@ describe('what was read', () => {
     expect(() => orWhenMissing(forbidden, 1)).toThrow('no');
   });
 
-  test('of pods are those of a component that nobody deletes', () => {
+  test('of pods are the pods of a component that are not being deleted', () => {
     const labels = { 'app.kubernetes.io/component': 'agent' };
     const mine = { metadata: { name: 'a', labels } };
     const value = [

@@ -77,7 +77,7 @@ export type Evidence = {
     { metadata: { name: string }; spec?: { template?: { spec?: { startupTaints?: { key: string }[] } } } }[]
   >;
   networkPolicies: Read<NetworkPolicy[]>;
-  /** Whether somebody has a right: the one who asks, or the account that is named. */
+  /** Whether the current user, or the named account, has a right. */
   may: (right: Right, user?: string) => Promise<Read<boolean>>;
   /** Pods with a label, in all namespaces. */
   podsWith: (selector: string) => Promise<Read<PodObject[]>>;
@@ -145,7 +145,7 @@ function trimmedNode({ metadata: { name, labels = {} }, spec: { taints = [] } = 
   return { metadata: { name, labels }, spec: { taints } };
 }
 
-/** Pods of `agent` or `coordinator` that nobody deletes. */
+/** Pods of `agent` or `coordinator` that are not being deleted. */
 export function podsOf({ pods }: Pick<Evidence, 'pods'>, component: string): PodObject[] {
   return known(pods).filter(
     ({ metadata }) => metadata.labels?.[COMPONENT] === component && metadata.deletionTimestamp === undefined,

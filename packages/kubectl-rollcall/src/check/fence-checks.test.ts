@@ -6,7 +6,7 @@ const WELL = 'the fence allows what the coordinator is configured for, and no mo
 const KNOWN =
   'startup-taint.cluster-autoscaler.kubernetes.io/, status-taint.cluster-autoscaler.kubernetes.io/ and readiness.k8s.io/';
 const SERVICES = `service.rollcall.dev/, ${KNOWN}`;
-const STOLEN = 'whoever steals its token can change more than it does';
+const STOLEN = 'a stolen token can change more than it does';
 
 /** Of the chart's defaults, with other settings and other variables of the fence. */
 function of(settings: Record<string, unknown>, changed: Record<string, string> = {}) {
@@ -56,7 +56,7 @@ describe('prefixes', () => {
     [['a/', 'b/'], "['b/', 'a/']"],
     ['a/, b/', "['a/', 'b/']"],
     [['a/b', 'a/'], "['a/']"],
-  ])('%j are those of the fence %s', async (prefixes, expression) => {
+  ])('%j match the expression %s of the fence', async (prefixes, expression) => {
     expect(await of({ servicesAllowedPrefixes: prefixes }, { servicePrefixes: expression })).toBe(WELL);
     expect(await of({ poolsAllowedPrefixes: prefixes }, { poolPrefixes: expression })).toBe(WELL);
   });
@@ -201,7 +201,7 @@ describe('domains', () => {
   });
 });
 
-test('the readiness labels of Gitpod are those of the namespace that is configured', async () => {
+test('the readiness labels of Gitpod belong to the configured namespace', async () => {
   expect(await of({ namespace: undefined })).toBe(WELL);
   expect(await of({ namespace: 'gitpod' })).toEqual(
     finding(

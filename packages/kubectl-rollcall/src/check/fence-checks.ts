@@ -20,7 +20,7 @@ type Variable = (name: string) => string;
 
 /**
  * Whether the coordinator and the fence allow the same. What the coordinator alone allows is refused by the API server;
- * what the fence alone allows is open to whoever steals a token of the coordinator.
+ * what the fence alone allows is open to a client with a stolen token.
  */
 export const fenceAgrees: Check = ({ policies, config }) => {
   const settings = orWhenMissing<Settings>(config, {});
@@ -47,7 +47,7 @@ const PREFIXES: readonly Prefixes[] = [
   { whose: 'rules', setting: 'rulesAllowedPrefixes', name: 'ownPrefixes', onlyWith: 'labelDir' },
 ];
 
-/** They are in the list of the fence that has those of rules, and no rule may have them. */
+/** Prefixes in the fence's list of prefixes for rules that no rule may use. */
 const OWN_PREFIXES = [NFD_USB_PREFIX, NFD_PCI_PREFIX, DEVICE_TREE_PREFIX, DEVICE_IDENTITY_PREFIX, FACT_PREFIX];
 
 function prefixes({ whose, setting, name, onlyWith }: Prefixes, settings: Settings, variable: Variable): Finding[] {
@@ -107,7 +107,7 @@ function poolLabels(settings: Settings, variable: Variable): Finding[] {
 
 function domains(settings: Settings, variable: Variable): Finding[] {
   const [setting, name] = ['forbiddenLabelDomains', 'reservedDomains'];
-  // In those of Kubernetes the coordinator allows no labels either, whatever the setting.
+  // The coordinator allows no labels in the domains of Kubernetes either, whatever the setting.
   const forbidden = [...KUBERNETES_DOMAINS, ...strings(settings[setting]).map((domain) => domain.toLowerCase())];
   const reserved = literals(variable(name));
   const outside = (some: readonly string[], others: readonly string[]) =>
@@ -135,7 +135,7 @@ function tooNarrow(name: string, coordinator: string, fence: string, refused: st
 }
 
 function tooWide(name: string, coordinator: string, fence: string): Finding {
-  const text = `The fence ${fence}, but the coordinator ${coordinator}: whoever steals its token can change more than it does`;
+  const text = `The fence ${fence}, but the coordinator ${coordinator}: a stolen token can change more than it does`;
   return { severity: 'warn', text, cure: cureOf(name) };
 }
 

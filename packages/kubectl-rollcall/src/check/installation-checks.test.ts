@@ -212,7 +212,7 @@ describe('policies', () => {
   });
 
   test('contain the fence', async () => {
-    const text = 'warn: There is no fence: whoever steals a token of the coordinator can change everything on Nodes';
+    const text = 'warn: There is no fence: a stolen token of the coordinator can change everything on Nodes';
     const cure = 'set policies.fence.enabled=true, or kubectl apply -f deploy/policies/fence.yaml';
     expect(await resultOf(policiesBound, { policies: gone })).toEqual([text, cure]);
     expect(await resultOf(policiesBound, { policies: { value: [policy('others')] } })).toEqual([text, cure]);

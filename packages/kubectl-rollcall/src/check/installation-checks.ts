@@ -157,7 +157,7 @@ export const policiesBound: Check = (evidence) => {
   }
   const fence = own.find(({ metadata }) => metadata.name === 'rollcall-fence');
   if (!fence) {
-    const text = 'There is no fence: whoever steals a token of the coordinator can change everything on Nodes';
+    const text = 'There is no fence: a stolen token of the coordinator can change everything on Nodes';
     findings.push({
       severity: 'warn',
       text,

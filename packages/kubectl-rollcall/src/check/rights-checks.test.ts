@@ -52,7 +52,7 @@ test('it needs the Lease that is configured', async () => {
   expect(await rights(config({ leaseName: 'mine' }))).toContain('get leases.coordination.k8s.io mine rollcall');
 });
 
-test('it keeps no certificate where somebody else does', async () => {
+test('it keeps no certificate where another program does', async () => {
   const asked = await rights(config({ tlsCertFile: '/tls.crt' }));
   expect(asked.filter((each) => /secrets|configmaps/.test(each))).toEqual([]);
 });
@@ -93,7 +93,7 @@ test('it watches the workspaces of Gitpod, where there is Gitpod', async () => {
   expect(without.filter((each) => /workspaces|pods\. default/.test(each))).toEqual([]);
 });
 
-test('it watches pods in the namespace of Gitpod, and in those of NodeServices, each once', async () => {
+test('it watches pods in the namespace of Gitpod, and in the namespaces of NodeServices, each once', async () => {
   const nodeServices = {
     value: ['drivers', 'drivers', 'gitpod'].map((namespace) => ({
       metadata: { name: 'a' },

@@ -40,7 +40,7 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
     ...all(['create', 'patch'], { group: '', resource: 'events', namespace: 'default' }),
     ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
     ...all(BY_NAME, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
-    // With a certificate of somebody else there is none to keep.
+    // With certificate files, another program maintains the certificate.
     ...(tlsCertFile === undefined
       ? [
           ...all(BY_NAME, { group: '', resource: 'secrets', name: 'rollcall-coordinator-tls', namespace }),
@@ -64,7 +64,7 @@ function isServed({ group, resource, unlisted }: WatchedResource, crds: Evidence
   return unlisted !== 'empty' || orWhenMissing(crds, []).includes(`${resource}.${group}`);
 }
 
-/** To watch pods: those of agents, of Gitpod, and of every NodeService that asks for pods. */
+/** The rights to watch the pods of agents, of Gitpod, and of every NodeService that asks for pods. */
 function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
   const { gitpod, namespace: ofGitpod = 'default' } = settingsOf(config);
   const ofServices = orWhenMissing(nodeServices, []).flatMap(({ spec }) => spec?.pods?.namespace ?? []);

@@ -95,7 +95,7 @@ describe('a credential plugin', () => {
     expect(pids()).toHaveLength(1);
   });
 
-  test('is told that nobody can be asked, and about the cluster if the kubeconfig says so', async () => {
+  test('learns that it cannot prompt, and the cluster if the kubeconfig provides it', async () => {
     const apiVersion = 'client.authentication.k8s.io/v1';
     const info = fileWith({});
     const script = `test -n "$KUBERNETES_EXEC_INFO" || exit 1; printf %s "$KUBERNETES_EXEC_INFO" > ${info}`;
@@ -134,7 +134,7 @@ test('without a flag, KUBECONFIG names the file', () => {
   expect(loadKubeConfig({}).getCurrentCluster()?.server).toBe('http://127.0.0.1:1');
 });
 
-test('where nothing names a cluster, nobody is asked', () => {
+test('where nothing names a cluster, no server is asked', () => {
   vi.stubEnv('KUBECONFIG', '');
   vi.stubEnv('HOME', '/nonexistent');
   onTestFinished(() => void vi.unstubAllEnvs());

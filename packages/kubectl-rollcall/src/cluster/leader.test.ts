@@ -23,7 +23,7 @@ describe('the leader', () => {
     expect(await leaderBy(answers)).toEqual({ pod: 'c-1', namespace: 'ns' });
   });
 
-  test('is missing where nobody renews the Lease', async () => {
+  test('is missing where the Lease is not renewed', async () => {
     const lease = { spec: { ...held.spec, renewTime: '2026-03-01T11:50:00Z' } };
     await expect(leaderBy({ [`${LEASES}/rollcall-coordinator`]: lease })).rejects.toMatchObject({
       name: 'CommandFailure',
@@ -84,7 +84,7 @@ describe('a Lease that cannot be read', () => {
     });
   });
 
-  test('since nobody answers is an API server that cannot be reached', async () => {
+  test('with a refused connection is an API server that cannot be reached', async () => {
     const kube = new KubeApi(kubeConfigFor('http://127.0.0.1:1'));
     await expect(findLeader(kube, 'ns', NOW)).rejects.toMatchObject({
       message: expect.stringMatching(/^The API server cannot be reached: .*ECONNREFUSED/),
@@ -105,7 +105,7 @@ describe('who leads by a Lease', () => {
     renewTime: new Date(NOW - 1000 * secondsAgo).toISOString(),
   });
 
-  test('is nobody where it has no holder', () => {
+  test('is a Lease without a holder', () => {
     const cure = 'see why: kubectl -n ns logs -l app.kubernetes.io/component=coordinator --tail=20';
     expect(problem({ holderIdentity: '' })).toEqual({
       text: 'No coordinator leads in ns: the Lease has no holder',

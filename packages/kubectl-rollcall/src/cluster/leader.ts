@@ -23,7 +23,7 @@ export async function findLeader(kube: KubeApi, namespace: string, nowMs: number
   return { pod: lease.spec?.holderIdentity?.replace(/_[^_]*$/, '') ?? '', namespace };
 }
 
-/** Why nobody leads by this Lease, and where to look; `undefined` where somebody does. */
+/** Why no replica leads according to this Lease, and where to look; `undefined` if one does. */
 export function leadershipProblem(
   { spec = {} }: Lease,
   namespace: string,

@@ -65,9 +65,9 @@ test('a connection is passed on to the port of the pod, both ways', async () => 
 
 test('an error of the pod is told, and ends the connection', async () => {
   const { client, pod, errors } = await forwarded();
-  pod.send(1, 'nobody listens there');
+  pod.send(1, 'connection refused');
   await expect.poll(client.isClosed).toBe(true);
-  expect(errors).toEqual(['nobody listens there']);
+  expect(errors).toEqual(['connection refused']);
 });
 
 test('the connection ends when the API server closes it', async () => {

@@ -22,7 +22,7 @@ test('console without one passes a port on until it is stopped', async () => {
   });
   const url = (await printed.promise).trim();
   const ask = () => exchange(new URL(url), { timeoutMs: 5000 });
-  // It is there, and has nobody to pass this on to.
+  // It listens, and has no server to pass the request on to.
   await expect(ask()).rejects.toThrow('socket hang up');
   const port = new URL(url).port;
   await expect(runLine(['console', '--port', port, `--kubeconfig=${kubeconfig}`])).rejects.toThrow(

@@ -27,7 +27,7 @@ async function look(console: Console, namespace: string): Promise<Status> {
   return statusOf(await console.get<NodesDocument>('/v1/nodes'), namespace);
 }
 
-/** Nobody may lead for a while, as after an installation: that is waited for as well. */
+/** Also waits for a leader, which may be missing for a while, as after an installation. */
 async function waitUntilHolds(surroundings: Surroundings, waitMs: number): Promise<Status> {
   const endMs = performance.now() + waitMs;
   let told = '';

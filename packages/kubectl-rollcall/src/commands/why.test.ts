@@ -61,7 +61,7 @@ describe('why of a node', () => {
     expect((await whyNode(nodeDocument({ replica: standby }), '-o', 'json')).exitCode).toBe(3);
   });
 
-  test('of a key that nobody decides about names the CRD that is missing', async () => {
+  test('of a key that no labeler decides about names the CRD that is missing', async () => {
     const installed = { resources: [{ name: 'nodeservices' }] };
     const asked = run(
       ['why', 'node/node-7', 'k'],

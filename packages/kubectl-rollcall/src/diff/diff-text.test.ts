@@ -27,7 +27,7 @@ test('nothing that changes is good, unless something is wrong with what was prop
 });
 
 test('what cannot be told is a note', () => {
-  expect(textOf({ notes: ['nobody knows'] })).toContain('\n<quiet>note  </><doubtful>nobody knows</>\n');
+  expect(textOf({ notes: ['not known'] })).toContain('\n<quiet>note  </><doubtful>not known</>\n');
 });
 
 test('changes are shown by what they do, with how many nodes and one of them', () => {

@@ -46,7 +46,7 @@ export function diffText(document: DiffDocument, terminal: Terminal): string {
   return page.text;
 }
 
-/** Equal changes together; those of most nodes first. */
+/** Groups equal changes, with the changes of most nodes first. */
 function rowsOf({ nodes }: DiffDocument): Row[] {
   const rows = new Map<string, Row>();
   for (const { name, changes } of nodes) {

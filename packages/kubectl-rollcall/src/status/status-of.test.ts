@@ -36,7 +36,7 @@ describe('the answer', () => {
     expect(of([{}], { dryRun: true }).answer).toBe('This is a dry run (1 node): rollcall writes nothing; 1 warning.');
   });
 
-  test('of a standby is that nobody can tell, whatever its nodes are', () => {
+  test('of a standby is unknown, whatever its nodes are', () => {
     const found = of([{ agent: 'silent', pending: true }], { leading: false, dryRun: true, guards: ['fleet'] });
     expect(found.answer).toBe('The state is unknown: this replica does not lead.');
     expect(found.findings).toEqual([

@@ -164,7 +164,7 @@ describe('the cause of a key', () => {
       'The write is pending.',
     ],
     [
-      'is a taint that nobody looks at',
+      'is a taint that is not watched',
       { kind: 'taint', onNode: undefined },
       'does not have the taint k',
       false,

@@ -98,7 +98,7 @@ describe('a key', () => {
     );
   });
 
-  test('that nobody looks at is shown as such', () => {
+  test('that is not watched is shown as such', () => {
     expect(ofKey({ onNode: undefined })).toContain(field('node', 'not checked'));
   });
 
@@ -127,7 +127,7 @@ describe('a key', () => {
     expect(ofKey({}, {}, node)).toContain(field('node', '"v", owned by rollcall'));
     expect(ofKey({ onNode: null }, {}, node)).toContain(field('node', 'absent'));
     expect(ofKey({}, {}, { metadata: { name: 'node-7' } })).toContain(
-      field('node', '"v", owned by nobody in managedFields'),
+      field('node', '"v", owned by no manager in managedFields'),
     );
   });
 
@@ -162,7 +162,7 @@ describe('the keys of a node', () => {
     expect(order).not.toContain(-1);
   });
 
-  test('are left out where nobody looks, and nothing is wanted', () => {
+  test('are left out where they are not watched, and nothing is wanted', () => {
     const keys = [
       keyDocument({ key: 'unseen', ...unseen }),
       keyDocument({ key: 'held', stance: 'keep', onNode: undefined }),

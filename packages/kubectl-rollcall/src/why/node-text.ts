@@ -81,14 +81,14 @@ function keyChain(
   const there = onNode === undefined ? 'not checked' : onNode === null ? 'absent' : JSON.stringify(onNode);
   const owners = node ? ownersOf(node, kind, key.key) : undefined;
   const owned =
-    owners === undefined || onNode === null ? '' : `, owned by ${owners.join(', ') || 'nobody in managedFields'}`;
+    owners === undefined || onNode === null ? '' : `, owned by ${owners.join(', ') || 'no manager in managedFields'}`;
   page.field('node', `${there}${owned}`, { indent });
   if (key.contested) page.field('contested', `by ${key.contested.rival}`, { indent, tone: 'bad' });
   if (key.skipped) page.field('skipped', `${key.skipped.cause}: ${key.skipped.message}`, { indent, tone: 'bad' });
   if (document.replica.dryRun) page.field('dry run', 'nothing is written', { indent, tone: 'doubtful' });
 }
 
-/** Where nobody looks, and nothing is wanted, there is nothing to say. */
+/** Keys that are not watched and not wanted are left out. */
 function isSeen({ onNode, stance }: KeyDocument): boolean {
   return onNode !== undefined || stance !== 'absent';
 }

@@ -17,7 +17,7 @@ test.each(KINDS)('the owner of a %s is found where the API server keeps it', (ki
   expect(ownersOf(nodeWith(...all), kind, 'k')).toEqual([`of-${kind}`]);
 });
 
-test('nobody owns a key that is in no list', () => {
+test('a key that is in no list has no owners', () => {
   expect(ownersOf(nodeWith({ manager: 'a', fieldsV1: FIELDS.label }), 'label', 'other')).toEqual([]);
   expect(ownersOf({ metadata: { name: 'node-1' } }, 'label', 'k')).toEqual([]);
 });

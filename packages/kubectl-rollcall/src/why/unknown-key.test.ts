@@ -29,7 +29,7 @@ test('no CRD is called missing where the API server may not be asked, or cannot 
   expect(await missingCrds(unreadable)).toEqual([]);
 });
 
-test('of a key that nobody decides about, those are named that contain it or end as it does', () => {
+test('for a key that no labeler decides about, keys are named that contain it or end as it does', () => {
   const keys = ['a.example/tier', 'b.example/tier-2', 'c.example/other'].map((key) => keyDocument({ key }));
   const cureOf = (key: string) => unknownKey(nodeDocument({ keys }), key, []).cure;
   expect(cureOf('tier')).toBe('did you mean a.example/tier and b.example/tier-2?');

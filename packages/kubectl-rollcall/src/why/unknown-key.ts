@@ -9,7 +9,7 @@ const CRDS = [
   { api: '/apis/rollcall.dev/v1alpha1', resource: 'nodeservices' },
 ] as const;
 
-/** Those of the CRDs that the API server does not know; none where it cannot be asked. */
+/** Returns the CRDs that the API server does not know; none if it cannot be asked. */
 export async function missingCrds(kube: () => KubeApi): Promise<string[]> {
   const missing = await Promise.all(
     CRDS.map(async ({ api, resource }) => {
@@ -28,7 +28,7 @@ async function resourcesOf(kube: () => KubeApi, api: string): Promise<string[] |
   }
 }
 
-/** Why nobody decides about a key of a node. */
+/** Why no labeler decides about a key of a node. */
 export function unknownKey({ name, keys }: NodeDocument, key: string, missing: readonly string[]): CommandFailure {
   const text = `rollcall does not decide about ${key} on node/${name}`;
   const near = keys.map((each) => each.key).filter((each) => each.includes(key) || sameEnd(each, key));

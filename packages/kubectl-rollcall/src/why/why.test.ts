@@ -248,7 +248,7 @@ describe('why', () => {
     expect(failure.cure).toMatch(/^kubectl apply -f deploy\/crds\/nodepoollabelsets\.yaml, /);
   });
 
-  test('of a key that nobody decides about names one that is like it, else where to look', () => {
+  test('of a key that no labeler decides about names one that is like it, else where to look', () => {
     const near = unknownKey(nodeDocument(), 'ws-daemon_ready_ns_default', ['nodeservices']);
     expect(near).toMatchObject({ cure: `did you mean ${READY_LABEL}?`, exitCode: 1 });
     const none = unknownKey(nodeDocument(), 'example.com/tier', []);
