@@ -11,9 +11,10 @@ import type { Fate } from './api-server/client.ts';
 import { EVICTION_DEEDS } from './eviction-deeds.ts';
 import { GATE_DEEDS } from './gate-deeds.ts';
 import { HOLD_DEEDS } from './hold-deeds.ts';
+import { MASS_DEEDS } from './mass-deeds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
-import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL } from './rules.ts';
+import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
 import { SERVICE_DEEDS } from './service-deeds.ts';
 import { handOver, renew, renewMachine } from './successors.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
@@ -42,12 +43,12 @@ export type Deed = {
     | 'startup-gate'
     | 'holds'
     | 'eviction'
+    | 'mass'
     | 'leaders'
     | 'faults';
   act: (target: Target) => void;
 };
 
-const POOL_KEYS = ['pool.example/tier', 'pool.example/zone'] as const;
 const FOREIGN = ['example.com/team', CORAL_LABEL] as const;
 
 export const DEEDS: Readonly<Record<string, Deed>> = {
@@ -340,6 +341,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   ...GATE_DEEDS,
   ...HOLD_DEEDS,
   ...EVICTION_DEEDS,
+  ...MASS_DEEDS,
 };
 
 function refuse({ world, service, pick, random }: Target): void {

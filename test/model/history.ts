@@ -26,7 +26,9 @@ export function historyOf(seed: number): History {
   const chosen = [pick(themes), pick(themes), pick(themes)];
   const deeds = allowed.filter((name) => chosen.includes(DEEDS[name]?.theme ?? 'services') && random() < 0.7);
   const pauses = PAUSES_MS.slice(0, 3 + Math.floor(random() * (PAUSES_MS.length - 2)));
-  const nodes = Array.from({ length: 1 + Math.floor(random() * 3) }, () => ({
+  // A large fleet costs five times as much.
+  const isLarge = chosen.includes('mass') && random() < 0.4;
+  const nodes = Array.from({ length: 1 + Math.floor(random() * 3) + (isLarge ? 10 : 0) }, () => ({
     pool: pick(['a', 'a', 'b']),
     forWorkspaces: random() < 0.8,
   }));
@@ -42,7 +44,7 @@ export function historyOf(seed: number): History {
   const evict = { readiness: random() < 0.5 };
   const world = {
     ...{ gate, nodes },
-    ...(chosen.includes('node-services') ? { nodeServices } : {}),
+    ...(chosen.includes('node-services') || chosen.includes('mass') ? { nodeServices } : {}),
     ...(chosen.includes('startup-gate') ? { startupGate } : {}),
     ...(chosen.includes('eviction') ? { evict } : {}),
   };

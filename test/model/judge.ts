@@ -2,8 +2,10 @@ import { FIELD_MANAGER, readyLabel } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import { Assignments } from './assignments.ts';
+import { Departures, delaysEndMs, isLarge } from './blast-radius.ts';
 import { Evictions } from './evictions.ts';
 import { Falls } from './falls.ts';
+import { FirstTaints } from './first-taints.ts';
 import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
 import { wantsOf } from './oracle.ts';
@@ -49,6 +51,8 @@ export class Judge {
   readonly #noExecute: NoExecute;
   readonly #assignments: Assignments;
   readonly #evictions: Evictions;
+  readonly #departures: Departures;
+  readonly #firstTaints: FirstTaints;
   readonly #nodes = new Map<string, NodeMemory>();
   readonly violations: string[] = [];
   /** Every change of a key, as a sentence. */
@@ -61,6 +65,8 @@ export class Judge {
     this.#noExecute = new NoExecute(world);
     this.#assignments = new Assignments(world);
     this.#evictions = new Evictions(world);
+    this.#departures = new Departures(world);
+    this.#firstTaints = new FirstTaints(world);
     world.workloads.onEvicted = (pod) => {
       const problem = this.#evictions.evicted(pod);
       if (problem) this.#complain(problem);
@@ -85,6 +91,7 @@ export class Judge {
       this.#falls.heldUntilMs,
       this.#world.busyUntilMs,
       gatesOpenMs(this.#world),
+      delaysEndMs(this.#world),
       ...keys.map((key) => key.excusedUntilMs),
     );
   }
@@ -111,7 +118,8 @@ export class Judge {
     const hearing = this.#silence.of(truth);
     const verdicts = this.#verdictsOn(truth, hearing);
     // Most of the time nothing happens.
-    const second = this.#world.startupGate ? Math.floor(this.#world.nowMs / 1000) : 0;
+    const isTimed = this.#world.startupGate !== undefined || isLarge(this.#world);
+    const second = isTimed ? Math.floor(this.#world.nowMs / 1000) : 0;
     const grounds = `${second} ${this.#world.version} ${this.#world.isMuddled(name)} ${hearing} ${[...verdicts].join()}`;
     if (memory.grounds === grounds) {
       for (const [id, key] of memory.keys) if (key.wrongSinceMs !== undefined) this.#compare(name, id, key);
@@ -143,6 +151,7 @@ export class Judge {
       const evidence = evidenceOf(world, truth, service, hearing);
       const check = `${uid} ${generation}`;
       this.#noExecute.look(truth, service, verdict);
+      this.#firstTaints.look(truth, service, verdict);
       this.#evictions.look(truth, service.spec.publish.label, verdict);
       const untold = this.#assignments.look(truth, service, hearing);
       if (untold) this.#complain(untold);
@@ -216,6 +225,8 @@ export class Judge {
     if (type !== 'MODIFIED' || !before) return;
     const { name, uid } = node.metadata;
     const isOurs = manager === FIELD_MANAGER;
+    // While it is known since when a label was to leave.
+    const departure = this.#departures.written(write);
     if (isOurs) this.#lookAt(name);
     if (isOurs && !this.#world.isSeen(name, uid)) this.#complain(`${name} was written to before it was seen`);
     this.#evictions.written(write);
@@ -230,6 +241,8 @@ export class Judge {
       const problem =
         this.#falls.written(before, node) ??
         this.#noExecute.written(before, node) ??
+        departure ??
+        this.#firstTaints.written(write) ??
         orderBroken(this.#world.gate, before, node, {
           wantsOfLate: (id) => this.#wantsOfLate(memory.get(id)),
           wasLately: (id, value) => this.#wasLately(memory.get(id), value),

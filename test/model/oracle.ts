@@ -10,6 +10,7 @@ import {
   WITHDRAWN_LABELS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { guardWants } from './blast-radius.ts';
 import { holdOn } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { PERSON } from './people.ts';
@@ -59,6 +60,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
     if (truth.claims.get(id) !== 'foreign') wants.set(id, truth.claims.get(id) === 'open' ? ANY : want);
   }
   wantScaleDown(wants, { world, truth, node });
+  guardWants(wants, world, truth);
   // It goes by what is there, and not by what is to be there.
   wants.set(`annotation:${KEYS_ANNOTATION}`, ANY);
   if (world.evict) wants.set(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`, ANY);

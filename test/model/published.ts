@@ -1,5 +1,6 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
+import { mayWait } from './first-taints.ts';
 import { idsOf, type NodeServiceObject, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
 import { valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
@@ -32,7 +33,9 @@ export function wantPublished(
     if (isTheirs) continue;
     if (service) {
       const verdict = isSelected(world, truth, service) ? verdicts.get(service.name) : undefined;
-      wants.set(id, verdict && wantOf(service, id, verdict));
+      const want = verdict && wantOf(service, id, verdict);
+      const isLate = id.startsWith('taint:') && typeof want === 'string' && mayWait(world, truth, service);
+      wants.set(id, isLate ? ANY : want);
     } else if (truth.ours.has(id)) {
       wants.set(id, wantGone(world, truth, id));
     } else if (isListed(world, truth, id)) {

@@ -8,6 +8,8 @@ export const COUNT_LABEL = `${IDENTITY_LABEL}.count`;
 export const IMPLIED_LABEL = 'accelerators/edgetpu';
 export const CORAL_LABEL = 'example.com/coral';
 
+export const POOL_KEYS = ['pool.example/tier', 'pool.example/zone'] as const;
+
 export const RULES = new RuleSet([
   {
     label: IMPLIED_LABEL,

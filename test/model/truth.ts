@@ -55,6 +55,8 @@ export type NodeTruth = {
   claims: Map<string, 'foreign' | 'open'>;
   /** When a person last set such a key. */
   editedMs: Map<string, number>;
+  /** Since when a label is to leave for what was configured. */
+  leavingMs: Map<string, number>;
 };
 
 /** A node that has just been created, with nothing on it yet. */
@@ -79,5 +81,6 @@ export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>
     nfd: false,
     claims: new Map(),
     editedMs: new Map(),
+    leavingMs: new Map(),
   };
 }

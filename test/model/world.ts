@@ -61,6 +61,8 @@ export class World {
   readonly workloads = new Workloads();
   rulesOn = true;
   wallClockJumped = false;
+  /** When objects that labels go by were last changed, by object. */
+  readonly configured = new Map<string, number>();
   /** When the present term began; what was said before is of another. */
   termBeganMs = 0;
   readonly faults: Faults;
@@ -233,6 +235,7 @@ export class World {
     };
     if (labels) this.sets.set(pool, set);
     else this.sets.delete(pool);
+    this.configured.set(`set ${pool}`, this.nowMs);
     this.#heardByAll('sets');
     this.#tell('sets', (to) => to.poolLabelSet(set, !labels));
   }
@@ -247,6 +250,7 @@ export class World {
 
   setRules(on: boolean): void {
     this.rulesOn = on;
+    this.configured.set('rules', this.nowMs);
     this.#heardByAll('rules');
     for (const { replica } of this.#processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
   }
@@ -273,6 +277,7 @@ export class World {
   }
 
   #tellService(object: NodeServiceObject, gone: boolean): void {
+    this.configured.set(`service ${object.name}`, this.nowMs);
     this.#heardByAll('services');
     this.#tell('services', (to) => to.nodeService(observed(object), gone));
   }

@@ -1,0 +1,61 @@
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { inForce } from './acceptance.ts';
+import type { NodeWrite } from './api-server/nodes.ts';
+import type { NodeServiceObject } from './node-services.ts';
+import type { NodeTruth } from './truth.ts';
+import type { Verdict } from './verdicts.ts';
+import type { World } from './world.ts';
+
+const FIRST_NODES = 10;
+
+/** The taint of a NodeService as its status names it. */
+function textOf({ spec: { publish } }: NodeServiceObject): string | undefined {
+  const { taint } = publish;
+  return taint && `${taint.key}=${taint.value}:${taint.effect}`;
+}
+
+function hasTaint({ spec }: Node, { spec: { publish } }: NodeServiceObject): boolean {
+  const { key, value, effect } = publish.taint ?? {};
+  return (
+    spec?.taints?.some((each) => each.key === key && (each.value ?? '') === value && each.effect === effect) === true
+  );
+}
+
+/** §10: a taint that is new may not be on every node before it was seen to go from one: whether this one may lack it. */
+export function mayWait({ nodes, truths }: World, { name }: NodeTruth, service: NodeServiceObject): boolean {
+  const node = nodes.get(name);
+  const isProven = service.status?.provenTaint === textOf(service);
+  return truths.size > FIRST_NODES && !isProven && node !== undefined && !hasTaint(node, service);
+}
+
+/** §10: a taint that is new begins on 10 nodes, and reaches the rest once its service was seen ready on one of them. */
+export class FirstTaints {
+  readonly #world: World;
+  /** By uid and taint: those whose service was seen ready where the taint was. */
+  readonly #proven = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  look({ name }: NodeTruth, service: NodeServiceObject, verdict: Verdict): void {
+    const node = this.#world.nodes.get(name);
+    const isReady = verdict === 'ready' || verdict === 'open';
+    if (isReady && node && hasTaint(node, service)) this.#proven.add(`${service.uid} ${textOf(service)}`);
+  }
+
+  /** What a write of rollcall broke of it. */
+  written({ node, before, manager }: NodeWrite): string | undefined {
+    if (manager !== FIELD_MANAGER || !before) return undefined;
+    for (const service of inForce(this.#world.services.values())) {
+      const text = textOf(service);
+      const isNew = text !== undefined && hasTaint(node, service) && !hasTaint(before, service);
+      const isProven = this.#proven.has(`${service.uid} ${text}`) || service.status?.provenTaint === text;
+      if (!isNew || isProven) continue;
+      const tainted = this.#world.nodes.all().filter((each) => hasTaint(each, service));
+      if (tainted.length > FIRST_NODES) return `the new taint ${text} is on ${tainted.length} nodes`;
+    }
+    return undefined;
+  }
+}
