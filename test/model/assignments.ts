@@ -6,7 +6,7 @@ import { isOfMachine } from './verdicts.ts';
 import type { World } from './world.ts';
 
 /** A report interval of 10 s, a watch that is late, and what an agent of the model needs to look. */
-const NOTICED_MS = 13_000;
+export const NOTICED_MS = 13_000;
 
 /** §10: a NodeService is noticed by every agent that it concerns within one report interval. */
 export class Assignments {

@@ -1,6 +1,7 @@
 import { FIELD_MANAGER, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
+import { LAG_MS } from './news.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
 import { IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
 import { valueOn } from './sights.ts';
@@ -58,51 +59,65 @@ function isConfigured({ services, rulesOn }: World, id: string): boolean {
   return !inForce(services.values()).some(({ spec }) => `label:${spec.publish.label}` === id);
 }
 
-/** §12: such a label leaves 10 nodes at once, unless one single object was changed. */
+/** Nodes that lost a label, and when; and when nodes last lost it because the delay was over. */
+type Gone = { termMs: number; nodes: Map<string, number>; delayEndedMs: number };
+
+/** §12: such a label leaves 10 nodes within a minute, unless one single object was changed. */
 export class Departures {
   readonly #world: World;
-  /** By label, the nodes that lost it before the delay was over. */
-  readonly #gone = new Map<string, { sinceMs: number; nodes: Set<string> }>();
+  readonly #gone = new Map<string, Gone>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** What a write of rollcall broke of it. */
+  /** What a write broke of it. */
   written({ node, before, manager }: NodeWrite): string | undefined {
-    const { name } = node.metadata;
-    const truth = this.#world.truths.get(name);
-    if (manager !== FIELD_MANAGER || !before || !truth) return undefined;
+    const truth = this.#world.truths.get(node.metadata.name);
+    if (!before || !truth) return undefined;
     for (const id of CONFIGURED_IDS) {
-      const isGone = valueOn(before, id) !== undefined && valueOn(node, id) === undefined;
-      if (!isGone || !isConfigured(this.#world, id)) continue;
-      const { nowMs } = this.#world;
-      if (nowMs - (truth.leavingMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) continue;
-      const { nodes } = this.#goneOf(id);
-      nodes.add(name);
-      // Who leads since then does not know what changed before.
-      if (nowMs - this.#world.termBeganMs <= DELAY_MS + SLACK_MS) continue;
-      if (nodes.size > AT_ONCE && !this.#isSingleChange(id)) return `${id} left ${nodes.size} nodes at once`;
+      const [had, has] = [valueOn(before, id) !== undefined, valueOn(node, id) !== undefined];
+      if (has) this.#gone.get(id)?.nodes.delete(truth.uid);
+      if (manager === FIELD_MANAGER && had && !has && isConfigured(this.#world, id)) {
+        const problem = this.#left(id, truth);
+        if (problem) return problem;
+      }
     }
     return undefined;
   }
 
-  #goneOf(id: string): { sinceMs: number; nodes: Set<string> } {
-    const { nowMs, termBeganMs, configured } = this.#world;
-    const beganMs = Math.max(termBeganMs, ...configured.values());
+  #left(id: string, { uid, leavingMs }: NodeTruth): string | undefined {
+    const { nowMs } = this.#world;
+    const gone = this.#goneOf(id);
+    if (nowMs - (leavingMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) {
+      gone.delayEndedMs = nowMs;
+      return undefined;
+    }
+    gone.nodes.set(uid, nowMs);
+    // Those that come late lose it at once, as they would have with the others.
+    const isLate = nowMs - gone.delayEndedMs <= DELAY_MS + SLACK_MS;
+    const lately = [...gone.nodes.values()].filter((atMs) => nowMs - atMs < DELAY_MS - SLACK_MS).length;
+    if (lately <= AT_ONCE || isLate || this.#mayBeSingleChange(id)) return undefined;
+    return `${id} left ${lately} nodes at once`;
+  }
+
+  /** Who leads now does not know what left before. */
+  #goneOf(id: string): Gone {
+    const { termBeganMs: termMs } = this.#world;
     const known = this.#gone.get(id);
-    if (known && known.sinceMs >= beganMs && nowMs - known.sinceMs < DELAY_MS) return known;
-    const fresh = { sinceMs: nowMs, nodes: new Set<string>() };
+    if (known?.termMs === termMs) return known;
+    const fresh = { termMs, nodes: new Map<string, number>(), delayEndedMs: Number.NEGATIVE_INFINITY };
     this.#gone.set(id, fresh);
     return fresh;
   }
 
-  /** Rule files that are all gone are no object. */
-  #isSingleChange(id: string): boolean {
-    const { nowMs, configured } = this.#world;
-    const recent = [...configured].filter(
+  /** Rule files that are all gone are no object. Who leads does not know what changed before the term. */
+  #mayBeSingleChange(id: string): boolean {
+    const { nowMs, termBeganMs, configured } = this.#world;
+    const lately = [...configured].filter(
       ([object, atMs]) => object !== 'rules' && nowMs - atMs <= DELAY_MS + SLACK_MS,
     );
-    return id !== `label:${IMPLIED_LABEL}` && recent.length === 1;
+    const inTerm = lately.filter(([, atMs]) => atMs >= termBeganMs + LAG_MS);
+    return id !== `label:${IMPLIED_LABEL}` && (lately.length === 1 || inTerm.length < lately.length);
   }
 }

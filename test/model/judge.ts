@@ -1,7 +1,7 @@
 import { FIELD_MANAGER, readyLabel } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
-import { Assignments } from './assignments.ts';
+import { Assignments, NOTICED_MS } from './assignments.ts';
 import { Departures, delaysEndMs, isLarge } from './blast-radius.ts';
 import { Evictions } from './evictions.ts';
 import { Falls } from './falls.ts';
@@ -89,7 +89,8 @@ export class Judge {
     return Math.max(
       this.#world.faults.troubledUntilMs,
       this.#falls.heldUntilMs,
-      this.#world.busyUntilMs,
+      // A NodeService that was written at the end is noticed, and then judged.
+      this.#world.busyUntilMs + NOTICED_MS + LIE_MS,
       gatesOpenMs(this.#world),
       delaysEndMs(this.#world),
       ...keys.map((key) => key.excusedUntilMs),

@@ -34,10 +34,17 @@ export const MASS_DEEDS: Readonly<Record<string, Deed>> = {
   }),
   'all NodeServices vanish, and may return': deed(({ world, random }) => {
     const objects = [...world.services.values()];
-    for (const { name } of objects) world.deleteService(name);
+    for (const { name } of objects) {
+      world.deleteService(name);
+      // A NodeService that was refused may be accepted before it is deleted, too.
+      world.happened();
+    }
     if (random() < 0.5) return;
     world.later(random() * 120_000, () => {
-      for (const { name, spec } of objects) if (!world.services.has(name)) world.setService(name, spec);
+      for (const { name, spec } of objects) {
+        if (!world.services.has(name)) world.setService(name, spec);
+        world.happened();
+      }
     });
   }),
   'a port turns over on every node': deed(({ world, pick, random }) => {

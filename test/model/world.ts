@@ -103,6 +103,8 @@ export class World {
     }
     for (const [name, spec] of Object.entries(nodeServices ?? {})) this.setService(name, spec);
     this.#processes.push(this.#start(), this.#start());
+    // What is there from the beginning was not changed.
+    this.configured.clear();
     this.lead(0);
   }
 
