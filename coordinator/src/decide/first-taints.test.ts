@@ -60,6 +60,15 @@ describe('a new taint', () => {
     expect(first.provenTaint(SERVICE)).toBe('example.com/no-a=:NoSchedule');
   });
 
+  test('goes to another node only once it is gone from one that the service selects no more', () => {
+    const { observe, asked } = begun();
+    asked(11);
+    observe([SERVICE], evaluated('n3', undefined, [TAINT]));
+    expect(asked(1, 10)).toEqual([false]);
+    observe([SERVICE], evaluated('n3', undefined, []));
+    expect(asked(1, 10)).toEqual([true]);
+  });
+
   test('counts the nodes that have it already, such as those that an earlier leader tainted', () => {
     const { asked } = begun(['x', 'y', 'z']);
     expect(asked(13).filter(Boolean)).toHaveLength(7);

@@ -103,9 +103,10 @@ export class FirstTaints {
       const { taint } = service.publish;
       if (!taint || service.origin.kind !== 'object') continue;
       const shown = readiness.get(service.name);
-      if (shown && !hasTaint(taints, taint)) continue;
+      const isThere = hasTaint(taints, taint);
+      if (shown ? !isThere : isThere) continue;
       const beginning = this.#begin(service);
-      // The service does not select the node any more.
+      // The service does not select the node any more, and the taint is gone.
       if (!shown) this.#leave(beginning, name);
       if (shown?.state !== 'ready') continue;
       if (!beginning.isProven) {
