@@ -83,3 +83,17 @@ test('a label that is asked for again is not held any more', () => {
   guarded(leaving({ stance: 'present' }), guard);
   expect(guard.held(now.monotonicMs)).toEqual([]);
 });
+
+test.each<[string, Partial<Claim>, boolean]>([
+  ['is to be there has it back', { stance: 'present' }, true],
+  ['is kept and is there has it back', { stance: 'keep' }, true],
+  ['is kept and is not there still counts', { stance: 'keep', key: 'c' }, false],
+])('a node whose lost label %s', (_what, change, isBack) => {
+  const guard = new BlastRadius(60_000, () => []);
+  const key = change.key ?? 'a';
+  guard.record({ node: 'n', key, object: undefined }, now.monotonicMs);
+  for (let i = 1; i < AT_ONCE; i += 1) guard.record({ node: `other-${i}`, key, object: undefined }, now.monotonicMs);
+  guarded(leaving(change), guard);
+  const isHeld = guard.heldUntilMs({ node: 'another', key, object: undefined }, now.monotonicMs) !== undefined;
+  expect(isHeld).toBe(!isBack);
+});

@@ -21,7 +21,9 @@ export function guardRemoval<C extends Claim>(
   const value = node.labels[key];
   const isDeparting = guard.isDeparting(key);
   if (entry.stance !== 'absent') {
-    note(key, isDeparting ? () => guard.returned(node.name, key) : undefined);
+    // A label that is kept and is not there has not returned.
+    const isBack = isDeparting && (entry.stance === 'present' || value !== undefined);
+    note(key, isBack ? () => guard.returned(node.name, key) : undefined);
     return entry;
   }
   const isConfigured = cause === 'configuration' || guard.wasChanged(object, now.monotonicMs);
