@@ -68,6 +68,9 @@ export function isTimeout(error: unknown): boolean {
   return hasCode(error, 'KUBE_UNREACHABLE') && error.fields['timeoutMs'] !== undefined;
 }
 
+/** A request that takes so long is slow: requests for other objects no longer wait for it. */
+export const SLOW_MS = 1000;
+
 /**
  * The right to write, which a Lease gives for a while. A write must end within `remainingMs`, and none may begin when
  * it is 0.

@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
+import { SLOW_MS } from '../kube/client.ts';
 
 export type SlowNodesOptions = {
   clock: Clock;
@@ -7,8 +8,6 @@ export type SlowNodesOptions = {
   read: (node: string, timeoutMs: number) => Promise<boolean>;
 };
 
-/** A Node whose write took so long is slow. */
-const SLOW_MS = 1000;
 /**
  * A write that others wait for may hang for so many times as long as writes take of late, within these bounds, while the
  * API server answers a read, and for 2 s while it does not.

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { sleep } from '@rollcall/common/clock.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { TokenBucket } from '@rollcall/common/token-bucket.ts';
-import { KubeStatusError } from '../../kube/client.ts';
+import { KubeStatusError, SLOW_MS } from '../../kube/client.ts';
 import { WorkQueue } from '../../write/work-queue.ts';
 import { EvictionRound, type RoundDependencies } from './eviction-round.ts';
 import { createEvictionMetrics } from './metrics.ts';
@@ -72,8 +72,6 @@ const PER_SECOND = 1;
 const BURST = 10;
 /** A node about which nothing is new is not listed more often, however often it is asked for. */
 const SAME_AGAIN_MS = 60_000;
-/** A node of which a request takes so long is slow. */
-const SLOW_MS = 1000;
 
 type Lane = 'normal' | 'slow';
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
-import { type KubeClient, mayBeGone, type WriteFence } from '../../kube/client.ts';
+import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube/client.ts';
 import type { EventNews, EventSubject } from '../events/event-news.ts';
 import { type Condition, conditionsIn } from './condition.ts';
 
@@ -49,8 +49,6 @@ const LOOK_MS = 900;
 /** A look takes at most this share of the time. */
 const SHARE = 0.05;
 const TIMEOUT_MS = 10_000;
-/** A look ends with a write that takes so long, and the next one goes on with the others. */
-const SLOW_MS = 1000;
 /** A status that could not be written is tried again after so long, another status as well, and later and later. */
 const RETRY_MS = 10_000;
 /** How late the watch may tell that an object is gone. */
@@ -111,7 +109,7 @@ export class StatusController<T extends KeptObject, S extends object> {
     }
   }
 
-  /** Waits for a write, if it does not take long. */
+  /** Waits for a write. Returns whether it is slow: then this look ends, and the next one goes on with the others. */
   async #isSlow(write: Promise<void>, { uid }: T): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<true>();
     const cancel = this.#options.clock.after(SLOW_MS, () => resolve(true));
