@@ -137,8 +137,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'a wrong wall clock opens the startup gate of a new node',
     file: `${SRC}/decide/gate-waits.ts`,
-    from: '(wasThere ? Math.max(0, ageMs) : 0)',
-    to: 'Math.max(0, ageMs)',
+    from: 'cameMs ?? nowMs - Math.max(0, ageMs)',
+    to: 'nowMs - Math.max(0, ageMs)',
   },
   {
     name: 'a slow wall clock keeps the startup gate closed',

@@ -32,7 +32,8 @@ test.each([
   ['half an hour slow', -HALF_AN_HOUR_MS],
   ['half an hour fast', HALF_AN_HOUR_MS],
 ])('the gate of a new Node opens after the maximum wait time while the wall clock is %s', async (_how, offMs) => {
-  const { controller, clock, addGated, opensAfterMs } = gated();
+  const { controller, fleet, clock, addGated, opensAfterMs } = gated();
+  fleet.nodeHandlers.onReplace([]);
   const serverMs = clock.now();
   clock.jumpWallClock(offMs);
   controller.beginTerm();
@@ -70,3 +71,19 @@ test('a step of the wall clock opens no gate, and keeps none closed', async () =
   expect(await opensAfterMs('there')).toBe(MAX_WAIT_MS - 60_000);
   expect(isOpen('n')).toBe(true);
 });
+
+test.each([
+  ['forward', HALF_AN_HOUR_MS],
+  ['back', -HALF_AN_HOUR_MS],
+])(
+  'the gate of a Node that came while the process stood by opens in time, although its wall clock was set %s',
+  async (_how, stepMs) => {
+    const { controller, fleet, clock, addGated, opensAfterMs } = gated();
+    fleet.nodeHandlers.onReplace([]);
+    addGated('n', clock.now());
+    await clock.advance(60_000);
+    clock.jumpWallClock(stepMs);
+    controller.beginTerm();
+    expect(await opensAfterMs()).toBe(MAX_WAIT_MS - 60_000);
+  },
+);

@@ -7,10 +7,10 @@ const OTHER = { key: 'example.com/other', effect: 'NoSchedule' } as const;
 const STARTUP = { key: STARTUP_TAINT, effect: 'NoSchedule' } as const;
 
 /** A node behind the gate that is first seen at 1,000 ms, ten seconds old by the wall clock. */
-function gated(wasThere = true) {
+function gated(cameMs?: number) {
   const waits = new GateWaits(60_000);
-  const record = nodeRecord('n', 'u', { wasThere });
-  expect(waits.waitedMs(record, 10_000, 1000)).toBe(wasThere ? 10_000 : 0);
+  const record = nodeRecord('n', 'u', cameMs === undefined ? {} : { cameMs });
+  expect(waits.waitedMs(record, 10_000, 1000)).toBe(cameMs === undefined ? 10_000 : 1000 - cameMs);
   waits.observe(record, { taints: [OTHER, STARTUP] }, { ageMs: 10_000, nowMs: 1000 });
   return { waits, record };
 }
@@ -23,8 +23,8 @@ test('a node behind the gate is due once it has waited as long as it may, and is
   expect(waits.due(100_000)).toEqual([]);
 });
 
-test('a node that came during the term is due as long after it was first seen, whatever its age by the wall clock', () => {
-  const { waits, record } = gated(false);
+test('a node that the process saw come is due as long after that, whatever its age by the wall clock', () => {
+  const { waits, record } = gated(1000);
   expect(waits.waitedMs(record, 1_000_000, 60_999)).toBe(59_999);
   expect(waits.due(60_999)).toEqual([]);
   expect(waits.due(61_000)).toEqual(['n']);

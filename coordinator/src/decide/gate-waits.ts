@@ -17,9 +17,10 @@ export class GateWaits {
   }
 
   /**
-   * Counts the wait by the monotonic clock from the moment when the term first saw the Node, and adds the age that it had
-   * then by the wall clock only if it was there when the term began: a wrong or stepped wall clock opens no gate of a
-   * later Node, and no gate opens later than the maximum after the Node was first seen.
+   * Counts the wait by the monotonic clock from the moment when this process saw the Node come, be it before the term: a
+   * wrong or stepped wall clock opens no gate. Only a Node that the process found in its first list began to wait at its
+   * creation by the wall clock. No gate opens later than the maximum after the Node was first seen, but by the time for
+   * which the machine was suspended.
    */
   waitedMs(record: NodeRecord, ageMs: number, nowMs: number): number {
     return nowMs - (this.#sinceMs.get(record) ?? beganMs(record, ageMs, nowMs));
@@ -42,6 +43,6 @@ export class GateWaits {
   }
 }
 
-function beganMs({ wasThere }: NodeRecord, ageMs: number, nowMs: number): number {
-  return nowMs - (wasThere ? Math.max(0, ageMs) : 0);
+function beganMs({ cameMs }: NodeRecord, ageMs: number, nowMs: number): number {
+  return cameMs ?? nowMs - Math.max(0, ageMs);
 }

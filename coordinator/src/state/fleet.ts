@@ -87,6 +87,9 @@ export class Fleet {
   readonly #agentPods: NodeIndexer<ObservedPod>;
   readonly #workspaces: NodeIndexer<ObservedWorkspace>;
   readonly poolLabelSets: PoolLabelSets;
+  /** When Nodes came that the first list did not have, by the monotonic clock. */
+  readonly #cameMs = new Map<string, number>();
+  #hasNodes = false;
   /** Of those that things go on without, what was listed. */
   readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
   #term: Term;
@@ -154,7 +157,10 @@ export class Fleet {
   } {
     return {
       onListing: () => this.#nodes.listing(),
-      onReplace: (nodes) => this.#nodes.replace(nodes),
+      onReplace: (nodes) => {
+        this.#nodes.replace(nodes);
+        this.#hasNodes = true;
+      },
       onUpsert: (node) => this.#nodes.upsert(node),
       onDelete: ({ name }) => this.#nodes.remove(name),
     };
@@ -382,9 +388,11 @@ export class Fleet {
     if (previous && isOther) {
       this.#term.end(name);
       this.#attention.forget(name);
+      this.#cameMs.delete(name);
       this.#listener.gone(name);
     }
     if (!next) return;
+    if (isOther && this.#hasNodes) this.#cameMs.set(name, this.#options.clock.monotonic());
     const record = this.#term.record(name);
     if (isOther || !record) this.#beginRecord(name, false);
     else record.presence.pool = this.#poolOf(name);
@@ -402,7 +410,7 @@ export class Fleet {
     const agentPods = this.#agentPods.on(name);
     const sources = { node, agentPods, services: this.#options.services(), wasThere };
     const signs = agentSignsOf(sources, this.#options.clock.now());
-    const known = { name, uid: node.uid, pool: this.#poolOf(name), wasThere };
+    const known = { name, uid: node.uid, pool: this.#poolOf(name), cameMs: this.#cameMs.get(name) };
     this.#term.begin(known, signs, this.#options.clock.monotonic());
   }
 

@@ -2,7 +2,7 @@ import type { AgentSessions } from './agent-sessions.ts';
 import type { ShownMachine } from './machines.ts';
 import type { Presence } from './presence.ts';
 
-type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'wasThere' | 'sessions' | 'presence'>;
+type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'cameMs' | 'sessions' | 'presence'>;
 
 /**
  * One node in one term: what was heard of it, and what everybody else remembers of it. It begins with the uid of a Node,
@@ -13,8 +13,8 @@ type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'wasThere' | 'sessions'
 export class NodeRecord {
   readonly name: string;
   readonly uid: string;
-  /** Whether the Node was known when the term began. */
-  readonly wasThere: boolean;
+  /** When this process saw the Node come, by the monotonic clock; `undefined` if the first list had it. */
+  readonly cameMs: number | undefined;
   readonly sessions: AgentSessions;
   /** How well its agent is heard; of `freshness.ts`. */
   readonly presence: Presence;
@@ -23,10 +23,10 @@ export class NodeRecord {
   /** The Node is gone, or the term is over. For those who have records in a queue. */
   ended = false;
 
-  constructor({ name, uid, wasThere, sessions, presence }: NodeRecordParts) {
+  constructor({ name, uid, cameMs, sessions, presence }: NodeRecordParts) {
     this.name = name;
     this.uid = uid;
-    this.wasThere = wasThere;
+    this.cameMs = cameMs;
     this.sessions = sessions;
     this.presence = presence;
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Term } from './term.ts';
 
-const NODE = { pool: undefined, wasThere: true };
+const NODE = { pool: undefined, cameMs: undefined };
 const THERE = { isExpected: true, wasHeard: true, mayHaveLeft: false };
 
 function newTerm() {

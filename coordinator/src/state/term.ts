@@ -6,7 +6,7 @@ import { Machines } from './machines.ts';
 import { NodeRecord } from './node-record.ts';
 import type { AgentSigns } from './presence.ts';
 
-type BeginningNode = { name: string; uid: string; pool: string | undefined; wasThere: boolean };
+type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs'> & { pool: string | undefined };
 
 /**
  * What is heard between the moment when this replica begins to lead and the moment when it begins again: one record for
