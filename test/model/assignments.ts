@@ -2,7 +2,7 @@ import { checkId, type NodeServiceObject } from './node-services.ts';
 import type { Hearing } from './silence.ts';
 import { isStarted } from './startup.ts';
 import type { NodeTruth } from './truth.ts';
-import { isOfMachine } from './verdicts.ts';
+import { hasOtherLists, isOfMachine } from './verdicts.ts';
 import type { World } from './world.ts';
 
 /** A report interval of 10 s, a watch that is late, and what an agent of the model needs to look. */
@@ -25,7 +25,8 @@ export class Assignments {
     const pod = truth.pods[pods ?? ''];
     const hasPlace = pods === undefined || (pod !== undefined && isOfMachine(pod, truth));
     const isAssigned = port !== undefined && hasPlace && !isStarted(truth, service);
-    const isHeard = hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && this.#world.decided;
+    const isHeard =
+      hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && !hasOtherLists(truth) && this.#world.decided;
     if (!isAssigned || !isHeard || truth.said?.checks.has(checkId(name, spec.checks))) {
       this.#unsaidMs.delete(id);
       return undefined;

@@ -28,6 +28,8 @@ const CONFIGURED_IDS = [
 export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTruth): void {
   const node = world.nodes.get(truth.name);
   for (const id of CONFIGURED_IDS) {
+    // Should it leave once more, that is another departure.
+    if (typeof wants.get(id) === 'string') truth.lostMs.delete(id);
     const isLeaving = wants.has(id) && wants.get(id) === undefined && isConfigured(world, id);
     if (!isLeaving || !node || valueOn(node, id) === undefined) {
       truth.leavingMs.delete(id);
@@ -59,65 +61,50 @@ function isConfigured({ services, rulesOn }: World, id: string): boolean {
   return !inForce(services.values()).some(({ spec }) => `label:${spec.publish.label}` === id);
 }
 
-/** Nodes that lost a label, and when; and when nodes last lost it because the delay was over. */
-type Gone = { termMs: number; nodes: Map<string, number>; delayEndedMs: number };
-
 /** §12: such a label leaves 10 nodes within a minute, unless one single object was changed. */
 export class Departures {
   readonly #world: World;
-  readonly #gone = new Map<string, Gone>();
+  /** By label, when nodes last lost it because the delay was over. */
+  readonly #delayEndedMs = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** What a write broke of it. */
+  /** What a write of rollcall broke of it. */
   written({ node, before, manager }: NodeWrite): string | undefined {
     const truth = this.#world.truths.get(node.metadata.name);
-    if (!before || !truth) return undefined;
-    for (const id of CONFIGURED_IDS) {
-      const [had, has] = [valueOn(before, id) !== undefined, valueOn(node, id) !== undefined];
-      if (has) this.#gone.get(id)?.nodes.delete(truth.uid);
-      if (manager === FIELD_MANAGER && had && !has && isConfigured(this.#world, id)) {
-        const problem = this.#left(id, truth);
-        if (problem) return problem;
-      }
-    }
-    return undefined;
+    if (manager !== FIELD_MANAGER || !before || !truth) return undefined;
+    const gone = CONFIGURED_IDS.filter((id) => valueOn(before, id) !== undefined && valueOn(node, id) === undefined);
+    return gone
+      .filter((id) => isConfigured(this.#world, id))
+      .map((id) => this.#left(id, truth))
+      .find((problem) => problem !== undefined);
   }
 
-  #left(id: string, { uid, leavingMs }: NodeTruth): string | undefined {
-    const { nowMs } = this.#world;
-    const gone = this.#goneOf(id);
+  #left(id: string, { leavingMs, lostMs }: NodeTruth): string | undefined {
+    const { nowMs, termBeganMs, truths } = this.#world;
     if (nowMs - (leavingMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) {
-      gone.delayEndedMs = nowMs;
+      this.#delayEndedMs.set(id, nowMs);
       return undefined;
     }
-    gone.nodes.set(uid, nowMs);
+    lostMs.set(id, nowMs);
+    // Who leads now does not know what left before the term.
+    const sinceMs = Math.max(termBeganMs, nowMs - DELAY_MS + SLACK_MS);
+    const count = [...truths.values()].filter((truth) => (truth.lostMs.get(id) ?? 0) > sinceMs).length;
     // Those that come late lose it at once, as they would have with the others.
-    const isLate = nowMs - gone.delayEndedMs <= DELAY_MS + SLACK_MS;
-    const lately = [...gone.nodes.values()].filter((atMs) => nowMs - atMs < DELAY_MS - SLACK_MS).length;
-    if (lately <= AT_ONCE || isLate || this.#mayBeSingleChange(id)) return undefined;
-    return `${id} left ${lately} nodes at once`;
+    const isLate = nowMs - (this.#delayEndedMs.get(id) ?? Number.NEGATIVE_INFINITY) <= DELAY_MS + SLACK_MS;
+    if (count <= AT_ONCE || isLate || this.#mayBeSingleChange(id)) return undefined;
+    return `${id} left ${count} nodes at once`;
   }
 
-  /** Who leads now does not know what left before. */
-  #goneOf(id: string): Gone {
-    const { termBeganMs: termMs } = this.#world;
-    const known = this.#gone.get(id);
-    if (known?.termMs === termMs) return known;
-    const fresh = { termMs, nodes: new Map<string, number>(), delayEndedMs: Number.NEGATIVE_INFINITY };
-    this.#gone.set(id, fresh);
-    return fresh;
-  }
-
-  /** Rule files that are all gone are no object. Who leads does not know what changed before the term. */
+  /** Rule files that are all gone are no object. A leader does not know what changed before its term, or before its first list. */
   #mayBeSingleChange(id: string): boolean {
-    const { nowMs, termBeganMs, configured } = this.#world;
-    const lately = [...configured].filter(
-      ([object, atMs]) => object !== 'rules' && nowMs - atMs <= DELAY_MS + SLACK_MS,
-    );
-    const inTerm = lately.filter(([, atMs]) => atMs >= termBeganMs + LAG_MS);
-    return id !== `label:${IMPLIED_LABEL}` && (lately.length === 1 || inTerm.length < lately.length);
+    const { nowMs, termBeganMs, serviceWrites, configured } = this.#world;
+    const changesMs = [...configured].flatMap(([object, atMs]) => (object === 'rules' ? [] : atMs));
+    const knownMs = Math.max(termBeganMs, serviceWrites.learnedMs) + LAG_MS;
+    const isUnknown = changesMs.some((atMs) => atMs < knownMs && nowMs - atMs <= DELAY_MS + SLACK_MS);
+    const lately = changesMs.filter((atMs) => nowMs - atMs < DELAY_MS - SLACK_MS);
+    return id !== `label:${IMPLIED_LABEL}` && (isUnknown || lately.length <= 1);
   }
 }

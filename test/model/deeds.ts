@@ -12,7 +12,7 @@ import { EVICTION_DEEDS } from './eviction-deeds.ts';
 import { GATE_DEEDS } from './gate-deeds.ts';
 import { HOLD_DEEDS } from './hold-deeds.ts';
 import { MASS_DEEDS } from './mass-deeds.ts';
-import { POOL_LABEL } from './node-services.ts';
+import { POOL_LABEL, POOLS } from './node-services.ts';
 import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
 import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
 import { SERVICE_DEEDS } from './service-deeds.ts';
@@ -48,6 +48,8 @@ export type Deed = {
     | 'faults';
   act: (target: Target) => void;
 };
+
+const LEASE_MS = 15_000;
 
 const FOREIGN = ['example.com/team', CORAL_LABEL] as const;
 
@@ -308,7 +310,19 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       const { leader } = world;
       if (leader === undefined) return;
       world.replaceProcess(leader);
-      handOver(world, 1 - leader, 15_000);
+      handOver(world, 1 - leader, LEASE_MS);
+    },
+  },
+  'the machine of the leader is suspended': {
+    theme: 'leaders',
+    act: ({ world, pick }) => {
+      const { leader } = world;
+      if (leader === undefined) return;
+      const forMs = pick([2000, 9000, 40_000, 200_000]);
+      const isShort = forMs < LEASE_MS;
+      world.suspend(leader, forMs);
+      // One whose clocks have parted begins another term.
+      handOver(world, isShort ? leader : 1 - leader, isShort ? forMs + 200 : LEASE_MS);
     },
   },
   'the standby begins anew': {
@@ -323,6 +337,10 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   'the API server says 500': faultDeed(() => ({ status: 500 })),
   'the API server says 504': faultDeed(() => ({ status: 504 })),
   'the API server says 429': faultDeed(() => ({ status: 429, retryAfterMs: 1000 })),
+  'writes to one pool hang': {
+    theme: 'faults',
+    act: ({ world, pick, random }) => world.faults.hang(pick(POOLS), 1000 + random() * 40_000),
+  },
   'some requests fail': {
     theme: 'faults',
     act: ({ world }) => {

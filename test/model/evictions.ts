@@ -1,4 +1,4 @@
-import { FIELD_MANAGER, readyLabel } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, readyLabel, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import { LAG_MS } from './news.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
@@ -11,13 +11,16 @@ const DELAY_MS = 30_000;
 /** What was decided so long ago may still be under way. */
 const REASON_MS = 3000;
 
-/** How a node lost a value of a label, and whether its service had been seen to fail. */
-type Loss = { value: string; atMs: number; isOurs: boolean; isSeen: boolean };
+/** So long after the delay a pod is gone: a node is not listed again and again for the same labels. */
+const GONE_WITHIN_MS = 75_000;
+
+/** How a node lost a value of a label, whether its service had been seen to fail, and whether the API server answered. */
+type Loss = { value: string; atMs: number; isOurs: boolean; isSeen: boolean; isAnswered: boolean };
 
 /**
- * §5, §10: pods are evicted only for a label that rollcall withdrew and that stayed away, for labels of services only where
- * that is asked for, and then only where the service was seen to fail: not by silence, not by damping, and not because of
- * what was configured.
+ * §5, §10: pods are evicted for a label that rollcall withdrew and that stayed away, and for no other; for labels of
+ * services only where that is asked for, and then only where the service was seen to fail: not by silence, not by damping,
+ * and not because of what was configured.
  */
 export class Evictions {
   readonly #world: World;
@@ -25,6 +28,11 @@ export class Evictions {
   readonly #losses = new Map<string, Loss>();
   /** When a service was last seen to fail, by Node and label. */
   readonly #failedMs = new Map<string, number>();
+  /** Services that are seen to fail now, by Node and label. */
+  readonly #failing = new Set<string>();
+  /** Since when pods have to go, by uid; and those that a PodDisruptionBudget kept, which are tried less often. */
+  readonly #misplacedMs = new Map<string, number>();
+  readonly #kept = new Set<string>();
 
   constructor(world: World) {
     this.#world = world;
@@ -32,8 +40,45 @@ export class Evictions {
 
   /** `verdict`: without damping. */
   look({ uid }: NodeTruth, label: string | undefined, verdict: Verdict): void {
-    if (label !== undefined && (verdict === 'not-ready' || verdict === 'open'))
-      this.#failedMs.set(`${uid} ${label}`, this.#world.nowMs);
+    if (label === undefined) return;
+    const id = `${uid} ${label}`;
+    if (verdict === 'not-ready' || verdict === 'open') this.#failedMs.set(id, this.#world.nowMs);
+    if (verdict === 'not-ready') this.#failing.add(id);
+    else this.#failing.delete(id);
+  }
+
+  /** A pod that should have been evicted by now. To be asked once a second. */
+  overdue(): string | undefined {
+    const { nowMs, termBeganMs, workloads } = this.#world;
+    for (const pod of workloads.pods.values()) {
+      if (pod.isBlocked) this.#kept.add(pod.uid);
+      const isMisplaced = this.#mustGo(pod) && !this.#kept.has(pod.uid);
+      if (!isMisplaced) this.#misplacedMs.delete(pod.uid);
+      else if (!this.#misplacedMs.has(pod.uid)) this.#misplacedMs.set(pod.uid, nowMs);
+      // A later term counts anew.
+      const sinceMs = Math.max(this.#misplacedMs.get(pod.uid) ?? nowMs, termBeganMs);
+      const forMs = nowMs - sinceMs;
+      if (forMs > DELAY_MS + GONE_WITHIN_MS)
+        return `${pod.name} was not evicted for ${forMs} ms for want of ${pod.key}`;
+    }
+    return undefined;
+  }
+
+  #mustGo({ node, key, value }: Workload): boolean {
+    const { nodes, evict, decided } = this.#world;
+    const { metadata } = nodes.get(node) ?? {};
+    const id = `${metadata?.uid} ${key}`;
+    const loss = this.#losses.get(id);
+    const isWithdrawn = loss?.isOurs && loss.value === value && metadata?.labels?.[key] === undefined;
+    // Whoever leads by now knows of it only if the Node lists it.
+    const isKnown = metadata?.annotations?.[WITHDRAWN_LABELS_ANNOTATION]?.includes(JSON.stringify(key));
+    const isFor = !isOfService(key) || (evict?.readiness && this.#failing.has(id));
+    return Boolean(isWithdrawn && loss.isAnswered && isKnown && isFor && decided && this.#isAnswered);
+  }
+
+  get #isAnswered(): boolean {
+    const { troubledUntilMs, sporadic, denied } = this.#world.faults;
+    return this.#world.nowMs >= troubledUntilMs && sporadic === 0 && denied.size === 0;
   }
 
   written({ node, before, manager }: NodeWrite): void {
@@ -43,7 +88,8 @@ export class Evictions {
       if (has[key] === value) continue;
       const id = `${uid} ${key}`;
       const isOurs = manager === FIELD_MANAGER;
-      this.#losses.set(id, { value, atMs: this.#world.nowMs, isOurs, isSeen: this.#isSeen(id) });
+      const { nowMs } = this.#world;
+      this.#losses.set(id, { value, atMs: nowMs, isOurs, isSeen: this.#isSeen(id), isAnswered: this.#isAnswered });
     }
   }
 

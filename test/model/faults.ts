@@ -1,17 +1,24 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import type { KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { Fate } from './api-server/client.ts';
 import { valueOn } from './sights.ts';
+
+/** A write that hangs ends within 10 s, and is repeated later and later. */
+const HUNG_MS = 40_000;
 
 /** What is wrong with the API server, by the clock of the model. */
 export class Faults {
   readonly #clock: Clock;
   readonly #random: () => number;
   #outage: { untilMs: number; fate: () => Fate } = { untilMs: 0, fate: () => 'answered' };
+  readonly #hungUntilMs = new Map<string, number>();
   /** Until when nothing can be expected to be as it should be. */
   troubledUntilMs = 0;
   /** The share of requests that get no answer. */
   sporadic = 0;
+  /** Of pools whose Nodes a webhook holds up, until when each write to them hangs. */
+  readonly hanging = new Map<string, number>();
   /** Of the keys that admission refuses (`label:KEY`, `taint:KEY`), until when. */
   readonly denied = new Map<string, number>();
 
@@ -30,12 +37,33 @@ export class Faults {
   heal(): void {
     this.#outage = { untilMs: 0, fate: () => 'answered' };
     this.sporadic = 0;
+    this.hanging.clear();
     this.denied.clear();
   }
 
-  /** What becomes of the next request. */
-  fate(): Fate {
-    if (this.#clock.monotonic() < this.#outage.untilMs) return this.#outage.fate();
+  /** Each write to Nodes of the pool hangs for a while. */
+  hang(pool: string, forMs: number): void {
+    this.hanging.set(pool, this.#clock.monotonic() + forMs);
+  }
+
+  /** Until when the Node may not be as it should be, since a write to it hung. */
+  hungUntilMs(node: string): number {
+    return this.#hungUntilMs.get(node) ?? 0;
+  }
+
+  /** The last of all these. */
+  get allHungUntilMs(): number {
+    return Math.max(0, ...this.#hungUntilMs.values());
+  }
+
+  /** What becomes of the next request, which concerns this Node of this pool. */
+  fate({ method }: KubeRequest, { node, pool }: { node: string; pool: string }): Fate {
+    const nowMs = this.#clock.monotonic();
+    if (method === 'PATCH' && nowMs < (this.hanging.get(pool) ?? 0)) {
+      this.#hungUntilMs.set(node, nowMs + HUNG_MS);
+      return 'hangs';
+    }
+    if (nowMs < this.#outage.untilMs) return this.#outage.fate();
     if (this.#random() >= this.sporadic) return 'answered';
     return this.#random() < 0.5 ? 'lost' : 'unanswered';
   }

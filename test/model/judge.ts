@@ -81,6 +81,8 @@ export class Judge {
     for (const name of this.#nodes.keys()) if (!truths.has(name)) this.#nodes.delete(name);
     this.#silence.look();
     for (const name of truths.keys()) this.#lookAt(name);
+    const overdue = this.#evictions.overdue();
+    if (overdue) this.#complain(overdue);
   }
 
   /** Until when a key is not as it should be for a reason. */
@@ -88,6 +90,7 @@ export class Judge {
     const keys = [...this.#nodes.values()].flatMap((node) => [...node.keys.values()]);
     return Math.max(
       this.#world.faults.troubledUntilMs,
+      this.#world.faults.allHungUntilMs,
       this.#falls.heldUntilMs,
       // A NodeService that was written at the end is noticed, and then judged.
       this.#world.busyUntilMs + NOTICED_MS + LIE_MS,
@@ -145,7 +148,7 @@ export class Judge {
       this.#evictions.look(truth, readyLabel(service, 'default'), verdict);
       verdicts.set(service, this.#falls.look(truth, { service, verdict, hearing, evidence, check: '' }));
     }
-    for (const service of inForce(world.services.values())) {
+    for (const service of inForce(world.servicesAreKnown ? world.services.values() : [])) {
       if (!isSelected(world, truth, service)) continue;
       const { name, uid, generation } = service;
       const verdict = verdictOn(world, truth, service, hearing);
@@ -212,7 +215,8 @@ export class Judge {
       key.wrongSinceMs = undefined;
       return;
     }
-    if (!decided || nowMs < Math.max(troubledUntilMs, key.excusedUntilMs)) key.wrongSinceMs = nowMs;
+    const hungUntilMs = this.#world.faults.hungUntilMs(name);
+    if (!decided || nowMs < Math.max(troubledUntilMs, hungUntilMs, key.excusedUntilMs)) key.wrongSinceMs = nowMs;
     key.wrongSinceMs ??= nowMs;
     if (nowMs - key.wrongSinceMs > LIE_MS) {
       this.#complain(

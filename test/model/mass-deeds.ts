@@ -1,8 +1,6 @@
 import type { Deed, Target } from './deeds.ts';
-import { labelOf, NODE_SERVICE_NAMES, PORTS, taintOf } from './node-services.ts';
+import { labelOf, NODE_SERVICE_NAMES, POOLS, PORTS, taintOf } from './node-services.ts';
 import { POOL_KEYS } from './rules.ts';
-
-const POOLS = ['a', 'b'] as const;
 
 /** What happens to many nodes at once. */
 export const MASS_DEEDS: Readonly<Record<string, Deed>> = {
@@ -27,7 +25,7 @@ export const MASS_DEEDS: Readonly<Record<string, Deed>> = {
     for (const [index, name] of NODE_SERVICE_NAMES.entries()) {
       const taint = { key: taintOf(name), value: pick(['', 'v']), effect: 'NoSchedule' as const };
       const publish = { label: labelOf(name), ...(random() < 0.7 ? { taint } : {}) };
-      world.setService(name, { checks: { port: PORTS[index] ?? PORTS[0] }, publish });
+      world.serviceWrites.set(name, { checks: { port: PORTS[index] ?? PORTS[0] }, publish });
       // Of what one of them no longer names, the keys may go.
       world.happened();
     }
@@ -35,14 +33,14 @@ export const MASS_DEEDS: Readonly<Record<string, Deed>> = {
   'all NodeServices vanish, and may return': deed(({ world, random }) => {
     const objects = [...world.services.values()];
     for (const { name } of objects) {
-      world.deleteService(name);
+      world.serviceWrites.delete(name);
       // A NodeService that was refused may be accepted before it is deleted, too.
       world.happened();
     }
     if (random() < 0.5) return;
     world.later(random() * 120_000, () => {
       for (const { name, spec } of objects) {
-        if (!world.services.has(name)) world.setService(name, spec);
+        if (!world.services.has(name)) world.serviceWrites.set(name, spec);
         world.happened();
       }
     });

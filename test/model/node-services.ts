@@ -2,6 +2,7 @@ import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 
 export const POOL_LABEL = 'agentpool';
+export const POOLS = ['a', 'b'] as const;
 export const NODE_SERVICE_NAMES = ['x', 'y'] as const;
 export const PORTS = [1001, 1002] as const;
 export const CSI_DRIVER = 'csi.example';

@@ -37,7 +37,9 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   const node = world.nodes.get(truth.name);
   const wants = new Map<string, Want>();
   if (!node) return wants;
-  if (world.isMuddled(truth.name)) for (const id of truth.claims.keys()) truth.claims.set(id, 'open');
+  // What rollcall was about to let go of when its write hung may have become theirs.
+  const isHung = world.nowMs < world.faults.hungUntilMs(truth.name);
+  if (isHung || world.isMuddled(truth.name)) for (const id of truth.claims.keys()) truth.claims.set(id, 'open');
   for (const service of SERVICE_NAMES)
     wantService(wants, { world, truth, node, service, verdict: verdicts.get(service) ?? 'unknown' });
   wantPublished(wants, { world, truth, verdicts });

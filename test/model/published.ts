@@ -31,13 +31,16 @@ export function wantPublished(
     if (isTheirs) truth.claims.set(id, 'foreign');
     else if (service || truth.claims.get(id) === 'foreign') truth.claims.delete(id);
     if (isTheirs) continue;
-    if (service) {
+    if (!world.servicesAreKnown) {
+      // §10: what cannot be listed keeps what is there.
+      wants.set(id, HOLD);
+    } else if (service) {
       const verdict = isSelected(world, truth, service) ? verdicts.get(service.name) : undefined;
       const want = verdict && wantOf(service, id, verdict);
       const isLate = id.startsWith('taint:') && typeof want === 'string' && mayWait(world, truth, service);
       wants.set(id, isLate ? ANY : want);
     } else if (truth.ours.has(id)) {
-      wants.set(id, wantGone(world, truth, id));
+      wants.set(id, world.serviceWrites.areLost ? ANY : wantGone(world, truth, id));
     } else if (isListed(world, truth, id)) {
       wants.set(id, ANY);
     }

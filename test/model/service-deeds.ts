@@ -18,7 +18,7 @@ const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
 export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
   'a NodeService is written': deed((target) => {
     const name = target.pick(NODE_SERVICE_NAMES);
-    target.world.setService(name, drawSpec(name, target));
+    target.world.serviceWrites.set(name, drawSpec(name, target));
   }),
   'a NodeService is edited': deed((target) => {
     const object = written(target);
@@ -34,20 +34,32 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
       object.spec.startup ? continuous : { ...object.spec, startup: true as const },
       object.spec.unknownField ? understood : { ...object.spec, unknownField: true as const },
     ];
-    target.world.setService(object.name, target.pick(edits));
+    target.world.serviceWrites.set(object.name, target.pick(edits));
   }),
   'a NodeService is deleted': deed((target) => {
     const object = written(target);
-    if (object) target.world.deleteService(object.name);
+    if (object) target.world.serviceWrites.delete(object.name);
   }),
   'a NodeService is made anew': deed((target) => {
     const object = written(target);
     if (!object) return;
-    target.world.deleteService(object.name);
+    target.world.serviceWrites.delete(object.name);
     // Of what is gone the keys may go.
     target.world.happened();
     const spec = drawSpec(object.name, target);
-    target.world.setService(object.name, object.spec.startup ? { ...spec, startup: true } : spec);
+    target.world.serviceWrites.set(object.name, object.spec.startup ? { ...spec, startup: true } : spec);
+  }),
+  'the watch of NodeServices is lost for a while': deed(({ world, random }) =>
+    world.serviceWrites.lose(random() * 90_000),
+  ),
+  'the CRD of NodeServices is deleted, and may return': deed(({ world, random }) => {
+    const objects = [...world.services.values()];
+    world.serviceWrites.lose(random() * 5000);
+    for (const { name } of objects) world.serviceWrites.delete(name);
+    if (random() < 0.5) return;
+    world.later(random() * 120_000, () => {
+      for (const { name, spec } of objects) if (!world.services.has(name)) world.serviceWrites.set(name, spec);
+    });
   }),
   'a port turns over': deed(({ truth, pick }) => {
     const port = pick(PORTS);

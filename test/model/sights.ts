@@ -61,7 +61,7 @@ const DIGESTS = new Map(
 const CONTENTS = new Map<string, ReportContent>();
 
 /** What the leader is told by a report of this content. */
-export function saidBy({ up, device, ...truth }: NodeTruth, told: readonly ServiceToProbe[]): Said {
+export function saidBy({ up, device, ...truth }: NodeTruth, told: readonly ServiceToProbe[]): Omit<Said, 'boot'> {
   const checks = told.filter(({ name }) => !DIGESTS.has(name));
   return {
     up: { ...up },

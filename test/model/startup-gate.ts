@@ -1,6 +1,6 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
-import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
@@ -22,30 +22,35 @@ export function wantGate(
 }
 
 /** When no gate holds a Node any more, by time alone. */
-export function gatesOpenMs({ startupGate, nodes, truths, termBeganMs }: World): number {
+export function gatesOpenMs({ startupGate, nodes, truths, termBeganMs, leaderProcess }: World): number {
   if (!startupGate) return 0;
   const gated = [...truths.values()].filter(({ name }) =>
     nodes.get(name)?.spec?.taints?.some(({ key }) => key === STARTUP_TAINT),
   );
-  return Math.max(0, ...gated.map((truth) => Math.max(truth.createdAtMs, termBeganMs) + MAX_WAIT_MS + 2 * SLACK_MS));
+  const lateMs = 2 * SLACK_MS + (leaderProcess?.clock.suspendedMs ?? 0);
+  return Math.max(0, ...gated.map((truth) => Math.max(truth.createdAtMs, termBeganMs) + MAX_WAIT_MS + lateMs));
 }
 
 /** A name is that of a service, which is not waited for where it is not for the node, or else a label. */
 function has(
-  { nodes, services }: World,
+  { nodes, services, servicesAreKnown }: World,
   { name }: NodeTruth,
   { required, verdicts }: { required: string; verdicts: ReadonlyMap<string, Verdict> },
 ): boolean | undefined {
+  if (!servicesAreKnown && !SERVICE_NAMES.includes(required as ServiceName)) return undefined;
   const names = [...SERVICE_NAMES, ...inForce(services.values()).map((service) => service.name)];
   if (!names.includes(required)) return nodes.get(name)?.metadata.labels?.[required] !== undefined;
   const verdict = verdicts.get(required);
   return verdict === 'open' ? undefined : verdict === undefined || verdict === 'ready';
 }
 
-/** §4: by the time since the creation; where the wall clock is wrong, by the monotonic time since it was first seen. */
-function isDue({ nowMs, termBeganMs, wallClockJumped }: World, { createdAtMs }: NodeTruth): boolean | undefined {
+/** §4: by the time since the creation, by the monotonic clock where the leader saw the Node come, also as a standby. */
+function isDue({ nowMs, termBeganMs, wallClockJumped, leaderProcess }: World, { createdAtMs }: NodeTruth) {
+  const { startedMs = nowMs, clock } = leaderProcess ?? {};
+  // Of these the process knows the age by the wall clock alone.
+  const isByWallClock = wallClockJumped && createdAtMs < startedMs + SLACK_MS;
   const leftMs = createdAtMs + MAX_WAIT_MS - nowMs;
-  if (leftMs > SLACK_MS) return wallClockJumped && createdAtMs < termBeganMs + SLACK_MS ? undefined : false;
-  const seenMs = wallClockJumped ? Math.max(createdAtMs, termBeganMs) : createdAtMs;
-  return nowMs - seenMs >= MAX_WAIT_MS + SLACK_MS || undefined;
+  if (leftMs > SLACK_MS) return isByWallClock ? undefined : false;
+  const seenMs = isByWallClock ? Math.max(createdAtMs, termBeganMs) : createdAtMs;
+  return nowMs - seenMs >= MAX_WAIT_MS + SLACK_MS + (clock?.suspendedMs ?? 0) || undefined;
 }

@@ -38,5 +38,8 @@ export function wantStarted(
     fresh.some(({ verdict }) => verdict === 'open') || fresh.filter(({ verdict }) => verdict === 'ready').length > 1;
   const entries = listed.map(({ service: { name, uid } }) => [name, uid]).toSorted();
   const note = JSON.stringify({ node: truth.uid, services: Object.fromEntries(entries) });
-  wants.set(`annotation:${SERVICES_STARTED_ANNOTATION}`, isOpen ? ANY : listed.length > 0 ? note : undefined);
+  wants.set(
+    `annotation:${SERVICES_STARTED_ANNOTATION}`,
+    isOpen || world.serviceWrites.areLost ? ANY : listed.length > 0 ? note : undefined,
+  );
 }

@@ -57,7 +57,8 @@ export type Watched = {
   agentPods: readonly ObservedPod[];
   poolLabelSets: readonly ObservedPoolLabelSet[];
   workspaces: readonly ObservedWorkspace[];
-  nodeServices: readonly ObservedNodeService[];
+  /** `undefined` where they cannot be listed. */
+  nodeServices: readonly ObservedNodeService[] | undefined;
   csiNodes: readonly ObservedCsiNode[];
   nodeHolds: readonly ObservedNodeHold[];
 };
@@ -259,7 +260,7 @@ export class Replica {
     fleet.poolLabelSetHandlers.onReplace([...watched.poolLabelSets]);
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
-    serviceRegistry.handlers.onReplace([...watched.nodeServices]);
+    if (watched.nodeServices) serviceRegistry.handlers.onReplace([...watched.nodeServices]);
     holds.handlers.onReplace([...watched.nodeHolds]);
   }
 
@@ -346,6 +347,12 @@ export class Replica {
   nodeService(service: ObservedNodeService, gone: boolean): void {
     tell(this.#serviceRegistry.handlers, gone, service);
     this.#controller.statusWritten();
+  }
+
+  /** The watch of NodeServices is lost, or has listed these. */
+  nodeServicesListed(services: readonly ObservedNodeService[] | undefined): void {
+    if (services) this.#serviceRegistry.handlers.onReplace([...services]);
+    else this.#serviceRegistry.handlers.onLost();
   }
 
   nodeHold(hold: ObservedNodeHold, gone: boolean): void {

@@ -17,8 +17,13 @@ export type ServicePod = {
 /** What an agent said last to whoever leads. */
 type Voice = { atMs: number; leaving: boolean };
 
-/** `checks`: of NodeServices, by what was checked. */
-export type Said = { up: Record<ServiceName, boolean>; device: boolean; checks: ReadonlyMap<string, boolean> };
+/** `checks`: of NodeServices, by what was checked. `boot`: of the agent that said it. */
+export type Said = {
+  boot: string;
+  up: Record<ServiceName, boolean>;
+  device: boolean;
+  checks: ReadonlyMap<string, boolean>;
+};
 
 /** What is really so on a node, and what the leader was told. Of the Node itself the API server keeps what is so. */
 export type NodeTruth = {
@@ -57,6 +62,8 @@ export type NodeTruth = {
   editedMs: Map<string, number>;
   /** Since when a label is to leave for what was configured. */
   leavingMs: Map<string, number>;
+  /** When a label left for what was configured, until it is to be there again. */
+  lostMs: Map<string, number>;
 };
 
 /** A node that has just been created, with nothing on it yet. */
@@ -82,5 +89,6 @@ export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>
     claims: new Map(),
     editedMs: new Map(),
     leavingMs: new Map(),
+    lostMs: new Map(),
   };
 }

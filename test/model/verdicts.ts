@@ -88,7 +88,9 @@ export function evidenceOf(world: World, truth: NodeTruth, service: NodeServiceO
   };
 }
 
-/** One of two agents that are alive was not told yet of what the other checks. */
-function hasOtherLists({ alive }: NodeTruth): boolean {
+/** One of two agents was not told yet of what the other checks. */
+export function hasOtherLists({ alive, said }: NodeTruth): boolean {
+  // What counts is what the one said that is left.
+  if (said && alive.size > 0 && ![...alive].some(({ boot }) => boot === said.boot)) return true;
   return new Set([...alive].map(({ reportedList }) => reportedList)).size > 1;
 }

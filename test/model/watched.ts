@@ -20,7 +20,7 @@ export function watchedIn(world: World, components: readonly string[]): Watched 
     agentPods: truths.flatMap(({ agents }) => agents.map(({ pod }) => pod)),
     poolLabelSets: [...world.sets.values()],
     workspaces: [...world.workspaces.values()],
-    nodeServices: [...world.services.values()].map(observed),
+    nodeServices: world.serviceWrites.areLost ? undefined : [...world.services.values()].map(observed),
     csiNodes: [...world.csiNodes.values()],
     nodeHolds: [...world.holds.values()].map(observedHold),
   };

@@ -7,39 +7,24 @@ import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { ModelAgent } from './agent.ts';
-import { createModelClient } from './api-server/client.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
-import { LaggingLine } from './api-server/watch.ts';
+import { CoordinatorProcess, type Lines } from './coordinator-process.ts';
 import { Faults } from './faults.ts';
 import { LAG_MS, News } from './news.ts';
-import { type HeldPod, HeldPodWatch, type NodeHoldObject, observedHold } from './node-holds.ts';
-import {
-  NODE_SERVICE_NAMES,
-  type NodeServiceObject,
-  type NodeServiceSpec,
-  observed,
-  POOL_LABEL,
-} from './node-services.ts';
+import { type HeldPod, type NodeHoldObject, observedHold } from './node-holds.ts';
+import { NodeServiceWrites } from './node-service-writes.ts';
+import { NODE_SERVICE_NAMES, type NodeServiceObject, POOL_LABEL } from './node-services.ts';
 import { noteOurs } from './ours.ts';
 import { NO_RULES, RULES } from './rules.ts';
 import { contentOf, podOf, saidBy } from './sights.ts';
 import { startedOn } from './startup.ts';
-import { type AgentIdentity, Replica } from './system.ts';
+import type { AgentIdentity, Replica } from './system.ts';
 import { type NodeTruth, newTruth, SERVICE_NAMES } from './truth.ts';
 import type { Want } from './want.ts';
-import { watchedIn } from './watched.ts';
 import { type Workload, Workloads } from './workloads.ts';
 import type { WorldOptions } from './world-options.ts';
 
 const WORKSPACE_LABEL = 'gitpod.io/workload_workspace_regular';
-
-type Lines = Record<
-  'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes' | 'holds',
-  LaggingLine
->;
-type Process = { replica: Replica; lines: Lines; heldPods: HeldPodWatch };
-
-const LATENCY_MS = 15;
 
 /** A cluster, all that can happen to it, and two coordinators that keep its Nodes. */
 export class World {
@@ -55,6 +40,7 @@ export class World {
   readonly sets = new Map<string, ObservedPoolLabelSet>();
   readonly workspaces = new Map<string, ObservedWorkspace>();
   readonly services = new Map<string, NodeServiceObject>();
+  readonly serviceWrites = new NodeServiceWrites(this);
   readonly csiNodes = new Map<string, ObservedCsiNode>();
   readonly holds = new Map<string, NodeHoldObject>();
   readonly heldPods = new Map<string, HeldPod>();
@@ -66,7 +52,7 @@ export class World {
   /** When the present term began; what was said before is of another. */
   termBeganMs = 0;
   readonly faults: Faults;
-  readonly #processes: Process[] = [];
+  readonly processes: CoordinatorProcess[] = [];
   readonly #news: News;
   #leader: number | undefined;
   #serial = 0;
@@ -101,8 +87,8 @@ export class World {
     for (const [index, { pool, forWorkspaces }] of nodes.entries()) {
       this.populate(this.createNode(`n${index}`, pool, forWorkspaces));
     }
-    for (const [name, spec] of Object.entries(nodeServices ?? {})) this.setService(name, spec);
-    this.#processes.push(this.#start(), this.#start());
+    for (const [name, spec] of Object.entries(nodeServices ?? {})) this.serviceWrites.set(name, spec);
+    this.processes.push(this.#start(), this.#start());
     // What is there from the beginning was not changed.
     this.configured.clear();
     this.lead(0);
@@ -114,12 +100,22 @@ export class World {
 
   /** Whether somebody leads, and knows enough to write. */
   get decided(): boolean {
-    return this.#leader !== undefined && this.#processes[this.#leader]?.replica.deciding === true;
+    const process = this.leaderProcess;
+    return process?.replica.deciding === true && !process.clock.isSuspended;
+  }
+
+  get leaderProcess(): CoordinatorProcess | undefined {
+    return this.#leader === undefined ? undefined : this.processes[this.#leader];
+  }
+
+  /** Whether the leader has listed NodeServices. */
+  get servicesAreKnown(): boolean {
+    return this.leaderProcess?.knowsServices !== false;
   }
 
   /** Whether a coordinator has seen the Node of this uid. */
   isSeen(node: string, uid: string): boolean {
-    return this.#processes.some(({ replica }) => replica.knows(node, uid));
+    return this.processes.some(({ replica }) => replica.knows(node, uid));
   }
 
   jumpWallClock(deltaMs: number): void {
@@ -134,7 +130,7 @@ export class World {
   /** Asks both coordinators everything about every node, in another order than that in which they are evaluated. */
   query(): void {
     const names = [...this.truths.keys()].toReversed();
-    for (const { replica } of this.#processes) for (const node of names) replica.query(node);
+    for (const { replica } of this.processes) for (const node of names) replica.query(node);
   }
 
   /** Until when what was begun goes on. */
@@ -158,7 +154,7 @@ export class World {
     this.#news.heard(way, node);
   }
 
-  #heardByAll(way: string): void {
+  heardByAll(way: string): void {
     this.version += 1;
     this.#news.heardByAll(way, this.truths.keys());
   }
@@ -238,7 +234,7 @@ export class World {
     if (labels) this.sets.set(pool, set);
     else this.sets.delete(pool);
     this.configured.set(`set ${pool}`, this.nowMs);
-    this.#heardByAll('sets');
+    this.heardByAll('sets');
     this.#tell('sets', (to) => to.poolLabelSet(set, !labels));
   }
 
@@ -246,52 +242,18 @@ export class World {
     const workspace = { uid: name, namespace: 'default', name, node: node ?? '' };
     if (node === undefined && !this.workspaces.delete(name)) return;
     if (node !== undefined) this.workspaces.set(name, workspace);
-    this.#heardByAll('workspaces');
+    this.heardByAll('workspaces');
     this.#tell('workspaces', (to) => to.workspace(workspace, node === undefined));
   }
 
   setRules(on: boolean): void {
     this.rulesOn = on;
     this.configured.set('rules', this.nowMs);
-    this.#heardByAll('rules');
-    for (const { replica } of this.#processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
+    this.heardByAll('rules');
+    for (const { replica } of this.processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
   }
 
-  // NodeServices, CSINodes
-
-  /** Creates a NodeService, or edits the one of this name. */
-  setService(name: string, spec: NodeServiceSpec): void {
-    const before = this.services.get(name);
-    const { uid = this.unique('service'), generation = 0 } = before ?? {};
-    // Of objects the API server keeps seconds.
-    const createdAtMs = before?.createdAtMs ?? Math.floor(this.clock.now() / 1000) * 1000;
-    this.#storeService({ ...before, name, uid, generation: generation + 1, createdAtMs, spec });
-  }
-
-  deleteService(name: string): void {
-    const before = this.services.get(name);
-    if (before && this.services.delete(name)) this.#tellService(before, true);
-  }
-
-  #storeService(object: NodeServiceObject): void {
-    this.services.set(object.name, object);
-    this.#tellService(object, false);
-  }
-
-  #tellService(object: NodeServiceObject, gone: boolean): void {
-    this.configured.set(`service ${object.name}`, this.nowMs);
-    this.#heardByAll('services');
-    this.#tell('services', (to) => to.nodeService(observed(object), gone));
-  }
-
-  /** The leader writes into the status that a taint was seen to go. */
-  #proveTaint(uid: string, provenTaint: string): void {
-    const object = [...this.services.values()].find((each) => each.uid === uid);
-    if (!object || object.status?.provenTaint === provenTaint) return;
-    const next = { ...object, status: { provenTaint } };
-    this.services.set(object.name, next);
-    this.#tell('services', (to) => to.nodeService(observed(next), false));
-  }
+  // CSINodes
 
   setCsiDrivers({ name, uid }: NodeTruth, drivers: readonly string[] | undefined): void {
     const csiNode = { name, nodeUid: uid, drivers: drivers ?? [] };
@@ -310,7 +272,7 @@ export class World {
     const object = { unknownField: false, ...spec, name, uid, generation: generation + 1 };
     if (spec) this.holds.set(name, object);
     else this.holds.delete(name);
-    this.#heardByAll('holds');
+    this.heardByAll('holds');
     this.#tell('holds', (to) => to.nodeHold(observedHold(object), !spec));
   }
 
@@ -319,7 +281,7 @@ export class World {
     for (const pod of before ? [before] : []) {
       this.heldPods.delete(name);
       this.#heard('held pods', pod.node);
-      for (const { heldPods } of this.#processes) heldPods.tell(pod, true);
+      for (const { heldPods } of this.processes) heldPods.tell(pod, true);
       // Without it the node may be let go of, before another of its name comes.
       this.happened();
     }
@@ -327,7 +289,7 @@ export class World {
     const pod = { name, uid: this.unique('pod'), ...state };
     this.heldPods.set(name, pod);
     this.#heard('held pods', pod.node);
-    for (const { heldPods } of this.#processes) heldPods.tell(pod, false);
+    for (const { heldPods } of this.processes) heldPods.tell(pod, false);
   }
 
   /** A pod that needs this label runs from now on, in the place of one of its name. */
@@ -387,15 +349,21 @@ export class World {
     report: FullReport | Heartbeat,
     identity: AgentIdentity,
   ): ReportReply | undefined {
-    const leading = this.#leader === undefined ? undefined : this.#processes[this.#leader];
+    const leading = this.leaderProcess;
     // As ingest compares it: what the leader does not know by its uid, it takes nothing from.
-    if (!leading || !truth.reachable || !leading.replica.knows(truth.name, identity.nodeUid)) return undefined;
+    if (
+      !leading ||
+      leading.clock.isSuspended ||
+      !truth.reachable ||
+      !leading.replica.knows(truth.name, identity.nodeUid)
+    )
+      return undefined;
     truth.voices.delete(report.boot);
     truth.voices.set(report.boot, { atMs: this.nowMs, leaving: report.leaving === true });
     if ('services' in report) this.#heard('report', truth.name);
     // The goodbye of one of two says nothing that counts.
     const counts = !report.leaving || truth.alive.size === 0;
-    if ('services' in report && counts) truth.said = saidBy(truth, agent.list);
+    if ('services' in report && counts) truth.said = { ...saidBy(truth, agent.list), boot: report.boot };
     return leading.replica.accept(report, identity);
   }
 
@@ -403,11 +371,12 @@ export class World {
 
   /** Ends the term, and begins another where somebody is to lead. */
   lead(next: number | undefined): void {
-    if (this.#leader !== undefined) this.#processes[this.#leader]?.replica.standBy();
+    if (this.#leader !== undefined) this.processes[this.#leader]?.replica.standBy();
     this.#leader = next;
     if (next === undefined) return;
-    const process = this.#processes[next];
+    const process = this.processes[next];
     if (!process) return;
+    process.clock.resume();
     this.termBeganMs = this.nowMs;
     for (const truth of this.truths.values()) {
       truth.voices.clear();
@@ -417,16 +386,23 @@ export class World {
     process.replica.lead(new Promise((resolve) => void this.clock.after(LAG_MS, resolve)));
   }
 
+  /** The machine of a coordinator is suspended for a while. */
+  suspend(index: number, forMs: number): void {
+    const clock = this.processes[index]?.clock;
+    clock?.suspend();
+    this.later(forMs, () => clock?.resume());
+  }
+
   /** Another process in the place of this one, which has listed everything. */
   replaceProcess(index: number): void {
-    this.#processes[index]?.replica.stop();
-    this.#processes[index] = this.#start();
+    this.processes[index]?.replica.stop();
+    this.processes[index] = this.#start();
   }
 
   /** What the ledgers say, in seconds by `direction key`, over all terms of all replicas. */
   lieSeconds(): Map<string, number> {
     const sums = new Map<string, number>();
-    for (const { replica } of this.#processes) {
+    for (const { replica } of this.processes) {
       for (const { key, direction, seconds } of replica.lieSeconds()) {
         const id = `${direction} ${key}`;
         sums.set(id, (sums.get(id) ?? 0) + seconds);
@@ -436,47 +412,23 @@ export class World {
   }
 
   tick(): void {
-    for (const { replica } of this.#processes) replica.tick();
+    for (const { replica, clock } of this.processes) if (!clock.isSuspended) replica.tick();
   }
 
   stop(): void {
-    for (const { replica } of this.#processes) replica.stop();
+    for (const { replica } of this.processes) replica.stop();
   }
 
-  #start(): Process {
-    const line = () => new LaggingLine(this.clock, () => this.random() * LAG_MS);
-    const latencyMs = () => 1 + this.random() * LATENCY_MS;
-    const { clock, random, nodes, gate, startupGate = [], evict } = this;
-    const watched = watchedIn(this, this.#components);
-    const heldPods = new HeldPodWatch(() => this.heldPods.values(), line);
-    const client = createModelClient({
-      nodes,
-      clock,
-      fate: () => this.faults.fate(),
-      latencyMs,
-      elsewhere: (request) => this.workloads.answer(request),
-      // Those who evict look again and again.
-      onRequest: ({ path }) => {
-        if (path.startsWith('/api/v1/nodes')) this.requests += 1;
-      },
+  #start(): CoordinatorProcess {
+    return new CoordinatorProcess(this, {
+      ...this.#modes,
+      components: this.#components,
+      proveTaint: (...proven) => this.serviceWrites.prove(...proven),
     });
-    const rules = () => (this.rulesOn ? RULES : NO_RULES);
-    return {
-      replica: new Replica({
-        ...{ client, gate, startupGate, evict, rules, clock, random, watched, ...this.#modes },
-        watchHeldPods: (...wanted) => heldPods.want(...wanted),
-        onProven: (uid, taint) => this.clock.after(latencyMs(), () => this.#proveTaint(uid, taint)),
-      }),
-      lines: {
-        ...{ nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
-        ...{ services: line(), csiNodes: line(), holds: line() },
-      },
-      heldPods,
-    };
   }
 
   #tell(line: keyof Lines, what: (to: Replica) => void): void {
-    for (const { replica, lines } of this.#processes) lines[line].send(() => what(replica));
+    for (const { replica, lines } of this.processes) lines[line].send(() => what(replica));
   }
 
   #written(write: NodeWrite): void {

@@ -8,14 +8,15 @@ import { failure, notFound } from './refusals.ts';
 /**
  * What becomes of one request.
  * - `lost`: it never arrives. `unanswered`: it is carried out, and its answer never arrives.
+ * - `hangs`: it is not carried out, and its client waits for the answer until time is up.
  * - a number: this status instead of being carried out, with Retry-After where it is told.
  */
-export type Fate = 'answered' | 'lost' | 'unanswered' | { status: number; retryAfterMs?: number };
+export type Fate = 'answered' | 'lost' | 'unanswered' | 'hangs' | { status: number; retryAfterMs?: number };
 
 export type ModelClientOptions = {
   nodes: ModelNodes;
   clock: Clock;
-  fate: () => Fate;
+  fate: (request: KubeRequest) => Fate;
   /** How long a request, and how long its answer, is under way. */
   latencyMs: () => number;
   /** Answers a request that is not about Nodes. */
@@ -36,10 +37,11 @@ export function createModelClient(options: ModelClientOptions): KubeClient {
   const pass = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
   return {
     async request<T>(request: KubeRequest): Promise<T> {
-      const decided = fate();
+      const decided = fate(request);
       await pass(latencyMs());
       if (decided === 'lost') return unreachable(request, pass);
       onRequest?.(request);
+      if (decided === 'hangs') return hung(request, clock);
       if (typeof decided === 'object') throw failure(decided.status, decided.retryAfterMs);
       let answer: unknown;
       try {
@@ -59,6 +61,20 @@ export function createModelClient(options: ModelClientOptions): KubeClient {
 async function unreachable(request: KubeRequest, pass: (ms: number) => Promise<void>): Promise<never> {
   await pass(Math.min(request.timeoutMs, 200));
   throw new CodedError('KUBE_UNREACHABLE', 'The model gave no answer');
+}
+
+/** The time of the request is up, or its client gives it up. */
+function hung({ timeoutMs, signal }: KubeRequest, clock: Clock): Promise<never> {
+  return new Promise((_, reject) => {
+    const timeout = new CodedError('KUBE_UNREACHABLE', 'The model gave no answer in time', { fields: { timeoutMs } });
+    const cancel = clock.after(timeoutMs, () => reject(timeout));
+    const giveUp = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    if (signal?.aborted) giveUp();
+    else signal?.addEventListener('abort', giveUp, { once: true });
+  });
 }
 
 /** What a request for one Node is answered with. Throws KubeStatusError. */
