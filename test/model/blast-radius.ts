@@ -88,17 +88,19 @@ export class Departures {
       this.#delayEndedMs.set(id, nowMs);
       return undefined;
     }
+    // Those that a single change took are none of the first of many.
+    if (this.#mayBeSingleChange(id)) return undefined;
     lostMs.set(id, nowMs);
     // Who leads now does not know what left before the term.
     const sinceMs = Math.max(termBeganMs, nowMs - DELAY_MS + SLACK_MS);
     const count = [...truths.values()].filter((truth) => (truth.lostMs.get(id) ?? 0) > sinceMs).length;
     // Those that come late lose it at once, as they would have with the others.
     const isLate = nowMs - (this.#delayEndedMs.get(id) ?? Number.NEGATIVE_INFINITY) <= DELAY_MS + SLACK_MS;
-    if (count <= AT_ONCE || isLate || this.#mayBeSingleChange(id)) return undefined;
+    if (count <= AT_ONCE || isLate) return undefined;
     return `${id} left ${count} nodes at once`;
   }
 
-  /** Rule files that are all gone are no object. A leader does not know what changed before its term, or before its first list. */
+  /** Rule files that are all gone are no object. No leader knows what changed before its term, or before its first list. */
   #mayBeSingleChange(id: string): boolean {
     const { nowMs, termBeganMs, serviceWrites, configured } = this.#world;
     const changesMs = [...configured].flatMap(([object, atMs]) => (object === 'rules' ? [] : atMs));
