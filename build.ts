@@ -154,7 +154,7 @@ export async function bundlePrograms(): Promise<Bundles> {
   return bundles;
 }
 
-/** Sees to the bundles. A run of all tests builds them once, and says so to whatever it starts. */
+/** Builds the bundles, unless the environment says that a run of all tests has built them. */
 export async function buildBundles(): Promise<void> {
   // biome-ignore lint/style/noProcessEnv: from `test/main.ts`
   if (process.env['ROLLCALL_BUNDLES_ARE_BUILT'] === undefined) await writeBundles();

@@ -9,7 +9,7 @@ const e2e = {
   // No test is about this: it ends one that hangs, and others share the cores with it.
   testTimeout: 180_000,
   hookTimeout: 180_000,
-  // One second unless told.
+  // Defaults to one second.
   expect: { poll: { timeout: 10_000 } },
 };
 

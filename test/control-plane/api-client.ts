@@ -43,7 +43,7 @@ export type PatchType =
 export interface ApiClientOptions {
   readonly url: string;
   readonly ca: string;
-  /** OnDemand for each request where it is a function: one that is renewed meanwhile counts. */
+  /** A function is called for each request, so that a renewed one counts. */
   readonly token?: string | (() => string);
   readonly clientCert?: KeyPairPem;
   /** For one request, watches excepted; defaults to 30 s. */

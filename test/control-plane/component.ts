@@ -11,7 +11,7 @@ export interface ComponentSpec {
   readonly cwd: string;
   /** Defaults to this process's. */
   readonly env?: NodeJS.ProcessEnv;
-  /** OnDemand again and again after the start; what it throws counts as no. */
+  /** Called again and again after the start; an error counts as no. */
   readonly isReady: () => Promise<boolean>;
 }
 

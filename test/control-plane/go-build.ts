@@ -41,7 +41,7 @@ export async function goBuild(
   throw new Error(`ended with ${child.signalCode ?? child.exitCode}:\n${indentLastLines(said)}`);
 }
 
-/** OnDemand on its own, because a missing command shows in another way when it is started through a wrapper. */
+/** Checked on its own, because a missing command shows in another way when it is started through a wrapper. */
 async function checkGo(environment: Environment): Promise<void> {
   const child = spawnChild(environment.goCommand, {
     args: ['version'],

@@ -7,7 +7,7 @@ export type Deliver = (report: FullReport | Heartbeat, identity: AgentIdentity) 
 
 const RETRY_MS = 1000;
 
-/** One agent process: reports what it sees at once, says "as before" in between, and tries again when nobody answers. */
+/** One agent process: reports what it sees at once, says "as before" in between, and tries again when no coordinator answers. */
 export class ModelAgent {
   readonly pod: ObservedPod;
   readonly boot: string;

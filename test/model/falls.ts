@@ -47,7 +47,7 @@ export class Falls {
   look(truth: NodeTruth, { service, verdict, hearing, evidence, check }: Seen): Verdict {
     const memory = this.#memoryOf(truth.name, truth.uid, service);
     const { nowMs } = this.#world;
-    // Pods and agents are told by different ways: in which order they fell, nobody can tell.
+    // Pods and agents are known by different ways, so the order in which they fell is unknown.
     const fallen = Object.entries(evidence).map(([by, is]) => is === false && memory.evidence[by] === true);
     // Where it is open who counts, what is not so may have been seen as well.
     const open = hearing === 'open';

@@ -34,7 +34,7 @@ type Memory = {
   wrongSinceMs: number | undefined;
   excusedUntilMs: number;
   editsMs: number[];
-  /** What somebody else changed it from, and when. */
+  /** The value before another client changed it, and when. */
   edited?: { from: string | undefined; atMs: number };
   /** Since when it is not among the keys that are ours. */
   leftMs?: number | undefined;
@@ -190,7 +190,7 @@ export class Judge {
 
   /**
    * The key is not ours any more, but what was decided about it may still be under way. Where it does not belong to
-   * somebody else, that was to remove it: a label that its pool requests again a moment later was not wanted in between.
+   * another client, that was to remove it: a label that its pool requests again a moment later was not wanted in between.
    */
   #leave(keys: Map<string, Memory>, id: string, { key, isForeign }: { key: Memory; isForeign: boolean }): void {
     const { nowMs } = this.#world;
@@ -256,7 +256,7 @@ export class Judge {
     }
   }
 
-  /** Somebody else changed it: from now on it takes a moment, and if they do it again and again, longer. */
+  /** Another client changed it: from now on it takes a moment, and if they do it again and again, longer. */
   #edited(key: Memory | undefined, from: string | undefined): void {
     if (!key) return;
     const { nowMs } = this.#world;
@@ -276,12 +276,12 @@ export class Judge {
     this.#complain(`${name} ${id} was made ${shown(value)} by rollcall, ${why}`);
   }
 
-  /** An apply names what is held as the watch told of it last: for a moment, as it was before somebody's edit. */
+  /** An apply names what is kept as the watch showed it last, which may be the value before an edit. */
   #wasLately(key: Memory | undefined, value: string | undefined): boolean {
     return key?.edited?.from === value && this.#isEditedLately(key);
   }
 
-  /** Somebody else changed it, and the watch may not have told of it. */
+  /** Another client changed it, and the watch may not have shown it yet. */
   #isEditedLately(key: Memory | undefined): boolean {
     return this.#world.nowMs - (key?.edited?.atMs ?? Number.NEGATIVE_INFINITY) <= LAG_MS;
   }

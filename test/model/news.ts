@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 
-/** A watch tells of something so late at the most. */
+/** Longest delay of a watch. */
 export const LAG_MS = 400;
 /** What was decided meanwhile takes so long to be written. */
 const MUDDLED_MS = 500;

@@ -21,7 +21,7 @@ export type NodeHoldObject = {
 
 export type HeldPod = { name: string; uid: string; node: string; component: string };
 
-/** As a watch tells of it. */
+/** The object as a watch shows it. */
 export function observedHold({ name, uid, generation, component, unknownField }: NodeHoldObject): ObservedNodeHold {
   const selector = component === undefined ? {} : { matchLabels: { component } };
   const spec = { pods: { namespace: NAMESPACE, selector }, ...(unknownField ? { unheardOf: true } : {}) };

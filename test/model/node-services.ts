@@ -67,7 +67,7 @@ export function checkId(name: string, { port, pods }: Checks): string {
   return `${name} ${port} ${pods === undefined ? 'node' : 'pod'}`;
 }
 
-/** As a watch tells of it. */
+/** The object as a watch shows it. */
 export function observed({ name, spec, status, ...object }: NodeServiceObject): ObservedNodeService {
   const { pods, port, csi, device } = spec.checks;
   return observeNodeService({
@@ -99,7 +99,7 @@ const CHECKS: readonly ((name: string, port: number) => Checks)[] = [
   (_, port) => ({ port, device: true }),
 ];
 
-/** What somebody writes; now and then a mistake, or the keys of another NodeService. */
+/** A spec as a person writes it; now and then a mistake, or the keys of another NodeService. */
 export function drawSpec(name: string, { random, pick }: Draw): NodeServiceSpec {
   const keysOf = random() < 0.15 ? pick(NODE_SERVICE_NAMES) : name;
   const mistake = random();

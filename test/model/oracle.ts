@@ -45,7 +45,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   wantPublished(wants, { world, truth, verdicts });
   wantStarted(wants, { world, truth, verdicts });
   wantGate(wants, { world, truth, verdicts });
-  // Of devices, what was said last is believed until somebody says something else.
+  // Of devices, what was said last is believed until an agent reports something else.
   const told = truth.said?.device ? 'true' : undefined;
   const device = hearing === 'open' && truth.voices.size > 1 ? ANY : truth.said ? told : HOLD;
   wants.set(`label:${DEVICE_LABEL}`, truth.nfd ? 'true' : device);
@@ -63,7 +63,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   }
   wantScaleDown(wants, { world, truth, node });
   guardWants(wants, world, truth);
-  // It goes by what is there, and not by what is to be there.
+  // The state on the Node counts, and not the wanted one.
   wants.set(`annotation:${KEYS_ANNOTATION}`, ANY);
   if (world.evict) wants.set(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`, ANY);
   return wants;

@@ -4,7 +4,7 @@ import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import { SERVICE_NAMES } from './truth.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 
-/** What was wanted of a key within the last moments, and whether it had a value that somebody changed since. */
+/** What was wanted of a key within the last moments, and whether it had a value that another client changed since. */
 type OfLate = {
   wantsOfLate: (id: string) => readonly Want[];
   wasLately: (id: string, value: string | undefined) => boolean;

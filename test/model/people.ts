@@ -67,7 +67,7 @@ function setTaints(world: World, { name }: NodeTruth, change: (taints: readonly 
 }
 
 /**
- * Sets a key that may be theirs or ours: what nobody had is the person's from now on, what is ours stays ours. Where
+ * Sets a key that may be theirs or ours: a key without an owner is the person's from now on, what is ours stays ours. Where
  * rollcall may be about to change whose it is, that is left open until the key is deleted.
  */
 export function claim(

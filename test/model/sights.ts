@@ -17,7 +17,7 @@ function labelsOf(component: string): { component: string } {
   return labels;
 }
 
-/** As a watch tells of it. */
+/** The object as a watch shows it. */
 export function podOf(
   name: string,
   uid: string,

@@ -5,7 +5,7 @@ import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report
 import { nodeDocument } from '@rollcall/coordinator/answer/console/node-document.ts';
 import { NodeQueries } from '@rollcall/coordinator/answer/console/node-queries.ts';
 import { evictionFor } from '@rollcall/coordinator/app/settings.ts';
-import { NOBODY } from '@rollcall/coordinator/controller/node-controller.test-fixtures.ts';
+import { NO_SUBSCRIBERS } from '@rollcall/coordinator/controller/node-controller.test-fixtures.ts';
 import { NodeController, type PreparedPlan } from '@rollcall/coordinator/controller/node-controller.ts';
 import type { Subscribers } from '@rollcall/coordinator/controller/subscribers.ts';
 import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
@@ -36,7 +36,7 @@ import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
 
-/** The one place that knows how the controller is built and driven. Everything else of the model goes by `Replica`. */
+/** The one place that knows how the controller is built and driven. The rest of the model uses `Replica`. */
 
 export function builtInServices(readinessGate: ReadinessGate): readonly Service[] {
   return gitpodServices({
@@ -215,7 +215,7 @@ export class Replica {
       evictor?.restart();
     };
     const subscribers: Subscribers = {
-      ...NOBODY,
+      ...NO_SUBSCRIBERS,
       changed: look,
       forget: look,
       restart,

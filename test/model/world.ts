@@ -98,7 +98,7 @@ export class World {
     return this.clock.monotonic();
   }
 
-  /** Whether somebody leads, and knows enough to write. */
+  /** Whether a replica leads, and knows enough to write. */
   get decided(): boolean {
     const process = this.leaderProcess;
     return process?.replica.deciding === true && !process.clock.isSuspended;
@@ -369,7 +369,7 @@ export class World {
 
   // Coordinators
 
-  /** Ends the term, and begins another where somebody is to lead. */
+  /** Ends the term, and begins another where a replica is to lead. */
   lead(next: number | undefined): void {
     if (this.#leader !== undefined) this.processes[this.#leader]?.replica.standBy();
     this.#leader = next;

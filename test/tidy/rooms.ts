@@ -215,4 +215,17 @@ export const ENVIRONMENT_FILES: readonly RegExp[] = [
 /** Files above the limit of lines, with the reason. */
 export const LARGE_FILES: Readonly<Record<string, string>> = {};
 
+/** Phrases without a clear subject or object, in comments, names of tests and documents. */
+export const BANNED_PHRASES = [
+  'nobody',
+  'somebody',
+  'unless told',
+  'says so',
+  'goes by',
+  'is told of',
+  'are told of',
+  'tells of',
+  'people ask for',
+];
+
 export const LINES_MAX = 500;

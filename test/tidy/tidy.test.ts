@@ -2,7 +2,15 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ALONE } from '../alone.ts';
-import { ENVIRONMENT_FILES, LARGE_FILES, LINES_MAX, PURE_ROOMS, ROOM_IMPORTS, SHARED_ROOT_FILES } from './rooms.ts';
+import {
+  BANNED_PHRASES,
+  ENVIRONMENT_FILES,
+  LARGE_FILES,
+  LINES_MAX,
+  PURE_ROOMS,
+  ROOM_IMPORTS,
+  SHARED_ROOT_FILES,
+} from './rooms.ts';
 import { importsOf, isTestCode, ROOT, repositoryFiles, resolveImport, roomOf, type SourceFile } from './sources.ts';
 
 const files = repositoryFiles();
@@ -103,6 +111,14 @@ describe('every file', () => {
 
   test('is finished', () => {
     expect(found(new RegExp(['TO', 'DO|FIX', 'ME|XX', 'X\\b'].join('')), files)).toEqual([]);
+  });
+
+  test.each(BANNED_PHRASES)('does not say %j, which has to be guessed', (phrase) => {
+    const word = `\\b${phrase}\\b`;
+    const spoken = new RegExp(`(//|^\\s*\\*|/\\*\\*).*${word}|\\b(test|it|describe)\\b.*['"\`].*${word}`, 'i');
+    const written = new RegExp(word, 'i');
+    const documents = files.filter(({ path: name }) => name.endsWith('.md') && name !== 'CHANGELOG.md');
+    expect([...found(spoken, sources), ...found(written, documents)]).toEqual([]);
   });
 
   test('names no package registry', () => {

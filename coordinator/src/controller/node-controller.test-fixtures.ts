@@ -28,7 +28,7 @@ const SERVICE = serviceOf();
 type AgentPod = { uid: string; node?: string; ready?: boolean; ageSeconds?: number };
 
 /** Subscribers that ignore everything. */
-export const NOBODY: Subscribers = {
+export const NO_SUBSCRIBERS: Subscribers = {
   changed: () => {},
   forget: () => {},
   restart: () => {},
@@ -92,7 +92,7 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   const changes = new ChangeLog();
   const queries = new NodeQueries({ fleet, evaluator, skipped, changes, ...shared });
   const { startupGate } = options;
-  const all = { ...NOBODY, ...subscribers };
+  const all = { ...NO_SUBSCRIBERS, ...subscribers };
   const controller = new NodeController({
     ...{ fleet, evaluator, writer, changes, skipped, startupGate, subscribers: all, ...shared },
   });

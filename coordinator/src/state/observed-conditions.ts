@@ -31,7 +31,7 @@ export const NO_CONDITION_OWNERS: ConditionOwners = {
  * Managers that are no rivals. The API server names `before-first-apply` for fields that were there when managedFields
  * were empty.
  */
-const NOBODY: ReadonlySet<string> = new Set([FIELD_MANAGER, 'before-first-apply']);
+const NOT_RIVALS: ReadonlySet<string> = new Set([FIELD_MANAGER, 'before-first-apply']);
 const KEY = /^k:\{"type":"(.*)"\}$/;
 
 /**
@@ -69,7 +69,7 @@ export function conditionOwners(managedFields: readonly ManagedFieldsEntry[]): C
       if (isOurs) {
         ours.add(type);
         entry = index;
-      } else if (NOBODY.has(manager) || !isWhole(fields)) touched.add(type);
+      } else if (NOT_RIVALS.has(manager) || !isWhole(fields)) touched.add(type);
       else rivals.set(type, [rivals.get(type), manager].filter((each) => each !== undefined).join(', '));
     }
   }

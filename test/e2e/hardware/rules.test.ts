@@ -78,7 +78,7 @@ describe('a label that a person has set before', () => {
     const { keys } = await (await stage.rig.leader()).explain(node);
     const entry = keys.find(({ key }) => key === TPU);
     expect(entry).toMatchObject({ stance: 'absent', labeler: 'implied-labels' });
-    expect(entry?.reason).toContain('already has the value "mine", set by somebody else');
+    expect(entry?.reason).toContain('already has the value "mine", set by another client');
   });
 });
 

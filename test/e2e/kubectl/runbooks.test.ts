@@ -72,7 +72,7 @@ describe('what the runbook says is seen, of', () => {
     const why = pages.command('RollcallConflicts', /rollcall why/);
     const foreign = async () => (await rig.leader()).metric('rollcall_coordinator_skipped_keys', { cause: 'foreign' });
     expect(await foreign()).toBe(1);
-    expect((await pages.run(why, { NODE: CONFLICTING })).out).toMatch(/tier .*set by somebody else/);
+    expect((await pages.run(why, { NODE: CONFLICTING })).out).toMatch(/tier .*set by another client/);
     const fix = pages.command('RollcallConflicts', CHANGES);
     expect(await pages.run(fix, { NODE: CONFLICTING, KEY: 'tier' })).toMatchObject({ code: 0 });
     await rig.history.until(CONFLICTING, 'tier', 'gold');

@@ -73,7 +73,7 @@ describe('step by step', () => {
     await expect.poll(() => stage.planned(), { timeout: 10_000 }).toEqual([]);
     for (const states of since) expect(valuesIn(states())).toEqual(['true']);
     const { keys } = await (await stage.rig.leader()).explain('right');
-    expect(keys.find(({ key }) => key === TPU)?.reason).toContain('set by somebody else');
+    expect(keys.find(({ key }) => key === TPU)?.reason).toContain('set by another client');
   });
 
   test('removed once, a label comes back at once where it is true, and not where it is not', async () => {

@@ -124,7 +124,7 @@ test.concurrent('a conflict shows on the page that explains the node', async () 
     value: 'theirs',
     onNode: 'mine',
     labeler: 'pool-labels',
-    reason: 'already has the value "mine", set by somebody else',
+    reason: 'already has the value "mine", set by another client',
     skipped: { cause: 'foreign' },
   });
   const reason = 'NodePoolLabelSet rollcall/shown of the pool shown';

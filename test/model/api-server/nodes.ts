@@ -39,7 +39,7 @@ export type NodeSeed = Pick<Node['metadata'], 'name'> & {
   conditions?: NodeCondition[];
   /** RFC 3339. */
   createdAt?: string;
-  /** Nobody by default, as what admission writes: then nobody owns what the Node begins with. */
+  /** The manager that owns what the Node begins with. Defaults to none, as for what admission writes. */
   owners?: Owners;
   uid?: string;
   resourceVersion?: number;

@@ -9,7 +9,7 @@ type Operation = 'Apply' | 'Update';
 export type Field = string;
 
 /**
- * Who owns which fields, by `OPERATION MANAGER`, with `/status` after it for what was written to the status. Nobody owns
+ * Who owns which fields, by `OPERATION MANAGER`, with `/status` after it for what was written to the status. No manager owns
  * nothing: an entry without fields is not there.
  */
 export type Owners = ReadonlyMap<string, ReadonlySet<Field>>;
@@ -42,7 +42,7 @@ export function fieldsOf({ metadata, spec, status }: Partial<Node> & Pick<Node, 
   return fields;
 }
 
-/** What an update changes about ownership: whoever changed a value owns it alone, and what is gone nobody owns. */
+/** What an update changes about ownership: the manager that changed a value owns it alone, and a removed value has no owner. */
 export function ownersAfterUpdate(owners: Owners, own: string, before: Node, after: Node): Owners {
   const [old, now] = [fieldsOf(before), fieldsOf(after)];
   const changed = [...now.keys()].filter((field) => old.get(field) !== now.get(field));
@@ -51,7 +51,7 @@ export function ownersAfterUpdate(owners: Owners, own: string, before: Node, aft
   return pruned(next, now);
 }
 
-/** Fields of an apply that somebody else owns, where it would change them, with the manager. */
+/** Fields of an apply that another manager owns, where the apply would change them, with that manager. */
 export function conflictsOf(
   owners: Owners,
   own: string,
@@ -67,7 +67,7 @@ export function conflictsOf(
     );
 }
 
-/** Fields that go by an apply: the manager applied them before, does not any more, and nobody else owns them. */
+/** Fields that go by an apply: the manager applied them before, does not any more, and no other manager owns them. */
 export function releasedBy(owners: Owners, own: string, applied: ReadonlyMap<Field, string>): Field[] {
   const others = [...owners].filter(([id]) => id !== own).map(([, fields]) => fields);
   return [...(owners.get(own) ?? [])].filter(

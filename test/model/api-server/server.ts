@@ -23,7 +23,7 @@ const NODES = '/api/v1/nodes';
 /** A watch without events is told this often how far it is. */
 const BOOKMARK_MS = 60_000;
 
-/** An API server in memory: Nodes, other collections, watches, Leases, Events that nobody keeps, and TokenReviews. */
+/** An API server in memory: Nodes, other collections, watches, Leases, Events, which are not kept, and TokenReviews. */
 export class ModelServer {
   readonly nodes: ModelNodes;
   readonly #nodeJournal = new Journal<Node>();

@@ -42,7 +42,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         if (there === value && node.ownedLabels.has(key))
           return { ...label, stance: 'present', ownership: 'shared', reason: source };
         if (there !== value) return theirLabel(key, value, there);
-        const reason = 'already has this value, set by somebody else';
+        const reason = 'already has this value, set by another client';
         return { ...label, stance: 'absent', ownership: 'shared', reason, cause: 'evidence' };
       });
       const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));

@@ -6,7 +6,7 @@ import { CommandFailure, EXIT } from '../failure.ts';
 export type ClusterFlags = { kubeconfig?: string | undefined; context?: string | undefined };
 
 /** What the library takes where it finds nothing. */
-const OF_NOBODY = { context: 'loaded-context', server: 'http://localhost:8080' };
+const NO_CONFIG = { context: 'loaded-context', server: 'http://localhost:8080' };
 
 /** How long a credential plugin may take: it may have to wait until a person has logged in. */
 const PLUGIN_MS_MAX = 120_000;
@@ -28,7 +28,7 @@ export function loadKubeConfig(
     const message = `The kubeconfig cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
     throw new CommandFailure(message, 'pass another file with --kubeconfig', { cause });
   }
-  if (config.getCurrentContext() === OF_NOBODY.context && config.getCurrentCluster()?.server === OF_NOBODY.server) {
+  if (config.getCurrentContext() === NO_CONFIG.context && config.getCurrentCluster()?.server === NO_CONFIG.server) {
     throw new CommandFailure('There is no kubeconfig', 'pass --kubeconfig, or set KUBECONFIG');
   }
   if (context !== undefined) {

@@ -96,12 +96,12 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
           value: 'gold',
           onNode: 'silver',
           labeler: 'pool-labels',
-          reason: 'already has the value "silver", set by somebody else',
-          skipped: { cause: 'foreign', message: 'already has the value "silver", set by somebody else' },
+          reason: 'already has the value "silver", set by another client',
+          skipped: { cause: 'foreign', message: 'already has the value "silver", set by another client' },
         }),
       ],
     }),
-    says: ['already has the value "silver", set by somebody else', 'leaves it as it is'],
+    says: ['already has the value "silver", set by another client', 'leaves it as it is'],
   },
   'refused-by-policy': {
     page: nodeDocument({

@@ -55,7 +55,7 @@ const RULE_FILES_MAX = 1000;
 
 type Stat = BigIntStats | 'gone' | { problem: string };
 
-/** ChangedNodes at a label directory, and reads again only what may have changed since its last look. */
+/** Scans a label directory, and reads again only what may have changed since its last look. */
 export class TreeReader {
   readonly #root: string;
   readonly #refuse: Refuse;
