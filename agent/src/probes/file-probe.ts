@@ -1,5 +1,6 @@
+import { lineWithoutConnection } from './idle-line.ts';
 import { createProbe } from './probe.ts';
-import type { Line, Probe, ProbeKind } from './types.ts';
+import type { ProbeKind } from './types.ts';
 
 /**
  * Healthy while there is a regular file; with `maxAgeSeconds`, one that was written to within that time. It is not
@@ -19,11 +20,6 @@ export const file: ProbeKind = {
       if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeSeconds} s` };
       return { healthy: true, says: maxAgeSeconds === Number.POSITIVE_INFINITY ? 'is there' : 'is fresh' };
     });
-    return () => looking(probe);
+    return lineWithoutConnection(probe);
   },
 };
-
-/** There is no connection to hold. */
-function looking(ask: Probe): Line {
-  return { freshEveryRounds: 1, ask, hold: () => {}, release: () => {} };
-}

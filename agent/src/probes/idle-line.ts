@@ -10,6 +10,11 @@ export function idleLine(probe: Probe, freshEveryRounds = 1, connect?: Connect):
   return (onLost) => new IdleLine(probe, freshEveryRounds, new Sentinel(onLost, connect));
 }
 
+/** Asks in every round, and holds no connection in between. */
+export function lineWithoutConnection(probe: Probe): OpenLine {
+  return () => ({ freshEveryRounds: 1, ask: probe, hold: () => {}, release: () => {} });
+}
+
 class IdleLine implements Line {
   readonly freshEveryRounds: number;
   readonly #probe: Probe;

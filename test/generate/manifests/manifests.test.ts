@@ -1,9 +1,12 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
+import { observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { fencePolicies } from './fence-policy.ts';
 import { manifestFiles } from './files.ts';
+import { probe } from './node-service-probe.ts';
 import { poolLabelsPolicy } from './pool-labels-policy.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
 
@@ -83,4 +86,12 @@ describe('the manifests', () => {
     for (const { label, taint } of services) names.push(label, taint);
     expect(names.filter((name) => !/^[A-Za-z0-9./_-]+$/.test(name))).toEqual([]);
   });
+});
+
+test('the CRD has every kind of probe of the agent, and the coordinator knows each', () => {
+  const kinds = Object.entries(probe.properties).flatMap(([name, { type }]) => (type === 'object' ? [name] : []));
+  expect(kinds).toEqual(PROBE_KINDS.map(({ kind }) => kind));
+  const metadata = { name: 'a', uid: 'u', resourceVersion: '1' };
+  const observe = (kind: string) => observeNodeService({ metadata, spec: { probe: { [kind]: { other: 1 } } } });
+  expect(kinds.map((kind) => observe(kind).unknownField)).not.toContain(undefined);
 });

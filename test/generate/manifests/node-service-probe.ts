@@ -1,7 +1,5 @@
 import { text, validation } from './crd-parts.ts';
 
-const KINDS = ['tcp', 'tls', 'http2', 'http', 'https', 'grpc', 'csi', 'unix', 'file'];
-
 /** A path that an agent accepts; `name` is the name of its field. */
 const pathOnNode = (name: string, what: string) =>
   text(`Path of the ${what} on the node, which must be below --probe-paths of the agents.`, {
@@ -83,66 +81,70 @@ const http = (description: string, more: object = {}) => ({
   },
 });
 
+const KINDS = {
+  tcp: portOnly('Healthy if the service accepts a connection.'),
+  tls: portOnly('Healthy if the service accepts a connection and begins a TLS handshake.'),
+  http2: portOnly('Healthy if the service accepts a connection and sends HTTP/2 SETTINGS.'),
+  http: http('Healthy if the service answers a GET with a healthy status.'),
+  https: http('Healthy if the service answers a GET over TLS with a healthy status.', {
+    caBundle: text(
+      'CA certificates (PEM, in base64) to verify the chain of the certificate, but not its names. Without it, the certificate is not verified.',
+      {
+        format: 'byte',
+        // It goes with replies to agents.
+        maxLength: 32_768,
+        'x-kubernetes-validations': [
+          validation(
+            "string(self).contains('-----BEGIN CERTIFICATE-----')",
+            'caBundle contains no certificate: set it to the CA certificates in PEM, in base64 (base64 -w0 ca.crt)',
+          ),
+        ],
+      },
+    ),
+  }),
+  grpc: {
+    description: 'Healthy if grpc.health.v1 returns SERVING.',
+    type: 'object',
+    properties: {
+      port,
+      socket: pathOnNode('socket', 'socket'),
+      service: text('Name of the gRPC service to check. Defaults to the server as a whole.', {
+        maxLength: 253,
+      }),
+    },
+    'x-kubernetes-validations': [
+      validation('has(self.port) != has(self.socket)', 'grpc needs either a port or a socket, not both'),
+    ],
+  },
+  csi: {
+    description: 'Healthy if csi.v1.Identity reports the driver as ready.',
+    type: 'object',
+    required: ['socket'],
+    properties: { socket: pathOnNode('socket', 'socket') },
+  },
+  unix: {
+    description: 'Healthy if a Unix socket accepts a connection.',
+    type: 'object',
+    required: ['path'],
+    properties: { path: pathOnNode('path', 'socket') },
+  },
+  file: {
+    description: 'Healthy if the file exists.',
+    type: 'object',
+    required: ['path'],
+    properties: {
+      path: pathOnNode('path', 'file'),
+      maxAgeSeconds: whole('Maximum time since the last write to the file.', 1, 31_536_000),
+    },
+  },
+};
+
 /** How the agent of a node asks a service. */
 export const probe = {
   description: 'Evidence: the result of a probe by the agent of the node. Set exactly one kind.',
   type: 'object',
   properties: {
-    tcp: portOnly('Healthy if the service accepts a connection.'),
-    tls: portOnly('Healthy if the service accepts a connection and begins a TLS handshake.'),
-    http2: portOnly('Healthy if the service accepts a connection and sends HTTP/2 SETTINGS.'),
-    http: http('Healthy if the service answers a GET with a healthy status.'),
-    https: http('Healthy if the service answers a GET over TLS with a healthy status.', {
-      caBundle: text(
-        'CA certificates (PEM, in base64) to verify the chain of the certificate, but not its names. Without it, the certificate is not verified.',
-        {
-          format: 'byte',
-          // It goes with replies to agents.
-          maxLength: 32_768,
-          'x-kubernetes-validations': [
-            validation(
-              "string(self).contains('-----BEGIN CERTIFICATE-----')",
-              'caBundle contains no certificate: set it to the CA certificates in PEM, in base64 (base64 -w0 ca.crt)',
-            ),
-          ],
-        },
-      ),
-    }),
-    grpc: {
-      description: 'Healthy if grpc.health.v1 returns SERVING.',
-      type: 'object',
-      properties: {
-        port,
-        socket: pathOnNode('socket', 'socket'),
-        service: text('Name of the gRPC service to check. Defaults to the server as a whole.', {
-          maxLength: 253,
-        }),
-      },
-      'x-kubernetes-validations': [
-        validation('has(self.port) != has(self.socket)', 'grpc needs either a port or a socket, not both'),
-      ],
-    },
-    csi: {
-      description: 'Healthy if csi.v1.Identity reports the driver as ready.',
-      type: 'object',
-      required: ['socket'],
-      properties: { socket: pathOnNode('socket', 'socket') },
-    },
-    unix: {
-      description: 'Healthy if a Unix socket accepts a connection.',
-      type: 'object',
-      required: ['path'],
-      properties: { path: pathOnNode('path', 'socket') },
-    },
-    file: {
-      description: 'Healthy if the file exists.',
-      type: 'object',
-      required: ['path'],
-      properties: {
-        path: pathOnNode('path', 'file'),
-        maxAgeSeconds: whole('Maximum time since the last write to the file.', 1, 31_536_000),
-      },
-    },
+    ...KINDS,
     host: text(
       'The address to probe: the pod IP, the node IP, or loopback, which requires agents on the network of the host. ' +
         'Defaults to the pod IP, or to the node IP if there is no pod or it uses the host network.',
@@ -164,8 +166,10 @@ export const probe = {
   },
   'x-kubernetes-validations': [
     validation(
-      `[${KINDS.map((kind) => `has(self.${kind})`).join(', ')}].filter(x, x).size() == 1`,
-      `set exactly one kind of probe: ${KINDS.join(', ')}`,
+      `[${Object.keys(KINDS)
+        .map((kind) => `has(self.${kind})`)
+        .join(', ')}].filter(x, x).size() == 1`,
+      `set exactly one kind of probe: ${Object.keys(KINDS).join(', ')}`,
     ),
   ],
 };

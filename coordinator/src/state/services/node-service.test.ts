@@ -65,8 +65,8 @@ test('what is wrong with a device is told with its place', () => {
 });
 
 test('a newer kind of probe is left to the agents', () => {
-  const { service, unknownField } = observeNodeService({ metadata, spec: { probe: { udp: { port: 1 } } } });
-  expect([service.probe, unknownField]).toEqual([{ spec: { kind: 'udp' }, port: 1 }, undefined]);
+  const { service, unknownField } = observeNodeService({ metadata, spec: { probe: { later: { port: 1 } } } });
+  expect([service.probe, unknownField]).toEqual([{ spec: { kind: 'later' }, port: 1 }, undefined]);
 });
 
 test.each([
