@@ -69,6 +69,9 @@ const NO_LISTENER: FleetListener = {
   poolsChanged: () => {},
 };
 
+/** Collections without which other things go on. */
+type Learned = 'workspaces' | 'poolLabelSets';
+
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /**
@@ -90,8 +93,8 @@ export class Fleet {
   /** When Nodes came that the first list did not have, by the monotonic clock. */
   readonly #cameMs = new Map<string, number>();
   #hasNodes = false;
-  /** Of those that things go on without, what was listed. */
-  readonly #known = new Set<'workspaces' | 'poolLabelSets'>();
+  /** Those that were listed, and whose watch was not lost since. */
+  readonly #known = new Set<Learned>();
   #term: Term;
   #listener: FleetListener = NO_LISTENER;
 
@@ -175,12 +178,11 @@ export class Fleet {
   }
 
   get workspaceHandlers() {
-    return { ...this.#learning('workspaces', this.#workspaces), onLost: () => this.#known.delete('workspaces') };
+    return this.#learning('workspaces', this.#workspaces);
   }
 
   get poolLabelSetHandlers() {
-    const handlers = this.#learning('poolLabelSets', this.poolLabelSets);
-    return { ...handlers, onLost: () => this.#known.delete('poolLabelSets') };
+    return this.#learning('poolLabelSets', this.poolLabelSets);
   }
 
   /** Trims a Node as it is parsed, before it is kept. */
@@ -360,7 +362,7 @@ export class Fleet {
   }
 
   /** Every node is looked at when a collection becomes known. */
-  #learning<T>(what: 'workspaces' | 'poolLabelSets', collection: Collection<T>) {
+  #learning<T>(what: Learned, collection: Collection<T>) {
     return {
       ...eventHandlersOf(collection),
       onReplace: (all: T[]) => {
@@ -369,6 +371,7 @@ export class Fleet {
         collection.replace(all);
         if (isFirst) this.markAll();
       },
+      onLost: () => this.#known.delete(what),
     };
   }
 
