@@ -41,7 +41,7 @@ describe('a report that is taken', () => {
 
   it('is refused with the reason when the agent speaks another version of the protocol', async () => {
     const { port, accepted } = await reportsServer();
-    for (const protocol of [undefined, PROTOCOL_VERSION + 1, `${PROTOCOL_VERSION}`]) {
+    for (const protocol of [null, PROTOCOL_VERSION + 1, `${PROTOCOL_VERSION}`]) {
       const { status, body } = await send(port, { ...full, protocol });
       expect([status, JSON.parse(body)]).toMatchObject([
         422,

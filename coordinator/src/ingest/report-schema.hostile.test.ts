@@ -132,7 +132,7 @@ function sizesOf(report: FullReport | Heartbeat): [string, number, number][] {
     ...services.flatMap(({ name, evidence, digest }) => [
       ['name', charactersIn(name), max.serviceName],
       ['evidence', charactersIn(evidence), max.evidence],
-      ['digest of a service', charactersIn(digest), max.digest],
+      ['digest of a service', charactersIn(digest ?? ''), max.digest],
     ]),
     ['names that occur twice', services.length - new Set(services.map(({ name }) => name)).size, 0],
     ['devices', devices.length, max.devices],

@@ -1,4 +1,4 @@
-import { type FullReport, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
+import { DEVICE_BUSES, type FullReport, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseReport, REPORT_LIMITS } from './report-schema.ts';
@@ -11,7 +11,6 @@ const service = {
   evidence: 'connected in 1 ms',
   digest: 'c1',
 };
-const { digest: _digest, ...undigested } = service;
 const full: FullReport = {
   ...header,
   services: [service],
@@ -47,12 +46,29 @@ describe('parseReport', () => {
     });
   });
 
-  it.each([undefined, 0, PROTOCOL_VERSION + 1, String(PROTOCOL_VERSION)])('refuses the protocol %j', (protocol) => {
+  it.each([null, 0, PROTOCOL_VERSION + 1, String(PROTOCOL_VERSION)])('refuses the protocol %j', (protocol) => {
     const detail = 'must be 1: run agents and coordinators of the same release';
     for (const body of [header, full]) {
       expect(parseReport({ ...body, protocol })).toEqual({ problem: { field: 'protocol', detail } });
     }
-    expect(parseReport(header)).toEqual({ problem: { field: 'protocol', detail } });
+  });
+
+  it('takes a report without a protocol as one of the first', () => {
+    expect([parseReport(header), parseReport(full)]).toEqual([{ report: header }, { report: full }]);
+  });
+
+  it('takes a verdict without the digest of its check', () => {
+    const { digest: _digest, ...bare } = service;
+    expect(parse({ ...full, services: [bare] })).toEqual({ report: { ...full, services: [bare] } });
+  });
+
+  it('takes missing devices and facts for unread', () => {
+    const { devices: _devices, facts: _facts, ...less } = full;
+    const report = { ...full, devices: [], facts: {}, unread: [...DEVICE_BUSES, 'facts'] };
+    expect(parse(less)).toEqual({ report });
+    expect(parse({ ...less, facts: { os: 'linux' } })).toEqual({
+      report: { ...full, devices: [], facts: { os: 'linux' }, unread: DEVICE_BUSES },
+    });
   });
 
   it('takes a service of which nothing is known yet, and who looks how', () => {
@@ -110,10 +126,8 @@ describe('parseReport', () => {
     ['services[0].since', { ...full, services: [{ ...service, since: undefined }] }],
     ['services[0].evidence', { ...full, services: [{ ...service, evidence: 'x'.repeat(REPORT_LIMITS.evidence + 1) }] }],
     ['services[0].evidence', { ...full, services: [{ ...service, evidence: undefined }] }],
-    ['services[0].digest', { ...full, services: [undigested] }],
+    ['services[0].digest', { ...full, services: [{ ...service, digest: '' }] }],
     ['services', { ...header, devices: [], facts: {} }],
-    ['devices', { ...header, services: [], facts: {} }],
-    ['facts', { ...header, services: [], devices: [] }],
     ['services', { ...header, services: {} }],
     ['services', { ...header, services: null }],
     [

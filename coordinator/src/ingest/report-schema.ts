@@ -1,4 +1,10 @@
-import { DEVICE_BUSES, type FullReport, type Heartbeat, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
+import {
+  DEVICE_BUSES,
+  type FullReport,
+  type Heartbeat,
+  PROTOCOL_VERSION,
+  type Unread,
+} from '@rollcall/common/report.ts';
 import * as z from 'zod/mini';
 
 /** Limits on what one report may hold. They are far above what any real node has. */
@@ -63,7 +69,7 @@ const service = z.object({
   unknown: z.exactOptional(z.literal(true)),
   since: timestamp,
   evidence: z.string().check(z.maxLength(REPORT_LIMITS.evidence)),
-  digest: text(REPORT_LIMITS.digest),
+  digest: z.exactOptional(text(REPORT_LIMITS.digest)),
 });
 
 const device = z.object({
@@ -99,20 +105,21 @@ const heartbeat = z.object(header);
 const fullReport = z.object({
   ...header,
   services: listOf(service, REPORT_LIMITS.services),
-  devices: listOf(device, REPORT_LIMITS.devices),
+  devices: z.exactOptional(listOf(device, REPORT_LIMITS.devices)),
   unread: z.exactOptional(listOf(z.enum([...DEVICE_BUSES, 'facts']), REPORT_LIMITS.unread)),
-  facts: textMap(REPORT_LIMITS.facts),
+  facts: z.exactOptional(textMap(REPORT_LIMITS.facts)),
   answers: z.exactOptional(answers),
   values: z.exactOptional(textMap(REPORT_LIMITS.answers)),
   version: z.exactOptional(text(REPORT_LIMITS.key)),
 });
 
 /**
- * Reads a report out of parsed JSON. One with content (services, devices or facts) is a full report; one without is a
- * heartbeat. A report of another protocol version is a problem; unknown fields are dropped.
+ * Reads a report out of parsed JSON. A report with content (services, devices or facts) is a full report, in which
+ * services are required, and missing devices or facts are unread; a report without content is a heartbeat. A report of
+ * another protocol version is a problem; a report that names none is of the first. Unknown fields are dropped.
  */
 export function parseReport(body: object): { report: FullReport | Heartbeat } | { problem: ReportProblem } {
-  if (!('protocol' in body) || body.protocol !== PROTOCOL_VERSION) {
+  if ('protocol' in body && body.protocol !== PROTOCOL_VERSION) {
     const detail = `must be ${PROTOCOL_VERSION}: run agents and coordinators of the same release`;
     return { problem: { field: 'protocol', detail } };
   }
@@ -122,8 +129,16 @@ export function parseReport(body: object): { report: FullReport | Heartbeat } | 
   }
   const result = fullReport.safeParse(body);
   if (!result.success) return { problem: problemOf(result.error, body) };
-  const duplicate = duplicateName(result.data.services);
-  return duplicate ? { problem: duplicate } : { report: result.data satisfies FullReport };
+  const { devices = [], facts = {}, unread = [], ...rest } = result.data;
+  const duplicate = duplicateName(rest.services);
+  if (duplicate) return { problem: duplicate };
+  // An agent that says nothing of its hardware does not say that there is none.
+  const missing: readonly Unread[] = [
+    ...(result.data.devices ? [] : DEVICE_BUSES),
+    ...(result.data.facts ? [] : (['facts'] as const)),
+  ];
+  const all = [...new Set([...unread, ...missing])];
+  return { report: { ...rest, devices, facts, ...(all.length > 0 ? { unread: all } : {}) } satisfies FullReport };
 }
 
 function duplicateName(services: FullReport['services']): ReportProblem | undefined {

@@ -61,7 +61,7 @@ function make({ services, node, pods }: AssignmentInputs): Made {
 
 function hear({ own, pods, told }: Made, content: readonly ServiceReport[]): Heard {
   const assigned = new Map(told.services.map(({ name, digest }) => [name, digest]));
-  const current = content.filter(({ name, digest }) => digest === assigned.get(name));
+  const current = content.filter(({ name, digest }) => digest !== undefined && digest === assigned.get(name));
   const reports = new Map(current.map((report) => [report.name, report]));
   return { content, reports, isUnsettled: isUnsettled(own, pods, current) };
 }

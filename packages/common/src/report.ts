@@ -13,8 +13,8 @@ export type ServiceReport = {
   since: string;
   /** One sentence for people: which probe saw what. Changes only when what was seen changes. */
   evidence: string;
-  /** `digest` of the assigned check for which this verdict was made. */
-  digest: string;
+  /** `digest` of the assigned check for which this verdict was made. A verdict without it counts for no check. */
+  digest?: string;
 };
 
 /** Every bus that there is a collector for in the agent. */
