@@ -53,7 +53,7 @@ test('a reply of any text is a reply within its limits or a short problem', () =
       podAddresses: value,
       periodMilliseconds: orAnything(fc.integer()),
     },
-    { requiredKeys: ['name'] },
+    { requiredKeys: ['name', 'digest'] },
   );
   const fields = fc.record(
     {
