@@ -53,7 +53,7 @@ function join(context: ReplicaContext, replica: Replica, listeners: Listeners) {
     onStartedLeading: () => void lead(context, replica, listeners),
     onStandby: (leader) => {
       leadershipState.standBy(leader);
-      replica.created.subscribers.restart();
+      replica.subscribers.restart();
     },
   });
   leadershipState.joined(election);

@@ -115,7 +115,7 @@ export async function createReplica(context: ReplicaContext) {
     ledger.look(node);
     news.look(node);
   });
-  const created = createSubscribers({
+  const { record, announcer, subscribers, settled } = createSubscribers({
     ...context,
     services,
     serviceRegistry,
@@ -131,7 +131,6 @@ export async function createReplica(context: ReplicaContext) {
       news.restart();
     },
   });
-  const { record } = created;
 
   // What is watched.
   // Packing needs to know what nodes can allocate.
@@ -193,7 +192,7 @@ export async function createReplica(context: ReplicaContext) {
     services,
     startupGate: labelerOptions.startupGate,
     subscribers: {
-      ...created.subscribers,
+      ...subscribers,
       podsListed: () => serviceRegistry.judge(),
       taintProven: () => {
         if (!config.dryRun) void serviceStatus.tickNow();
@@ -243,7 +242,7 @@ export async function createReplica(context: ReplicaContext) {
     ledger,
     news,
     replica,
-    created,
+    subscribers,
     fleet,
     evaluator,
     labelerOptions,
@@ -258,10 +257,10 @@ export async function createReplica(context: ReplicaContext) {
       for (const node of scheduling.extenderService.hintsDue()) hint(node);
       serviceRegistry.podsMayHaveChanged();
       for (const status of statuses) void status.tick();
-      created.announcer.guards(fleet.term, fleet.freshness.activeGuards());
-      created.announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
+      announcer.guards(fleet.term, fleet.freshness.activeGuards());
+      announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
     },
     /** Resolves when nothing is under way that only a leader may do. */
-    settled: () => Promise.all([writer, created, ...statuses].map((each) => each.settled())),
+    settled: () => Promise.all([settled(), ...[writer, ...statuses].map((each) => each.settled())]),
   };
 }

@@ -85,8 +85,8 @@ export class Fleet {
   readonly servicePods: PodsByNamespace<ObservedPod>;
   readonly csiNodes: CsiNodes;
   readonly onDemand: OnDemand;
-  readonly #attention = new ReportPacing();
-  readonly #orders = new ProbeAssignments();
+  readonly #pacing = new ReportPacing();
+  readonly #assignments = new ProbeAssignments();
   readonly #agentPods: NodeIndexer<ObservedPod>;
   readonly #workspaces: NodeIndexer<ObservedWorkspace>;
   readonly poolLabelSets: PoolLabelSets;
@@ -111,7 +111,7 @@ export class Fleet {
         for (const pod of [previous, next]) if (pod) this.#changed(pod.node, true);
         // A pod that is Ready when it is first heard of was Ready before.
         const changed = previous ?? (next?.ready ? undefined : next);
-        if (changed) this.#attention.changed(changed.node, options.clock.monotonic());
+        if (changed) this.#pacing.changed(changed.node, options.clock.monotonic());
       },
       listed: () => {
         this.#listener.podsListed();
@@ -245,7 +245,7 @@ export class Fleet {
     if (!record || admission === 'ignored' || admission === 'superseded') {
       return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
     }
-    const { told, isUnsettled } = this.#orders.of(record, this.#groundsOf(record));
+    const { told, isUnsettled } = this.#assignments.of(record, this.#groundsOf(record));
     record.sessions.tell(report.boot, identity.pod?.uid, told.services, this.#options.clock.monotonic());
     const reply: ReportReply = {
       nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
@@ -264,7 +264,7 @@ export class Fleet {
   #nextReportSeconds(node: string, unsettled: boolean): number {
     const { windowMs, clock } = this.#options;
     const seconds = heartbeatSeconds(this.#nodes.size, windowMs / 1000);
-    return Math.min(seconds, this.#attention.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
+    return Math.min(seconds, this.#pacing.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
   }
 
   #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): SessionResult {
@@ -292,7 +292,7 @@ export class Fleet {
     const record = this.#term.record(name);
     if (!node || !record) return undefined;
     const { sessions } = record;
-    const { told, reports } = this.#orders.of(record, this.#groundsOf(record));
+    const { told, reports } = this.#assignments.of(record, this.#groundsOf(record));
     return {
       name,
       uid: node.uid,
@@ -390,7 +390,7 @@ export class Fleet {
     const isOther = previous?.uid !== next?.uid;
     if (previous && isOther) {
       this.#term.end(name);
-      this.#attention.forget(name);
+      this.#pacing.forget(name);
       this.#cameMs.delete(name);
       this.#listener.gone(name);
     }

@@ -20,7 +20,7 @@ export type CreateSubscribersOptions = Omit<ChangeHandlersOptions, 'config' | 'r
   mustYield: () => boolean;
 };
 
-/** What the controller tells followers; the composition adds the rest. */
+/** What the controller calls, without the two calls that the composition adds. */
 type NodeSubscribers = Omit<Subscribers, 'podsListed' | 'taintProven'>;
 
 export type CreatedSubscribers = {
@@ -31,7 +31,7 @@ export type CreatedSubscribers = {
   settled: () => Promise<unknown>;
 };
 
-/** Everybody who tells or acts when a Node changed. */
+/** Creates everything that reports or acts when a Node changed. */
 export function createSubscribers(options: CreateSubscribersOptions): CreatedSubscribers {
   const { config, environment, services, registry, clock } = options;
   const events = new EventRecorder({ ...options, instance: environment.podName ?? hostname() });

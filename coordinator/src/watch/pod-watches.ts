@@ -13,7 +13,7 @@ import { watchOf } from './watch-of.ts';
 
 type Labelled = OnNode & { labels: Readonly<Record<string, string>> };
 
-export type PodWatchOptions<T> = Omit<ReflectorOptions<never>, 'path' | 'handlers' | 'trim' | 'labelSelector'> & {
+export type PodWatchOptions<T> = Omit<ReflectorOptions<never>, 'path' | 'handlers' | 'transform' | 'labelSelector'> & {
   index: PodsByNamespace<T & OnNode>;
   observe: (pod: Pod) => T;
   /** Whether this replica is not ready without them; a refusal is then tried again as any other failure. */

@@ -40,7 +40,7 @@ import { PodWatches, unlessStopped } from './pod-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
 import { watchOf } from './watch-of.ts';
 
-type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'trim'> & {
+type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'transform'> & {
   collection: OnDemandObjects<T>;
   /** Keeps of an object what is asked for by these names. */
   observe: (raw: KubeObject, names: readonly string[]) => T;
