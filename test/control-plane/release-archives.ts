@@ -14,7 +14,7 @@ export interface ReleaseArchive {
 /*
  * The digests are those that the Kubernetes project itself publishes: of the envtest archives in envtest-releases.yaml
  * of kubernetes-sigs/controller-tools, of the server archives in CHANGELOG-1.36.md of kubernetes/kubernetes. Each is the
- * newest patch release of 1.36 for which that list has an entry. kube-scheduler is in no smaller archive, and no
+ * newest release for which such a list was found: no digest of 1.37 was. kube-scheduler is in no smaller archive, and no
  * official archive has it for macOS.
  */
 const envtest = 'https://github.com/kubernetes-sigs/controller-tools/releases/download/envtest-v1.36.2';
