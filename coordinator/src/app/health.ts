@@ -1,6 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
-import type { Registry } from '@rollcall/common/metrics.ts';
 import type { Watches } from '../watch/watches.ts';
 import type { WriteQueue } from '../write/write-queue.ts';
 
@@ -13,11 +12,10 @@ export type HealthSources = {
   watches: Watches;
   clock: Clock;
   signal: AbortSignal;
-  registry: Registry;
 };
 
 /** The checks of /healthz and /readyz. Call `beat` while the main loop runs. */
-export function createHealth({ writer, watches, clock, signal, registry }: HealthSources) {
+export function createHealth({ writer, watches, clock, signal }: HealthSources) {
   const health = new HealthChecks();
   const readiness = new HealthChecks();
   const watchdog = new Watchdog({ clock, limitMs: STALLED_MS, signal });
@@ -27,5 +25,5 @@ export function createHealth({ writer, watches, clock, signal, registry }: Healt
     return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
   });
   readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
-  return { health, readiness, registry, beat: () => watchdog.beat() };
+  return { health, readiness, beat: () => watchdog.beat() };
 }

@@ -23,32 +23,62 @@ export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** Opens the listeners. Those that open before the election may receive requests before there is a leader. */
 export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
-  const { config, environment, leadershipState, registry } = context;
-  const { scheduling } = replica;
-  const { beat, ...health } = createHealth({ ...context, ...replica });
-  const listen = await openObservability(config.listen, { ...health, registry }, life);
+  const { config, environment, client, fence, leadershipState, clock, random, signal, logger, registry } = context;
+  const { nodes, evaluator, labelerOptions, services, serviceRegistry, rules, scheduling, ledger, news } = replica;
+  const { health, readiness, beat } = createHealth({ writer: replica.writer, watches: replica.watches, clock, signal });
+  const listen = await openObservability(config.listen, { health, readiness, registry }, life);
   warnOfOpenConsole(context);
-  const console = await openConsole(config.consoleListen, { ...context, ...replica }, life);
+  const consoleOptions = {
+    config,
+    nodes,
+    evaluator,
+    labelerOptions,
+    services,
+    serviceRegistry,
+    rules,
+    scheduling,
+    ledger,
+    news,
+    replica: replica.replica,
+    client,
+    leadershipState,
+    clock,
+  };
+  const console = await openConsole(config.consoleListen, consoleOptions, life);
 
-  const tls = await prepareReportsTls({ ...context, metrics: new CertificateMetrics(registry) });
+  const metrics = new CertificateMetrics(registry);
+  const tls = await prepareReportsTls({
+    config,
+    environment,
+    client,
+    fence,
+    clock,
+    random,
+    signal,
+    logger,
+    metrics,
+  });
   const certificates = tls?.certificates;
   if (certificates) {
-    health.readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
+    readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
   }
   const address = listenAddress(config.reportsListen);
   let reports: ReportsListener | undefined;
   if (address) {
-    reports = await openReports({ ...handlingOf(context, replica), address, certificates });
+    reports = await openReports({ handling: handlingOf(context, replica), address, certificates });
     life.onStop('reports listener', reports.stop);
   }
   const extender = {
-    ...context,
+    config,
     ownNamespace: environment.ownNamespace,
     address: listenAddress(config.schedulerListen),
     scheduling,
     leads: () => leadershipState.mayDecide() && leadershipState.leads(),
     leaderUrl: () => leadershipState.leaderSchedulerUrl(),
     certificates,
+    clock,
+    logger,
+    registry,
   };
   const scheduler = await openExtender(extender, life);
   const addresses = {
@@ -62,11 +92,22 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
 
 /** How reports are answered. */
 export function handlingOf(context: ReplicaContext, replica: Replica): ReportHandling {
-  const { config, leadershipState, contact, registry } = context;
-  const { watches } = replica;
+  const { config, client, leadershipState, contact, clock, random, logger, registry } = context;
+  const { fleet, watches } = replica;
   const leadership = { role: () => leadershipState.role(), synced: () => watches.unsynced().length === 0 };
   const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
-  return { ...context, ...config, ...replica, isStale, leadership, metrics: new IngestMetrics(registry) };
+  return {
+    client,
+    fleet,
+    agentServiceAccount: config.agentServiceAccount,
+    localTokenVerification: config.localTokenVerification,
+    isStale,
+    leadership,
+    clock,
+    random,
+    logger,
+    metrics: new IngestMetrics(registry),
+  };
 }
 
 function textOf({ host, port }: BoundAddress): string {

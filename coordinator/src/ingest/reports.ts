@@ -30,7 +30,8 @@ export type ReportHandling = {
   metrics: IngestMetrics;
 };
 
-export type ReportsOptions = ReportHandling & {
+type ReportsOptions = {
+  handling: ReportHandling;
   address: NonNullable<ListenAddress>;
   /** Absent without TLS. */
   certificates: CertificateHolder | undefined;
@@ -44,8 +45,9 @@ export type ReportsListener = {
 
 /** Opens the listener that takes reports. Until there is a certificate, no client gets further than the handshake. */
 export async function openReports(options: ReportsOptions): Promise<ReportsListener> {
-  const { metrics, certificates } = options;
-  const handler = createReportHandler(options);
+  const { handling, certificates } = options;
+  const { metrics } = handling;
+  const handler = createReportHandler(handling);
   const reports = createReportsServer({ handler, metrics, ...(certificates ? { certificates } : {}) });
   const address = await listen(reports.server, options.address);
   return {

@@ -19,8 +19,8 @@ import {
   type ReflectorOptions,
   type ResourceEventHandler,
 } from '../kube/reflector.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
 import { formatSelector } from '../model/label-selector.ts';
-import type { Placing } from '../model/placing.ts';
 import type { Service } from '../model/services.ts';
 import { eventHandlersOf } from '../state/event-handlers-of.ts';
 import type { Fleet } from '../state/fleet.ts';
@@ -130,6 +130,10 @@ export class HoldWatches {
 }
 
 export type WatchOptions = {
+  config: Pick<
+    CoordinatorConfig,
+    'gitpod' | 'namespace' | 'placing' | 'schedulerNamespace' | 'poolNamespace' | 'agentServiceAccount'
+  >;
   client: KubeClient;
   fleet: Fleet;
   /** The services whose evidence is watched. */
@@ -138,21 +142,10 @@ export type WatchOptions = {
   nodeServiceHandlers: ResourceEventHandler<ObservedNodeService>;
   /** Receives NodeHolds and their pods. */
   holds: Holds;
-  /** Whether Gitpod's workspaces are watched. */
-  gitpod: boolean;
   /** Whether to watch whole Nodes, for their taints or resources. */
   wholeNodes: () => boolean;
-  /** Namespace of the workspaces. */
-  namespace: string;
-  placing: Placing;
-  /** Namespace of these pods. */
-  schedulerNamespace: string;
   /** Receives the pods that the scheduler extender places; `undefined` if they are not watched. */
   workspacePodHandlers: ResourceEventHandler<ObservedWorkspacePod> | undefined;
-  /** Namespace of the NodePoolLabelSets. */
-  poolNamespace: string;
-  /** `system:serviceaccount:NAMESPACE:NAME`. */
-  agentServiceAccount: string;
   clock: Clock;
   random: () => number;
   signal: AbortSignal;
@@ -196,21 +189,18 @@ const NODE_FEATURES_PAGE = 50;
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
   const {
+    config,
     fleet,
     services,
     nodeServiceHandlers,
     holds,
-    gitpod,
     wholeNodes,
-    namespace,
-    poolNamespace,
-    agentServiceAccount,
-    onRecovered,
     workspacePodHandlers,
-    placing: { podSelector },
-    schedulerNamespace,
+    onRecovered,
     ...shared
   } = options;
+  const { gitpod, namespace, poolNamespace, agentServiceAccount, schedulerNamespace, placing } = config;
+  const { podSelector } = placing;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
     ...shared,

@@ -55,7 +55,8 @@ function started(code?: number) {
     servicePods: new PodsByNamespace(),
   });
   const { controller, refusedKeys } = createPoolStatusController({
-    ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
+    writes: { client, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
+    fleet,
     reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
   });
   const pass = async (seconds: number) => {

@@ -8,12 +8,12 @@ export function statusControllerRig() {
   const clock = new FakeClock();
   const requests: KubeRequest[] = [];
   const news: EventNews[] = [];
-  const options = {
+  const writes = {
     client: { request: async (request: KubeRequest) => requests.push(request) as never },
     fence: { remainingMs: () => 10_000 },
     record: (each: EventNews) => news.push(each),
     clock,
     logger: silentLogger(),
   };
-  return { clock, requests, news, options };
+  return { clock, requests, news, writes };
 }

@@ -6,7 +6,8 @@ import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube
 import type { EventNews, EventSubject } from '../events/event-news.ts';
 import { type Condition, conditionsIn } from './condition.ts';
 
-export type StatusWriteOptions = {
+/** Dependencies of every write of a status. */
+export type StatusWrites = {
   client: Pick<KubeClient, 'request'>;
   fence: WriteFence;
   record: (news: EventNews) => void;
@@ -26,7 +27,8 @@ export type Telling = {
   isAllClear: boolean;
 };
 
-export type ObjectStatusOptions<T extends KeptObject, S> = StatusWriteOptions & {
+export type ObjectStatusOptions<T extends KeptObject, S> = {
+  writes: StatusWrites;
   kind: string;
   /** Of the object's status, at the API server. */
   path: (object: T) => string;
@@ -93,7 +95,8 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   async #tick(): Promise<void> {
-    const { clock, fence, kind, onWritten, logger } = this.#options;
+    const { kind, onWritten } = this.#options;
+    const { clock, fence, logger } = this.#options.writes;
     const startedMs = clock.monotonic();
     if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
     this.#isBusy = true;
@@ -112,7 +115,7 @@ export class StatusController<T extends KeptObject, S extends object> {
   /** Waits for a write. Returns whether it is slow: then this look ends, and the next one goes on with the others. */
   async #isSlow(write: Promise<void>, { uid }: T): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<true>();
-    const cancel = this.#options.clock.after(SLOW_MS, () => resolve(true));
+    const cancel = this.#options.writes.clock.after(SLOW_MS, () => resolve(true));
     const ended = write.finally(() => this.#writing.delete(uid)).then(() => false);
     this.#writing.set(uid, ended);
     const isSlow = await Promise.race([ended, late]);
@@ -125,7 +128,8 @@ export class StatusController<T extends KeptObject, S extends object> {
    * write.
    */
   #look(): { object: T; status: S }[] {
-    const { objects: all, look, statusNow, kind, clock, logger } = this.#options;
+    const { objects: all, look, statusNow, kind } = this.#options;
+    const { clock, logger } = this.#options.writes;
     const objects = all();
     const uids = new Set(objects.map(({ uid }) => uid));
     for (const known of [this.#failed, this.#told])
@@ -148,7 +152,8 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   async #write(object: T, status: S): Promise<void> {
-    const { client, fence, path, kind, statusNow, noteStatus, optional = [], clock, logger } = this.#options;
+    const { path, kind, statusNow, noteStatus, optional = [] } = this.#options;
+    const { client, fence, clock, logger } = this.#options.writes;
     const { uid, name } = object;
     const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
     if (timeoutMs <= 0) return;
@@ -178,14 +183,14 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   #tell(object: T, status: S): void {
-    const { tellingOf, record } = this.#options;
+    const { tellingOf, writes } = this.#options;
     const telling = tellingOf(object, status);
     if (!telling) return;
     const { about, shown, news, isAllClear } = telling;
     const wasTold = this.#told.has(object.uid);
     const before = wasTold ? this.#told.get(object.uid) : shown;
     this.#told.set(object.uid, about);
-    if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) record(news);
+    if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) writes.record(news);
   }
 }
 
