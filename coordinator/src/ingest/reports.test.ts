@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 /** The listener in front of a fleet with node `n1` and its agent's pod, and an API server that knows the key. */
-async function opened(change: Partial<ReportHandling> = {}) {
+async function opened(change: Partial<ReportHandling> = {}, certificates?: CertificateHolder) {
   const clock = systemClock;
   const { fleet } = watchedFleet(['n1'], { clock });
   fleet.agentPodHandlers.onReplace([agentPod('agent-1', 'n1', { uid: 'pod-uid-1' })]);
@@ -46,7 +46,7 @@ async function opened(change: Partial<ReportHandling> = {}) {
   const registry = new Registry();
   const { address, stop } = await openReports({
     address: { host: '127.0.0.1', port: 0 },
-    certificates: undefined,
+    certificates,
     handling: {
       client,
       fleet,
@@ -111,7 +111,7 @@ describe('the listener', () => {
     const authority = await createAuthority({ nowMs });
     const certificates = new CertificateHolder();
     certificates.set(await issueLeaf(authority, { names: ['127.0.0.1'], nowMs }));
-    const { address, report } = await opened({ certificates });
+    const { address, report } = await opened({}, certificates);
     await expect(report()).rejects.toThrow();
     const socket = connect({ ...address, ca: authority.cert });
     await once(socket, 'secureConnect');
