@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { allWatches, NODE_SERVICES, NODES } from '../watch/watches.test-fixtures.ts';
-import { createHealth } from './health.ts';
+import { createHealth } from './listeners.ts';
 
 test('a replica is ready when all is listed that may be, and stays so while the API server is away', async () => {
   const { api, watches, settle } = allWatches();

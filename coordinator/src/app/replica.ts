@@ -7,7 +7,7 @@ import { Evaluator } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';
 import type { LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
-import { openRules } from '../decide/rules/files/open-rules.ts';
+import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
 import { Scheduling } from '../scheduler/scheduling.ts';
 import { Fleet } from '../state/fleet.ts';

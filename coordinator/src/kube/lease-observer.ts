@@ -1,5 +1,5 @@
 import { fingerprint, type Lease, leaseState } from './lease-record.ts';
-import { isOlderVersion } from './resource-version.ts';
+import { isOlderVersion } from './objects.ts';
 
 export type LeaseObserverOptions = {
   identity: string;

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 /** Returns the path of a field that is missing or not known, or has a value that is not; `undefined` if there is none. */
 export type Check = (value: unknown, path: string) => string | undefined;
 
@@ -47,4 +49,9 @@ function firstOf<T>(values: readonly T[], check: (value: T, index: number) => st
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Whether two readings of an object differ in nothing but the status, which people do not write. */
+export function isSameButStatus<T extends { status: unknown }>(before: T | undefined, next: T): boolean {
+  return before !== undefined && isDeepStrictEqual({ ...before, status: next.status }, next);
 }

@@ -12,19 +12,18 @@ import { parseScoreWeights } from '../model/score-weights.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { NodeIndexer } from '../state/node-indexer.ts';
-import type { ObservedWorkspacePod } from '../state/observed-workspace-pod.ts';
+import type { ObservedWorkspacePod } from '../state/observed-workspace.ts';
 import type { Leader } from '../term/leader/ask-leader.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { parseCertificate } from '../tls/certificate-info.ts';
 import { createExtenderServer } from './extender/extender-server.ts';
-import { createForward } from './extender/forward.ts';
 import { createExtenderMetrics } from './extender/metrics.ts';
-import { createResponder } from './extender/responder.ts';
+import { createForward, createResponder } from './extender/responder.ts';
 import { schedulableNode } from './schedulable.ts';
 import { ExtenderService } from './scoring/extender-service.ts';
+import { countWorkspaces } from './scoring/schedulable-node.ts';
 import type { ScheduleDocument } from './scoring/schedule-document.ts';
 import { readSchedulingPod } from './scoring/scheduling-pod.ts';
-import { countWorkspaces } from './scoring/workspace-pods.ts';
 
 const CLOSE_GRACE_MS = 500;
 

@@ -1,4 +1,4 @@
-import { isOlderVersion } from '../kube/resource-version.ts';
+import { isOlderVersion } from '../kube/objects.ts';
 import { type ObservedNode, sameObservation } from './observed-node.ts';
 
 /** `next` is absent when the Node is gone, `previous` when it is new. */

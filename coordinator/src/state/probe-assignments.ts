@@ -4,8 +4,8 @@ import type { Service } from '../model/services.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
+import { serviceList } from './probe-targets.ts';
 import { isUnsettled } from './report-pacing.ts';
-import { serviceList } from './service-list.ts';
 import { isOfNode } from './service-pods.ts';
 import { hasStarted, startedServices } from './started-services.ts';
 

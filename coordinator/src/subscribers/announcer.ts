@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
-import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
+import type { HeldWithdrawals } from '../decide/guards/blast-radius.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';

@@ -5,8 +5,8 @@ import type { Registry } from '@rollcall/common/metrics.ts';
 import type { Subscribers } from '../controller/subscribers.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
-import { notifyUrl } from '../model/notify-url.ts';
 import type { Service } from '../model/services.ts';
+import { notifyUrl } from '../model/urls.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { registerGateMetric } from '../state/metrics.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
@@ -16,7 +16,7 @@ import { EventRecorder } from './events/event-recorder.ts';
 import { Evictor } from './eviction/evictor.ts';
 import type { NodeState } from './eviction/misplaced-pods.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
-import { createNotifiers } from './notify/notifiers.ts';
+import { createNotifiers } from './notify/notifier.ts';
 import { serviceSubject } from './status/service-status-controller.ts';
 
 export type CreateSubscribersOptions = {

@@ -13,7 +13,7 @@ import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
 import type { RuntimeDependencies } from '../kube/runtime-dependencies.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
-import type { Leader } from './role.ts';
+import type { Leader } from './leadership-state.ts';
 
 export type JoinOptions = RuntimeDependencies & {
   config: CoordinatorConfig;

@@ -1,6 +1,5 @@
 import type { WriteFence } from '../kube/client.ts';
 import type { Election } from '../kube/election.ts';
-import type { Leader, Role } from './role.ts';
 
 /** More than two renewals missed. */
 const LEADER_SILENT_MS = 5000;
@@ -93,3 +92,18 @@ export class LeadershipState {
     return this.role() === NO_LEADER ? undefined : this.#leader.consoleUrl;
   }
 }
+
+/** Whether this replica leads, and who does when it does not, as far as that is known. */
+export type Role = { leading: true } | ({ leading: false } & Pick<Leader, 'leaderUrl' | 'leader'>);
+
+/** Another replica that leads. */
+export type Leader = {
+  /** Where it takes reports. */
+  leaderUrl?: string;
+  /** Its pod, or its host. */
+  leader?: string;
+  /** Where it answers kube-scheduler. */
+  schedulerUrl?: string;
+  /** Where its console can be reached. */
+  consoleUrl?: string;
+};

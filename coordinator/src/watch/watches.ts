@@ -22,16 +22,14 @@ import {
 import type { CoordinatorConfig } from '../model/config.ts';
 import { formatSelector } from '../model/label-selector.ts';
 import type { Service } from '../model/services.ts';
-import { eventHandlersOf } from '../state/event-handlers-of.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
 import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
 import { observeNodeFeature } from '../state/node-features.ts';
-import type { OnNode } from '../state/node-indexer.ts';
+import { eventHandlersOf, type OnNode } from '../state/node-indexer.ts';
 import { observePod } from '../state/observed-pod.ts';
-import { observeWorkspace } from '../state/observed-workspace.ts';
-import { type ObservedWorkspacePod, observeWorkspacePod } from '../state/observed-workspace-pod.ts';
+import { type ObservedWorkspacePod, observeWorkspace, observeWorkspacePod } from '../state/observed-workspace.ts';
 import type { OnDemandObjects } from '../state/on-demand-objects.ts';
 import { observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';

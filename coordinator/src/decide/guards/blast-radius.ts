@@ -1,4 +1,11 @@
-import type { HeldWithdrawals } from './held-withdrawals.ts';
+/** Keys that a guard keeps on nodes for now. */
+export type HeldWithdrawals = {
+  guard: 'observer' | 'blast-radius';
+  /** The service, or the key of the label. */
+  of: string;
+  /** The number of nodes. */
+  nodes: number;
+};
 
 /** How many nodes may lose a label at once. */
 export const AT_ONCE = 10;

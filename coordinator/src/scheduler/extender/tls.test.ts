@@ -7,7 +7,7 @@ import { createAuthority, issueLeaf } from '../../tls/certificate-authority.ts';
 import { CertificateHolder, type KeyPair } from '../../tls/certificate-holder.ts';
 import { node } from '../scoring/scheduler.test-fixtures.ts';
 import { ask, FILTER, startExtender, workspaceJson } from './extender.test-fixtures.ts';
-import { createForward } from './forward.ts';
+import { createForward } from './responder.ts';
 
 const SERVER_NAME = 'rollcall-coordinator.rollcall.svc';
 const KNOWN = new Map([['n', node({ name: 'n' })]]);

@@ -2,8 +2,15 @@ import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Holds } from '../../state/holds/holds.ts';
 import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
-import { type Condition, conditionOf, type StatusVerdict } from './condition.ts';
-import { StatusController, type StatusWrites, statusPath, tellingOfAccepted } from './status-controller.ts';
+import {
+  type Condition,
+  conditionOf,
+  StatusController,
+  type StatusVerdict,
+  type StatusWrites,
+  statusPath,
+  tellingOfAccepted,
+} from './status-controller.ts';
 
 export type HoldStatusOptions = {
   writes: StatusWrites;

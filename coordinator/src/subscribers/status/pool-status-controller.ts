@@ -3,8 +3,7 @@ import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import { type Standings, tallyOf } from './pool-tally.ts';
-import { type SetStatus, setStatus } from './set-status.ts';
+import { type SetStatus, type Standings, setStatus, tallyOf } from './set-status.ts';
 import { StatusController, type StatusWrites, type Telling } from './status-controller.ts';
 
 export type PoolStatusOptions = {
