@@ -21,7 +21,7 @@ const WATCH_STALE_MS = 150_000;
 /** While the API server answers other requests, a silent watch is only quiet. */
 const API_STALE_MS = 60_000;
 
-/** Where a replica is asked and told: health and metrics, the console, reports of agents, questions of kube-scheduler. */
+/** The listeners of a replica: health and metrics, the console, reports of agents, questions of kube-scheduler. */
 export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** Opens the listeners. Those that open before the election may receive requests before there is a leader. */

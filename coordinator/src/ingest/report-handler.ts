@@ -205,7 +205,7 @@ export class ReportHandler {
     return RESULTS[admission];
   }
 
-  /** Where the leader takes reports, `undefined` when it is this replica. Throws ReportRefusal (503). */
+  /** Returns the URL at which the leader takes reports; `undefined` if this replica leads. Throws ReportRefusal (503). */
   #leaderElsewhere(): string | undefined {
     const { leadership } = this.#options;
     const role = leadership.role();

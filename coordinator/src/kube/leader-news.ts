@@ -12,7 +12,7 @@ export type LeaderNewsOptions = {
 
 const NOWHERE: Whereabouts = { url: undefined, schedulerUrl: undefined, consoleUrl: undefined };
 
-/** Tells who leads, and where, whenever a record of the Lease says something new about it. */
+/** Reports the leader and its addresses whenever a record of the Lease changes them. */
 export class LeaderNews {
   readonly #options: LeaderNewsOptions;
   #identity: string | undefined;

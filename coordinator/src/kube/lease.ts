@@ -18,11 +18,11 @@ export type LeaseElectionOptions = {
   namespace: string;
   name: string;
   identity: string;
-  /** Where this replica takes reports when it leads. */
+  /** The URL at which this replica takes reports when it leads. */
   leaderUrl: string;
-  /** Where it answers kube-scheduler; absent where it does not. */
+  /** The URL at which it answers kube-scheduler; absent if it does not. */
   schedulerUrl?: string;
-  /** Where others can reach its console, if they can. */
+  /** The URL of its console; absent if other replicas cannot reach it. */
   consoleUrl?: string;
   clock: Clock;
   /** A number in [0, 1). */

@@ -1,10 +1,10 @@
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from './config.ts';
 
-/** As bound. */
+/** The address that a listener is bound to. */
 export type BoundAddress = { host: string; port: number };
 
-/** Where agents find this replica; empty where it takes no reports, and agents are not to be sent here. */
+/** Returns the URL at which agents reach this replica; empty if it takes no reports. */
 export function advertisedUrl(
   config: Pick<CoordinatorConfig, 'advertiseUrl' | 'tls'>,
   { podIp }: Pick<CoordinatorEnvironment, 'podIp'>,
@@ -15,15 +15,15 @@ export function advertisedUrl(
 }
 
 /**
- * Where other replicas find the console of this one; empty where they cannot: on a loopback address, a pod is alone. What
- * is in no pod shares the machine with the others, as in development.
+ * Returns the URL at which other replicas reach the console of this one. Empty if they cannot: no other pod reaches a
+ * loopback address. Outside a pod, for example in development, replicas share the machine.
  */
 export function consoleUrl({ podIp }: Pick<CoordinatorEnvironment, 'podIp'>, bound: BoundAddress | undefined): string {
   if (!bound || (isLoopback(bound.host) && podIp !== undefined)) return '';
   return urlOf('off', isLoopback(bound.host) ? undefined : podIp, bound);
 }
 
-/** Where other pods find a listener. */
+/** Returns the URL at which other pods reach a listener. */
 export function urlOf(tls: 'on' | 'off', podIp: string | undefined, bound: BoundAddress): string {
   const host = podIp ?? bound.host;
   return `${tls === 'on' ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound.port}`;

@@ -209,7 +209,7 @@ describe('the extender service', () => {
     expect(filter('5')).toBe('passed');
   });
 
-  test('has kube-scheduler told of a node that would take a pod that it refused', async () => {
+  test('hints kube-scheduler at a node that would take a pod that it refused', async () => {
     const { scheduling, filter, hints, clock } = started({ schedulerClientCaFile: '/ca.crt' });
     scheduling.podHandlers.onReplace(four);
     expect(filter('5')).toBe('room');

@@ -40,7 +40,7 @@ export type SchedulingOptions = {
   clock: Clock;
 };
 
-/** What is known for the scheduler's questions, beside what everybody knows. */
+/** The state that only the scheduler's questions need: the pods that it places. */
 export class Scheduling {
   #extenderService: ExtenderService;
   readonly #pods: NodeIndexer<ObservedWorkspacePod>;
@@ -75,7 +75,7 @@ export class Scheduling {
     const { config, fleet, evaluator, clock } = this.#options;
     return new ExtenderService({
       clock,
-      ...(this.#isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
+      ...(this.#isUnauthenticated ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
       limits: {
         maxWorkspacesPerNode: config.maxWorkspacesPerNode,
         maxStartingPerNode: config.maxStartingPerNode,
@@ -94,7 +94,7 @@ export class Scheduling {
   }
 
   /** Whether clients are not authenticated: they could make nodes look full by asking about pods that do not exist. */
-  get #isAnybody(): boolean {
+  get #isUnauthenticated(): boolean {
     return this.#options.config.schedulerClientCaFile === undefined;
   }
 
@@ -130,7 +130,7 @@ export class Scheduling {
    * may know of a pod before this replica does, and what is answered about one that is not known is not kept in mind.
    */
   arrival(podUid: string): Promise<void> | undefined {
-    if (!this.#isAnybody || this.isWaiting(podUid)) return undefined;
+    if (!this.#isUnauthenticated || this.isWaiting(podUid)) return undefined;
     const known = this.#arrivals.get(podUid);
     if (known) return known.promise;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -174,9 +174,9 @@ export type ExtenderOptions = {
   scheduling: Scheduling;
   /** Whether this replica answers itself. */
   leads: () => boolean;
-  /** Where the leader answers, when it is another. */
+  /** Returns the URL of the leader's extender, if another replica leads. */
   leaderUrl: () => string | undefined;
-  /** Of the listener for reports, which serve here, too. */
+  /** The certificates of the listener for reports, which this listener uses, too. */
   certificates: CertificateHolder | undefined;
   clock: Clock;
   logger: Logger;

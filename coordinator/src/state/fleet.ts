@@ -28,14 +28,14 @@ export type FleetOptions = {
   /** The pods of services, by node. */
   servicePods: PodsByNamespace<ObservedPod>;
   clock: Clock;
-  /** As they are at the moment. */
+  /** The services that are in force now. */
   services: () => readonly Service[];
   /** Whether all of them are known. */
   servicesKnown: () => boolean;
   /** What agents are to answer, by what the rules ask. */
   questions?: () => readonly string[];
   poolLabels: readonly string[];
-  /** After how long without a report a node is silent. */
+  /** Milliseconds without a report after which a node is silent. */
   windowMs: number;
   guardPercent: number;
   /** Annotations of Nodes to keep beside those that rollcall applied. */

@@ -28,10 +28,10 @@ const EACH_MS = 1000;
  */
 export class Machines {
   readonly #waiting = new Set<NodeRecord>();
-  /** Where a driver is held back, and until when one of them is. */
+  /** The nodes with a driver that is held back, and when the first of their holds ends, monotonic. */
   readonly #held = new Map<NodeRecord, number>();
 
-  /** Takes what was reported. Whether that is what counts now, and is other than before, made of other objects. */
+  /** Stores a reported machine. Returns whether it counts now, and differs from the one before. */
   take(record: NodeRecord, { devices, unread, facts, answers, values }: Machine, nowMs: number): boolean {
     const asked = { ...(answers ? { answers } : {}), ...(values ? { values } : {}) };
     const machine = { devices, ...(unread ? { unread } : {}), facts, ...asked };
@@ -51,7 +51,7 @@ export class Machines {
     return true;
   }
 
-  /** To be called once a second. The nodes of which something else counts from now on. */
+  /** Call it once a second. Returns the nodes whose counted hardware changes now. */
   tick(nowMs: number): string[] {
     const changed = [...this.#waiting].filter(({ ended }) => !ended);
     this.#waiting.clear();

@@ -32,12 +32,12 @@ import {
 
 export type CertificateStoreOptions = {
   client: KubeClient;
-  /** The coordinator's own. */
+  /** The coordinator's own namespace. */
   namespace: string;
   /** Is given what is to be served. */
   certificates: CertificateHolder;
   policy: RotationPolicy;
-  /** Of the election: only the leader writes. */
+  /** The fence of the election: only the leader writes. */
   fence: WriteFence;
   clock: Clock;
   /** A number in [0, 1). */

@@ -90,7 +90,7 @@ type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { h
 /** Watches the NodeHolds, and of the pods that they name those that have not ended. */
 export class HoldWatches {
   readonly #holds: Holds;
-  /** Of the NodeHolds. */
+  /** The reflector of the NodeHolds. */
   readonly objects: Reflector;
   readonly #pods: PodWatches<HoldingPod>;
 
@@ -181,7 +181,7 @@ export type Watches = {
   current: () => boolean;
 };
 
-/** Each has some hundred kilobytes, as NFD tells the whole configuration of the kernel. */
+/** Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel. */
 const NODE_FEATURES_PAGE = 50;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */

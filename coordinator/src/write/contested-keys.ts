@@ -19,7 +19,7 @@ const CHANGES_BACK_MAX = 3;
 const WINDOW_MS = 60_000;
 const FIRST_MS = 1000;
 const MAX_MS = 300_000;
-/** Of what keeps pods away: with the turn that follows, it is tried at least every 10 s. */
+/** The limit for a key that keeps pods away: with the turn that follows, it is tried at least every 10 s. */
 const KEEPS_AWAY_MAX_MS = 8000;
 
 /** The rival of a key that is not even in the answer as it was written. */
@@ -29,11 +29,11 @@ export const ADMISSION = 'a webhook or policy that admits the write';
 type Contest = {
   ref: ContestRef;
   wanted: string | undefined;
-  /** Of the last minute, by the monotonic clock; the last one always. */
+  /** Times of the writes of the last minute, monotonic; the last one always. */
   writesMs: number[];
-  /** How often it had to wait. */
+  /** The number of times it had to wait. */
   waits: number;
-  /** Before that it is not written again. */
+  /** When it may be written again, monotonic. */
   dueMs: number;
   maxMs: number;
   /** It was found to be other than it was written, and waits. */
@@ -80,7 +80,7 @@ export type ContestedKey = ContestRef & {
   wanted: string | undefined;
   /** For people. */
   rival: string;
-  /** In how many milliseconds it is written again, at the earliest. */
+  /** Milliseconds until it is written again, at the earliest. */
   nextTryMs: number;
 };
 

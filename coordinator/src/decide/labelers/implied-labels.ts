@@ -117,7 +117,7 @@ function groundsOf(
   return grounds;
 }
 
-/** Where there still is a rule, the label goes because of what the node is. */
+/** If there still is a rule, the label goes because of what the node is. */
 function farewell(key: string, { labels }: Pick<Rules, 'labels'>): Pick<Claim, 'reason' | 'cause'> {
   return { reason: 'no rule implies it any more', cause: labels.has(key) ? 'evidence' : 'configuration' };
 }

@@ -21,7 +21,7 @@ export type ExtenderServerOptions = {
   metrics: ExtenderMetrics;
   clock: Clock;
   logger: Logger;
-  /** From the head of a request to the last of its answer; defaults to 4 s, as kube-scheduler waits for 5 s. */
+  /** From the head of a request to the last of its answer; defaults to 4 s, since kube-scheduler waits for 5 s. */
   totalMs?: number;
 };
 

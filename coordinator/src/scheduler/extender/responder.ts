@@ -33,7 +33,7 @@ export type ResponderOptions = {
 };
 
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
-/** Of all questions at once, in shares of the largest; kube-scheduler asks one or two at a time. */
+/** Memory for all questions at once, in shares of the largest. kube-scheduler asks one or two at a time. */
 const BODIES_SHARE = 1.5;
 
 /**
@@ -95,7 +95,7 @@ function labelledNodes({ names, items }: ExtenderArguments) {
   return names?.map((name) => ({ name, labels: undefined })) ?? items ?? [];
 }
 
-/** The predecessor told of it in an answer with status 200. */
+/** The predecessor reported it in an answer with status 200. */
 function malformed(verb: Verb, problem: string): ExtenderResponse {
   return verb === 'predicates' ? filterError(problem) : refuse(400, problem);
 }
@@ -136,7 +136,7 @@ export function filterResult(question: ExtenderArguments, verdicts: Verdicts, bo
   };
 }
 
-/** Without a verdict, as the predecessor tells that it could not make sense of a question. */
+/** The predecessor's answer to a question that it could not parse: no verdict. */
 export function filterError(message: string): ExtenderResponse {
   return jsonAnswer({
     Nodes: null,

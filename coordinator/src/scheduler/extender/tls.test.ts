@@ -139,7 +139,7 @@ test('refuses a client that resumes a session in which no certificate was ever s
   expect({ reused, text }).toEqual({ reused: true, text: '' });
 });
 
-test('a standby passes questions on over HTTPS, and only to the leader that it was told of', async () => {
+test('a standby passes questions on over HTTPS, and only to the leader that it knows', async () => {
   const client = await newClient();
   const leader = await newServer({ clientCas: [client.signedBy] });
   const url = `https://127.0.0.1:${leader.port}`;

@@ -22,7 +22,7 @@ export type NodeWorkspaces = {
   running: number;
   /** On their way up. */
   starting: number;
-  /** Of their containers. */
+  /** The images of their containers. */
   images: ReadonlySet<string>;
   /** What they ask for together. */
   asked: Resources;

@@ -88,7 +88,7 @@ export class EvictionRound {
     return misplaced;
   }
 
-  /** By what is known of the node at this moment. */
+  /** Returns the labels that the pod misses on the node as it is now. */
   #missedBy(pod: Pod): string[] {
     const state = this.#deps.stateOf(this.#node);
     return state ? labelsMissedBy(pod, this.#node, state) : [];
@@ -151,7 +151,7 @@ function evictedNews(pod: Pod, node: string, labels: readonly string[]): EventNe
   return { subject: subjectOf(pod), type: 'Normal', reason: 'EvictedLabelRemoved', message };
 }
 
-/** To be told once for a pod: it is tried again for as long as it takes. */
+/** Recorded once for a pod: it is tried again for as long as it takes. */
 function refusedNews(
   pod: Pod,
   node: string,
@@ -186,7 +186,7 @@ const FAILED_MAX_MS = 60_000;
 export class WaitingPods {
   readonly #pods = new Map<string, WaitingPod>();
   readonly #random: () => number;
-  /** Of the node as a whole: it could not be listed, or the API server takes nothing now. */
+  /** The backoff of the node as a whole: it could not be listed, or the API server takes nothing now. */
   readonly backoff: Backoff;
   looked: { state: NodeState; atMs: number } | undefined;
 

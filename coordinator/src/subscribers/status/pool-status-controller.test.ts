@@ -112,7 +112,7 @@ test('of two sets for a pool the newer one is said to count for nothing', async 
   ]);
 });
 
-test('refused keys are counted over all sets as they are now, and told of on the set', async () => {
+test('refused keys are counted over all sets as they are now, and reported on the set', async () => {
   const { fleet, news, pass, refusedKeys } = started();
   expect(refusedKeys()).toBe(0);
   const labels = { 'k8s.io/x': '1', 'k8s.io/y': '1' };

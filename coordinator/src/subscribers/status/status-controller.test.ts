@@ -313,7 +313,7 @@ describe('a status that cannot be written', () => {
   });
 });
 
-describe('what is to be told of an object', () => {
+describe('an Event about an object', () => {
   const subject = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeHold', name: 'a', uid: 'a' };
   const newsOf = (message: string): EventNews => ({ subject, type: 'Warning', reason: 'Odd', message });
 

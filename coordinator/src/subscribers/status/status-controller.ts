@@ -16,30 +16,30 @@ export type StatusWrites = {
 
 type KeptObject = { uid: string; name: string };
 
-/** What people are told about an object by an Event: once, and again when it is about something else. */
+/** An Event about an object. It is recorded once, and again when `about` changes. */
 export type Telling = {
   about: unknown;
-  /** What the status as it is was about. */
+  /** The `about` that the current status shows. */
   shown: unknown;
   news: EventNews | undefined;
-  /** Told only to those who were told of something else. */
+  /** Whether to record it only if an Event about something else was recorded before. */
   isAllClear: boolean;
 };
 
 export type ObjectStatusOptions<T extends KeptObject, S> = {
   writes: StatusWrites;
   kind: string;
-  /** Of the object's status, at the API server. */
+  /** Returns the path of the object's status. */
   path: (object: T) => string;
   objects: () => readonly T[];
-  /** Begins a look at all objects. What it returns makes the status that one should have; none stays as it is. */
+  /** Begins a look at all objects. Returns a function that computes the wanted status; `undefined` keeps the status. */
   look: () => (object: T) => S | undefined;
   /** The status that the object has. Others may have written it, in any form. */
   statusNow: (object: T) => unknown;
   tellingOf: (object: T, status: S) => Telling | undefined;
-  /** It was written. */
+  /** Called after the status was written. */
   noteStatus: (name: string, status: S) => void;
-  /** All that differed in one look were written, or tried. */
+  /** Called after one look, when every status that differed was written or tried. */
   onWritten?: () => void;
   /** Fields of the status that need not be there. */
   optional?: readonly string[];
@@ -68,20 +68,20 @@ export class StatusController<T extends KeptObject, S extends object> {
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
   /** Whether the current failures were logged. */
   #isLogged = false;
-  /** What was told of each, by uid. */
+  /** The last Event's `about`, by uid of the object. */
   readonly #told = new Map<string, unknown>();
 
   constructor(options: ObjectStatusOptions<T, S>) {
     this.#options = options;
   }
 
-  /** To be called often while this replica leads. Looks when it is time, and writes what differs. Never throws. */
+  /** Compares all statuses when it is time, and writes those that differ. Call it often while this replica leads. Never throws. */
   tick(): Promise<void> {
     if (!this.#isBusy) this.#underWay = this.#tick();
     return this.#underWay;
   }
 
-  /** As `tick`, although it is not time yet. */
+  /** Does the same as `tick`, although it is not time yet. */
   async tickNow(): Promise<void> {
     await this.#underWay;
     this.#notBeforeMs = 0;
