@@ -13,7 +13,7 @@ const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 const stale = coordinatorDefault('staleAfterSeconds');
 const grace = seconds('coordinator/src/state/presence.ts', 'LEAVING_GRACE_MS');
 const oldest = VERSIONS[0];
-const share = numberIn('coordinator/src/state/agent-signs.ts', /windowSeconds \* ([0-9.]+),/);
+const share = numberIn('coordinator/src/state/report-pacing.ts', /windowSeconds \* ([0-9.]+),/);
 const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);
 const authorityMonths = Math.round(
   (authorityDays / 365) * 12 * constant('coordinator/src/tls/rotation.ts', 'RENEW_AT'),

@@ -3,7 +3,7 @@ import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
-import { prunePlan } from '../decide/intent/prune.ts';
+import { prunePlan } from '../decide/intent/plan-node.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
 import { createReflector } from '../kube/reflector.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';

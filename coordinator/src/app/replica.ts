@@ -1,7 +1,6 @@
-import { nodeSummary } from '../answer/console/fleet-documents.ts';
+import { nodeSummary, replicaDocument } from '../answer/console/fleet-documents.ts';
 import { FleetNews } from '../answer/console/fleet-news.ts';
 import { NodeQueries } from '../answer/console/node-queries.ts';
-import { replicaDocument } from '../answer/console/replica-document.ts';
 import { NodeController, type PreparedPlan } from '../controller/node-controller.ts';
 import { Evaluator } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';

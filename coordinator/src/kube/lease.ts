@@ -4,11 +4,18 @@ import { collectionPath } from './apply-object.ts';
 import type { KubeClient } from './client.ts';
 import { type Election, type ElectionCallbacks, LEASE_TIMING, type LeaseTiming } from './election.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
-import { LeaderNews } from './leader-news.ts';
 import { Leadership } from './leadership.ts';
-import { LeaseObserver } from './lease-observer.ts';
-import { acquired, type Candidate, isWithoutHolder, type Lease, microTime, released, renewed } from './lease-record.ts';
-import { LeaseStore } from './lease-store.ts';
+import { LeaderNews, LeaseObserver } from './lease-observer.ts';
+import {
+  acquired,
+  type Candidate,
+  isWithoutHolder,
+  type Lease,
+  LeaseStore,
+  microTime,
+  released,
+  renewed,
+} from './lease-record.ts';
 import { createReflector } from './reflector.ts';
 import { classifyFailure } from './reflector-failure.ts';
 

@@ -7,21 +7,29 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
 import type { Evaluator } from '../decide/evaluator.ts';
+import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
+import { shownReady } from '../decide/shown-ready.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { parseScoreWeights } from '../model/score-weights.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { NodeIndexer } from '../state/node-indexer.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedWorkspacePod } from '../state/observed-workspace.ts';
+import { allocatableResources } from '../state/resources.ts';
 import type { Leader } from '../term/leader/ask-leader.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { parseCertificate } from '../tls/certificate-info.ts';
 import { createExtenderServer } from './extender/extender-server.ts';
 import { createExtenderMetrics } from './extender/metrics.ts';
 import { createForward, createResponder } from './extender/responder.ts';
-import { schedulableNode } from './schedulable.ts';
 import { ExtenderService } from './scoring/extender-service.ts';
-import { countWorkspaces } from './scoring/schedulable-node.ts';
+import {
+  countWorkspaces,
+  type NodeWorkspaces,
+  type RequiredService,
+  type SchedulableNode,
+} from './scoring/schedulable-node.ts';
 import type { ScheduleDocument } from './scoring/schedule-document.ts';
 import { readSchedulingPod } from './scoring/scheduling-pod.ts';
 
@@ -248,4 +256,45 @@ export function readClientCas({
   } catch (cause) {
     throw configInvalid(flag, `${file} contains something other than PEM certificates`, cause);
   }
+}
+
+type Known = {
+  /** That are in force. */
+  services: readonly Service[];
+  /** Names of those that have to be ready; defaults to the built-in ones. */
+  required: readonly string[] | undefined;
+};
+
+/** A node as the scheduler extender sees it. */
+export function schedulableNode(
+  node: ObservedNode,
+  evaluated: EvaluatedNode,
+  workspaces: NodeWorkspaces | undefined,
+  { services, required }: Known,
+): SchedulableNode {
+  const builtIn = services.filter(({ origin }) => origin.kind === 'built-in').map(({ name }) => name);
+  return {
+    name: node.name,
+    labels: node.labels,
+    deleting: node.deleting === true,
+    taints: node.taints,
+    services: (required ?? builtIn).map((name) => {
+      const service = services.find((each) => each.name === name);
+      return service ? stateOf(service, node, evaluated) : missing(name, 'no NodeService of this name is accepted');
+    }),
+    fresh: evaluated.freshness.state === 'fresh' || evaluated.freshness.state === 'leaving',
+    workspaces,
+    allocatable: allocatableResources(node.allocatable),
+  };
+}
+
+function stateOf(service: Service, node: ObservedNode, evaluated: EvaluatedNode): RequiredService {
+  const verdict = evaluated.readiness.get(service.name);
+  if (!verdict) return missing(service.name, 'it does not apply to this node');
+  const { state, reason, damping } = verdict;
+  return { name: service.name, state, shown: shownReady(node, service), reason, falls: damping?.falls ?? 0 };
+}
+
+function missing(name: string, reason: string): RequiredService {
+  return { name, state: 'not-ready', shown: false, reason, falls: 0 };
 }

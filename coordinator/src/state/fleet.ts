@@ -4,7 +4,7 @@ import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { poolOf } from '../model/pools.ts';
 import type { Service } from '../model/services.ts';
 import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
-import { agentSignsOf, heartbeatSeconds } from './agent-signs.ts';
+import { agentSignsOf } from './agent-signs.ts';
 import { CsiNodes } from './csi-nodes.ts';
 import type { FreshnessTracker } from './freshness.ts';
 import { createIntern } from './intern.ts';
@@ -20,7 +20,7 @@ import type { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
 import { ProbeAssignments } from './probe-assignments.ts';
-import { ReportPacing } from './report-pacing.ts';
+import { heartbeatSeconds, ReportPacing } from './report-pacing.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 

@@ -2,8 +2,7 @@ import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
 import type { Service, ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
-import type { ObservedPod } from './observed-pod.ts';
-import { podsOf } from './service-pods.ts';
+import { type ObservedPod, podsOf } from './observed-pod.ts';
 
 const LOOPBACK = '127.0.0.1';
 

@@ -11,7 +11,7 @@ import type { Fleet } from '../state/fleet.ts';
 import { registerGateMetric } from '../state/metrics.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { Announcer } from './announcer.ts';
-import { type EventNews, leaseSubject } from './events/event-news.ts';
+import { type EventNews, leaseSubject } from './events/event-object.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { Evictor } from './eviction/evictor.ts';
 import type { NodeState } from './eviction/misplaced-pods.ts';

@@ -34,9 +34,8 @@ import type { OnDemandObjects } from '../state/on-demand-objects.ts';
 import { observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
-import { PodWatches, unlessStopped } from './pod-watches.ts';
+import { PodWatches, unlessStopped, watchOf } from './pod-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
-import { watchOf } from './watch-of.ts';
 
 type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'transform'> & {
   collection: OnDemandObjects<T>;

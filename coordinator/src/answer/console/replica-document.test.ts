@@ -3,7 +3,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { expect, test } from 'vitest';
 import type { Role } from '../../term/leadership-state.ts';
-import { type ReplicaSource, replicaDocument } from './replica-document.ts';
+import { type ReplicaSource, replicaDocument } from './fleet-documents.ts';
 
 function documentOf(role: Role, environment: ReplicaSource['environment'] = { podName: 'pod-1' }) {
   return replicaDocument({

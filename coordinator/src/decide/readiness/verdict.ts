@@ -1,8 +1,7 @@
 import type { Cause } from '../../model/inventory/cause.ts';
 import { answer } from '../../model/inventory/predicate-result.ts';
 import type { DeviceRequirement, Service } from '../../model/services.ts';
-import type { ObservedPod } from '../../state/observed-pod.ts';
-import { podsOf, readyPodOf } from '../../state/service-pods.ts';
+import { type ObservedPod, podsOf, readyPodOf } from '../../state/observed-pod.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 /** Whether a service is ready on a node, with the evidence as a sentence for people. */

@@ -1,8 +1,7 @@
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { TokenBuckets } from '@rollcall/common/token-bucket.ts';
-import type { EventNews } from './event-news.ts';
-import { boundedMessage, type EventRecord, eventName } from './event-object.ts';
+import { boundedMessage, type EventNews, type EventRecord, eventName } from './event-object.ts';
 import { type Delivery, EventSender, type EventSenderOptions } from './event-sender.ts';
 import { createEventMetrics, type EventMetrics } from './metrics.ts';
 

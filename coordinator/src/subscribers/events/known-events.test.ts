@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { EventNews } from './event-news.ts';
+import type { EventNews } from './event-object.ts';
 import { type KnownEvent, KnownEvents } from './event-recorder.ts';
 
 function newsOf(node: string): EventNews {

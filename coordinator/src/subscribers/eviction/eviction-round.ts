@@ -7,7 +7,7 @@ import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient, WriteFence } from '../../kube/client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import type { Pod } from '../../kube/objects.ts';
-import type { EventNews, EventSubject } from '../events/event-news.ts';
+import type { EventNews, EventSubject } from '../events/event-object.ts';
 import { type EvictionOutcome, evictPod } from './evict-pod.ts';
 import type { EvictionMetrics } from './metrics.ts';
 import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';

@@ -6,7 +6,7 @@ import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { Fleet } from '../../state/fleet.ts';
 import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews } from '../events/event-object.ts';
 import { createPoolStatusController } from './pool-status-controller.ts';
 import type { SetStatus } from './set-status.ts';
 import { RETRY_MAX_MS } from './status-controller.ts';

@@ -5,7 +5,7 @@ import type { Service } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
-import type { EventSubject } from '../events/event-news.ts';
+import type { EventSubject } from '../events/event-object.ts';
 import { serviceStatus } from './service-status.ts';
 import { StatusController, type StatusWrites, statusPath, subjectOf, tellingOfAccepted } from './status-controller.ts';
 

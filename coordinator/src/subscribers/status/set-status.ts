@@ -1,6 +1,5 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { parseManagedLabels } from '../../decide/labelers/managed-labels.ts';
-import type { RefusedKey } from '../../decide/labelers/pool-keys.ts';
+import { parseManagedLabels, type RefusedKey } from '../../decide/labelers/pool-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
 import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';

@@ -1,7 +1,7 @@
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { KubeRequest } from '../../kube/client.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews } from '../events/event-object.ts';
 
 /** What a controller of statuses is made with, and what it asks of the API server and tells. All that it asks succeeds. */
 export function statusControllerRig() {

@@ -2,7 +2,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews } from '../events/event-object.ts';
 import { type ObjectStatusOptions, StatusController, tellingOfAccepted } from './status-controller.ts';
 
 type Kept = { uid: string; name: string };

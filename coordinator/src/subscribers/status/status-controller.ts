@@ -3,7 +3,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube/client.ts';
-import type { EventNews, EventSubject } from '../events/event-news.ts';
+import type { EventNews, EventSubject } from '../events/event-object.ts';
 
 /** Dependencies of every write of a status. */
 export type StatusWrites = {

@@ -3,8 +3,7 @@ import { type BigIntStats, constants } from 'node:fs';
 import { lstat, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
-import type { RuleProblem } from '../condition.ts';
-import { labelOfFile, parseRuleFile, type Refuse } from '../parse-rule-file.ts';
+import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
 import type { FoundFile, Look } from './scan.ts';
 
 /** Bytes of a rule file. */
