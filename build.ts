@@ -15,7 +15,7 @@ const PROGRAMS = [
 ];
 
 const PAGE_SOURCE = 'packages/console-page/src';
-/** Where a coordinator that is run from source finds the page. */
+/** The path at which a coordinator that runs from source reads the page. */
 const PAGE_FILE = 'coordinator/dist/console.html';
 
 /**
@@ -103,7 +103,7 @@ async function bundlePage(): Promise<{ html: string; inputs: string[] }> {
 }
 
 export type Bundles = {
-  /** By their path from the root of the repository. */
+  /** Keyed by their path from the root of the repository. */
   files: { path: string; contents: Uint8Array }[];
   /** The page of the console, which is in the coordinator as well. */
   page: string;

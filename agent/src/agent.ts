@@ -23,7 +23,7 @@ type AssignmentOptions = {
   /** Applies where the coordinator sends no other. */
   timing: Timing;
   hostIp: string;
-  /** Where the agent itself listens; NaN where it does not. */
+  /** The port on which the agent itself listens; NaN if it does not. */
   ownPort: number;
   clock: Clock;
   paths: ProbePaths;

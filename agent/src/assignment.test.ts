@@ -7,7 +7,7 @@ import type { WatchedService } from './probes/service-list.ts';
 
 const TCP = { kind: 'tcp', port: 8080 };
 
-/** Where was watched what, one list after the other. */
+/** The services that were watched, one list after the other. */
 let watched: Record<string, string>[];
 let assignment: Assignment;
 let failure: Error | undefined;

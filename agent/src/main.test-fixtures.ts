@@ -45,7 +45,7 @@ export function until<T>(check: () => T): Promise<T> {
   return vi.waitFor(check, LIMIT);
 }
 
-/** Where it serves /healthz, /readyz and /metrics, once it does. */
+/** The URL of /healthz, /readyz and /metrics, once they are served. */
 export async function listenAddress(agent: AgentProcess): Promise<string> {
   const started = await until(() => {
     const line = agent.lines().find(({ msg }) => msg === 'Started');

@@ -12,7 +12,7 @@ export class MissingInput extends Error {
   override readonly name = 'MissingInput';
 }
 
-/** Where downloads are kept, by the environment of the process. */
+/** Returns the directory of downloads, from the environment of the process. */
 export function imageCacheDir(variables: NodeJS.ProcessEnv): string {
   return path.join(variables['XDG_CACHE_HOME'] || path.join(homedir(), '.cache'), 'rollcall', 'image');
 }

@@ -4,7 +4,7 @@ import { writeTar } from './tar.ts';
 import { addFile, type Tree } from './tree.ts';
 
 const OCI = 'application/vnd.oci.image';
-/** Where gzip notes the operating system, and what it notes for none. */
+/** The byte in which gzip notes the operating system, and its value for none. */
 const GZIP_SYSTEM_BYTE = 9;
 const NO_SYSTEM = 255;
 

@@ -11,7 +11,7 @@ import { releaseManifests } from './manifests.ts';
 import { notesOf } from './notes.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** Where `npm run executables` puts kubectl rollcall, one executable for each platform. */
+/** The directory of `npm run executables`, with one executable of kubectl rollcall for each platform. */
 export const PLUGIN_DIR = path.join(ROOT, 'packages/kubectl-rollcall/dist/executables');
 const EXECUTABLE = /^kubectl-rollcall-(linux|darwin|windows)-/;
 
@@ -20,7 +20,7 @@ type Pushed = { name: string; digest: string; layout: string };
 
 export type Release = {
   version: string;
-  /** Where image and chart are pushed, such as `registry.example.com/rollcall`. */
+  /** The registry that image and chart are pushed to, such as `registry.example.com/rollcall`. */
   registry: string;
   dir: string;
   image: Pushed & { platforms: { platform: string; digest: string; sbom: string }[] };

@@ -9,7 +9,7 @@ const CHART = path.resolve(import.meta.dirname, '../chart');
 const HELM = 'application/vnd.cncf.helm';
 
 export type ImageName = {
-  /** Where it is pulled from, such as `registry.example.com/rollcall`. */
+  /** The registry that it is pulled from, such as `registry.example.com/rollcall`. */
   registry: string;
   /** `sha256:…`, of the index of all platforms. */
   digest: string;

@@ -205,7 +205,7 @@ describe('the configuration files', () => {
     expect(coordinator).toMatchObject({ tlsCertFile: '/etc/rollcall/tls/tls.crt' });
   });
 
-  test('without Gitpod tell of nothing of it, whatever else is said', async () => {
+  test('without Gitpod contain nothing of it, whatever else is said', async () => {
     const objects = await renderObjects(helm, WITHOUT_GITPOD);
     expect(containerOf(objects, 'DaemonSet').args).toEqual(['--listen=[::]:8086']);
     for (const kind of ['Deployment', 'Job']) {

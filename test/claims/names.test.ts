@@ -117,7 +117,7 @@ test('Events, all of which are listed', () => {
   const listed = page.slice(page.indexOf('## List of Events'));
   const recorded = source
     .filter(({ path: name }) =>
-      /subscribers\/(announcer|eviction|change-handlers|status\/pool-status-controller)|app\/service-registry\.ts$/.test(
+      /subscribers\/(announcer|eviction|create-subscribers|status\/pool-status-controller)|app\/service-registry\.ts$/.test(
         name,
       ),
     )

@@ -13,7 +13,7 @@ const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 const stale = coordinatorDefault('staleAfterSeconds');
 const grace = seconds('coordinator/src/state/presence.ts', 'LEAVING_GRACE_MS');
 const oldest = VERSIONS[0];
-const share = numberIn('coordinator/src/state/heartbeat.ts', /windowSeconds \* ([0-9.]+),/);
+const share = numberIn('coordinator/src/state/report-pacing.ts', /windowSeconds \* ([0-9.]+),/);
 const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);
 const authorityMonths = Math.round(
   (authorityDays / 365) * 12 * constant('coordinator/src/tls/rotation.ts', 'RENEW_AT'),
@@ -78,8 +78,8 @@ export const OVERVIEW: Claims = {
     `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes, and more than ${constant('coordinator/src/decide/guards/blast-radius.ts', 'SHARE_PERCENT')} % of those that have it, because of configuration`,
     `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
     dampingClaim(),
-    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/write/contest.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
-    `still tried at least every ${seconds('coordinator/src/write/contest.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
+    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/write/contested-keys.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
+    `still tried at least every ${seconds('coordinator/src/write/contested-keys.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
   ],
 };
 

@@ -52,11 +52,11 @@ export const ROOMS: Claims = {
     `let in within ${constant('coordinator/src/ingest/bearer-auth.ts', 'FLEET_SECONDS')} s`,
   ],
   'coordinator/src/subscribers/events/README.md': [
-    `within the last ${seconds(`${EVENTS}/known-events.ts`, 'SAME_FOR_MS') / 60} minutes`,
+    `within the last ${seconds(`${EVENTS}/event-recorder.ts`, 'SAME_FOR_MS') / 60} minutes`,
     `${constant(`${EVENTS}/event-recorder.ts`, 'BURST')} at once, one more every ${seconds(`${EVENTS}/event-recorder.ts`, 'REFILL_MS') / 60} minutes`,
     `or ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'QUEUE_MAX'))} Events were waiting`,
     `or ${constant(`${EVENTS}/event-sender.ts`, 'ATTEMPTS_MAX')} attempts were in vain`,
-    `${grouped(constant(`${EVENTS}/known-events.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'SUBJECTS_MAX'))} objects`,
+    `${grouped(constant(`${EVENTS}/event-recorder.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'SUBJECTS_MAX'))} objects`,
   ],
   'coordinator/src/subscribers/notify/README.md': [
     `doubling up to ${numberIn(OUTBOX, /RETRY = \{ baseMs: 500, maxMs: ([0-9_]+)/) / 1000} s`,
@@ -92,7 +92,7 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/scheduler/extender/README.md': [
     `no answer after ${seconds(`${EXTENDER}/extender-server.ts`, 'TOTAL_MS')} s`,
-    `does not answer within ${seconds(`${EXTENDER}/forward.ts`, 'TIMEOUT_MS')} s`,
+    `does not answer within ${seconds(`${EXTENDER}/responder.ts`, 'TIMEOUT_MS')} s`,
     `more than ${constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') / 1024 ** 2} MiB`,
   ],
   'coordinator/src/answer/console/README.md': [

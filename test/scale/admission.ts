@@ -18,7 +18,7 @@ type Cost = { ms: number; cpuMs: number };
 type Took = { bare: Cost; fenced: Cost };
 
 /**
- * What stands in admission, for everybody who writes Nodes: milliseconds a write, beside an API server of the same
+ * What stands in admission, for every writer of Nodes: milliseconds a write, beside an API server of the same
  * machine without it, one after the other in turns.
  */
 export const benchAdmission: Bench = async (lab, { rounds }) => {

@@ -19,7 +19,7 @@ export type AgentOptions = {
   node: string;
   token: string;
   client: ReportClient;
-  /** Told of every report that was taken, and when it was sent, in monotonic milliseconds. */
+  /** Called with every report that was accepted, and when it was sent, in monotonic milliseconds. */
   onTaken: (full: boolean, sentMs: number) => void;
 };
 

@@ -2,7 +2,7 @@
 export type Fault =
   /** Answers as it should. */
   | { readonly kind: 'none' }
-  /** Does not listen any more and hangs up on everybody: a process that ended. */
+  /** Does not listen any more and hangs up on every client: a process that ended. */
   | { readonly kind: 'refuse' }
   /** Accepts, never reads nor says anything: a process that hangs. Ends with the fault; then it answers after all. */
   | { readonly kind: 'hang' }

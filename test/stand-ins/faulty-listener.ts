@@ -82,7 +82,7 @@ export class FaultyListener {
     if (this.#fault.kind === 'hang') await new Promise<void>((resolve) => this.#held.push(resolve));
   }
 
-  /** Stops listening and hangs up on everybody. */
+  /** Stops listening and hangs up on every client. */
   async close(): Promise<void> {
     clearInterval(this.#idleTimer);
     const closed = new Promise<void>((resolve) => {

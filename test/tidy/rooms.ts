@@ -225,6 +225,7 @@ export const BANNED_PHRASES = [
   'is told of',
   'are told of',
   'tells of',
+  'tell of',
   'people ask for',
 ];
 

@@ -121,6 +121,10 @@ describe('every file', () => {
     expect([...found(spoken, sources), ...found(written, documents)]).toEqual([]);
   });
 
+  test('begins no docstring of production code with "Where", which is no noun or verb', () => {
+    expect(found(/^\s*\/\*\* Where\b/, production)).toEqual([]);
+  });
+
   test('names no package registry', () => {
     const hosts = ['registry\\.npm', 'js\\.org', '|proxy\\.', 'golang', '\\.org|deb\\.', 'debian', '\\.org'].join('');
     expect(

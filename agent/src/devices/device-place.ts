@@ -18,7 +18,7 @@ export function boundDriver(files: HostFiles, directory: string): string | undef
   return lastName(files.link(`${directory}/driver`));
 }
 
-/** Where the device in a directory of sysfs is, and what belongs to it in `/dev`, as far as the kernel tells. */
+/** Returns the location of the device in a directory of sysfs, and its files in `/dev`, as far as the kernel shows them. */
 export function placeOf(files: HostFiles, directory: string, name: string): DeviceLocation {
   const numa = files.text(`${directory}/numa_node`)?.trim() ?? '';
   const iommuGroup = lastName(files.link(`${directory}/iommu_group`)) ?? '';

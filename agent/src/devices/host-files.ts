@@ -19,7 +19,7 @@ export type HostFiles = {
   signature(file: string): string | undefined;
   /** Changes with the number of directories in a directory; `undefined` where it cannot be told. */
   childCount(directory: string): number | undefined;
-  /** Where a symbolic link leads, as it is written; `undefined` where there is none. */
+  /** Returns the target of a symbolic link, unresolved; `undefined` if there is no link. */
   link(file: string): string | undefined;
   /** The first `FILE_BYTES_MAX` bytes of a regular file; `undefined` for whatever cannot be read like one. */
   text(file: string): string | undefined;

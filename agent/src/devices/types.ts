@@ -13,12 +13,12 @@ export type DevicesRead = {
 /** `absent`: the machine has no such bus, which is no failure. */
 export type BusReading = DevicesRead | 'absent';
 
-/** Where a collector looks. */
+/** The machine that a collector reads. */
 export type BusHost = {
   sysfsRoot: string;
   procfsRoot: string;
   files: HostFiles;
-  /** Whether more is to be told of a device than its ids. */
+  /** Whether a device has more fields than its ids. */
   isAccelerator: (device: DeviceReport) => boolean;
   /** To be called when something became known between two readings. */
   onLateNews: () => void;

@@ -58,7 +58,7 @@ describe('answers about modules', () => {
     expect(onChange).toHaveBeenCalledTimes(1);
   });
 
-  test('follow the kernel within a second, and tell of it', async () => {
+  test('follow the kernel within a second, and notify the reporter', async () => {
     answers.ask(['module:apex']);
     onChange.mockClear();
     await clock.advance(10_000);

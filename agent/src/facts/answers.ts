@@ -14,7 +14,7 @@ const VALUE_LENGTH_MAX = 128;
 
 export type AnswersOptions = {
   kernel: KernelFiles;
-  /** Where the agent reads feature files. */
+  /** The directory of feature files. */
   features: FeatureFiles | undefined;
   clock: Clock;
   logger: Logger;

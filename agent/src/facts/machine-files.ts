@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 
-/** What the kernel and the distribution say in files that anyone may read; empty where there is no such file. */
+/** Facts from world-readable files of the kernel and the distribution; empty if there is no such file. */
 export type MachineFiles = {
   systemVendor: string;
   systemModel: string;

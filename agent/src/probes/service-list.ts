@@ -7,7 +7,7 @@ import type { ProbePaths } from './probe-paths.ts';
 import { type AddressRules, refusalOf } from './target-rule.ts';
 import type { ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
 
-/** What the coordinator told of a service; `problem` says what of it cannot be read. */
+/** A service from the coordinator's list; `problem` says what of it cannot be read. */
 export type ToldService = Omit<ServiceToProbe, 'probe'> & { probe?: ProbeSpec; problem?: string };
 
 /** A service that is to be watched, or the reason why it cannot be. */
@@ -58,7 +58,7 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
   return typeof target === 'string' ? { ...watched, refusal: target } : { ...watched, ...timing, openLine, target };
 }
 
-/** Where a service is asked; a string says why it is not. */
+/** Returns the target of a probe; a string says why there is none. */
 function addressOf(
   kind: ProbeKind,
   spec: ProbeSpec,

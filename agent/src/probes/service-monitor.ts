@@ -89,7 +89,7 @@ class Monitor implements ServiceMonitor {
     this.#startRound();
   }
 
-  /** By what was to happen, and has not yet. */
+  /** Whether the round or the wait that was due has not ended long after its time. */
   #stoodStill(): boolean {
     const dueMs = this.#running?.endsByMs ?? this.#nextRoundMs;
     return this.#options.clock.monotonic() - dueMs > STOOD_STILL_MS;

@@ -12,7 +12,7 @@ export class SocketFile {
     this.#paths = paths;
   }
 
-  /** Where to connect; `undefined` while no handle is open. */
+  /** The path to connect to; `undefined` while no handle is open. */
   get address(): ProbeAddress | undefined {
     return this.#found && { path: this.#found.path };
   }

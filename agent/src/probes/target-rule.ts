@@ -7,7 +7,7 @@ export type AddressRules = {
   hostIp: string;
   /** Addresses of the network that this process is in. */
   ownAddresses: readonly string[];
-  /** Where this process listens itself; NaN where it does not. */
+  /** The port on which this process listens itself; NaN if it does not. */
   ownPort: number;
 };
 

@@ -19,7 +19,7 @@ export type ProbeResult = {
   latencyMs?: number;
 };
 
-/** Where a service is asked: over the network, or at a socket or file of this machine. */
+/** The target of a probe: over the network, or a socket or file of this machine. */
 export type ProbeAddress = ProbeTarget | { path: string };
 
 /** Asks a service once. Never rejects: what goes wrong is a finding. Gives up when `signal` aborts. */
@@ -74,7 +74,7 @@ export type Timing = {
 export type ServiceDefinition = Timing & {
   name: string;
   openLine: OpenLine;
-  /** Where it is probed until that changes. */
+  /** The target that is probed until it changes. */
   target: ProbeAddress;
 };
 

@@ -29,7 +29,7 @@ function problemOf(text: string): string | undefined {
   return undefined;
 }
 
-/** Where a URL points to, without its path: `https://host:port`. */
+/** Returns the origin of a URL: `https://host:port`. */
 export function originOf(url: string): string {
   return new URL(url).origin;
 }

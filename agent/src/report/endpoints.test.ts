@@ -23,7 +23,7 @@ describe('Endpoints', () => {
     expect(endpoints.current).toBe(B);
   });
 
-  test('says when everybody has failed: after the leader comes the whole list', () => {
+  test('says when every endpoint has failed: after the leader comes the whole list', () => {
     const endpoints = new Endpoints([A, B]);
     expect([endpoints.failed(), endpoints.failed(), endpoints.failed()]).toEqual([false, true, false]);
     endpoints.accepted(LEADER);

@@ -130,7 +130,7 @@ describe('ReportSender', () => {
     expect(sender.introduced).toBe(true);
   });
 
-  test('is exhausted when everybody on the list has failed, and at once by one that wants to be left alone', async () => {
+  test('is exhausted when every endpoint on the list has failed, and at once by one that wants to be left alone', async () => {
     const error = refused(503);
     steps = [{ error }, { error }, { error }, { error: refused(429) }];
     const exhausted: boolean[] = [];

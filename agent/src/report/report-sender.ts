@@ -6,7 +6,7 @@ import { originOf } from './coordinator-url.ts';
 import type { Reply } from './reply.ts';
 import { type DigestedContent, fullReport, heartbeat } from './report-builder.ts';
 
-/** Where the next report goes: to the leader that was found, else through the configured list in order. */
+/** Chooses the endpoint of the next report: the known leader, else the configured list in order. */
 export class Endpoints {
   readonly #origins: readonly string[];
   #index = 0;
@@ -92,7 +92,7 @@ export class ReportSender {
     return this.#introduced;
   }
 
-  /** Whether, after a report that failed, everybody known has been tried: then it is time to wait. */
+  /** Whether every known endpoint was tried after a report that failed: then it is time to wait. */
   get exhausted(): boolean {
     return this.#exhausted;
   }

@@ -42,11 +42,11 @@ export async function startCoordinator(
 
 /** Prepares the part of this replica in the election. */
 function join(context: ReplicaContext, replica: Replica, listeners: Listeners) {
-  const { config, environment, leadershipState } = context;
+  const { config, environment, connect, uniqueName, clock, random, logger, kubeMetrics, leadershipState } = context;
   const { reports, scheduler, console } = listeners;
   const election = joinElection({
-    ...context,
-    metrics: context.kubeMetrics,
+    config,
+    environment,
     leaderUrl: advertisedUrl(config, environment, reports?.address),
     consoleUrl: consoleUrl(environment, console),
     schedulerUrl: scheduler ? urlOf(config.schedulerTls, environment.podIp, scheduler) : '',
@@ -55,6 +55,12 @@ function join(context: ReplicaContext, replica: Replica, listeners: Listeners) {
       leadershipState.standBy(leader);
       replica.subscribers.restart();
     },
+    connect,
+    uniqueName,
+    clock,
+    random,
+    logger,
+    metrics: kubeMetrics,
   });
   leadershipState.joined(election);
   return election;
@@ -62,7 +68,7 @@ function join(context: ReplicaContext, replica: Replica, listeners: Listeners) {
 
 /** A term begins: everything that belongs to one is made anew. It decides once nothing that is watched may be old. */
 async function lead(context: ReplicaContext, replica: Replica, { tls }: Listeners): Promise<void> {
-  const { config, keys, leadershipState, clock } = context;
+  const { config, client, keys, leadershipState, clock, logger } = context;
   const { controller, scheduling, fleet, watches } = replica;
   const term = leadershipState.begin();
   const { signal } = term;
@@ -74,7 +80,8 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   if (signal.aborted || !leadershipState.leads()) return;
   term.decide();
   fleet.markAll();
-  if (!keys.needsWholeNodes) await findStrayTaints({ ...config, ...context, ...replica, signal });
+  if (keys.needsWholeNodes) return;
+  await findStrayTaints({ client, fleet, keys, dryRun: config.dryRun, clock, logger, signal });
 }
 
 /** Starts the loops that run until the program stops. */

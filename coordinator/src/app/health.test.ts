@@ -1,13 +1,12 @@
-import { Registry } from '@rollcall/common/metrics.ts';
 import { expect, test } from 'vitest';
 import { allWatches, NODE_SERVICES, NODES } from '../watch/watches.test-fixtures.ts';
-import { createHealth } from './health.ts';
+import { createHealth } from './listeners.ts';
 
 test('a replica is ready when all is listed that may be, and stays so while the API server is away', async () => {
   const { api, watches, settle } = allWatches();
   const { clock, signal } = api.shared;
   const writer = { busyMs: () => 0 };
-  const { readiness } = createHealth({ writer, watches, clock, signal, registry: new Registry() });
+  const { readiness } = createHealth({ writer, watches, clock, signal });
   const names = 'nodes,agent pods,workspace pods,NodePoolLabelSets,NodeServices,Workspaces,NodeHolds';
   expect(readiness.evaluate()).toEqual({ healthy: false, report: `[-]caches failed: not listed yet: ${names}` });
   api.refused.set(NODE_SERVICES, 403);

@@ -1,3 +1,5 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { HealthChecks, Watchdog } from '@rollcall/common/health.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { openObservability } from '@rollcall/common/observability-server.ts';
@@ -9,7 +11,8 @@ import type { BoundAddress } from '../model/urls.ts';
 import { openExtender } from '../scheduler/scheduling.ts';
 import { CertificateMetrics } from '../tls/metrics.ts';
 import { prepareReportsTls } from '../tls/reports-tls.ts';
-import { createHealth } from './health.ts';
+import type { Watches } from '../watch/watches.ts';
+import type { WriteQueue } from '../write/write-queue.ts';
 import type { Replica } from './replica.ts';
 import type { ReplicaContext } from './replica-context.ts';
 
@@ -18,37 +21,67 @@ const WATCH_STALE_MS = 150_000;
 /** While the API server answers other requests, a silent watch is only quiet. */
 const API_STALE_MS = 60_000;
 
-/** Where a replica is asked and told: health and metrics, the console, reports of agents, questions of kube-scheduler. */
+/** The listeners of a replica: health and metrics, the console, reports of agents, questions of kube-scheduler. */
 export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** Opens the listeners. Those that open before the election may receive requests before there is a leader. */
 export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
-  const { config, environment, leadershipState, registry } = context;
-  const { scheduling } = replica;
-  const { beat, ...health } = createHealth({ ...context, ...replica });
-  const listen = await openObservability(config.listen, { ...health, registry }, life);
+  const { config, environment, client, fence, leadershipState, clock, random, signal, logger, registry } = context;
+  const { nodes, evaluator, labelerOptions, services, serviceRegistry, rules, scheduling, ledger, news } = replica;
+  const { health, readiness, beat } = createHealth({ writer: replica.writer, watches: replica.watches, clock, signal });
+  const listen = await openObservability(config.listen, { health, readiness, registry }, life);
   warnOfOpenConsole(context);
-  const console = await openConsole(config.consoleListen, { ...context, ...replica }, life);
+  const consoleOptions = {
+    config,
+    nodes,
+    evaluator,
+    labelerOptions,
+    services,
+    serviceRegistry,
+    rules,
+    scheduling,
+    ledger,
+    news,
+    replica: replica.replica,
+    client,
+    leadershipState,
+    clock,
+  };
+  const console = await openConsole(config.consoleListen, consoleOptions, life);
 
-  const tls = await prepareReportsTls({ ...context, metrics: new CertificateMetrics(registry) });
+  const metrics = new CertificateMetrics(registry);
+  const tls = await prepareReportsTls({
+    config,
+    environment,
+    client,
+    fence,
+    clock,
+    random,
+    signal,
+    logger,
+    metrics,
+  });
   const certificates = tls?.certificates;
   if (certificates) {
-    health.readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
+    readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
   }
   const address = listenAddress(config.reportsListen);
   let reports: ReportsListener | undefined;
   if (address) {
-    reports = await openReports({ ...handlingOf(context, replica), address, certificates });
+    reports = await openReports({ handling: handlingOf(context, replica), address, certificates });
     life.onStop('reports listener', reports.stop);
   }
   const extender = {
-    ...context,
+    config,
     ownNamespace: environment.ownNamespace,
     address: listenAddress(config.schedulerListen),
     scheduling,
     leads: () => leadershipState.mayDecide() && leadershipState.leads(),
     leaderUrl: () => leadershipState.leaderSchedulerUrl(),
     certificates,
+    clock,
+    logger,
+    registry,
   };
   const scheduler = await openExtender(extender, life);
   const addresses = {
@@ -62,11 +95,22 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
 
 /** How reports are answered. */
 export function handlingOf(context: ReplicaContext, replica: Replica): ReportHandling {
-  const { config, leadershipState, contact, registry } = context;
-  const { watches } = replica;
+  const { config, client, leadershipState, contact, clock, random, logger, registry } = context;
+  const { fleet, watches } = replica;
   const leadership = { role: () => leadershipState.role(), synced: () => watches.unsynced().length === 0 };
   const isStale = () => watches.silentMs() > WATCH_STALE_MS && contact.silentMs() > API_STALE_MS;
-  return { ...context, ...config, ...replica, isStale, leadership, metrics: new IngestMetrics(registry) };
+  return {
+    client,
+    fleet,
+    agentServiceAccount: config.agentServiceAccount,
+    localTokenVerification: config.localTokenVerification,
+    isStale,
+    leadership,
+    clock,
+    random,
+    logger,
+    metrics: new IngestMetrics(registry),
+  };
 }
 
 function textOf({ host, port }: BoundAddress): string {
@@ -76,4 +120,29 @@ function textOf({ host, port }: BoundAddress): string {
 function warnOfOpenConsole({ config: { consoleListen }, logger }: ReplicaContext): void {
   if (isLoopback(listenAddress(consoleListen)?.host ?? 'localhost')) return;
   logger.warn({ address: consoleListen }, 'Console exposed without authentication');
+}
+
+const STALLED_MS = 30_000;
+/** Far more than the rounds of one node take, each request of which is bounded by 10 s. */
+const WRITE_STALLED_MS = 300_000;
+
+export type HealthSources = {
+  writer: Pick<WriteQueue, 'busyMs'>;
+  watches: Watches;
+  clock: Clock;
+  signal: AbortSignal;
+};
+
+/** The checks of /healthz and /readyz. Call `beat` while the main loop runs. */
+export function createHealth({ writer, watches, clock, signal }: HealthSources) {
+  const health = new HealthChecks();
+  const readiness = new HealthChecks();
+  const watchdog = new Watchdog({ clock, limitMs: STALLED_MS, signal });
+  health.add('main-loop', watchdog.check);
+  health.add('writes', () => {
+    const busyMs = writer.busyMs();
+    return busyMs > WRITE_STALLED_MS ? `a write has not ended for ${Math.round(busyMs / 1000)} s` : undefined;
+  });
+  readiness.add('caches', () => (watches.unsynced().length > 0 ? `not listed yet: ${watches.unsynced()}` : undefined));
+  return { health, readiness, beat: () => watchdog.beat() };
 }

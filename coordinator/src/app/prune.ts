@@ -3,7 +3,7 @@ import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
-import { prunePlan } from '../decide/intent/prune.ts';
+import { prunePlan } from '../decide/intent/plan-node.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
 import { createReflector } from '../kube/reflector.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';
@@ -28,7 +28,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const { config } = setup;
   const { signal } = life;
   const dependencies = realDependencies(setup.access);
-  const { clock, random } = dependencies;
+  const { connect, uniqueName, clock, random } = dependencies;
   const registry = createRegistry('rollcall_coordinator');
   const metrics = createKubeMetrics(registry);
   const client = kubeClient(dependencies, metrics, logger);
@@ -41,18 +41,22 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     return node && prunePlan(node, keys);
   };
   const election = joinElection({
-    ...setup,
-    ...dependencies,
+    config,
+    environment: setup.environment,
     // It takes no reports: agents that are sent here go on to try the others.
     leaderUrl: '',
     schedulerUrl: '',
     consoleUrl: '',
-    logger,
-    metrics,
     onStartedLeading: () => {
       for (const name of nodes.names()) writeQueue.add(name);
     },
     onStandby: () => {},
+    connect,
+    uniqueName,
+    clock,
+    random,
+    logger,
+    metrics,
   });
   const writeQueue: WriteQueue = new WriteQueue({
     observed: (name) => nodes.get(name),

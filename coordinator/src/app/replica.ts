@@ -1,13 +1,12 @@
-import { nodeSummary } from '../answer/console/fleet-documents.ts';
+import { nodeSummary, replicaDocument } from '../answer/console/fleet-documents.ts';
 import { FleetNews } from '../answer/console/fleet-news.ts';
 import { NodeQueries } from '../answer/console/node-queries.ts';
-import { replicaDocument } from '../answer/console/replica-document.ts';
 import { NodeController, type PreparedPlan } from '../controller/node-controller.ts';
 import { Evaluator } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';
 import type { LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
-import { openRules } from '../decide/rules/files/open-rules.ts';
+import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
 import { Scheduling } from '../scheduler/scheduling.ts';
 import { Fleet } from '../state/fleet.ts';
@@ -38,7 +37,8 @@ export type Replica = Awaited<ReturnType<typeof createReplica>>;
 
 /** Builds a replica from the bottom up: state, decisions, the writer, subscribers, watches, and at last the controller. */
 export async function createReplica(context: ReplicaContext) {
-  const { config, keys, client, fence, leadershipState, registry, kubeMetrics, clock, random, logger } = context;
+  const { config, environment, keys, client, fence, leadershipState, registry, kubeMetrics } = context;
+  const { clock, random, signal, logger } = context;
   const mayDecide = () => leadershipState.mayDecide();
 
   // State.
@@ -109,17 +109,20 @@ export async function createReplica(context: ReplicaContext) {
     clock,
   });
   registerLedgerMetric(registry, () => ledger.seconds());
-  const replica = () => replicaDocument({ ...context, fleet, evaluator });
+  const replica = () => replicaDocument({ config, environment, leadershipState, fleet, evaluator, clock });
   const news = new FleetNews({ clock, replica, summary: (name) => nodeSummary(nodes, name) });
   const changedNodes = new ChangedNodes(clock, (node) => {
     ledger.look(node);
     news.look(node);
   });
   const { record, announcer, subscribers, settled } = createSubscribers({
-    ...context,
+    config,
+    environment,
+    client,
+    fence,
+    fleet,
     services,
     serviceRegistry,
-    fleet,
     evictable: (node) => evaluator.evictable(node),
     mustYield: () => writer.waiting > 0,
     onChanged: (node) => {
@@ -130,6 +133,11 @@ export async function createReplica(context: ReplicaContext) {
       ledger.restart();
       news.restart();
     },
+    clock,
+    random,
+    signal,
+    logger,
+    registry,
   });
 
   // What is watched.
@@ -137,18 +145,22 @@ export async function createReplica(context: ReplicaContext) {
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
   let wholeNodes = packs || keys.needsWholeNodes || rules?.ruleSet.usesResources === true;
   const watches = createWatches({
-    ...context,
-    ...config,
+    config,
+    client,
     fleet,
     services: () => serviceRegistry.watched(),
     nodeServiceHandlers: serviceRegistry.handlers,
     holds,
     wholeNodes: () => wholeNodes,
     workspacePodHandlers: config.schedulerListen === 'off' ? undefined : scheduling.podHandlers,
-    metrics: kubeMetrics,
     onRecovered: (outageMs) => {
       if (outageMs >= OUTAGE_MS) fleet.recovered();
     },
+    clock,
+    random,
+    signal,
+    logger,
+    metrics: kubeMetrics,
   });
   if (rules) watches.want(rules.ruleSet);
   /** Once whole, they stay whole: with metadata alone, what is known of their taints would grow old. */
@@ -162,11 +174,10 @@ export async function createReplica(context: ReplicaContext) {
   const goOn = () => {
     for (const node of evaluator.takeWaiting()) writer.add(node);
   };
-  const reserved = reservedKeys(keys, config);
-  const pools = createPoolStatusController({ ...context, record, fleet, reserved });
+  const writes = { client, fence, record, clock, logger };
+  const pools = createPoolStatusController({ writes, fleet, reserved: reservedKeys(keys, config) });
   const serviceStatus = createServiceStatusController({
-    ...context,
-    record,
+    writes,
     serviceRegistry,
     fleet,
     evaluator,
@@ -174,8 +185,7 @@ export async function createReplica(context: ReplicaContext) {
     onStatusWritten: goOn,
   });
   const holdStatus = createHoldStatusController({
-    ...context,
-    record,
+    writes,
     holds,
     isNode: (name) => fleet.node(name) !== undefined,
     problemOf: (hold) => watches.problemOfHold(hold),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { configured } from '../model/load.test-fixtures.ts';
-import { serviceList } from '../state/service-list.ts';
+import { serviceList } from '../state/probe-targets.ts';
 import { stage } from '../state/services/service-registry.test-fixtures.ts';
 import { createAuthority } from '../tls/certificate-authority.ts';
 import type { ReplicaContext } from './replica-context.ts';

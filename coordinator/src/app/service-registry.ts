@@ -1,14 +1,13 @@
 import { CaFile } from '@rollcall/common/ca-file.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
+import type { Toleration } from '../kube/objects.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
-import { gitpodServices, type Service } from '../model/services.ts';
-import type { ObservedPod } from '../state/observed-pod.ts';
+import { gitpodServices, type Service, type ServiceTaint } from '../model/services.ts';
+import { type ObservedPod, podsOf } from '../state/observed-pod.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
-import { podsOf } from '../state/service-pods.ts';
 import { ServiceRegistry } from '../state/services/service-registry.ts';
-import { tolerates } from '../state/services/tolerations.ts';
 import { provenTaintIn } from '../subscribers/status/service-status.ts';
 import type { ReplicaContext } from './replica-context.ts';
 
@@ -75,4 +74,13 @@ export function followRegistryFacadeCa(
 /** Whether the status of the NodeService records that its taint was seen to go. */
 export function wasProven(serviceRegistry: ServiceRegistry, service: Service, taint: string): boolean {
   return provenTaintIn(serviceRegistry.objects().find(({ name }) => name === service.name)?.status) === taint;
+}
+
+/** Whether one of these tolerates a taint, as kube-scheduler sees it. */
+export function tolerates(tolerations: readonly Toleration[], taint: ServiceTaint): boolean {
+  return tolerations.some(({ key = '', operator = 'Equal', value = '', effect = '' }) => {
+    if (effect !== '' && effect !== taint.effect) return false;
+    if (key === '') return operator === 'Exists';
+    return key === taint.key && (operator === 'Exists' || value === taint.value);
+  });
 }

@@ -6,7 +6,7 @@ import type { Rules } from '../decide/labelers/implied-labels.ts';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
-import { serviceList } from '../state/service-list.ts';
+import { serviceList } from '../state/probe-targets.ts';
 import { CONCURRENCY_INITIAL } from '../write/concurrency-window.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 

@@ -162,7 +162,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const answer = fleet.observe(written);
     evaluator.wrote(evaluation, answer);
     fleet.written(answer);
-    // Not the Node as it is known by now: the watch may have told of something newer before the answer came.
+    // Not the Node as it is known by now: the watch may have delivered a newer version before the answer came.
     const { taints = before.taints, conditions = before.conditions } = answer;
     const after = { ...answer, taints, conditions };
     const changes = changesBetween(before, after, intent);

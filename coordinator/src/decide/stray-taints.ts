@@ -33,7 +33,7 @@ export type StrayTaintsOptions = {
 /**
  * Looks for taints and conditions of ours where none are kept: a predecessor, rollcall with another gate, or a service that
  * is none any more may have left them, and the watch, which is for metadata only, does not show them. Hands them to the
- * fleet until a list shows none. Nodes that come after the first list are looked at one by one, as the startup taint comes with
+ * fleet until a list shows none. Nodes that come after the first list are looked at one by one, since the startup taint comes with
  * a Node, and so are those that changed while they were listed.
  */
 export async function findStrayTaints(options: StrayTaintsOptions): Promise<void> {

@@ -182,7 +182,7 @@ describe('a service that is there', () => {
     expect(whatIf({ services: [before] }, then(2), situation).changes).toEqual([]);
   });
 
-  test('is not yet found missing by an agent that was told of it long ago', () => {
+  test('is not yet found missing by an agent that got its check long ago', () => {
     const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
     const situation = {
       ...labeled,

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
-import type { TokenIssuer } from '../kube/token-issuer.ts';
+import type { TokenIssuer } from '../kube/token-review.ts';
 
 export const USERNAME = 'system:serviceaccount:rollcall:rollcall-agent';
 const ISSUER = 'https://kubernetes.default.svc';

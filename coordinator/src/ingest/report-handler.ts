@@ -8,7 +8,7 @@ import { readTarget } from '@rollcall/common/request-target.ts';
 import { type Rate, TokenBuckets } from '@rollcall/common/token-bucket.ts';
 import { REPORT_BODY_BYTES_MAX, REPORTS_PATH } from '@rollcall/common/well-known.ts';
 import type { SessionResult } from '../state/agent-sessions.ts';
-import type { Role } from '../term/role.ts';
+import type { Role } from '../term/leadership-state.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import type { IngestMetrics, ReportResult } from './metrics.ts';
 import { ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
@@ -205,7 +205,7 @@ export class ReportHandler {
     return RESULTS[admission];
   }
 
-  /** Where the leader takes reports, `undefined` when it is this replica. Throws ReportRefusal (503). */
+  /** Returns the URL at which the leader takes reports; `undefined` if this replica leads. Throws ReportRefusal (503). */
   #leaderElsewhere(): string | undefined {
     const { leadership } = this.#options;
     const role = leadership.role();

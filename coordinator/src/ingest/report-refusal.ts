@@ -30,7 +30,7 @@ const CODES: Readonly<Partial<Record<RefusalStatus, ErrorCode>>> = {
 };
 
 type RefusalOptions = {
-  /** Where in the body the fault is, such as `services[0].ready`. */
+  /** The path of the fault in the body, such as `services[0].ready`. */
   field?: string;
   /** When it makes sense to come back. */
   retryAfterSeconds?: number;

@@ -28,7 +28,7 @@ export const REPORT_LIMITS = {
   deviceCount: 65_536,
 } as const;
 
-/** Where the fault is (`services[0].ready`; empty for the whole body), and what is wrong there. */
+/** The path of the fault (`services[0].ready`; empty for the whole body), and what is wrong there. */
 type ReportProblem = { field: string; detail: string };
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;

@@ -6,7 +6,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { type FullReport, type Heartbeat, PROTOCOL_VERSION } from '@rollcall/common/report.ts';
 import { onTestFinished } from 'vitest';
-import type { Role } from '../term/role.ts';
+import type { Role } from '../term/leadership-state.ts';
 import type { AgentIdentity } from './agent-identity.ts';
 import { IngestMetrics } from './metrics.ts';
 import { type Acceptance, ReportHandler, type ReportHandlerOptions, type ReportSender } from './report-handler.ts';

@@ -10,7 +10,7 @@ import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
 import { CertificateHolder } from '../tls/certificate-holder.ts';
 import { claimsOf, issuerOf, signed, signingPair, USERNAME } from './bearer-auth.test-fixtures.ts';
 import { IngestMetrics } from './metrics.ts';
-import { openReports, type ReportsOptions } from './reports.ts';
+import { openReports, type ReportHandling } from './reports.ts';
 import { sample, send } from './reports-server.test-fixtures.ts';
 
 const heartbeat = { node: 'n1', boot: 'b', sequence: 1, digest: 'd' };
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 /** The listener in front of a fleet with node `n1` and its agent's pod, and an API server that knows the key. */
-async function opened(change: Partial<ReportsOptions> = {}) {
+async function opened(change: Partial<ReportHandling> = {}, certificates?: CertificateHolder) {
   const clock = systemClock;
   const { fleet } = watchedFleet(['n1'], { clock });
   fleet.agentPodHandlers.onReplace([agentPod('agent-1', 'n1', { uid: 'pod-uid-1' })]);
@@ -46,18 +46,20 @@ async function opened(change: Partial<ReportsOptions> = {}) {
   const registry = new Registry();
   const { address, stop } = await openReports({
     address: { host: '127.0.0.1', port: 0 },
-    certificates: undefined,
-    client,
-    fleet,
-    agentServiceAccount: USERNAME,
-    localTokenVerification: true,
-    isStale: () => false,
-    leadership: { role: () => ({ leading: true }), synced: () => true },
-    clock,
-    random: () => 0,
-    logger: silentLogger(),
-    metrics: new IngestMetrics(registry),
-    ...change,
+    certificates,
+    handling: {
+      client,
+      fleet,
+      agentServiceAccount: USERNAME,
+      localTokenVerification: true,
+      isStale: () => false,
+      leadership: { role: () => ({ leading: true }), synced: () => true },
+      clock,
+      random: () => 0,
+      logger: silentLogger(),
+      metrics: new IngestMetrics(registry),
+      ...change,
+    },
   });
   stops.push(stop);
   const report = (token = signed(pair, claimsOf({}, clock.now()))) =>
@@ -109,7 +111,7 @@ describe('the listener', () => {
     const authority = await createAuthority({ nowMs });
     const certificates = new CertificateHolder();
     certificates.set(await issueLeaf(authority, { names: ['127.0.0.1'], nowMs }));
-    const { address, report } = await opened({ certificates });
+    const { address, report } = await opened({}, certificates);
     await expect(report()).rejects.toThrow();
     const socket = connect({ ...address, ca: authority.cert });
     await once(socket, 'secureConnect');

@@ -3,8 +3,7 @@ import { type ListenAddress, listen } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { readTokenIssuer } from '../kube/token-issuer.ts';
-import { reviewToken } from '../kube/token-review.ts';
+import { readTokenIssuer, reviewToken } from '../kube/token-review.ts';
 import type { Fleet } from '../state/fleet.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { BearerAuth } from './bearer-auth.ts';
@@ -30,7 +29,8 @@ export type ReportHandling = {
   metrics: IngestMetrics;
 };
 
-export type ReportsOptions = ReportHandling & {
+type ReportsOptions = {
+  handling: ReportHandling;
   address: NonNullable<ListenAddress>;
   /** Absent without TLS. */
   certificates: CertificateHolder | undefined;
@@ -44,8 +44,9 @@ export type ReportsListener = {
 
 /** Opens the listener that takes reports. Until there is a certificate, no client gets further than the handshake. */
 export async function openReports(options: ReportsOptions): Promise<ReportsListener> {
-  const { metrics, certificates } = options;
-  const handler = createReportHandler(options);
+  const { handling, certificates } = options;
+  const { metrics } = handling;
+  const handler = createReportHandler(handling);
   const reports = createReportsServer({ handler, metrics, ...(certificates ? { certificates } : {}) });
   const address = await listen(reports.server, options.address);
   return {

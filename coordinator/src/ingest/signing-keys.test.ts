@@ -2,7 +2,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, it } from 'vitest';
 import { KubeStatusError } from '../kube/client.ts';
-import type { TokenIssuer } from '../kube/token-issuer.ts';
+import type { TokenIssuer } from '../kube/token-review.ts';
 import { type Algorithm, claimsOf, issuerOf, signed, signingPair } from './bearer-auth.test-fixtures.ts';
 import { SigningKeys } from './signing-keys.ts';
 import { readClaims, type TokenClaims } from './token-claims.ts';

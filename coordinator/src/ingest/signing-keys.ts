@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject, verify, type webcrypto } from 'node:cr
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { KubeStatusError } from '../kube/client.ts';
-import type { TokenIssuer } from '../kube/token-issuer.ts';
+import type { TokenIssuer } from '../kube/token-review.ts';
 import type { TokenClaims } from './token-claims.ts';
 
 export type SigningKeysOptions = {

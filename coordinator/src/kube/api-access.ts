@@ -3,7 +3,7 @@ import type { CodedError } from '@rollcall/common/coded-error.ts';
 import { configInvalid } from '@rollcall/common/config/load.ts';
 import { isClearText } from '@rollcall/common/loopback.ts';
 
-/** Where the API server is, and what proves to it who asks. */
+/** The address of the API server, and the credentials for it. */
 export type ApiAccess = {
   /** `https://HOST[:PORT][/PATH]`, or `http:` on a loopback address. */
   server: string;

@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
-import { ApiContact } from './api-contact.ts';
+import { ApiContact } from './kube-metrics.ts';
 
 test('silence counts from the last answer that was what was asked for', async () => {
   const clock = new FakeClock();

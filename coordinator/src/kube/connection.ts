@@ -3,13 +3,13 @@ import { type RequestOptions, Agent as TlsAgent } from 'node:https';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { ApiAccess } from './api-access.ts';
 
-/** Where a request goes, over which sockets, and what proves who sends it. */
+/** The address, the sockets and the credentials of a request. */
 export type Destination = RequestOptions & { protocol: 'https:' | 'http:'; basePath: string };
 
 /** How long what the library gave is used, so that it need not look into files, or run a plugin, for every request. */
 const CREDENTIALS_MS = 5000;
 
-/** Where a plugin gives what is not accepted, it is run so often. */
+/** The interval at which a plugin runs again while its credentials are not accepted. */
 const RENEWAL_PAUSE_MS = 10_000;
 
 /**

@@ -1,3 +1,4 @@
+import type { Clock } from '@rollcall/common/clock.ts';
 import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
 
 /** The metrics of this room. Each member is a plain function, so that nothing else here depends on the registry. */
@@ -49,4 +50,24 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
     leading: (leads) => leader.set(leads ? 1 : 0),
     leaderChanged: () => transitions.inc(),
   };
+}
+
+/** When the API server last answered a request of any client here successfully. */
+export class ApiContact {
+  readonly #clock: Clock;
+  #lastMs: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `code` is a status, or `error` when there was no answer. */
+  answered(code: string): void {
+    if (code.startsWith('2')) this.#lastMs = this.#clock.monotonic();
+  }
+
+  /** Milliseconds since then. */
+  silentMs(): number {
+    return this.#lastMs === undefined ? Number.POSITIVE_INFINITY : this.#clock.monotonic() - this.#lastMs;
+  }
 }

@@ -1,6 +1,6 @@
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { expect, test } from 'vitest';
-import { LeaderNews } from './leader-news.ts';
+import { LeaderNews } from './lease-observer.ts';
 import { acquired, type Lease, released } from './lease-record.ts';
 
 const EMPTY: Lease = { metadata: { name: 'l', uid: 'u', resourceVersion: '1' }, spec: {} };

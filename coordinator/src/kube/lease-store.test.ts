@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
-import { LeaseStore } from './lease-store.ts';
+import { LeaseStore } from './lease-record.ts';
 
 const lease = { metadata: { name: 'l', uid: 'u', resourceVersion: '1' } };
 

@@ -4,11 +4,18 @@ import { collectionPath } from './apply-object.ts';
 import type { KubeClient } from './client.ts';
 import { type Election, type ElectionCallbacks, LEASE_TIMING, type LeaseTiming } from './election.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
-import { LeaderNews } from './leader-news.ts';
 import { Leadership } from './leadership.ts';
-import { LeaseObserver } from './lease-observer.ts';
-import { acquired, type Candidate, isWithoutHolder, type Lease, microTime, released, renewed } from './lease-record.ts';
-import { LeaseStore } from './lease-store.ts';
+import { LeaderNews, LeaseObserver } from './lease-observer.ts';
+import {
+  acquired,
+  type Candidate,
+  isWithoutHolder,
+  type Lease,
+  LeaseStore,
+  microTime,
+  released,
+  renewed,
+} from './lease-record.ts';
 import { createReflector } from './reflector.ts';
 import { classifyFailure } from './reflector-failure.ts';
 
@@ -18,11 +25,11 @@ export type LeaseElectionOptions = {
   namespace: string;
   name: string;
   identity: string;
-  /** Where this replica takes reports when it leads. */
+  /** The URL at which this replica takes reports when it leads. */
   leaderUrl: string;
-  /** Where it answers kube-scheduler; absent where it does not. */
+  /** The URL at which it answers kube-scheduler; absent if it does not. */
   schedulerUrl?: string;
-  /** Where others can reach its console, if they can. */
+  /** The URL of its console; absent if other replicas cannot reach it. */
   consoleUrl?: string;
   clock: Clock;
   /** A number in [0, 1). */

@@ -123,7 +123,7 @@ describe('a list', () => {
     expect(lists.map(({ query }) => query?.['limit'])).toEqual(['500', '500', '500', '500']);
   });
 
-  test('is tried again later and later, and told of once', async () => {
+  test('is tried again later and later, and logged once', async () => {
     const { clock, lists, told, times, reflector } = started({
       list: (count) => (count < 6 ? refused(500) : undefined),
     });

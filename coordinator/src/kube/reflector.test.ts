@@ -247,7 +247,7 @@ test('a list that breaks off in the middle, or is none, takes nothing away', asy
   expect(asked).toEqual([undefined, undefined, 'more', undefined, undefined]);
 });
 
-test('a watch goes on from the last event or bookmark, and does not tell of bookmarks', async () => {
+test('a watch goes on from the last event or bookmark, and does not pass bookmarks on', async () => {
   const from: (string | undefined)[] = [];
   const { clock, told, reflector, stop } = started({
     lists: [[]],
@@ -320,7 +320,7 @@ test('one 404 says nothing; two in a row say that nothing is there, where that m
   stop.abort();
 });
 
-test('that nothing is there is told again after a failure, as who was told of that knows nothing', async () => {
+test('an empty list is passed on again after a failure, since a handler that lost it knows nothing', async () => {
   let status = 404;
   const lost: string[] = [];
   const { clock, told, stop } = started({

@@ -7,8 +7,7 @@ import { whyNotAbsent } from './discovery.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
 import { acceptOf, listPages, type MetadataOnly, watchQuery } from './list-pages.ts';
 import type { KubeObject } from './objects.ts';
-import { classifyFailure, type ReflectorFailure } from './reflector-failure.ts';
-import { readWatchEvent } from './watch-event.ts';
+import { classifyFailure, type ReflectorFailure, readWatchEvent } from './reflector-failure.ts';
 
 export type ResourceEventHandler<T> = {
   /** A list is asked for: what is written from now on may be missing from it. */

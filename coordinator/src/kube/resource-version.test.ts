@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOlderVersion } from './resource-version.ts';
+import { isOlderVersion } from './objects.ts';
 
 describe('isOlderVersion', () => {
   it.each([

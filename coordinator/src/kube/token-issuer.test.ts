@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KubeClient, KubeRequest } from './client.ts';
-import { readTokenIssuer } from './token-issuer.ts';
+import { readTokenIssuer } from './token-review.ts';
 
 const DOCUMENT = '/.well-known/openid-configuration';
 const KEYS = '/openid/v1/jwks';

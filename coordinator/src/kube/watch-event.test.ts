@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { KubeStatusError } from './client.ts';
-import { readWatchEvent } from './watch-event.ts';
+import { readWatchEvent } from './reflector-failure.ts';
 
 const object = { metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
 

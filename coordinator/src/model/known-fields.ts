@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
+
 /** Returns the path of a field that is missing or not known, or has a value that is not; `undefined` if there is none. */
 export type Check = (value: unknown, path: string) => string | undefined;
 
-/** Where the API server checked the value, and another one would not change what is made of it. */
+/** Accepts every value: the API server checked it, or it changes nothing here. */
 export const any: Check = () => undefined;
 
 export const text: Check = (value, path) => (typeof value === 'string' ? undefined : path);
@@ -47,4 +49,9 @@ function firstOf<T>(values: readonly T[], check: (value: T, index: number) => st
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** Whether two readings of an object differ in nothing but the status, which no user writes. */
+export function isSameButStatus<T extends { status: unknown }>(before: T | undefined, next: T): boolean {
+  return before !== undefined && isDeepStrictEqual({ ...before, status: next.status }, next);
 }

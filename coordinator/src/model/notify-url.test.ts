@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkNotifyUrls, notifyUrl } from './notify-url.ts';
+import { checkNotifyUrls, notifyUrl } from './urls.ts';
 
 function hrefOf(text: string): string | undefined {
   const parsed = notifyUrl(text);

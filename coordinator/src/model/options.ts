@@ -3,10 +3,10 @@ import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { FACT_PREFIX, REPAIR_CONDITIONS } from '@rollcall/common/well-known.ts';
 import { checkFields, DEVICE_FIELDS } from './device-fields.ts';
-import { checkNotifyUrls } from './notify-url.ts';
+import { checkSelector } from './label-selector.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
 import { parseScoreWeights } from './score-weights.ts';
-import { checkSelector } from './selector-text.ts';
+import { checkNotifyUrls } from './urls.ts';
 
 function checkUrl(text: string): string | undefined {
   const url = URL.parse(text);

@@ -1,6 +1,5 @@
 import { COMPONENT_LABEL } from '@rollcall/common/well-known.ts';
-import type { LabelSelector } from './label-selector.ts';
-import { parseSelector } from './selector-text.ts';
+import { type LabelSelector, parseSelector } from './label-selector.ts';
 
 /** Whose pods the scheduler extender places, and where they may go. */
 export type Placing = {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatSelector, selects } from './label-selector.ts';
-import { checkSelector, parseSelector } from './selector-text.ts';
+import { checkSelector, formatSelector, parseSelector, selects } from './label-selector.ts';
 
 test.each([
   ['component=workspace', 'component=workspace'],

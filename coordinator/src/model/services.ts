@@ -31,7 +31,7 @@ export type Service = {
 /** What a node has to have, as it is written and as it is meant. */
 export type DeviceRequirement = { text: string; term: DevicePredicate };
 
-/** Where its pods are. One of them on the node has to be Ready and not terminating. */
+/** Selects its pods. One of them on the node has to be Ready and not terminating. */
 export type ServicePods = {
   namespace: string;
   selector: LabelSelector;
@@ -76,7 +76,7 @@ export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 /** Which keys of a built-in service show whether it is ready; all keys of a NodeService do. */
 export type ReadinessGate = 'label' | 'taint' | 'both';
 
-/** Where a service is from: it is known without being written, or a NodeService asks for it. */
+/** The origin of a service: built in, or a NodeService. */
 type ServiceOrigin =
   | {
       kind: 'built-in';

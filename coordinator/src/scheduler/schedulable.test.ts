@@ -4,7 +4,7 @@ import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../decide/readiness/tracker.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
-import { schedulableNode } from './schedulable.ts';
+import { schedulableNode } from './scheduling.ts';
 
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 const BUILT_IN = serviceOf();

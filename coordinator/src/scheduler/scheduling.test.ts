@@ -16,7 +16,7 @@ import type { CoordinatorConfig } from '../model/config.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { Fleet } from '../state/fleet.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
-import { observeWorkspacePod } from '../state/observed-workspace-pod.ts';
+import { observeWorkspacePod } from '../state/observed-workspace.ts';
 import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
 import { CertificateHolder, type KeyPair } from '../tls/certificate-holder.ts';
 import { ask, FILTER, PREDICATES, PRIORITIZE, workspaceJson } from './extender/extender.test-fixtures.ts';
@@ -209,7 +209,7 @@ describe('the extender service', () => {
     expect(filter('5')).toBe('passed');
   });
 
-  test('has kube-scheduler told of a node that would take a pod that it refused', async () => {
+  test('hints kube-scheduler at a node that would take a pod that it refused', async () => {
     const { scheduling, filter, hints, clock } = started({ schedulerClientCaFile: '/ca.crt' });
     scheduling.podHandlers.onReplace(four);
     expect(filter('5')).toBe('room');

@@ -7,24 +7,31 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
 import type { Evaluator } from '../decide/evaluator.ts';
+import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
+import { shownReady } from '../decide/shown-ready.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { parseScoreWeights } from '../model/score-weights.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { NodeIndexer } from '../state/node-indexer.ts';
-import type { ObservedWorkspacePod } from '../state/observed-workspace-pod.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import type { ObservedWorkspacePod } from '../state/observed-workspace.ts';
+import { allocatableResources } from '../state/resources.ts';
 import type { Leader } from '../term/leader/ask-leader.ts';
 import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { parseCertificate } from '../tls/certificate-info.ts';
 import { createExtenderServer } from './extender/extender-server.ts';
-import { createForward } from './extender/forward.ts';
 import { createExtenderMetrics } from './extender/metrics.ts';
-import { createResponder } from './extender/responder.ts';
-import { schedulableNode } from './schedulable.ts';
+import { createForward, createResponder } from './extender/responder.ts';
 import { ExtenderService } from './scoring/extender-service.ts';
+import {
+  countWorkspaces,
+  type NodeWorkspaces,
+  type RequiredService,
+  type SchedulableNode,
+} from './scoring/schedulable-node.ts';
 import type { ScheduleDocument } from './scoring/schedule-document.ts';
 import { readSchedulingPod } from './scoring/scheduling-pod.ts';
-import { countWorkspaces } from './scoring/workspace-pods.ts';
 
 const CLOSE_GRACE_MS = 500;
 
@@ -41,7 +48,7 @@ export type SchedulingOptions = {
   clock: Clock;
 };
 
-/** What is known for the scheduler's questions, beside what everybody knows. */
+/** The state that only the scheduler's questions need: the pods that it places. */
 export class Scheduling {
   #extenderService: ExtenderService;
   readonly #pods: NodeIndexer<ObservedWorkspacePod>;
@@ -76,7 +83,7 @@ export class Scheduling {
     const { config, fleet, evaluator, clock } = this.#options;
     return new ExtenderService({
       clock,
-      ...(this.#isAnybody ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
+      ...(this.#isUnauthenticated ? { mayKeep: (podUid) => this.isWaiting(podUid) } : {}),
       limits: {
         maxWorkspacesPerNode: config.maxWorkspacesPerNode,
         maxStartingPerNode: config.maxStartingPerNode,
@@ -95,7 +102,7 @@ export class Scheduling {
   }
 
   /** Whether clients are not authenticated: they could make nodes look full by asking about pods that do not exist. */
-  get #isAnybody(): boolean {
+  get #isUnauthenticated(): boolean {
     return this.#options.config.schedulerClientCaFile === undefined;
   }
 
@@ -131,7 +138,7 @@ export class Scheduling {
    * may know of a pod before this replica does, and what is answered about one that is not known is not kept in mind.
    */
   arrival(podUid: string): Promise<void> | undefined {
-    if (!this.#isAnybody || this.isWaiting(podUid)) return undefined;
+    if (!this.#isUnauthenticated || this.isWaiting(podUid)) return undefined;
     const known = this.#arrivals.get(podUid);
     if (known) return known.promise;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -175,9 +182,9 @@ export type ExtenderOptions = {
   scheduling: Scheduling;
   /** Whether this replica answers itself. */
   leads: () => boolean;
-  /** Where the leader answers, when it is another. */
+  /** Returns the URL of the leader's extender, if another replica leads. */
   leaderUrl: () => string | undefined;
-  /** Of the listener for reports, which serve here, too. */
+  /** The certificates of the listener for reports, which this listener uses, too. */
   certificates: CertificateHolder | undefined;
   clock: Clock;
   logger: Logger;
@@ -249,4 +256,45 @@ export function readClientCas({
   } catch (cause) {
     throw configInvalid(flag, `${file} contains something other than PEM certificates`, cause);
   }
+}
+
+type Known = {
+  /** That are in force. */
+  services: readonly Service[];
+  /** Names of those that have to be ready; defaults to the built-in ones. */
+  required: readonly string[] | undefined;
+};
+
+/** A node as the scheduler extender sees it. */
+export function schedulableNode(
+  node: ObservedNode,
+  evaluated: EvaluatedNode,
+  workspaces: NodeWorkspaces | undefined,
+  { services, required }: Known,
+): SchedulableNode {
+  const builtIn = services.filter(({ origin }) => origin.kind === 'built-in').map(({ name }) => name);
+  return {
+    name: node.name,
+    labels: node.labels,
+    deleting: node.deleting === true,
+    taints: node.taints,
+    services: (required ?? builtIn).map((name) => {
+      const service = services.find((each) => each.name === name);
+      return service ? stateOf(service, node, evaluated) : missing(name, 'no NodeService of this name is accepted');
+    }),
+    fresh: evaluated.freshness.state === 'fresh' || evaluated.freshness.state === 'leaving',
+    workspaces,
+    allocatable: allocatableResources(node.allocatable),
+  };
+}
+
+function stateOf(service: Service, node: ObservedNode, evaluated: EvaluatedNode): RequiredService {
+  const verdict = evaluated.readiness.get(service.name);
+  if (!verdict) return missing(service.name, 'it does not apply to this node');
+  const { state, reason, damping } = verdict;
+  return { name: service.name, state, shown: shownReady(node, service), reason, falls: damping?.falls ?? 0 };
+}
+
+function missing(name: string, reason: string): RequiredService {
+  return { name, state: 'not-ready', shown: false, reason, falls: 0 };
 }

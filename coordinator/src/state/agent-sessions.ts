@@ -145,7 +145,7 @@ export class AgentSessions {
     return this.#counts?.told ?? NOT_TOLD;
   }
 
-  /** The same of these checks, by the name of the service; those that it was not told of are left out. */
+  /** Returns the same for these checks, by the name of the service. Checks that were not assigned to it are left out. */
   toldSince(services: readonly ServiceToProbe[]): ReadonlyMap<string, number> {
     const entries = services.map(({ name, digest }) => [name, this.told.get(digest)] as const);
     return new Map(entries.flatMap(([name, sinceMs]) => (sinceMs === undefined ? [] : [[name, sinceMs]])));

@@ -2,7 +2,6 @@ import type { Service } from '../model/services.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
-import { saysReady } from './says-ready.ts';
 
 /** What is known of a node when its record begins. */
 type Sources = {
@@ -25,4 +24,18 @@ export function agentSignsOf({ node, agentPods, services, wasThere }: Sources, n
   const wasReady = pods.some(({ ready, createdAtMs }) => ready && createdAtMs >= node.createdAtMs);
   const areStarting = pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > nowMs - LEAVING_GRACE_MS);
   return { isExpected, wasHeard: isShown || wasReady, mayHaveLeft: areStarting && (isExpected || isShown) };
+}
+
+/** Whether rollcall itself said on a Node that a service is ready, for which an agent must have spoken. */
+export function saysReady(
+  { owned, conditions, conditionOwners }: ObservedNode,
+  { probe, devices, publish: { label, condition } }: Service,
+): boolean {
+  if (!probe && !devices) return false;
+  if (label !== undefined && owned.labels.has(label)) return true;
+  return (
+    condition !== undefined &&
+    conditionOwners?.ours.has(condition) === true &&
+    conditions?.some(({ type, status }) => type === condition && status === 'True') === true
+  );
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
 import type { FleetOptions } from './fleet.ts';
-import { serviceList } from './service-list.ts';
+import { serviceList } from './probe-targets.ts';
 
 function started(change: Partial<FleetOptions> = {}) {
   const clock = new FakeClock();

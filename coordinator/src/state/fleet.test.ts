@@ -3,7 +3,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
-import { serviceList } from './service-list.ts';
+import { serviceList } from './probe-targets.ts';
 
 const TOLERATIONS: readonly never[] = [];
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };

@@ -1,29 +1,26 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
-import type { Node } from '../kube/objects.ts';
-import { isOlderVersion } from '../kube/resource-version.ts';
+import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { poolOf } from '../model/pools.ts';
 import type { Service } from '../model/services.ts';
 import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
 import { CsiNodes } from './csi-nodes.ts';
-import { type Collection, eventHandlersOf } from './event-handlers-of.ts';
 import type { FreshnessTracker } from './freshness.ts';
-import { heartbeatSeconds } from './heartbeat.ts';
 import { createIntern } from './intern.ts';
-import { inventoryOf } from './inventory-of.ts';
-import { NodeIndexer } from './node-indexer.ts';
+import { inventoryOf } from './machines.ts';
+import { type Collection, eventHandlersOf, NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
 import { type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
-import { OnDemand } from './on-demand.ts';
+import { OnDemand } from './on-demand-objects.ts';
 import type { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
 import { ProbeAssignments } from './probe-assignments.ts';
-import { ReportPacing } from './report-pacing.ts';
+import { heartbeatSeconds, ReportPacing } from './report-pacing.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
@@ -31,14 +28,14 @@ export type FleetOptions = {
   /** The pods of services, by node. */
   servicePods: PodsByNamespace<ObservedPod>;
   clock: Clock;
-  /** As they are at the moment. */
+  /** The services that are in force now. */
   services: () => readonly Service[];
   /** Whether all of them are known. */
   servicesKnown: () => boolean;
   /** What agents are to answer, by what the rules ask. */
   questions?: () => readonly string[];
   poolLabels: readonly string[];
-  /** After how long without a report a node is silent. */
+  /** Milliseconds without a report after which a node is silent. */
   windowMs: number;
   guardPercent: number;
   /** Annotations of Nodes to keep beside those that rollcall applied. */

@@ -7,7 +7,7 @@ import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
 
 const WINDOW_MS = 30_000;
 
-/** What a Node and its pods tell of its agent. */
+/** Signs of the agent on a Node and its pods. */
 const SIGNS = {
   none: { isExpected: false, wasHeard: false, mayHaveLeft: false },
   gone: { isExpected: false, wasHeard: true, mayHaveLeft: true },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { heartbeatSeconds } from './heartbeat.ts';
+import { heartbeatSeconds } from './report-pacing.ts';
 
 test.each([
   ['a small fleet', 3, 30, 10],

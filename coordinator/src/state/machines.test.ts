@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { gpus } from '../model/inventory/inventory.test-fixtures.ts';
-import { inventoryOf } from './inventory-of.ts';
-import { Machines } from './machines.ts';
+import { inventoryOf, Machines } from './machines.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
 
 const NO_DEVICES: [] = [];

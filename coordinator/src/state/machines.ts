@@ -1,6 +1,11 @@
 import type { ReportContent } from '@rollcall/common/report.ts';
-import { type DeviceMemory, heldDrivers, remember } from '../model/inventory/device-memory.ts';
+import { type DeviceMemory, heldDrivers, remember, shownTally } from '../model/inventory/device-memory.ts';
+import type { Inventory } from '../model/inventory/inventory.ts';
+import { mergedFeatures } from './node-features.ts';
 import type { NodeRecord } from './node-record.ts';
+import type { ObservedNode } from './observed-node.ts';
+import type { OnDemandOnNode } from './on-demand-objects.ts';
+import { draDevices } from './resource-slices.ts';
 
 /** What an agent says of the machine itself. */
 export type Machine = Pick<ReportContent, 'devices' | 'unread' | 'facts' | 'answers' | 'values'>;
@@ -23,10 +28,10 @@ const EACH_MS = 1000;
  */
 export class Machines {
   readonly #waiting = new Set<NodeRecord>();
-  /** Where a driver is held back, and until when one of them is. */
+  /** The nodes with a driver that is held back, and when the first of their holds ends, monotonic. */
   readonly #held = new Map<NodeRecord, number>();
 
-  /** Takes what was reported. Whether that is what counts now, and is other than before, made of other objects. */
+  /** Stores a reported machine. Returns whether it counts now, and differs from the one before. */
   take(record: NodeRecord, { devices, unread, facts, answers, values }: Machine, nowMs: number): boolean {
     const asked = { ...(answers ? { answers } : {}), ...(values ? { values } : {}) };
     const machine = { devices, ...(unread ? { unread } : {}), facts, ...asked };
@@ -46,7 +51,7 @@ export class Machines {
     return true;
   }
 
-  /** To be called once a second. The nodes of which something else counts from now on. */
+  /** Call it once a second. Returns the nodes whose counted hardware changes now. */
   tick(nowMs: number): string[] {
     const changed = [...this.#waiting].filter(({ ended }) => !ended);
     this.#waiting.clear();
@@ -80,4 +85,29 @@ export class Machines {
 function isSame(a: Machine, b: Machine): boolean {
   const isAnswered = a.answers === b.answers && a.values === b.values;
   return a.devices === b.devices && a.unread === b.unread && a.facts === b.facts && isAnswered;
+}
+
+export type InventorySources = OnDemandOnNode & {
+  shown: ShownMachine | undefined;
+  allocatable: ObservedNode['allocatable'];
+};
+
+const NONE: ReadonlyMap<string, readonly string[]> = new Map();
+
+/** What a node has, from all sources. `nowMs` is monotonic. */
+export function inventoryOf(sources: InventorySources, nowMs: number): Inventory {
+  const { shown, allocatable, slices, nodeFeatures } = sources;
+  const { devices, machine } = shown ?? {};
+  return {
+    devices: devices && shownTally(devices, nowMs),
+    gone: devices?.gone ?? NONE,
+    heldDrivers: new Set(devices ? heldDrivers(devices, nowMs).keys() : []),
+    unread: machine?.unread ?? [],
+    facts: machine?.facts ?? {},
+    answers: machine?.answers ?? {},
+    values: machine?.values ?? {},
+    allocatable,
+    dra: slices && draDevices(slices),
+    nfd: nodeFeatures && mergedFeatures(nodeFeatures),
+  };
 }

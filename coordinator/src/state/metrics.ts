@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
 import { FLEET_GUARD } from './guard.ts';
 import type { Freshness } from './presence.ts';
 
-/** Where the gauges look when they are read. A standby is told nothing by agents, and gives nothing. */
+/** The values of the gauges, computed when they are read. A standby hears no agents, and returns nothing. */
 export type FleetSources = {
   countByFreshness: () => Readonly<Partial<Record<Freshness['state'], number>>>;
   activeGuards: () => readonly string[];

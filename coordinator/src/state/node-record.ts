@@ -5,7 +5,7 @@ import type { Presence } from './presence.ts';
 type NodeRecordParts = Pick<NodeRecord, 'name' | 'uid' | 'cameMs' | 'sessions' | 'presence'>;
 
 /**
- * One node in one term: what was heard of it, and what everybody else remembers of it. It begins with the uid of a Node,
+ * One node in one term: the reports of its agent, and the memory of the other components about it. It begins with the uid of a Node,
  * or with the term, and ends with either; nothing of it is carried over.
  *
  * Other components keep what they remember of a node in a `WeakMap` by this record, and need not delete it.

@@ -1,4 +1,4 @@
-import { isOlderVersion } from '../kube/resource-version.ts';
+import { isOlderVersion } from '../kube/objects.ts';
 import { type ObservedNode, sameObservation } from './observed-node.ts';
 
 /** `next` is absent when the Node is gone, `previous` when it is new. */
@@ -6,7 +6,7 @@ export type NodeChange = { name: string; previous?: ObservedNode; next?: Observe
 
 /**
  * The Nodes as last seen, from two sources that race: the watch, and the answers to our own writes. Neither can set a
- * Node back to an older state, so that a write is not repeated because the watch had not told of it yet.
+ * Node back to an older state, so that a write is not repeated before the watch delivers it.
  */
 export class NodeStore {
   readonly #nodes = new Map<string, ObservedNode>();

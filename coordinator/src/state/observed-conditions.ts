@@ -6,13 +6,13 @@ export type { NodeCondition };
 /** A condition of a Node, and where it is in the list. */
 export type ObservedCondition = Required<NodeCondition> & { index: number };
 
-/** Whose the conditions of a Node are, by their types. */
+/** The owners of the conditions of a Node, by type. */
 export type ConditionOwners = {
   /** What rollcall applied. */
   ours: ReadonlySet<string>;
   /** What others brought, whether rollcall did or not: the names of their field managers, separated by commas. */
   rivals: ReadonlyMap<string, string>;
-  /** Where in managedFields it says what is ours; -1 where it does not. */
+  /** The index in managedFields of our entry; -1 if there is none. */
   entry: number;
   /**
    * Conditions of which another manager changed a field, or whose origin is unknown: only a forced apply takes them.
@@ -54,7 +54,7 @@ export function observeConditions(
     .filter(({ type }) => !KUBELET_CONDITIONS.includes(type));
 }
 
-/** By managedFields, which metadata alone has as well. */
+/** Reads managedFields, which metadata alone contains as well. */
 export function conditionOwners(managedFields: readonly ManagedFieldsEntry[]): ConditionOwners {
   const ours = new Set<string>();
   const rivals = new Map<string, string>();

@@ -1,4 +1,6 @@
 import type { Pod, Toleration } from '../kube/objects.ts';
+import { selects } from '../model/label-selector.ts';
+import type { Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
 
 /** A Pod, trimmed to what decisions need. */
@@ -49,4 +51,37 @@ const intern = createIntern<object>();
 
 export function share<T extends object>(value: T): T {
   return intern(value) as T;
+}
+
+/**
+ * The pods on a node that speak for a service. Where a DaemonSet controls any of them, a bare one
+ * with the right labels does not count beside it.
+ */
+export function podsOf({ pods: wanted }: Pick<Service, 'pods'>, pods: readonly ObservedPod[]): readonly ObservedPod[] {
+  if (!wanted) return [];
+  const { namespace, selector, daemonSet } = wanted;
+  const own = pods.filter((pod) => pod.namespace === namespace && selects(selector, pod.labels));
+  if (daemonSet !== undefined) return own.filter((pod) => pod.daemonSet === daemonSet);
+  const controlled = own.filter((pod) => pod.daemonSet !== '');
+  return controlled.length > 0 ? controlled : own;
+}
+
+/**
+ * Whether a pod belongs to this Node, and not to an earlier one of the same name: a pod that is older than its Node counts
+ * once it became Ready since. The API server sets both creation times, so the clock of a kubelet matters only for such a
+ * pod. Times have seconds.
+ */
+export function isOfNode(
+  { createdAtMs, readySinceMs }: Pick<ObservedPod, 'createdAtMs' | 'readySinceMs'>,
+  node: { createdAtMs: number },
+): boolean {
+  return createdAtMs >= node.createdAtMs || readySinceMs > node.createdAtMs;
+}
+
+/** A pod of the service that is Ready, not terminating, and of this Node. One is enough. */
+export function readyPodOf(
+  service: Pick<Service, 'pods'>,
+  node: { pods: readonly ObservedPod[]; createdAtMs: number },
+): ObservedPod | undefined {
+  return podsOf(service, node.pods).find((pod) => pod.ready && !pod.terminating && isOfNode(pod, node));
 }

@@ -1,4 +1,6 @@
+import type { ObservedNodeFeature } from './node-features.ts';
 import { NodeIndexer, type OnNode } from './node-indexer.ts';
+import type { ObservedResourceSlice } from './resource-slices.ts';
 
 /** Objects of nodes that are watched only while a rule asks for what they say. */
 export class OnDemandObjects<T extends OnNode> {
@@ -51,4 +53,26 @@ export class OnDemandObjects<T extends OnNode> {
 
 function isAlike(a: object, b: object): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Objects of a node that are watched only while a rule asks for them; `undefined` while they are not known. */
+export type OnDemandOnNode = {
+  slices: readonly ObservedResourceSlice[] | undefined;
+  nodeFeatures: readonly ObservedNodeFeature[] | undefined;
+};
+
+/** All that is watched only while a rule asks for it. */
+export class OnDemand {
+  readonly slices: OnDemandObjects<ObservedResourceSlice>;
+  readonly nodeFeatures: OnDemandObjects<ObservedNodeFeature>;
+
+  /** `onKnown`: whether some of it is known is other than before. */
+  constructor(onChange: (node: string) => void, onKnown: () => void) {
+    this.slices = new OnDemandObjects(onChange, onKnown);
+    this.nodeFeatures = new OnDemandObjects(onChange, onKnown);
+  }
+
+  on(node: string): OnDemandOnNode {
+    return { slices: this.slices.on(node), nodeFeatures: this.nodeFeatures.on(node) };
+  }
 }

@@ -15,7 +15,7 @@ const NONE: readonly never[] = [];
 /** Pods by node. Each namespace is watched on its own. */
 export class PodsByNamespace<T extends OnNode> {
   readonly #namespaces = new Map<string, { pods: NodeIndexer<T>; isKnown: boolean }>();
-  /** Of the nodes that were asked about, as long as nothing changes there. */
+  /** Pods of the nodes that were asked about, until something changes there. */
   readonly #onNode = new Map<string, readonly T[]>();
   readonly #options: PodsByNamespaceOptions;
   #listener: PodsListener<T> = { changed: () => {}, listed: () => {} };

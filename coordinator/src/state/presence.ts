@@ -33,7 +33,7 @@ export type Presence = {
   guard: string | undefined;
 };
 
-/** What the Node and the pods on it tell of its agent when a record begins. */
+/** Signs of the agent on the Node and its pods when a record begins. */
 export type AgentSigns = {
   /** A pod of an agent is there. */
   isExpected: boolean;

@@ -3,10 +3,9 @@ import { selects } from '../model/label-selector.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { ObservedNode } from './observed-node.ts';
-import type { ObservedPod } from './observed-pod.ts';
+import { isOfNode, type ObservedPod } from './observed-pod.ts';
+import { serviceList } from './probe-targets.ts';
 import { isUnsettled } from './report-pacing.ts';
-import { serviceList } from './service-list.ts';
-import { isOfNode } from './service-pods.ts';
 import { hasStarted, startedServices } from './started-services.ts';
 
 /** Inputs of an assignment. Each keeps its identity as long as it is unchanged. */

@@ -1,9 +1,8 @@
 import { digestOf } from '@rollcall/common/digest.ts';
-import type { ProbeTarget, ServiceToProbe } from '@rollcall/common/report.ts';
+import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
 import type { Service, ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
-import type { ObservedPod } from './observed-pod.ts';
-import { podsOf } from './service-pods.ts';
+import { type ObservedPod, podsOf } from './observed-pod.ts';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -66,4 +65,20 @@ function addressesOf(pods: readonly ObservedPod[], { host }: ProbeTarget): Pick<
 
 function rank({ ready, terminating }: ObservedPod): number {
   return (terminating ? 0 : 2) + (ready ? 1 : 0);
+}
+
+/**
+ * The list of services for the agent of a node, by name, so that another leader makes the same. Its digest is made of
+ * the digests of the checks: nothing that is large is read for each node.
+ */
+export function serviceList(services: readonly Service[], pods: readonly ObservedPod[]): ServiceList {
+  const probes = new Map(services.flatMap(({ name, probe }) => (probe ? [[name, wireProbe(probe)] as const] : [])));
+  const toProbe = servicesToProbe(services, pods).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const bundles = toProbe.flatMap(({ name }) => probes.get(name)?.caBundle ?? []);
+  const servicesDigest = digestOf(toProbe.map(({ name, digest, podAddresses }) => ({ name, digest, podAddresses })));
+  return {
+    services: toProbe,
+    ...(bundles.length > 0 ? { caBundles: Object.fromEntries(bundles.map(({ key, text }) => [key, text])) } : {}),
+    servicesDigest,
+  };
 }

@@ -1,13 +1,27 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Service } from '../model/services.ts';
-import type { ObservedPod } from './observed-pod.ts';
-import { podsOf } from './service-pods.ts';
+import { type ObservedPod, podsOf } from './observed-pod.ts';
 
-/** Between two reports of a node that deserves attention. */
+/** The load that one core carries with ease, TLS included, beside its other work. */
+const HEARTBEATS_PER_SECOND_MAX = 5000;
+
+const HEARTBEAT_SECONDS = 10;
+
+/**
+ * Seconds between two reports of a node. It grows with the fleet, so that the load stays level, and stays well below
+ * half of the window after which a node counts as silent: one report may be lost.
+ */
+export function heartbeatSeconds(nodes: number, windowSeconds: number): number {
+  const unhurried = Math.min(HEARTBEAT_SECONDS, windowSeconds / 3);
+  const stretched = nodes / HEARTBEATS_PER_SECOND_MAX;
+  return Math.min(windowSeconds * 0.45, Math.max(unhurried, stretched));
+}
+
+/** Seconds between two reports of a node that deserves attention. */
 const SECONDS_MIN = 1;
-/** Such reports, of all nodes together: a fault of the whole fleet is no reason to be flooded. */
+/** The most such reports per second, over all nodes: a fault of the whole fleet must not flood the coordinator. */
 const REPORTS_PER_SECOND_MAX = 1000;
-/** After a change of the pods on a node, more is to be expected there. */
+/** How long a node deserves attention after a change of its pods: more changes may follow. */
 const CHANGED_MS = 60_000;
 
 /**

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
+import { saysReady } from './agent-signs.ts';
 import { createIntern } from './intern.ts';
 import { observeNode } from './observed-node.ts';
-import { saysReady } from './says-ready.ts';
 
 const LABEL = 'example.com/ready';
 const CONDITION = 'example.com/Ready';

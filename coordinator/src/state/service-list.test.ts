@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
-import { serviceList } from './service-list.ts';
+import { serviceList } from './probe-targets.ts';
 
 const BUNDLE = '-----BEGIN CERTIFICATE-----';
 

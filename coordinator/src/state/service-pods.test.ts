@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Pod } from '../kube/objects.ts';
-import { observePod } from './observed-pod.ts';
-import { podsOf } from './service-pods.ts';
+import { observePod, podsOf } from './observed-pod.ts';
 
 function pod(name: string, daemonSet = '', namespace = 'ns', labels: Record<string, string> = { app: 'a' }) {
   const ownerReferences = daemonSet === '' ? [] : [{ kind: 'DaemonSet', controller: true, name: daemonSet }];

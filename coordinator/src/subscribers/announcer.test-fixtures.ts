@@ -8,7 +8,7 @@ import { type ObservedNode, observeNode } from '../state/observed-node.ts';
 import type { ObservedPod } from '../state/observed-pod.ts';
 import { Term } from '../state/term.ts';
 import { Announcer } from './announcer.ts';
-import type { EventNews } from './events/event-news.ts';
+import type { EventNews } from './events/event-object.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 
 export function newTerm(): Term {

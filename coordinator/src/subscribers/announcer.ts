@@ -1,16 +1,15 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
-import type { HeldWithdrawals } from '../decide/guards/held-withdrawals.ts';
+import type { HeldWithdrawals } from '../decide/guards/blast-radius.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
-import { readyPodOf } from '../state/service-pods.ts';
+import { readyPodOf } from '../state/observed-pod.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import type { Term } from '../state/term.ts';
-import { type EventNews, type EventSubject, leaseSubject } from './events/event-news.ts';
-import { packMessages } from './events/event-object.ts';
+import { type EventNews, type EventSubject, leaseSubject, packMessages } from './events/event-object.ts';
 import type { GitpodMetrics } from './gitpod-metrics.ts';
 
 export type AnnouncerOptions = {

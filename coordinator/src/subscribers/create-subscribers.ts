@@ -1,23 +1,45 @@
 import { hostname } from 'node:os';
+import type { Clock } from '@rollcall/common/clock.ts';
+import type { Logger } from '@rollcall/common/logging.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
 import type { Subscribers } from '../controller/subscribers.ts';
+import type { KubeClient, WriteFence } from '../kube/client.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import type { Service } from '../model/services.ts';
+import { notifyUrl } from '../model/urls.ts';
+import type { Fleet } from '../state/fleet.ts';
 import { registerGateMetric } from '../state/metrics.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { Announcer } from './announcer.ts';
-import { type ChangeHandlersOptions, createChangeHandlers } from './change-handlers.ts';
-import type { EventNews } from './events/event-news.ts';
+import { type EventNews, leaseSubject } from './events/event-object.ts';
 import { EventRecorder } from './events/event-recorder.ts';
+import { Evictor } from './eviction/evictor.ts';
+import type { NodeState } from './eviction/misplaced-pods.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
+import { createNotifiers } from './notify/notifier.ts';
 import { serviceSubject } from './status/service-status-controller.ts';
 
-export type CreateSubscribersOptions = Omit<ChangeHandlersOptions, 'config' | 'record'> & {
+export type CreateSubscribersOptions = {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
+  client: KubeClient;
+  fence: WriteFence;
+  fleet: Fleet;
   services: () => readonly Service[];
   serviceRegistry: Pick<ServiceRegistry, 'objects'>;
+  /** Returns the labels of a node, and those for which pods may be evicted from it; `undefined` if it is not known. */
+  evictable: (node: string) => NodeState | undefined;
   /** Writes to Nodes wait: Events make way. */
   mustYield: () => boolean;
+  /** Called when a node may have changed. */
+  onChanged: (node: string) => void;
+  /** Called when this replica begins or ends to lead. */
+  onRestart: () => void;
+  clock: Clock;
+  random: () => number;
+  signal: AbortSignal;
+  logger: Logger;
+  registry: Registry;
 };
 
 /** What the controller calls, without the two calls that the composition adds. */
@@ -31,27 +53,85 @@ export type CreatedSubscribers = {
   settled: () => Promise<unknown>;
 };
 
-/** Creates everything that reports or acts when a Node changed. */
+/** Creates everything that reports or acts when a Node changed: Events, metrics, eviction, notification. */
 export function createSubscribers(options: CreateSubscribersOptions): CreatedSubscribers {
-  const { config, environment, services, registry, clock } = options;
-  const events = new EventRecorder({ ...options, instance: environment.podName ?? hostname() });
+  const { config, environment, client, fence, fleet, services, serviceRegistry, onChanged, onRestart } = options;
+  const { clock, random, signal, logger, registry } = options;
+  const { dryRun } = config;
+  const lease = { namespace: config.leaseNamespace, name: config.leaseName };
+  const events = new EventRecorder({
+    client,
+    fence,
+    mustYield: options.mustYield,
+    instance: environment.podName ?? hostname(),
+    clock,
+    random,
+    signal,
+    logger,
+    registry,
+  });
   const record = (news: EventNews) => {
-    // In a dry run nothing becomes of an object that could be told.
-    if (!config.dryRun) events.record(news);
+    // A dry run changes nothing that an Event could report.
+    if (!dryRun) events.record(news);
   };
   const announcer = new Announcer({
     services,
     record,
     metrics: new GitpodMetrics(registry),
     gateOpened: registerGateMetric(registry),
-    lease: { namespace: config.leaseNamespace, name: config.leaseName },
+    lease,
     clock,
   });
-  const changeHandlers = createChangeHandlers({ ...options, record });
+  // A dry run only observes: the leader beside it notifies.
+  const urls = (dryRun ? [] : config.notifyUrl).flatMap((text) => {
+    const parsed = notifyUrl(text);
+    return 'url' in parsed ? [parsed.url] : [];
+  });
+  const subject = leaseSubject(lease);
+  const notifiers = createNotifiers({
+    urls,
+    nodes: config.notifyNodes,
+    onFailing: (message) => record({ subject, type: 'Warning', reason: 'NotificationFailed', message }),
+    clock,
+    random,
+    signal,
+    logger,
+    registry,
+  });
+  const evictor = config.evict
+    ? new Evictor({
+        client,
+        fence,
+        record,
+        dryRun,
+        stateOf: options.evictable,
+        delayMs: config.evictionDelaySeconds * 1000,
+        perSecond: config.evictionsPerMinute / 60,
+        clock,
+        random,
+        signal,
+        logger,
+        registry,
+      })
+    : undefined;
   const subscribers: NodeSubscribers = {
-    changed: changeHandlers.look,
-    forget: changeHandlers.forget,
-    restart: changeHandlers.restart,
+    changed: (name) => {
+      onChanged(name);
+      evictor?.consider(name);
+      const node = fleet.node(name);
+      if (node) for (const notifier of notifiers) notifier.offer(node);
+    },
+    forget: (name) => {
+      onChanged(name);
+      // The Node no longer exists: forget what is kept about it as well.
+      evictor?.consider(name);
+      for (const notifier of notifiers) notifier.gone(name);
+    },
+    restart: () => {
+      onRestart();
+      evictor?.restart();
+      for (const notifier of notifiers) notifier.clear();
+    },
     sees: (...seen) => announcer.sees(...seen),
     shows: (...shown) => announcer.shows(...shown),
     heldBack: (...held) => announcer.heldBack(...held),
@@ -59,9 +139,9 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
     contested: (...contested) => announcer.contested(...contested),
     leftAlone: (...left) => announcer.leftAlone(...left),
     taintWaits: (service) => {
-      const object = options.serviceRegistry.objects().find(({ name }) => name === service.name);
+      const object = serviceRegistry.objects().find(({ name }) => name === service.name);
       if (object) announcer.taintWaits(serviceSubject(object));
     },
   };
-  return { record, subscribers, announcer, settled: () => Promise.all([events.settled(), changeHandlers.settled()]) };
+  return { record, subscribers, announcer, settled: () => Promise.all([events.settled(), evictor?.settled()]) };
 }

@@ -8,7 +8,7 @@ import { LeaseServer } from '../kube/testing/lease-simulation.ts';
 import { Machine } from '../kube/testing/machine.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { type JoinOptions, joinElection } from './election.ts';
-import type { Leader } from './role.ts';
+import type { Leader } from './leadership-state.ts';
 
 /** Replicas around one Lease in memory. */
 function world() {

@@ -13,21 +13,21 @@ import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import { createLeaseElection } from '../kube/lease.ts';
 import type { RuntimeDependencies } from '../kube/runtime-dependencies.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
-import type { Leader } from './role.ts';
+import type { Leader } from './leadership-state.ts';
 
 export type JoinOptions = RuntimeDependencies & {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
-  /** Where this replica takes reports when it leads. */
+  /** The URL at which this replica takes reports when it leads. */
   leaderUrl: string;
-  /** Where it then answers kube-scheduler; empty where it does not. */
+  /** The URL at which it then answers kube-scheduler; empty if it does not. */
   schedulerUrl: string;
-  /** Where others can reach its console; empty where they cannot. */
+  /** The URL of its console; empty if other replicas cannot reach it. */
   consoleUrl: string;
   logger: Logger;
   metrics: KubeMetrics;
   onStartedLeading: () => void;
-  /** This replica does not lead; the argument is who does, as far as that is known. */
+  /** This replica does not lead. The argument is the leader, as far as it is known. */
   onStandby: (leader: Leader) => void;
 };
 

@@ -1,6 +1,5 @@
 import type { WriteFence } from '../kube/client.ts';
 import type { Election } from '../kube/election.ts';
-import type { Leader, Role } from './role.ts';
 
 /** More than two renewals missed. */
 const LEADER_SILENT_MS = 5000;
@@ -37,7 +36,7 @@ export class LeadershipState {
   readonly #signal: AbortSignal;
   #election: Election | undefined;
   #role: Role = NO_LEADER;
-  /** Where another leads. */
+  /** Another replica that leads. */
   #leader: Leader = {};
   #term: LeaderTerm | undefined;
 
@@ -77,19 +76,34 @@ export class LeadershipState {
     return this.#term?.decides === true;
   }
 
-  /** Where agents are to go. A leader that has stopped renewing its Lease, or may not write, is no place for them. */
+  /** Returns the replica that agents must report to; none while the leader does not renew its Lease or may not write. */
   role(): Role {
     const isTrusted = this.#role.leading ? this.leads() : (this.#election?.silentMs() ?? 0) <= LEADER_SILENT_MS;
     return isTrusted ? this.#role : NO_LEADER;
   }
 
-  /** Where the leader answers kube-scheduler; `undefined` while it is silent, since it may not answer. */
+  /** Returns the URL of the leader's extender; `undefined` while it is silent, since it may not answer. */
   leaderSchedulerUrl(): string | undefined {
     return this.role() === NO_LEADER ? undefined : this.#leader.schedulerUrl;
   }
 
-  /** Where the leader's console can be reached. */
+  /** Returns the URL of the leader's console. */
   leaderConsoleUrl(): string | undefined {
     return this.role() === NO_LEADER ? undefined : this.#leader.consoleUrl;
   }
 }
+
+/** Whether this replica leads; if not, the leader as far as it is known. */
+export type Role = { leading: true } | ({ leading: false } & Pick<Leader, 'leaderUrl' | 'leader'>);
+
+/** Another replica that leads. */
+export type Leader = {
+  /** The URL at which it takes reports. */
+  leaderUrl?: string;
+  /** Its pod, or its host. */
+  leader?: string;
+  /** The URL at which it answers kube-scheduler. */
+  schedulerUrl?: string;
+  /** The URL of its console. */
+  consoleUrl?: string;
+};

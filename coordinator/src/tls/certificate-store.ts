@@ -14,12 +14,12 @@ import {
 } from '../kube/apply-object.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
 import { createReflector } from '../kube/reflector.ts';
-import { carryOut } from './carry-out.ts';
 import type { CertificateHolder, KeyPair } from './certificate-holder.ts';
 import { type CertificateInfo, parseCertificate } from './certificate-info.ts';
 import type { CertificateMetrics } from './metrics.ts';
 import { nextStep, type RotationPolicy, type RotationStep } from './rotation.ts';
 import {
+  carryOut,
   type DataObject,
   publishBundle,
   type RotationView,
@@ -32,12 +32,12 @@ import {
 
 export type CertificateStoreOptions = {
   client: KubeClient;
-  /** The coordinator's own. */
+  /** The coordinator's own namespace. */
   namespace: string;
   /** Is given what is to be served. */
   certificates: CertificateHolder;
   policy: RotationPolicy;
-  /** Of the election: only the leader writes. */
+  /** The fence of the election: only the leader writes. */
   fence: WriteFence;
   clock: Clock;
   /** A number in [0, 1). */

@@ -3,13 +3,11 @@ import type { TLSSocket } from 'node:tls';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import { afterEach, describe, expect, it } from 'vitest';
-import { carryOut } from './carry-out.ts';
 import { createAuthority, issueLeaf } from './certificate-authority.ts';
-import { CertificateHolder, type KeyPair } from './certificate-holder.ts';
+import { CertificateHolder, type KeyPair, serveCurrentCertificate } from './certificate-holder.ts';
 import { parseCertificate } from './certificate-info.ts';
 import { nextStep } from './rotation.ts';
-import { serveCurrentCertificate } from './secure-context.ts';
-import { readConfigMap, type StoredCertificates, viewOf } from './stored-certificates.ts';
+import { carryOut, readConfigMap, type StoredCertificates, viewOf } from './stored-certificates.ts';
 
 const names = ['rollcall-coordinator.rollcall.svc', 'localhost', '127.0.0.1', '::1'];
 const stops: (() => Promise<void> | void)[] = [];

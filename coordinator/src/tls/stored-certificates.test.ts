@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { carryOut } from './carry-out.ts';
 import { createAuthority, issueLeaf } from './certificate-authority.ts';
 import type { KeyPair } from './certificate-holder.ts';
 import { isIssuedBy, parseBundle, parseCertificate } from './certificate-info.ts';
 import { nextStep } from './rotation.ts';
 import {
+  carryOut,
   type DataObject,
   publishBundle,
   readConfigMap,

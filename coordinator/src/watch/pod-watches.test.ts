@@ -199,7 +199,7 @@ test('handlers hear nothing more when their watch was stopped', () => {
   expect(heard).toEqual([]);
 });
 
-test('handlers that go on with an old picture are not told of a loss', () => {
+test('handlers that go on with an old picture do not hear of a loss', () => {
   const nothing = () => {};
   const handlers = unlessStopped(
     { onReplace: nothing, onUpsert: nothing, onDelete: nothing },

@@ -1,4 +1,4 @@
-import { WATCHED } from '@rollcall/common/watched-resources.ts';
+import { collectionPath, WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import type { Pod } from '../kube/objects.ts';
 import {
   createReflector,
@@ -9,7 +9,6 @@ import {
 import { formatSelector, formatUnion, type LabelSelector, selects } from '../model/label-selector.ts';
 import type { OnNode } from '../state/node-indexer.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
-import { watchOf } from './watch-of.ts';
 
 type Labelled = OnNode & { labels: Readonly<Record<string, string>> };
 
@@ -116,5 +115,17 @@ export function unlessStopped<T>(handlers: ResourceEventHandler<T>, signal: Abor
     onUpsert: (pod) => !signal.aborted && onUpsert(pod),
     onDelete: (pod) => !signal.aborted && onDelete(pod),
     ...(onLost ? { onLost: () => !signal.aborted && onLost() } : {}),
+  };
+}
+
+type Common = Pick<ReflectorOptions<never>, 'path' | 'absentIsEmpty' | 'relistMs'>;
+
+/** How a resource is watched, by the table of watched resources; in one namespace, or everywhere. */
+export function watchOf(watched: WatchedResource, namespace?: string): Common {
+  const { unlisted, relistMs } = watched;
+  return {
+    path: collectionPath(watched, namespace),
+    ...(unlisted === 'empty' ? { absentIsEmpty: true } : {}),
+    ...(relistMs === undefined ? {} : { relistMs }),
   };
 }

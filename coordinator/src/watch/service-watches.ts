@@ -5,8 +5,7 @@ import type { Service } from '../model/services.ts';
 import { observeCsiNode } from '../state/csi-nodes.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type ObservedPod, observePod } from '../state/observed-pod.ts';
-import { PodWatches, REFUSED_RETRY_MS } from './pod-watches.ts';
-import { watchOf } from './watch-of.ts';
+import { PodWatches, REFUSED_RETRY_MS, watchOf } from './pod-watches.ts';
 
 export type ServiceWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & {
   fleet: Fleet;

@@ -15,6 +15,15 @@ export const NODE_HOLDS = '/apis/rollcall.dev/v1alpha1/nodeholds';
 export const SLICES = '/apis/resource.k8s.io/v1/resourceslices';
 export const NODE_FEATURES = '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures';
 
+export const CONFIG: WatchOptions['config'] = {
+  gitpod: true,
+  namespace: 'gitpod',
+  placing: { podSelector: { matchLabels: { component: 'workspace' } }, services: undefined, nodeSelector: undefined },
+  schedulerNamespace: 'workspaces',
+  poolNamespace: 'pools',
+  agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
+};
+
 /** All watches, on an API server in memory, and what their receivers were told. */
 export function allWatches(change: Partial<WatchOptions> = {}) {
   const api = new MemoryApi();
@@ -29,18 +38,13 @@ export function allWatches(change: Partial<WatchOptions> = {}) {
   });
   const watches = createWatches({
     ...api.shared,
+    config: CONFIG,
     fleet,
     holds,
     services: () => [],
     nodeServiceHandlers: handlers('services'),
-    gitpod: true,
     wholeNodes: () => false,
-    namespace: 'gitpod',
-    placing: { podSelector: { matchLabels: { component: 'workspace' } }, services: undefined, nodeSelector: undefined },
-    schedulerNamespace: 'workspaces',
     workspacePodHandlers: handlers('workspace pods'),
-    poolNamespace: 'pools',
-    agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
     metrics: createKubeMetrics(new Registry()),
     onRecovered: (outageMs) => told.push(`recovered after ${outageMs} ms`),
     ...change,

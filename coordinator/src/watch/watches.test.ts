@@ -5,6 +5,7 @@ import { podObject, podsPath } from './memory-api.test-fixtures.ts';
 import {
   AGENT_PODS,
   allWatches,
+  CONFIG,
   NODE_FEATURES,
   NODE_HOLDS,
   NODE_SERVICES,
@@ -65,7 +66,7 @@ test('what is listed reaches those who go by it', async () => {
 });
 
 test('without Gitpod no workspaces are watched, and it is known that there are none', async () => {
-  const { api, fleet } = await runningWatches({ gitpod: false });
+  const { api, fleet } = await runningWatches({ config: { ...CONFIG, gitpod: false } });
   expect(api.listed(WORKSPACES)).toBe(0);
   fleet.nodeHandlers.onReplace([fleet.observe({ metadata: METADATA })]);
   fleet.beginTerm();
@@ -74,7 +75,7 @@ test('without Gitpod no workspaces are watched, and it is known that there are n
 
 test('where no pods are placed, none are watched, and it is known that there are none', async () => {
   const placing = { podSelector: undefined, services: undefined, nodeSelector: undefined };
-  const { api, told, watches } = allWatches({ placing });
+  const { api, told, watches } = allWatches({ config: { ...CONFIG, placing } });
   expect(told).toEqual(['workspace pods: none']);
   void watches.run();
   await api.clock.advance(0);

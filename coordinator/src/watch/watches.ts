@@ -19,26 +19,23 @@ import {
   type ReflectorOptions,
   type ResourceEventHandler,
 } from '../kube/reflector.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
 import { formatSelector } from '../model/label-selector.ts';
-import type { Placing } from '../model/placing.ts';
 import type { Service } from '../model/services.ts';
-import { eventHandlersOf } from '../state/event-handlers-of.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
 import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
 import { observeNodeFeature } from '../state/node-features.ts';
-import type { OnNode } from '../state/node-indexer.ts';
+import { eventHandlersOf, type OnNode } from '../state/node-indexer.ts';
 import { observePod } from '../state/observed-pod.ts';
-import { observeWorkspace } from '../state/observed-workspace.ts';
-import { type ObservedWorkspacePod, observeWorkspacePod } from '../state/observed-workspace-pod.ts';
+import { type ObservedWorkspacePod, observeWorkspace, observeWorkspacePod } from '../state/observed-workspace.ts';
 import type { OnDemandObjects } from '../state/on-demand-objects.ts';
 import { observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
-import { PodWatches, unlessStopped } from './pod-watches.ts';
+import { PodWatches, unlessStopped, watchOf } from './pod-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
-import { watchOf } from './watch-of.ts';
 
 type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'transform'> & {
   collection: OnDemandObjects<T>;
@@ -92,7 +89,7 @@ type HoldWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & { h
 /** Watches the NodeHolds, and of the pods that they name those that have not ended. */
 export class HoldWatches {
   readonly #holds: Holds;
-  /** Of the NodeHolds. */
+  /** The reflector of the NodeHolds. */
   readonly objects: Reflector;
   readonly #pods: PodWatches<HoldingPod>;
 
@@ -130,6 +127,10 @@ export class HoldWatches {
 }
 
 export type WatchOptions = {
+  config: Pick<
+    CoordinatorConfig,
+    'gitpod' | 'namespace' | 'placing' | 'schedulerNamespace' | 'poolNamespace' | 'agentServiceAccount'
+  >;
   client: KubeClient;
   fleet: Fleet;
   /** The services whose evidence is watched. */
@@ -138,21 +139,10 @@ export type WatchOptions = {
   nodeServiceHandlers: ResourceEventHandler<ObservedNodeService>;
   /** Receives NodeHolds and their pods. */
   holds: Holds;
-  /** Whether Gitpod's workspaces are watched. */
-  gitpod: boolean;
   /** Whether to watch whole Nodes, for their taints or resources. */
   wholeNodes: () => boolean;
-  /** Namespace of the workspaces. */
-  namespace: string;
-  placing: Placing;
-  /** Namespace of these pods. */
-  schedulerNamespace: string;
   /** Receives the pods that the scheduler extender places; `undefined` if they are not watched. */
   workspacePodHandlers: ResourceEventHandler<ObservedWorkspacePod> | undefined;
-  /** Namespace of the NodePoolLabelSets. */
-  poolNamespace: string;
-  /** `system:serviceaccount:NAMESPACE:NAME`. */
-  agentServiceAccount: string;
   clock: Clock;
   random: () => number;
   signal: AbortSignal;
@@ -190,27 +180,24 @@ export type Watches = {
   current: () => boolean;
 };
 
-/** Each has some hundred kilobytes, as NFD tells the whole configuration of the kernel. */
+/** Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel. */
 const NODE_FEATURES_PAGE = 50;
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
   const {
+    config,
     fleet,
     services,
     nodeServiceHandlers,
     holds,
-    gitpod,
     wholeNodes,
-    namespace,
-    poolNamespace,
-    agentServiceAccount,
-    onRecovered,
     workspacePodHandlers,
-    placing: { podSelector },
-    schedulerNamespace,
+    onRecovered,
     ...shared
   } = options;
+  const { gitpod, namespace, poolNamespace, agentServiceAccount, schedulerNamespace, placing } = config;
+  const { podSelector } = placing;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
     ...shared,

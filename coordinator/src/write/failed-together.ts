@@ -8,7 +8,7 @@ export type FailedTogetherOptions = {
 
 /** How often one Node is tried out of turn, to learn whether the API server is well again. */
 const TRIAL_MS = 1000;
-/** Of all Nodes together, so many tries in a second at most go by the Nodes' own backoffs. */
+/** The most tries per second, over all Nodes, that the Nodes' own backoffs cause. */
 const RETRIES_PER_SECOND = 50;
 
 /**

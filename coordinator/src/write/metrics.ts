@@ -4,7 +4,7 @@ import type { SkippedKey } from '../decide/intent/plan.ts';
 /** `probe` is a rehearsed write that looks for the key that is refused; it changes nothing. */
 export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
 
-/** Where the gauges look when they are read. */
+/** The values of the gauges, computed when they are read. */
 export type ApplySources = {
   queueDepth: () => number;
   writeConcurrency: () => number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ConditionChange } from '../decide/intent/plan.ts';
-import { ADMISSION } from './contest.ts';
+import { ADMISSION } from './contested-keys.ts';
 import { NODE, started } from './node-turn.test-fixtures.ts';
 import { withdrawal } from './write-queue.test-fixtures.ts';
 

@@ -3,6 +3,7 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { ConditionChange, NodePlan, SkippedKey, TaintChange } from '../decide/intent/plan.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
+import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { type ContestedKey, ContestedKeys } from './contested-keys.ts';
 import { createApplyMetrics } from './metrics.ts';
@@ -13,7 +14,6 @@ import { SlowNodes } from './slow-nodes.ts';
 import { type SeenNode, UnwritableKeys } from './unwritable-keys.ts';
 import type { Priority } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
-import type { WriteOutcome } from './write-outcome.ts';
 
 type ManagedFields = NonNullable<ObjectMeta['managedFields']>[number];
 

@@ -7,10 +7,10 @@ import type {
   SkippedKey,
   TaintChange,
 } from '../decide/intent/plan.ts';
+import type { WriteOutcome } from './classify.ts';
 import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
 import { PROBES_MAX } from './refused-keys.ts';
 import type { SeenNode } from './unwritable-keys.ts';
-import type { WriteOutcome } from './write-outcome.ts';
 import { set, withdrawal } from './write-queue.test-fixtures.ts';
 
 /** One turn of one Node: what is written in which order, and how it ends. When turns come is the write queue's. */

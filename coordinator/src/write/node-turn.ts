@@ -315,7 +315,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return this.#handler.prepare(this.#name);
   }
 
-  /** Where no single condition is to blame, the rest of the plan goes on without them. */
+  /** If no single condition is to blame, the rest of the plan goes on without them. */
   async #findRefusedConditions(attempt: WriteAttempt<P, ConditionStep>): Promise<TurnEnd | undefined> {
     const { plan, conditions } = attempt;
     const search = this.#search(attempt, this.#patientLane);

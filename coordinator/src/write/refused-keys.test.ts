@@ -1,13 +1,13 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeSet, NodeWithdrawal } from '../decide/intent/plan.ts';
+import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
 import { refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { SeenNode } from './unwritable-keys.ts';
 import { WriteGate, type WriteLimits } from './write-gate.ts';
-import type { WriteOutcome } from './write-outcome.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
 const APPLIED: WriteOutcome = { kind: 'applied', node: { metadata: node } };

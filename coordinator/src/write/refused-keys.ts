@@ -7,11 +7,11 @@ import {
   type NodeWithdrawal,
   withdrawalOf,
 } from '../decide/intent/plan.ts';
+import type { WriteOutcome } from './classify.ts';
 import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
 import type { NodeWriter } from './node-writer.ts';
 import type { SeenNode } from './unwritable-keys.ts';
 import type { GateOutcome, WriteLimits } from './write-gate.ts';
-import type { WriteOutcome } from './write-outcome.ts';
 
 /** What one try with a part of the suspects showed; `stop` ends the search. */
 export type Probe<Stop> = { kind: 'accepted' } | { kind: 'refused'; message: string } | { kind: 'stop'; stop: Stop };

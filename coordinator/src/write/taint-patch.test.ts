@@ -4,7 +4,7 @@ import { mergeClaims } from '../decide/intent/intent.ts';
 import { claim, observed as nodeOf } from '../decide/intent/plan-node.test-fixtures.ts';
 import { planTaints } from '../decide/intent/plan-node.ts';
 import type { Taint } from '../state/observed-node.ts';
-import { taintPatch } from './taint-patch.ts';
+import { taintPatch } from './node-writer.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
 const taint = (key: string, effect = 'NoSchedule') => ({ key, value: 'true', effect });

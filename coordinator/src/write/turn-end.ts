@@ -7,18 +7,18 @@ import type { GateOutcome } from './write-gate.ts';
 export type TurnEnd =
   /** There is nothing left to write. */
   | { kind: 'holds' }
-  /** At once, with what is left. */
+  /** Tried again at once, with the keys that are left. */
   | { kind: 'again'; priority: Priority }
-  /** After so long, which the API server asked for. */
+  /** Tried again after the delay that the API server asked for. */
   | { kind: 'later'; priority: Priority; delayMs: number }
-  /** After the Node's own backoff. */
+  /** Tried again after the Node's own backoff. */
   | { kind: 'retry'; error: unknown }
   /** The watch will tell that the Node is gone. Should the plan still know it by then, it is looked at again. */
   | { kind: 'gone' }
-  /** Not by this replica. */
+  /** This replica must not write. */
   | { kind: 'dropped' };
 
-/** Where what came of a write is not for the turn itself to deal with. */
+/** Returns how the turn ends after an outcome that the turn does not handle itself. */
 export function endOf(outcome: GateOutcome, priority: Priority): TurnEnd {
   switch (outcome.kind) {
     case 'fenced':

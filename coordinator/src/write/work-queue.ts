@@ -4,7 +4,7 @@ import { LinkedList, type ListNode } from './linked-list.ts';
 
 export type Priority = 'urgent' | 'normal';
 
-/** Where a key waits: by its priority, or apart from the others while its Node is slow. */
+/** The lane in which a key waits: by its priority, or apart from the others while its Node is slow. */
 export type Lane = Priority | 'slow';
 
 /** Why and since when a key is in the queue. Where a key is added again, the more urgent and the older one count. */

@@ -1,9 +1,9 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
+import type { WriteOutcome } from './classify.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { Lane } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
-import type { WriteOutcome } from './write-outcome.ts';
 import { TIMED_OUT, UNREACHABLE } from './write-queue.test-fixtures.ts';
 
 const APPLIED: WriteOutcome = { kind: 'applied', node: { metadata: { name: 'n', uid: 'u', resourceVersion: '2' } } };

@@ -1,11 +1,11 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { isTimeout, type WriteFence } from '../kube/client.ts';
+import type { WriteOutcome } from './classify.ts';
 import type { Feedback, Slot } from './concurrency-limiter.ts';
 import type { ApplyMetrics, WriteKind } from './metrics.ts';
 import type { SlowNodes } from './slow-nodes.ts';
 import type { Lane } from './work-queue.ts';
-import type { WriteOutcome } from './write-outcome.ts';
 
 /** No write is waited for longer. */
 const WRITE_TIMEOUT_MAX_MS = 10_000;

@@ -228,7 +228,7 @@ describe('the log', () => {
     expect([sent.length, logged]).toEqual([1, ['Failed to write a node']]);
   });
 
-  test('does not tell of a node that changes faster than it is written', async () => {
+  test('does not log a node that changes faster than it is written', async () => {
     const { sent, logged } = await loggedFor(status(409), 60_000);
     expect([sent.length > 3, logged]).toEqual([true, []]);
   });

@@ -54,9 +54,9 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   readonly #turnDependencies: TurnDependencies;
   readonly #options: WriteQueueOptions;
   #handler: WriteHandler<P> | undefined;
-  /** Nodes whose last write failed since they had changed meanwhile. */
+  /** Nodes whose last write failed because they had changed meanwhile. */
   readonly #outdated = new Set<string>();
-  /** With when each began. */
+  /** The turns under way, with the time at which each began, monotonic. */
   readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
   #stopped = false;

@@ -4,12 +4,11 @@ import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import { withoutTaints } from '../decide/intent/lists.ts';
 import type { ConditionChange, ConditionRef, KeyRef, NodeRef, NodeSet, TaintChange } from '../decide/intent/plan.ts';
 import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
-import type { ContestRef, WrittenKey } from './contest.ts';
-import type { ContestedKeys } from './contested-keys.ts';
+import type { ForeignKey } from './classify.ts';
+import type { ContestedKeys, ContestRef, WrittenKey } from './contested-keys.ts';
 import { keysOfSet, keysOfWithdrawal, valueIn } from './key-sets.ts';
 import type { Write } from './node-writer.ts';
 import type { SeenNode } from './unwritable-keys.ts';
-import type { ForeignKey } from './write-outcome.ts';
 
 /** `seen` is the Node before the write, `answer` after it. */
 export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata, spec, status }: Node): WrittenKey[] {

@@ -12,7 +12,7 @@ export type Accelerator = {
   /** Its identity; also the name of its label and of its rule file. */
   name: string;
   title: string;
-  /** Where the ids are from. */
+  /** The source of the ids. */
   source: string;
   /** As `vendor:device`, or whole classes of a vendor, for what has no id of its own in the table. */
   pci?: readonly (string | PciVendorClasses)[];

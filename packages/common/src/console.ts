@@ -19,7 +19,7 @@ export type ReplicaDocument = {
   leading: boolean;
   /** Who leads, where it is another and is known; named as `name`. */
   leader?: string;
-  /** Where the leader takes reports. */
+  /** The URL at which the leader takes reports. */
   leaderUrl?: string;
   /** For people, where it does not lead. */
   note?: string;
@@ -163,7 +163,7 @@ export type AuditEntry = {
   seconds: number;
   /** How often. */
   times: number;
-  /** Where it is so at this moment: since when. */
+  /** Since when, if it is so at this moment. */
   since?: string;
   /** The evidence, when it began last. */
   evidence: string;
@@ -198,7 +198,7 @@ export type AcceleratorDocument = {
   count: number;
   /** As the agent sees them: alone, or some that are alike. */
   devices: readonly DeviceReport[];
-  /** Where some were in this term that are no longer there. */
+  /** Devices that were there in this term and are no longer there. */
   gone?: readonly string[] | undefined;
   /** Its driver comes and goes, and counts as none for now. */
   driverHeldBack?: true | undefined;
@@ -314,7 +314,7 @@ export type StreamEvents = {
 export type RulesDocument = {
   /** Every label that some rule gives. */
   labels: readonly string[];
-  /** Where no line is named, it is about the whole file; columns count from 1, as lines do. */
+  /** Without a line, it is about the whole file. Columns count from 1, as lines do. */
   problems: readonly { file: string; line?: number; column?: number; problem: string }[];
   rules: readonly RuleDocument[];
 };

@@ -21,7 +21,7 @@ class Connection {
   #response: ServerResponse | undefined;
   /** Whether a request began in what is parsed now. */
   #hasBegun = false;
-  /** Of the current request. */
+  /** Reads of the current request. */
   #reads = 0;
   #bytes = 0;
   /** Received since the previous request was complete. */
@@ -54,7 +54,7 @@ class Connection {
     this.#headBytes = 0;
   }
 
-  /** Parses nothing more, as the answer is given already, and closes the connection soon. */
+  /** Parses nothing more, since the answer is given already, and closes the connection soon. */
   stopParsing(): void {
     if (this.#lingerBytes !== undefined) return;
     this.#lingerBytes = LINGER_BYTES;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { CodedError } from './coded-error.ts';
 import { createHttpServer } from './http-connection.ts';
 
-/** Where to listen; `undefined` is a listener that is switched off. */
+/** The address to listen on; `undefined` is a listener that is switched off. */
 export type ListenAddress = { host: string; port: number } | undefined;
 
 /**

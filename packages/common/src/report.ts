@@ -54,7 +54,7 @@ export type ReportContent = {
   answers?: Record<string, boolean>;
   /** By question, where the answer is that it is there, and it has a value. */
   values?: Record<string, string>;
-  /** Of the agent. */
+  /** The version of the agent. */
   version?: string;
 };
 
@@ -78,7 +78,7 @@ export type Heartbeat = ReportHeader;
 
 export type FullReport = ReportHeader & ReportContent;
 
-/** Where the agent should probe a service, from the pods that the coordinator watches. */
+/** The addresses at which the agent probes a service, from the pods that the coordinator watches. */
 export type ProbeTarget = { host: string; port: number };
 
 /** How a service is asked. What goes with each kind is for the probe of that kind to read. */
@@ -109,7 +109,7 @@ export type ServiceList = {
   services: ServiceToProbe[];
   /** CA bundles by the SHA-256 of their text, in hex: several services may share one. Absent where there is none. */
   caBundles?: Record<string, string>;
-  /** Of this list; the agent repeats it in its reports, and gets no list while it has the right one. */
+  /** The digest of this list. The agent repeats it in its reports, and gets no list while it has the right one. */
   servicesDigest: string;
 };
 

@@ -1,4 +1,4 @@
-/** Where Kubernetes keeps its own keys: what is in them means something to others, kubelets at the least. */
+/** Domains of the keys of Kubernetes, which other programs read, kubelets at the least. */
 export const KUBERNETES_DOMAINS: readonly string[] = ['k8s.io', 'kubernetes.io'];
 
 /** The one of `domains` that a key is in, itself or below it; letters of either case are the same. */

@@ -54,11 +54,11 @@ export function coordinatorClient(cluster: Cluster, server = ''): RecordingClien
 
 export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => number; dryRun?: boolean };
 
-/** The writer with the real planner and store before it, told of changes by a watch. */
+/** The writer with the real planner and store before it, and a watch that delivers changes. */
 export type WriterRig = {
   writeQueue: WriteQueue;
   skipped: SkippedKeys;
-  /** What was told of keys that do not stay. */
+  /** Reports about keys that do not stay. */
   toldContested: readonly ContestedKey[];
   registry: Registry;
   /** Says what is wanted on a Node from now on, and looks at it. */

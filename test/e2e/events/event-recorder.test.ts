@@ -3,7 +3,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
-import type { EventNews } from '@rollcall/coordinator/subscribers/events/event-news.ts';
+import type { EventNews } from '@rollcall/coordinator/subscribers/events/event-object.ts';
 import { EventRecorder } from '@rollcall/coordinator/subscribers/events/event-recorder.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';

@@ -28,6 +28,14 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     annotationsOfInterest: new Set(),
   });
   const watches = createWatches({
+    config: {
+      gitpod: true,
+      namespace: 'default',
+      placing: { podSelector: undefined, services: undefined, nodeSelector: undefined },
+      schedulerNamespace: 'default',
+      poolNamespace: 'rollcall',
+      agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
+    },
     client: {
       ...client,
       request: (request) => {
@@ -43,16 +51,10 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     },
     fleet,
     holds: new Holds(clock),
-    placing: { podSelector: undefined, services: undefined, nodeSelector: undefined },
-    schedulerNamespace: 'default',
-    gitpod: true,
     services: () => [],
     nodeServiceHandlers: { onReplace: () => {}, onUpsert: () => {}, onDelete: () => {} },
     wholeNodes: () => false,
     workspacePodHandlers: undefined,
-    poolNamespace: 'rollcall',
-    namespace: 'default',
-    agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
     clock,
     random: Math.random,
     signal: stop.signal,

@@ -8,8 +8,7 @@ import { ReportHandler, type ReportSender } from '@rollcall/coordinator/ingest/r
 import { type Answer, send } from '@rollcall/coordinator/ingest/reports-server.test-fixtures.ts';
 import { createReportsServer, type ReportsServer } from '@rollcall/coordinator/ingest/reports-server.ts';
 import { SigningKeys } from '@rollcall/coordinator/ingest/signing-keys.ts';
-import { readTokenIssuer } from '@rollcall/coordinator/kube/token-issuer.ts';
-import { reviewToken } from '@rollcall/coordinator/kube/token-review.ts';
+import { readTokenIssuer, reviewToken } from '@rollcall/coordinator/kube/token-review.ts';
 import { createNode, createPod, type PodObject } from '../../control-plane/cluster.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
 import {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
-test('without the CRD of pools everybody can change nodes, and the coordinator what is its own', async () => {
+test('without the CRD of pools every client can change nodes, and the coordinator what is its own', async () => {
   // The effect of missing parameters shows only when the policy has looked for them.
   const until = Date.now() + 3000;
   while (Date.now() < until) {

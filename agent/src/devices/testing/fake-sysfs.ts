@@ -36,7 +36,7 @@ export class FakeSysfs {
     return path.join(this.root, 'bus', bus, 'devices');
   }
 
-  /** Where a file of a device is. */
+  /** Returns the path of a file of a device. */
   file(bus: Bus, name: string, attribute: string): string {
     return path.join(this.bus(bus), name, attribute);
   }

@@ -116,7 +116,7 @@ export class HotplugHints {
   }
 }
 
-/** Loaded when it is wanted, as it costs memory; it is native, and a bundle without node_modules does not have it. */
+/** Loaded when it is wanted, since it costs memory; it is native, and a bundle without node_modules does not have it. */
 function loadBinding(): Promise<unknown> {
   return import('usb/index.js');
 }

@@ -7,10 +7,8 @@ import { createPlainServer } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { z } from 'zod';
-import { isForwarded } from '../../term/leader/ask-leader.ts';
-import { drained } from './drained.ts';
-import type { Reader } from './event-stream.ts';
-import { forwardTo } from './leader-forward.ts';
+import { askLeader, isForwarded } from '../../term/leader/ask-leader.ts';
+import { drained, type Reader } from './event-stream.ts';
 import type { Page } from './page.ts';
 import { Slices } from './slices.ts';
 
@@ -258,4 +256,30 @@ function problem(status: number, detail: string): { status: number; document: ob
 /** The host name of a request, without its port. */
 function hostNamed({ headers }: IncomingMessage): string {
   return (headers.host ?? '').replace(/:\d+$/, '');
+}
+
+const TIMEOUT_MS = 3000;
+const REQUEST_HEADERS = ['last-event-id', 'content-type'];
+const RESPONSE_HEADERS = ['content-type', 'cache-control', 'x-content-type-options'];
+
+/** Forwards a request to the leader's console, and its response while it arrives. False if the leader does not answer. */
+export async function forwardTo(
+  leaderUrl: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  clock: Clock,
+): Promise<boolean> {
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
+  const options = { request, headers: REQUEST_HEADERS, signal: closed.signal, timeoutMs: TIMEOUT_MS, clock };
+  const answer = await askLeader({ url: leaderUrl }, options);
+  if (!answer) return false;
+  const headers = Object.fromEntries(
+    RESPONSE_HEADERS.flatMap((name) => (name in answer.headers ? [[name, answer.headers[name]]] : [])),
+  );
+  response.writeHead(answer.statusCode ?? 502, headers);
+  response.flushHeaders();
+  answer.pipe(response);
+  answer.once('error', () => response.destroy());
+  return true;
 }

@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { drained } from './drained.ts';
 import { EventLog, type StreamEvent } from './event-log.ts';
 
 /** All nodes of a large fleet may change at once. */
@@ -105,4 +104,17 @@ export class EventStream {
 
 function textOf({ name, data }: StreamEvent): string {
   return `event: ${name}\ndata: ${data}\n\n`;
+}
+
+/** Resolves when a reader takes more, or is gone. */
+export function drained(to: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      to.off('drain', done);
+      to.off('close', done);
+      resolve();
+    };
+    to.on('drain', done);
+    to.on('close', done);
+  });
 }

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { ask } from './console.test-fixtures.ts';
-import { forwardTo } from './leader-forward.ts';
+import { forwardTo } from './console-server.ts';
 
 const servers: Server[] = [];
 afterEach(() => {

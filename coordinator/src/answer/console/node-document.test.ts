@@ -150,7 +150,7 @@ describe('accelerators', () => {
     ]);
   });
 
-  test('are left out while no agent has told of the machine', () => {
+  test('are left out while no agent has reported the machine', () => {
     const { inventory } = snapshot({ machine });
     expect(nodeDocument(factsOf({ evaluated: { inventory } }), []).accelerators).toBeUndefined();
     const unknown = { machine, inventory: { ...inventory, devices: undefined } };

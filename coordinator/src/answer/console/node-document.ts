@@ -12,7 +12,7 @@ import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../../decide/labelers/labeler.ts';
 import type { Service } from '../../model/services.ts';
-import { podsOf } from '../../state/service-pods.ts';
+import { podsOf } from '../../state/observed-pod.ts';
 import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */

@@ -22,7 +22,7 @@ export type NodeFacts = Pick<Evaluation, 'node' | 'evaluated' | 'intent' | 'plan
     quietMs: number | undefined;
   };
 
-/** Answers what people ask about nodes. Changes nothing. */
+/** Answers queries about nodes. Changes nothing. */
 export class NodeQueries {
   readonly fleet: Fleet;
   readonly #options: NodeQueriesOptions;

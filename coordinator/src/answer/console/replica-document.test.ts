@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { expect, test } from 'vitest';
-import type { Role } from '../../term/role.ts';
-import { type ReplicaSource, replicaDocument } from './replica-document.ts';
+import type { Role } from '../../term/leadership-state.ts';
+import { type ReplicaSource, replicaDocument } from './fleet-documents.ts';
 
 function documentOf(role: Role, environment: ReplicaSource['environment'] = { podName: 'pod-1' }) {
   return replicaDocument({

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
-import { AT_ONCE, BlastRadius } from './blast-radius.ts';
-import { guardRemoval } from './guard-removals.ts';
+import { AT_ONCE, BlastRadius, guardRemoval } from './blast-radius.ts';
 
 const now = { monotonicMs: 1000, wallMs: 1_700_000_000_000 };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Sighted, Sighting } from '../readiness/sighting.ts';
+import type { Sighted, Sighting } from '../readiness/verdict.ts';
 import { CHANGED_FOR_MS, ObserverGuard } from './observer.ts';
 
 /** The answer of the guard, which is the same before and after the sighting is recorded. */

@@ -1,5 +1,5 @@
-import type { Observer, Sighted, Sighting } from '../readiness/sighting.ts';
-import type { HeldWithdrawals } from './held-withdrawals.ts';
+import type { Observer, Sighted, Sighting } from '../readiness/verdict.ts';
+import type { HeldWithdrawals } from './blast-radius.ts';
 
 /** How long after the first replacement of its agent a loss on a node may be due to the agent. */
 export const CHANGED_FOR_MS = 600_000;

@@ -1,7 +1,7 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { LISTING_ANNOTATIONS } from '../../model/keys/own-keys.ts';
 import { formatKeys, keysOn, listedKey, listedOf, parseKeys, splitListed } from '../../state/node-keys.ts';
-import { formatManagedLabels, parseManagedLabels } from '../labelers/managed-labels.ts';
+import { formatManagedLabels, parseManagedLabels } from '../labelers/pool-keys.ts';
 import type { AnnotationChange, KeyRef } from './plan.ts';
 
 /** An annotation that lists labels that are ours. */

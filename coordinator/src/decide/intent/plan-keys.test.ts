@@ -12,8 +12,7 @@ import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { intentOf } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { apply, observed } from './plan-node.test-fixtures.ts';
-import { planNode } from './plan-node.ts';
-import { prunePlan } from './prune.ts';
+import { planNode, prunePlan } from './plan-node.ts';
 
 const NOTE = 'rollcall.dev/keys';
 const listOf = (labels: readonly string[], taints: readonly string[], origin = 'gitpod') =>

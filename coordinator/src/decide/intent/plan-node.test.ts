@@ -8,8 +8,7 @@ import type { Claim } from '../labelers/labeler.ts';
 import { mergeClaims } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { apply, claim, observed } from './plan-node.test-fixtures.ts';
-import { planNode } from './plan-node.ts';
-import { prunePlan } from './prune.ts';
+import { planNode, prunePlan } from './plan-node.ts';
 
 const never = () => undefined;
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { keysOn, type Origin } from '../../state/node-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
-import { formatManagedLabels } from '../labelers/managed-labels.ts';
+import { formatManagedLabels } from '../labelers/pool-keys.ts';
 import { mergeClaims } from './intent.ts';
 import type { AskSkipped, SkippedCause } from './plan.ts';
 import { apply, claim, observed } from './plan-node.test-fixtures.ts';

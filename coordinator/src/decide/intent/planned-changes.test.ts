@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Claim } from '../labelers/labeler.ts';
+import { plannedChanges } from './changes.ts';
 import { mergeClaims } from './intent.ts';
 import type { NodePlan } from './plan.ts';
 import { apply, claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
-import { plannedChanges } from './planned-changes.ts';
 
 const never = () => undefined;
 

@@ -1,8 +1,7 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
 import { busesOf, type DeviceGrammar, type DeviceLabel, deviceLabels, tallyLabels } from './device-grammar.ts';
-import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
-import { theirLabel } from './their-label.ts';
+import { type Claim, type EvaluatedNode, type Labeler, theirLabel } from './labeler.ts';
 
 /** More than any machine has; what is made up by a hostile one must not fill the Node. */
 const LABELS_MAX = 128;

@@ -2,9 +2,14 @@ import type { Inventory } from '../../model/inventory/inventory.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { Service } from '../../model/services.ts';
 import { isOfRule, isOfService, keysOn, listedKey, listedOf } from '../../state/node-keys.ts';
-import type { Claim, Consequence, EvaluatedNode, LabelWishes } from './labeler.ts';
-import { labelsAfter } from './labels-after.ts';
-import { theirLabel } from './their-label.ts';
+import {
+  type Claim,
+  type Consequence,
+  type EvaluatedNode,
+  type LabelWishes,
+  labelsAfter,
+  theirLabel,
+} from './labeler.ts';
 
 /** Evaluates the rules for the labels and the inventory of a node. */
 export type Rules = {
@@ -112,7 +117,7 @@ function groundsOf(
   return grounds;
 }
 
-/** Where there still is a rule, the label goes because of what the node is. */
+/** If there still is a rule, the label goes because of what the node is. */
 function farewell(key: string, { labels }: Pick<Rules, 'labels'>): Pick<Claim, 'reason' | 'cause'> {
   return { reason: 'no rule implies it any more', cause: labels.has(key) ? 'evidence' : 'configuration' };
 }

@@ -2,6 +2,7 @@ import type { Cause } from '../../model/inventory/cause.ts';
 import type { TaintEffect } from '../../model/services.ts';
 import type { NodeHolds } from '../../state/holds/holds.ts';
 import type { Origin } from '../../state/node-keys.ts';
+import { emptyRecord } from '../../state/observed-node.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import type { NodeReadiness } from '../readiness/tracker.ts';
 
@@ -78,3 +79,66 @@ export type Labelers = {
   /** One after the other. */
   consequences: readonly Consequence[];
 };
+
+/**
+ * The labels that a node has once all claims are written. Labels that only rollcall applied, and that no labeler
+ * claims, go.
+ */
+export function labelsAfter(node: EvaluatedNode, wishes: LabelWishes): Record<string, string> {
+  const after = emptyRecord();
+  const put = (key: string) => {
+    const value = labelAfter(node, wishes, key);
+    if (value !== undefined) after[key] = value;
+  };
+  for (const key of Object.keys(node.labels)) put(key);
+  for (const key of wishes.keys()) if (node.labels[key] === undefined) put(key);
+  return after;
+}
+
+/** The same for one label; `undefined` where it is not there then. */
+export function labelAfter(node: EvaluatedNode, wishes: LabelWishes, key: string): string | undefined {
+  const there = node.labels[key];
+  const isOurs = node.ownedLabels.has(key);
+  const kept = isOurs && !node.sharedLabels.has(key) ? undefined : there;
+  const wish = wishes.get(key);
+  switch (wish?.stance) {
+    case 'keep':
+      return there;
+    case 'absent':
+      return wish.ownership === 'exclusive' ? undefined : kept;
+    case 'present':
+      return wish.ownership !== 'shared' || there === undefined || isOurs ? wish.value : kept;
+  }
+  return kept;
+}
+
+/**
+ * An annotation that rollcall keeps for itself; without a value it is removed. Where it is ours it changes in the same
+ * request as the labels that it is about, and in a separate request where another writer changed it.
+ */
+export function ownNote(
+  { annotations, ownedAnnotations }: EvaluatedNode,
+  key: string,
+  { value, reason }: { value: string | undefined; reason: string },
+): Claim[] {
+  const note = { kind: 'annotation', key, reason, cause: 'evidence' } as const;
+  if (value !== undefined) return [{ ...note, value, stance: 'present', ownership: 'forced' }];
+  if (annotations[key] === undefined) return [];
+  const ownership = ownedAnnotations.has(key) ? 'forced' : 'exclusive';
+  return [{ ...note, value: '', stance: 'absent', ownership }];
+}
+
+/** The claim for a label that another writer set before rollcall could: it stays, whatever its value. */
+export function theirLabel(key: string, value: string, there: string): Claim {
+  const reason = `already has the value ${JSON.stringify(there)}, set by another client`;
+  const claim = {
+    kind: 'label',
+    key,
+    value,
+    stance: 'absent',
+    ownership: 'shared',
+    reason,
+    cause: 'evidence',
+  } as const;
+  return there === value ? claim : { ...claim, isForeign: true };
+}

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
-import type { LabelWishes } from './labeler.ts';
-import { labelsAfter } from './labels-after.ts';
+import { type LabelWishes, labelsAfter } from './labeler.ts';
 
 const OURS = new Set(['ours', 'both']);
 

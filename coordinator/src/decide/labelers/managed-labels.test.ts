@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
+import { formatManagedLabels, parseManagedLabels } from './pool-keys.ts';
 
 test('keys are written sorted, and read in any order and with spaces', () => {
   expect(formatManagedLabels(['team', 'environment'])).toBe('["environment","team"]');

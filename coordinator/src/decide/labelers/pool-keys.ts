@@ -2,6 +2,7 @@ import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import { parseAnnotation } from '../../state/json-annotation.ts';
 
 /** Keys that a pool may not set. */
 export type ReservedKeys = {
@@ -65,4 +66,19 @@ function problemOf(key: string, value: string, { keys, domains, allowedPrefixes 
   if (domain !== undefined) return `is in the reserved domain ${domain}`;
   if (allowedPrefixes.length === 0 || allowedPrefixes.some((prefix) => key.startsWith(prefix))) return undefined;
   return `does not begin with one of pools.allowedPrefixes (${allowedPrefixes.join(', ')})`;
+}
+
+/**
+ * The keys in the annotation that lists what a node has because of its pool: none if it is absent, `undefined` if it
+ * cannot be read, so that they are unknown.
+ */
+export function parseManagedLabels(text: string | undefined): ReadonlySet<string> | undefined {
+  if (text === undefined) return new Set();
+  const keys = parseAnnotation(text);
+  return Array.isArray(keys) && keys.every((key) => typeof key === 'string') ? new Set(keys) : undefined;
+}
+
+/** Always the same text for the same keys. */
+export function formatManagedLabels(keys: Iterable<string>): string {
+  return JSON.stringify([...keys].sort());
 }

@@ -1,10 +1,8 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfRule, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
-import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
-import { formatManagedLabels, parseManagedLabels } from './managed-labels.ts';
-import { poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
-import { theirLabel } from './their-label.ts';
+import { type Claim, type EvaluatedNode, type Labeler, theirLabel } from './labeler.ts';
+import { formatManagedLabels, parseManagedLabels, poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
 
 /**
  * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whatever

@@ -11,7 +11,7 @@ const NAMES_SHOWN = 5;
 /**
  * Keeps autoscalers from removing a node that a workspace is on, whatever the workspace's phase and even while it is
  * being deleted: its backup may still run; and one with pods that a NodeHold names. A person's hold counts like a
- * workspace. The annotations are set by force, as a lost workspace is worse than a lost "false", and are released rather
+ * workspace. The annotations are set by force, since a lost workspace is worse than a lost "false", and are released rather
  * than deleted.
  */
 export const scaleDownLabeler: Labeler = {

@@ -1,8 +1,7 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../../model/services.ts';
 import { formatStartedServices, hasStarted, startedServices } from '../../state/started-services.ts';
-import type { Labeler } from './labeler.ts';
-import { ownNote } from './own-note.ts';
+import { type Labeler, ownNote } from './labeler.ts';
 
 export type ServicesStartedOptions = {
   services: () => readonly Service[];

@@ -2,9 +2,7 @@ import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
 import { parseAnnotation, textsIn } from '../../state/json-annotation.ts';
 import { keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
-import type { Claim, Consequence, EvaluatedNode, LabelWishes } from './labeler.ts';
-import { labelAfter } from './labels-after.ts';
-import { ownNote } from './own-note.ts';
+import { type Claim, type Consequence, type EvaluatedNode, type LabelWishes, labelAfter, ownNote } from './labeler.ts';
 
 /** A label that rollcall takes: why it had set it, and why it takes it; `undefined` where that is not known. */
 export type WithdrawnLabel = { label: string; origin: Origin | undefined; cause: Cause | undefined };

@@ -1,7 +1,6 @@
 import { remember } from '../../model/inventory/device-memory.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
-import { inventoryOf } from '../../state/inventory-of.ts';
-import type { Machine } from '../../state/machines.ts';
+import { inventoryOf, type Machine } from '../../state/machines.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 

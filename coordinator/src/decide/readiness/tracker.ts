@@ -6,8 +6,7 @@ import type { Service } from '../../model/services.ts';
 import type { NodeRecord } from '../../state/node-record.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
-import type { Observer, Sighting } from './sighting.ts';
-import { hasReadyPod, judgeService, type ServiceVerdict } from './verdict.ts';
+import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
 
 /** The state of a service on a node, as it is published. */
 export type ServiceReadiness = ServiceVerdict & {

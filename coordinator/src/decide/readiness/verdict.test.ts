@@ -148,7 +148,7 @@ test('pods in a namespace that was not listed yet say nothing', () => {
   expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), 0).state).toBe('unknown');
 });
 
-test('an agent that was told of a check a moment ago need not report on it yet', () => {
+test('an agent that got a check a moment ago need not report on it yet', () => {
   const { pods: _pods, ...service } = serviceOf('mirror');
   const judge = (nowMs: number) =>
     judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }), nowMs).state;

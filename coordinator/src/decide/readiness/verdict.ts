@@ -1,8 +1,7 @@
 import type { Cause } from '../../model/inventory/cause.ts';
 import { answer } from '../../model/inventory/predicate-result.ts';
 import type { DeviceRequirement, Service } from '../../model/services.ts';
-import type { ObservedPod } from '../../state/observed-pod.ts';
-import { podsOf, readyPodOf } from '../../state/service-pods.ts';
+import { type ObservedPod, podsOf, readyPodOf } from '../../state/observed-pod.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 /** Whether a service is ready on a node, with the evidence as a sentence for people. */
@@ -122,3 +121,21 @@ function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSna
   if (report.unknown) return { ...UNKNOWN, reason: report.evidence };
   return { ...TOLD, state: report.ready ? 'ready' : 'not-ready', reason: report.evidence };
 }
+
+/**
+ * `lost`: the agent has just lost a service whose pod is Ready. `unchanged`: it did not see it before either, or does not
+ * know. `settled`: the service is ready, or the agent is not the cause why it is not.
+ */
+export type Sighting = 'lost' | 'unchanged' | 'settled';
+
+/** A sighting of a service on a node, as reported by an agent of this version. */
+export type Sighted = { node: string; version: string | undefined; service: string; sighting: Sighting };
+
+/** Doubts what agents say of services. */
+export type Observer = {
+  /** Records the version of the agent that reports for a node; the empty string for one without a version. */
+  sees(node: string, version: string, nowMs: number): void;
+  /** Until when a loss of the service on the node is held, if so, by the monotonic clock. Changes nothing. */
+  heldUntilMs(sighted: Sighted, nowMs: number): number | undefined;
+  record(sighted: Sighted, nowMs: number): void;
+};

@@ -2,7 +2,7 @@ import { isGlob } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { comparesInteger, isOrder, type Predicate } from '../../model/inventory/predicate.ts';
 import { answer, isAmong, type PredicateResult, type Truth } from '../../model/inventory/predicate-result.ts';
-import type { Condition, Literal } from './condition.ts';
+import type { Condition, Literal } from './parse-rule-file.ts';
 import type { Rule } from './rule-graph.ts';
 
 type LabelPredicate = Extract<Predicate, { kind: 'label' }>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { labelOfFile } from './label-of-file.ts';
+import { labelOfFile } from './parse-rule-file.ts';
 
 const refuse = (label: string) =>
   label.startsWith('gitpod.io/') ? 'is set by rollcall for another reason' : undefined;

@@ -3,8 +3,7 @@ import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isGlob } from '../../model/inventory/glob.ts';
-import type { Literal } from './condition.ts';
-import { parseRuleFile } from './parse-rule-file.ts';
+import { type Literal, parseRuleFile } from './parse-rule-file.ts';
 
 test('a rule file of any content gives only conditions that a label or a resource can fulfil', () => {
   const pieces = fc.constantFrom(

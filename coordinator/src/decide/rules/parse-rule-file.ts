@@ -1,7 +1,31 @@
-import { isLabelValue } from '@rollcall/common/label-syntax.ts';
-import { PredicateProblem, parsePredicate, quoted } from '../../model/inventory/parse-predicate.ts';
-import { Tokens } from '../../model/inventory/tokens.ts';
-import type { Condition, Literal } from './condition.ts';
+import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { PredicateProblem, parsePredicate, quoted, Tokens } from '../../model/inventory/parse-predicate.ts';
+import type { Predicate } from '../../model/inventory/predicate.ts';
+
+/** A predicate, or that it is not so. */
+export type Literal = { predicate: Predicate; isNegated: boolean };
+
+/**
+ * One line of a rule file: every literal has to hold. `line` counts from 1; `text` is without comment and outer space.
+ */
+export type Condition = {
+  line: number;
+  text: string;
+  literals: readonly Literal[];
+  /** The value of the label if this line decides. */
+  value: string;
+};
+
+/** A problem of the rule files: of a file, or of a line in it. */
+export type RuleProblem = {
+  /** Relative to the label directory. */
+  file: string;
+  /** Counts from 1; absent where it is about the whole file. */
+  line?: number;
+  /** Counts from 1; absent where it is about the whole line. */
+  column?: number;
+  problem: string;
+};
 
 export type ParsedRuleFile = { conditions: Condition[]; problems: LineProblem[] };
 
@@ -81,4 +105,18 @@ function shortened(problems: LineProblem[]): LineProblem[] {
     ...problems.slice(0, LINE_PROBLEMS_MAX),
     { line: rest.line, problem: `from this line on, ${more} more lines are ignored because of errors` },
   ];
+}
+
+/** Says why rollcall must not set a label, or nothing. */
+export type Refuse = (label: string) => string | undefined;
+
+/**
+ * The label that a rule file gives, out of its path relative to the label directory, with `/` between the parts:
+ * `NAMESPACE/LABEL` and `LABEL` are labels as they are. What cannot be one is told by `problem`.
+ */
+export function labelOfFile(file: string, refuse: Refuse): { label: string } | { problem: string } {
+  if (file.split('/').length > 2) return { problem: 'is too deep: rule files are NAMESPACE/LABEL or LABEL' };
+  if (!isLabelKey(file)) return { problem: 'is not a valid label key' };
+  const reason = refuse(file);
+  return reason === undefined ? { label: file } : { problem: reason };
 }

@@ -1,6 +1,6 @@
 import { globMatches, isGlob } from '../../model/inventory/glob.ts';
 import type { Predicate } from '../../model/inventory/predicate.ts';
-import type { Condition, Literal, RuleProblem } from './condition.ts';
+import type { Condition, Literal, RuleProblem } from './parse-rule-file.ts';
 
 /** The content of one file. */
 export type Rule = {

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { globMatches } from '../../model/inventory/glob.ts';
 import { gpus, inventory, seen } from '../../model/inventory/inventory.test-fixtures.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
-import { labelOfFile } from './label-of-file.ts';
-import { parseRuleFile } from './parse-rule-file.ts';
+import { labelOfFile, parseRuleFile } from './parse-rule-file.ts';
 import type { Rule } from './rule-graph.ts';
 import { RuleSet } from './rule-set.ts';
 

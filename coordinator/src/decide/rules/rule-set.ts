@@ -1,8 +1,8 @@
 import { globMatches, isGlob } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
-import type { RuleProblem } from './condition.ts';
 import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
+import type { RuleProblem } from './parse-rule-file.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
 
 /** The result of the rules for one node. A label of a rule that is in neither map is not implied. */

@@ -16,7 +16,7 @@ export type Inventory = {
   devices: DeviceTally | undefined;
   /** By identity, where some were in this term of leadership that are no longer there. */
   gone: ReadonlyMap<string, readonly string[]>;
-  /** Identities whose driver counts as none for now, as it comes and goes. */
+  /** Identities whose driver counts as none for now, since it comes and goes. */
   heldDrivers: ReadonlySet<string>;
   /** What the agent could not look at. */
   unread: readonly Unread[];

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { PredicateProblem, parseDeviceLine, parsePredicate, quoted } from './parse-predicate.ts';
-import { Tokens } from './tokens.ts';
+import { PredicateProblem, parseDeviceLine, parsePredicate, quoted, Tokens } from './parse-predicate.ts';
 
 const read = (text: string) => parsePredicate(new Tokens(text));
 const SOME = { op: '>', bound: [0] };

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Features } from './feature-name.ts';
 import { gpus, inventory, seen } from './inventory.test-fixtures.ts';
 import type { Inventory } from './inventory.ts';
-import { parsePredicate } from './parse-predicate.ts';
+import { parsePredicate, Tokens } from './parse-predicate.ts';
 import { answer, type PredicateResult } from './predicate-result.ts';
-import { Tokens } from './tokens.ts';
 
 function ask(text: string, change: Partial<Inventory> = {}): PredicateResult {
   const predicate = parsePredicate(new Tokens(text));

@@ -79,7 +79,7 @@ function count({ name, test }: { name: string; test: Order }, inventory: Invento
   return ofAtLeast(test, tallied.count, { found, doubt: doubt && `the agent ${doubt}` });
 }
 
-/** Where there may be more, only what more cannot change is known. */
+/** If there may be more, only an answer that more cannot change is known. */
 function ofAtLeast(
   test: Order,
   atLeast: number,

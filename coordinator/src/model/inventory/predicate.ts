@@ -21,7 +21,7 @@ export type MachinePredicate = Exclude<Predicate, { kind: 'label' }>;
 /** What accelerators are there, and what drives them. */
 export type DevicePredicate = Extract<Predicate, { kind: 'count' | 'driver' }>;
 
-/** What an agent has to be asked to tell of it; nothing where it tells by itself. */
+/** Returns the questions that an agent must be asked; none if it reports the answer unasked. */
 export function questionOf(predicate: Predicate): string | undefined {
   const isAsked =
     predicate.kind === 'module' || predicate.kind === 'cpu' || (predicate.kind === 'nfd' && isLocal(predicate.name));

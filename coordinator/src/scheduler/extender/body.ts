@@ -4,7 +4,7 @@ const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/
 
 /** How much of questions is in memory, and how much may be. */
 export class BodyBudget {
-  /** Of one question. */
+  /** The limit for one question. */
   readonly bytesMax: number;
   readonly #totalMax: number;
   #taken = 0;
@@ -28,7 +28,7 @@ export class BodyBudget {
 /**
  * The whole body of a question, or the refusal that it gets: 415 for what is not plain JSON, 413 for too much, 503 while
  * others take up the budget, 408 when time is up. What has come counts, and not what was said to come. It is given back
- * when the question is closed, as the answer may consist of parts of the body.
+ * when the question is closed, since the answer may consist of parts of the body.
  */
 export function readBody(question: Question, budget: BodyBudget): Promise<Buffer | ExtenderResponse> {
   const { request, signal } = question;

@@ -7,9 +7,8 @@ import { CONNECTIONS_MAX, makeRoom } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
-import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
+import { type CertificateHolder, type KeyPair, TLS_VERSION_MIN } from '../../tls/certificate-holder.ts';
 import { parseCertificate } from '../../tls/certificate-info.ts';
-import { TLS_VERSION_MIN } from '../../tls/secure-context.ts';
 import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
 import { type ExtenderResponse, type Responder, refuse, titleOf, type Verb } from './response.ts';
 
@@ -22,7 +21,7 @@ export type ExtenderServerOptions = {
   metrics: ExtenderMetrics;
   clock: Clock;
   logger: Logger;
-  /** From the head of a request to the last of its answer; defaults to 4 s, as kube-scheduler waits for 5 s. */
+  /** From the head of a request to the last of its answer; defaults to 4 s, since kube-scheduler waits for 5 s. */
   totalMs?: number;
 };
 

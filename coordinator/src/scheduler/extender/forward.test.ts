@@ -14,7 +14,7 @@ import {
   startExtender,
   workspaceJson,
 } from './extender.test-fixtures.ts';
-import { createForward, type ForwardOptions } from './forward.ts';
+import { createForward, type ForwardOptions } from './responder.ts';
 
 const stops: (() => unknown)[] = [];
 

@@ -27,12 +27,12 @@ export class JsonCursor {
     this.#bytes = bytes;
   }
 
-  /** Where the last value ends. */
+  /** The offset at which the last value ends. */
   get at(): number {
     return this.#at;
   }
 
-  /** Where the next value, or what follows the last, begins. */
+  /** The offset at which the next value begins, or the text after the last value. */
   position(): number {
     const start = this.#at;
     while (isSpace(this.#bytes[this.#at])) {
@@ -137,7 +137,7 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Where a value ends, if it is one, or `limit`: brackets are only counted. */
+/** Returns the offset at which a value ends, if it is one, or `limit`. Brackets are only counted. */
 function endOfValue(bytes: Buffer, start: number, limit: number): number {
   let depth = 0;
   let at = start;
@@ -162,7 +162,7 @@ function endOfValue(bytes: Buffer, start: number, limit: number): number {
   return limit;
 }
 
-/** Where a string ends that is short and reads as it is written, as thousands of names do; `undefined` for all else. */
+/** Returns the offset at which a short string without escapes ends, such as a name; `undefined` for all else. */
 function endOfPlainString(bytes: Buffer, start: number, bytesMax: number): number | undefined {
   if (bytes[start] !== QUOTE) return undefined;
   const limit = start + Math.min(bytesMax, PLAIN_BYTES_MAX);

@@ -1,8 +1,9 @@
+import type { Clock } from '@rollcall/common/clock.ts';
+import { askLeader, isForwarded, type Leader } from '../../term/leader/ask-leader.ts';
 import type { Refusal } from '../scoring/rules.ts';
 import type { SchedulingPod } from '../scoring/scheduling-pod.ts';
 import { type ExtenderArguments, type NodeItem, readArguments, readFirstPod } from './arguments.ts';
 import { BodyBudget, readBody } from './body.ts';
-import type { Forward } from './forward.ts';
 import type { ExtenderMetrics } from './metrics.ts';
 import { type ExtenderResponse, jsonAnswer, type Question, type Responder, refuse, type Verb } from './response.ts';
 
@@ -32,7 +33,7 @@ export type ResponderOptions = {
 };
 
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
-/** Of all questions at once, in shares of the largest; kube-scheduler asks one or two at a time. */
+/** Memory for all questions at once, in shares of the largest. kube-scheduler asks one or two at a time. */
 const BODIES_SHARE = 1.5;
 
 /**
@@ -94,7 +95,7 @@ function labelledNodes({ names, items }: ExtenderArguments) {
   return names?.map((name) => ({ name, labels: undefined })) ?? items ?? [];
 }
 
-/** The predecessor told of it in an answer with status 200. */
+/** The predecessor reported it in an answer with status 200. */
 function malformed(verb: Verb, problem: string): ExtenderResponse {
   return verb === 'predicates' ? filterError(problem) : refuse(400, problem);
 }
@@ -135,7 +136,7 @@ export function filterResult(question: ExtenderArguments, verdicts: Verdicts, bo
   };
 }
 
-/** Without a verdict, as the predecessor tells that it could not make sense of a question. */
+/** The predecessor's answer to a question that it could not parse: no verdict. */
 export function filterError(message: string): ExtenderResponse {
   return jsonAnswer({
     Nodes: null,
@@ -176,4 +177,30 @@ function passedItems(items: readonly NodeItem[], verdicts: Verdicts, body: Buffe
     first = last;
   }
   return pieces;
+}
+
+export type ForwardOptions = {
+  /** `undefined` while no leader is known. */
+  leader: () => Leader | undefined;
+  clock: Clock;
+};
+
+/** Forwards a question whose body was read, and returns the answer while it arrives. */
+export type Forward = (question: Question, body: Buffer) => Promise<ExtenderResponse>;
+
+const TIMEOUT_MS = 2_000;
+
+/** Forwards questions to the leader, each of them once. */
+export function createForward({ leader, clock }: ForwardOptions): Forward {
+  return async ({ request, signal }, body) => {
+    if (isForwarded(request)) return refuse(503, 'The request was forwarded to this replica, which does not lead');
+    const known = leader();
+    if (!known) return refuse(503, 'No leader is known');
+    const headers = ['content-type'];
+    const response = await askLeader(known, { request, headers, body, signal, timeoutMs: TIMEOUT_MS, clock });
+    if (!response) return refuse(503, 'The leader did not answer');
+    const { 'content-type': type = 'application/json', 'content-length': length } = response.headers;
+    const given = length === undefined ? {} : { headers: { 'content-length': length } };
+    return { status: response.statusCode ?? 503, type, body: response, ...given };
+  };
 }

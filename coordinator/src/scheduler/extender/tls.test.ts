@@ -7,7 +7,7 @@ import { createAuthority, issueLeaf } from '../../tls/certificate-authority.ts';
 import { CertificateHolder, type KeyPair } from '../../tls/certificate-holder.ts';
 import { node } from '../scoring/scheduler.test-fixtures.ts';
 import { ask, FILTER, startExtender, workspaceJson } from './extender.test-fixtures.ts';
-import { createForward } from './forward.ts';
+import { createForward } from './responder.ts';
 
 const SERVER_NAME = 'rollcall-coordinator.rollcall.svc';
 const KNOWN = new Map([['n', node({ name: 'n' })]]);
@@ -139,7 +139,7 @@ test('refuses a client that resumes a session in which no certificate was ever s
   expect({ reused, text }).toEqual({ reused: true, text: '' });
 });
 
-test('a standby passes questions on over HTTPS, and only to the leader that it was told of', async () => {
+test('a standby passes questions on over HTTPS, and only to the leader that it knows', async () => {
   const client = await newClient();
   const leader = await newServer({ clientCas: [client.signedBy] });
   const url = `https://127.0.0.1:${leader.port}`;

@@ -25,7 +25,7 @@ type Case = {
   name: string;
   nodes: (Partial<SchedulableNode> & { name: string })[];
   pod?: Partial<SchedulingPod>;
-  /** Where the pod goes; `undefined` for nowhere. */
+  /** The node that the pod goes to; `undefined` for none. */
   goesTo: string | undefined;
 };
 
@@ -97,7 +97,7 @@ const REQUIRED_SERVICES: readonly Case[] = [
   { name: 'the second is not up yet', nodes: [{ name: 'n1', services: [facade(), service(down)] }], goesTo: undefined },
 ];
 
-/** Where kube-scheduler would put a pod that it has no opinion of its own about. */
+/** Returns the node on which kube-scheduler would put a pod that it has no opinion of its own about. */
 function choose(extenderService: ExtenderService, pod: SchedulingPod, names: readonly string[]): string | undefined {
   const verdicts = extenderService.filter(pod, names);
   const feasible = names.filter((_name, index) => !verdicts[index]);

@@ -1,5 +1,6 @@
 import type { LabelSelector } from '../../model/label-selector.ts';
 import type { Taint } from '../../state/observed-node.ts';
+import type { ObservedWorkspacePod } from '../../state/observed-workspace.ts';
 import type { Resources } from '../../state/resources.ts';
 import type { Load } from './assumptions.ts';
 
@@ -21,7 +22,7 @@ export type NodeWorkspaces = {
   running: number;
   /** On their way up. */
   starting: number;
-  /** Of their containers. */
+  /** The images of their containers. */
   images: ReadonlySet<string>;
   /** What they ask for together. */
   asked: Resources;
@@ -84,4 +85,16 @@ export function removalTaint({ taints }: SchedulableNode): string | undefined {
 
 export function isRemovalCandidate({ taints }: SchedulableNode): boolean {
   return taints?.some(({ key }) => key === REMOVAL_CANDIDATE_TAINT) ?? false;
+}
+
+/** Counts the workspaces' pods of one node. */
+export function countWorkspaces(pods: readonly ObservedWorkspacePod[]): NodeWorkspaces {
+  const starting = pods.filter((pod) => pod.starting).length;
+  const images = new Set(pods.flatMap((pod) => pod.images.split(' ').filter(Boolean)));
+  const asked = { cpu: 0, memory: 0 };
+  for (const { cpu, memory } of pods) {
+    asked.cpu += cpu;
+    asked.memory += memory;
+  }
+  return { running: pods.length - starting, starting, images, asked };
 }

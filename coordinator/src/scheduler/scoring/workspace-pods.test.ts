@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { observeWorkspacePod } from '../../state/observed-workspace-pod.ts';
-import { countWorkspaces } from './workspace-pods.ts';
+import { observeWorkspacePod } from '../../state/observed-workspace.ts';
+import { countWorkspaces } from './schedulable-node.ts';
 
 function observed(status: object, metadata: object = {}) {
   return observeWorkspacePod({

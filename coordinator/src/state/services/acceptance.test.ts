@@ -4,7 +4,7 @@ import type { NodeService } from '../../kube/objects.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { observePod } from '../observed-pod.ts';
-import { serviceList } from '../service-list.ts';
+import { serviceList } from '../probe-targets.ts';
 import { type AcceptanceOptions, refusalsOf } from './acceptance.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 

@@ -124,7 +124,7 @@ export type AcceptanceOptions = {
   intolerantPod: (service: Service) => string | undefined;
 };
 
-/** Of the part of a label's key after the slash. */
+/** The maximum length of the part of a label's key after the slash. */
 const LABEL_NAME_MAX = 63;
 
 /** What pods of a service are the cause of, and the end. */

@@ -230,7 +230,7 @@ describe('a proposal', () => {
     expect([...refusals.keys()]).toEqual(['c']);
   });
 
-  test('does not tell of refusals of others', () => {
+  test('does not report refusals of others', () => {
     const { serviceRegistry } = stage();
     serviceRegistry.handlers.onReplace([nodeService('d', { pubish: {} })]);
     expect([...serviceRegistry.propose([nodeService('c')]).refusals]).toEqual([]);

@@ -4,7 +4,7 @@ import { gathered } from '@rollcall/common/gathered.ts';
 import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
-import { isSameButStatus } from '../../model/same-but-status.ts';
+import { isSameButStatus } from '../../model/known-fields.ts';
 import type { Service } from '../../model/services.ts';
 import { type AcceptanceOptions, isByPods, type Refusal, refusalsOf } from './acceptance.ts';
 import type { ObservedNodeService } from './node-service.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leaseSubject } from './event-news.ts';
-import { boundedMessage, eventName, eventObject, packMessages } from './event-object.ts';
+import { boundedMessage, eventName, eventObject, leaseSubject, packMessages } from './event-object.ts';
 
 describe('the name of an Event', () => {
   const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -3,7 +3,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
-import type { EventNews } from './event-news.ts';
+import type { EventNews } from './event-object.ts';
 import { EventRecorder } from './event-recorder.ts';
 
 /** What becomes of a request: it is answered, or fails, after `afterMs`. */

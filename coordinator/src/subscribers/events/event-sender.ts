@@ -4,7 +4,7 @@ import { hasCode } from '@rollcall/common/coded-error.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError, type WriteFence } from '../../kube/client.ts';
 import { eventNamespace, eventObject, eventRaise } from './event-object.ts';
-import type { KnownEvent } from './known-events.ts';
+import type { KnownEvent } from './event-recorder.ts';
 
 export type EventSenderOptions = {
   client: KubeClient;

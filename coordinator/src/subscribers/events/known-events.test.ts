@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { EventNews } from './event-news.ts';
-import { type KnownEvent, KnownEvents } from './known-events.ts';
+import type { EventNews } from './event-object.ts';
+import { type KnownEvent, KnownEvents } from './event-recorder.ts';
 
 function newsOf(node: string): EventNews {
   const subject = { apiVersion: 'v1', kind: 'Node', name: node, uid: node };

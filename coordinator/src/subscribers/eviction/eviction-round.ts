@@ -1,3 +1,4 @@
+import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
@@ -6,11 +7,10 @@ import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient, WriteFence } from '../../kube/client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import type { Pod } from '../../kube/objects.ts';
-import type { EventNews, EventSubject } from '../events/event-news.ts';
+import type { EventNews, EventSubject } from '../events/event-object.ts';
 import { type EvictionOutcome, evictPod } from './evict-pod.ts';
 import type { EvictionMetrics } from './metrics.ts';
 import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';
-import type { WaitingPod, WaitingPods } from './waiting-pods.ts';
 
 export type RoundDependencies = {
   client: Pick<KubeClient, 'request'>;
@@ -88,7 +88,7 @@ export class EvictionRound {
     return misplaced;
   }
 
-  /** By what is known of the node at this moment. */
+  /** Returns the labels that the pod misses on the node as it is now. */
   #missedBy(pod: Pod): string[] {
     const state = this.#deps.stateOf(this.#node);
     return state ? labelsMissedBy(pod, this.#node, state) : [];
@@ -151,7 +151,7 @@ function evictedNews(pod: Pod, node: string, labels: readonly string[]): EventNe
   return { subject: subjectOf(pod), type: 'Normal', reason: 'EvictedLabelRemoved', message };
 }
 
-/** To be told once for a pod: it is tried again for as long as it takes. */
+/** Recorded once for a pod: it is tried again for as long as it takes. */
 function refusedNews(
   pod: Pod,
   node: string,
@@ -165,4 +165,64 @@ function refusedNews(
 
 function subjectOf({ metadata: { name, namespace = '', uid } }: Pod): EventSubject {
   return { apiVersion: 'v1', kind: 'Pod', name, namespace, uid };
+}
+
+/** A pod that is to be evicted, and when it may be tried again. Times are monotonic. */
+export type WaitingPod = {
+  dueMs: number;
+  /** Whether people were told that it cannot be evicted. */
+  told: boolean;
+  readonly blocked: Backoff;
+  readonly failed: Backoff;
+};
+
+/** A budget opens when another pod has become ready elsewhere, which takes a while. */
+const BLOCKED_BASE_MS = 20_000;
+const BLOCKED_MAX_MS = 30_000;
+const FAILED_BASE_MS = 1000;
+const FAILED_MAX_MS = 60_000;
+
+/** What is remembered of a node that lost labels. */
+export class WaitingPods {
+  readonly #pods = new Map<string, WaitingPod>();
+  readonly #random: () => number;
+  /** The backoff of the node as a whole: it could not be listed, or the API server takes nothing now. */
+  readonly backoff: Backoff;
+  looked: { state: NodeState; atMs: number } | undefined;
+
+  constructor(random: () => number) {
+    this.#random = random;
+    this.backoff = new Backoff({ baseMs: FAILED_BASE_MS, maxMs: BLOCKED_MAX_MS, random });
+  }
+
+  get size(): number {
+    return this.#pods.size;
+  }
+
+  /** These wait, and no others; those that did already keep their times. */
+  keep(uids: readonly string[]): void {
+    const kept = new Set(uids);
+    for (const uid of this.#pods.keys()) if (!kept.has(uid)) this.#pods.delete(uid);
+    const random = this.#random;
+    for (const uid of kept) {
+      if (this.#pods.has(uid)) continue;
+      const blocked = new Backoff({ baseMs: BLOCKED_BASE_MS, maxMs: BLOCKED_MAX_MS, random });
+      const failed = new Backoff({ baseMs: FAILED_BASE_MS, maxMs: FAILED_MAX_MS, random });
+      this.#pods.set(uid, { dueMs: 0, told: false, blocked, failed });
+    }
+  }
+
+  get(uid: string): WaitingPod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  delete(uid: string): void {
+    this.#pods.delete(uid);
+  }
+
+  /** When the first of them is due; `undefined` when none waits. */
+  nextDueMs(): number | undefined {
+    if (this.#pods.size === 0) return undefined;
+    return Math.min(...[...this.#pods.values()].map(({ dueMs }) => dueMs));
+  }
 }

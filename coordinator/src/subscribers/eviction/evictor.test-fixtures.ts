@@ -3,7 +3,7 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import type { Pod } from '../../kube/objects.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews } from '../events/event-object.ts';
 import { Evictor, type EvictorOptions } from './evictor.ts';
 import type { NodeState } from './misplaced-pods.ts';
 

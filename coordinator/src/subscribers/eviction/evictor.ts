@@ -4,10 +4,9 @@ import type { Registry } from '@rollcall/common/metrics.ts';
 import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { KubeStatusError, SLOW_MS } from '../../kube/client.ts';
 import { WorkQueue } from '../../write/work-queue.ts';
-import { EvictionRound, type RoundDependencies } from './eviction-round.ts';
+import { EvictionRound, type RoundDependencies, WaitingPods } from './eviction-round.ts';
 import { createEvictionMetrics } from './metrics.ts';
 import type { NodeState } from './misplaced-pods.ts';
-import { WaitingPods } from './waiting-pods.ts';
 
 /** What is left of a node's state, and how long it takes until that is more. */
 type Ripe = { state: NodeState; moreInMs: number | undefined };

@@ -96,7 +96,7 @@ function truthOf(entry: IntentEntry, service: Service | undefined, { evaluated }
   return { isThere: isTaint !== isReady, evidence: reason, readiness };
 }
 
-/** Of a key that is not about a service, what is wanted is the evidence. */
+/** For a key that is not about a service, the wanted state is the evidence. */
 function truthOfStance(entry: IntentEntry, shared: ReadonlySet<string>): Truth | undefined {
   const { kind, key, stance, ownership, reason, labeler } = entry;
   // Notes of rollcall say nothing of the node.

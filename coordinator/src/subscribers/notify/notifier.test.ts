@@ -3,10 +3,9 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { notifyUrl } from '../../model/notify-url.ts';
+import { notifyUrl } from '../../model/urls.ts';
 import type { NodeMetadata } from './node-change.ts';
-import type { Notifier } from './notifier.ts';
-import { createNotifiers } from './notifiers.ts';
+import { createNotifiers, type Notifier } from './notifier.ts';
 import { applyChange, fastClock, type Handler, listenAt, nodeOf, ok, until } from './notify.test-fixtures.ts';
 
 const stops: (() => Promise<void> | void)[] = [];

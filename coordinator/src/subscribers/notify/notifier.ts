@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { NotifyMetrics } from './metrics.ts';
+import type { Registry } from '@rollcall/common/metrics.ts';
+import { createNotifyMetrics, type NotifyMetrics } from './metrics.ts';
 import { type NotifiedNode, Outbox, SEATS } from './outbox.ts';
 import { Poster, type PostOutcome } from './poster.ts';
 
@@ -91,4 +92,17 @@ export class Notifier {
     if (isTaken && this.#failing && allWell) logger.info(fields, 'Delivered notifications again');
     this.#failing = !isTaken || (this.#failing && !allWell);
   }
+}
+
+export type NotifiersOptions = Omit<NotifierOptions, 'url' | 'index' | 'metrics'> & {
+  urls: readonly URL[];
+  registry: Registry;
+};
+
+/** One notifier for each URL, none of which knows of the others. Registers their metrics; once for a registry. */
+export function createNotifiers({ urls, registry, ...options }: NotifiersOptions): readonly Notifier[] {
+  const notifiers: Notifier[] = [];
+  const metrics = createNotifyMetrics(registry, () => notifiers.map(({ pending }) => pending));
+  for (const [index, url] of urls.entries()) notifiers.push(new Notifier({ ...options, url, index, metrics }));
+  return notifiers;
 }

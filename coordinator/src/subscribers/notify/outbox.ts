@@ -17,7 +17,7 @@ export type NotifiedNode = NodeMetadata & { name: string; uid: string };
 export type OutboxOptions = {
   /** Never rejects. */
   post: (change: NodeChange, signal: AbortSignal) => Promise<PostOutcome>;
-  /** Told of each message. `allWell`: no node is left whose last message failed. */
+  /** Called after each message. `allWell`: no node is left whose last message failed. */
   onOutcome: (outcome: PostOutcome, allWell: boolean) => void;
   clock: Clock;
   /** A number in [0, 1). */
@@ -33,7 +33,7 @@ type Sight = {
   doubt: Doubt;
   /** Present while its last message has failed. */
   backoff: Backoff | undefined;
-  /** By the monotonic clock. */
+  /** Monotonic, in milliseconds. */
   notBeforeMs: number;
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { conditionOf, conditionsIn } from './condition.ts';
+import { conditionOf, conditionsIn } from './status-controller.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const NOW = '2026-01-02T00:00:00Z';

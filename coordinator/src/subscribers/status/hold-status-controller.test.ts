@@ -9,7 +9,7 @@ const SUBJECT = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeHold', name: '
 
 /** The controller of a NodeHold for the pods with `hold: jobs`; `tick` lets a second pass and returns what was written. */
 function stage(change: Partial<ObservedNodeHold> = {}) {
-  const { clock, requests, news, options } = statusControllerRig();
+  const { clock, requests, news, writes } = statusControllerRig();
   const holds = new Holds(clock);
   const hold: ObservedNodeHold = {
     ...{ uid: 'u', name: 'jobs', generation: 3, problem: undefined, status: undefined },
@@ -22,7 +22,7 @@ function stage(change: Partial<ObservedNodeHold> = {}) {
     holds,
     isNode: (name) => name !== 'gone',
     problemOf: () => now.problem,
-    ...options,
+    writes,
   });
   const tick = async () => {
     await clock.advance(1000);

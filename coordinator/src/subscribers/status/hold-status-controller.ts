@@ -2,10 +2,18 @@ import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Holds } from '../../state/holds/holds.ts';
 import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
-import { type Condition, conditionOf, type StatusVerdict } from './condition.ts';
-import { StatusController, type StatusWriteOptions, statusPath, tellingOfAccepted } from './status-controller.ts';
+import {
+  type Condition,
+  conditionOf,
+  StatusController,
+  type StatusVerdict,
+  type StatusWrites,
+  statusPath,
+  tellingOfAccepted,
+} from './status-controller.ts';
 
-export type HoldStatusOptions = StatusWriteOptions & {
+export type HoldStatusOptions = {
+  writes: StatusWrites;
   holds: Holds;
   isNode: (name: string) => boolean;
   /** Why the pods that it names cannot be watched. */
@@ -17,15 +25,16 @@ type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: C
 const KIND = 'NodeHold';
 
 /** Keeps the status of every NodeHold up to date. */
-export function createHoldStatusController(options: HoldStatusOptions) {
-  const { holds, isNode, problemOf, clock } = options;
+export function createHoldStatusController({ writes, holds, isNode, problemOf }: HoldStatusOptions) {
   const statusOf = (object: ObservedNodeHold): HoldStatus => ({
     observedGeneration: object.generation,
     nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
-    conditions: [conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(clock.now()) })],
+    conditions: [
+      conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(writes.clock.now()) }),
+    ],
   });
   return new StatusController({
-    ...options,
+    writes,
     kind: KIND,
     path: statusPath(WATCHED.nodeHolds),
     objects: () => holds.objects(),

@@ -6,7 +6,7 @@ import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { Fleet } from '../../state/fleet.ts';
 import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews } from '../events/event-object.ts';
 import { createPoolStatusController } from './pool-status-controller.ts';
 import type { SetStatus } from './set-status.ts';
 import { RETRY_MAX_MS } from './status-controller.ts';
@@ -55,7 +55,8 @@ function started(code?: number) {
     servicePods: new PodsByNamespace(),
   });
   const { controller, refusedKeys } = createPoolStatusController({
-    ...{ client, fleet, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
+    writes: { client, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
+    fleet,
     reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
   });
   const pass = async (seconds: number) => {
@@ -111,7 +112,7 @@ test('of two sets for a pool the newer one is said to count for nothing', async 
   ]);
 });
 
-test('refused keys are counted over all sets as they are now, and told of on the set', async () => {
+test('refused keys are counted over all sets as they are now, and reported on the set', async () => {
   const { fleet, news, pass, refusedKeys } = started();
   expect(refusedKeys()).toBe(0);
   const labels = { 'k8s.io/x': '1', 'k8s.io/y': '1' };

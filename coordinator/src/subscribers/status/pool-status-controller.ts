@@ -3,11 +3,11 @@ import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import { type Standings, tallyOf } from './pool-tally.ts';
-import { type SetStatus, setStatus } from './set-status.ts';
-import { StatusController, type StatusWriteOptions, type Telling } from './status-controller.ts';
+import { type SetStatus, type Standings, setStatus, tallyOf } from './set-status.ts';
+import { StatusController, type StatusWrites, type Telling } from './status-controller.ts';
 
-export type PoolStatusOptions = StatusWriteOptions & {
+export type PoolStatusOptions = {
+  writes: StatusWrites;
   fleet: Fleet;
   reserved: ReservedKeys;
 };
@@ -16,12 +16,12 @@ const GROUP_VERSION = 'labels.banzaicloud.io/v1alpha1';
 const KIND = 'NodePoolLabelSet';
 
 /** Keeps the status of every NodePoolLabelSet up to date. `refusedKeys` says how many keys are refused, over all sets. */
-export function createPoolStatusController({ fleet, reserved, ...options }: PoolStatusOptions) {
+export function createPoolStatusController({ writes, fleet, reserved }: PoolStatusOptions) {
   const sort = poolLabelSorter(reserved);
   const standings: Standings = new WeakMap();
   let refusedKeys = 0;
   const controller = new StatusController<ObservedPoolLabelSet, SetStatus>({
-    ...options,
+    writes,
     kind: KIND,
     path: ({ namespace, name }) => `${collectionPath(WATCHED.nodePoolLabelSets, namespace)}/${name}/status`,
     objects: () => [...fleet.poolLabelSets.all()],
@@ -46,7 +46,7 @@ export function createPoolStatusController({ fleet, reserved, ...options }: Pool
         refused,
         tally: tallyOf(ofPool, accepted, standings),
         previous: fleet.poolLabelSets.statusOf(set.name),
-        now: rfc3339(options.clock.now()),
+        now: rfc3339(writes.clock.now()),
       });
     };
   }

@@ -9,7 +9,7 @@ import { statusControllerRig } from './status-controller.test-fixtures.ts';
 
 /** The controller of one NodeService whose pods are in a namespace. */
 function stage() {
-  const { clock, requests, news, options } = statusControllerRig();
+  const { clock, requests, news, writes } = statusControllerRig();
   const servicePods = new PodsByNamespace<ObservedPod>();
   const service = { name: 'a', pods: { namespace: 'apps', selector: {} }, publish: {} };
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
@@ -37,7 +37,7 @@ function stage() {
     fleet: { servicePods, term: { isYoung: () => facts.isYoung } } as never,
     onStatusWritten: () => facts.noted++,
     problemOf: () => now.problem,
-    ...options,
+    writes,
   });
   const tick = async () => {
     await clock.advance(1000);

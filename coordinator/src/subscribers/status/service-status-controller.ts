@@ -5,17 +5,12 @@ import type { Service } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
-import type { EventSubject } from '../events/event-news.ts';
+import type { EventSubject } from '../events/event-object.ts';
 import { serviceStatus } from './service-status.ts';
-import {
-  StatusController,
-  type StatusWriteOptions,
-  statusPath,
-  subjectOf,
-  tellingOfAccepted,
-} from './status-controller.ts';
+import { StatusController, type StatusWrites, statusPath, subjectOf, tellingOfAccepted } from './status-controller.ts';
 
-export type ServiceStatusOptions = StatusWriteOptions & {
+export type ServiceStatusOptions = {
+  writes: StatusWrites;
   serviceRegistry: ServiceRegistry;
   fleet: Pick<Fleet, 'servicePods' | 'term'>;
   evaluator: Pick<Evaluator, 'tally' | 'provenTaint'>;
@@ -29,7 +24,8 @@ const KIND = 'NodeService';
 
 /** Keeps the status of every NodeService up to date. */
 export function createServiceStatusController(options: ServiceStatusOptions) {
-  const { serviceRegistry, fleet, evaluator, problemOf, clock } = options;
+  const { writes, serviceRegistry, fleet, evaluator, problemOf } = options;
+  const { clock } = writes;
   // Its pods may not tolerate its taint.
   const arePodsKnown = ({ pods }: Service) => !pods || fleet.servicePods.knows(pods.namespace);
   const statusOf = (object: ObservedNodeService) => {
@@ -48,7 +44,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     });
   };
   return new StatusController({
-    ...options,
+    writes,
     kind: KIND,
     path: statusPath(WATCHED.nodeServices),
     objects: () => serviceRegistry.objects(),

@@ -1,7 +1,7 @@
 import type { ServiceCount } from '../../decide/service-tally.ts';
 import type { Refusal } from '../../state/services/acceptance.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
-import { type Condition, conditionOf, type StatusVerdict } from './condition.ts';
+import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';
 
 /** The status of a NodeService. */
 export type ServiceStatus = {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import { type Standings, tallyOf } from './pool-tally.ts';
-import { type SetFacts, setStatus } from './set-status.ts';
+import { type SetFacts, type Standings, setStatus, tallyOf } from './set-status.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const NOW = '2026-01-02T00:00:00Z';

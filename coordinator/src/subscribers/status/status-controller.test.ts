@@ -2,22 +2,22 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
-import type { EventNews } from '../events/event-news.ts';
+import type { EventNews } from '../events/event-object.ts';
 import { type ObjectStatusOptions, StatusController, tellingOfAccepted } from './status-controller.ts';
 
 type Kept = { uid: string; name: string };
 type Options = ObjectStatusOptions<Kept, object>;
 
-/** A controller of objects of these names. `answer` is what the API server's status is, 200 where all is well. */
+/** A controller of objects of these names. `answer` is the API server's status for a path, 200 where all is well. */
 function started(
   names: readonly string[],
   {
     look = (_object: Kept): object | undefined => ({}),
-    answer = (): number | Promise<number> => 200,
+    answer = (_path: string): number | Promise<number> => 200,
     ...options
   }: Omit<Partial<Options>, 'look'> & {
     look?: (object: Kept) => object | undefined;
-    answer?: () => number | Promise<number>;
+    answer?: (path: string) => number | Promise<number>;
   } = {},
 ) {
   const clock = new FakeClock();
@@ -34,26 +34,28 @@ function started(
     statusNow: () => undefined,
     tellingOf: () => undefined,
     noteStatus: (name) => written.push(name),
-    client: {
-      async request(asked: KubeRequest) {
-        requests.push(asked);
-        const status = await answer();
-        if (status !== 200) throw new KubeStatusError(status, {}, undefined, {});
-        return {} as never;
-      },
-    },
-    fence: { remainingMs: () => rig.remainingMs },
-    record: (each) => news.push(each),
-    clock,
-    logger: pino(
-      { level: 'debug' },
-      {
-        write: (line: string) => {
-          const { level, msg } = JSON.parse(line);
-          if (level > 20) logged.push(msg);
+    writes: {
+      client: {
+        async request(asked: KubeRequest) {
+          requests.push(asked);
+          const status = await answer(asked.path);
+          if (status !== 200) throw new KubeStatusError(status, {}, undefined, {});
+          return {} as never;
         },
       },
-    ),
+      fence: { remainingMs: () => rig.remainingMs },
+      record: (each) => news.push(each),
+      clock,
+      logger: pino(
+        { level: 'debug' },
+        {
+          write: (line: string) => {
+            const { level, msg } = JSON.parse(line);
+            if (level > 20) logged.push(msg);
+          },
+        },
+      ),
+    },
     ...options,
   });
   /** When something was asked of the API server, by ticks every half second for so long. */
@@ -215,13 +217,10 @@ describe('a status', () => {
   test('of which the write hangs holds up the others for a second, and only the first time', async () => {
     const hung = (path: string) => path !== '/c/status';
     const { controller, clock, requests } = started(['a', 'b', 'c'], {
-      client: {
-        async request(asked: KubeRequest) {
-          requests.push(asked);
-          if (!hung(asked.path)) return {} as never;
-          await new Promise<void>((resolve) => clock.after(10_000, resolve));
-          throw new Error('timed out');
-        },
+      answer: async (path) => {
+        if (!hung(path)) return 200;
+        await new Promise<void>((resolve) => clock.after(10_000, resolve));
+        throw new Error('timed out');
       },
     });
     const pathsAfter = async (ms: number) => {
@@ -314,7 +313,7 @@ describe('a status that cannot be written', () => {
   });
 });
 
-describe('what is to be told of an object', () => {
+describe('an Event about an object', () => {
   const subject = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeHold', name: 'a', uid: 'a' };
   const newsOf = (message: string): EventNews => ({ subject, type: 'Warning', reason: 'Odd', message });
 

@@ -3,10 +3,10 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube/client.ts';
-import type { EventNews, EventSubject } from '../events/event-news.ts';
-import { type Condition, conditionsIn } from './condition.ts';
+import type { EventNews, EventSubject } from '../events/event-object.ts';
 
-export type StatusWriteOptions = {
+/** Dependencies of every write of a status. */
+export type StatusWrites = {
   client: Pick<KubeClient, 'request'>;
   fence: WriteFence;
   record: (news: EventNews) => void;
@@ -16,29 +16,30 @@ export type StatusWriteOptions = {
 
 type KeptObject = { uid: string; name: string };
 
-/** What people are told about an object by an Event: once, and again when it is about something else. */
+/** An Event about an object. It is recorded once, and again when `about` changes. */
 export type Telling = {
   about: unknown;
-  /** What the status as it is was about. */
+  /** The `about` that the current status shows. */
   shown: unknown;
   news: EventNews | undefined;
-  /** Told only to those who were told of something else. */
+  /** Whether to record it only if an Event about something else was recorded before. */
   isAllClear: boolean;
 };
 
-export type ObjectStatusOptions<T extends KeptObject, S> = StatusWriteOptions & {
+export type ObjectStatusOptions<T extends KeptObject, S> = {
+  writes: StatusWrites;
   kind: string;
-  /** Of the object's status, at the API server. */
+  /** Returns the path of the object's status. */
   path: (object: T) => string;
   objects: () => readonly T[];
-  /** Begins a look at all objects. What it returns makes the status that one should have; none stays as it is. */
+  /** Begins a look at all objects. Returns a function that computes the wanted status; `undefined` keeps the status. */
   look: () => (object: T) => S | undefined;
   /** The status that the object has. Others may have written it, in any form. */
   statusNow: (object: T) => unknown;
   tellingOf: (object: T, status: S) => Telling | undefined;
-  /** It was written. */
+  /** Called after the status was written. */
   noteStatus: (name: string, status: S) => void;
-  /** All that differed in one look were written, or tried. */
+  /** Called after one look, when every status that differed was written or tried. */
   onWritten?: () => void;
   /** Fields of the status that need not be there. */
   optional?: readonly string[];
@@ -67,20 +68,20 @@ export class StatusController<T extends KeptObject, S extends object> {
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
   /** Whether the current failures were logged. */
   #isLogged = false;
-  /** What was told of each, by uid. */
+  /** The last Event's `about`, by uid of the object. */
   readonly #told = new Map<string, unknown>();
 
   constructor(options: ObjectStatusOptions<T, S>) {
     this.#options = options;
   }
 
-  /** To be called often while this replica leads. Looks when it is time, and writes what differs. Never throws. */
+  /** Compares all statuses when it is time, and writes those that differ. Call it often while this replica leads. Never throws. */
   tick(): Promise<void> {
     if (!this.#isBusy) this.#underWay = this.#tick();
     return this.#underWay;
   }
 
-  /** As `tick`, although it is not time yet. */
+  /** Does the same as `tick`, although it is not time yet. */
   async tickNow(): Promise<void> {
     await this.#underWay;
     this.#notBeforeMs = 0;
@@ -93,7 +94,8 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   async #tick(): Promise<void> {
-    const { clock, fence, kind, onWritten, logger } = this.#options;
+    const { kind, onWritten } = this.#options;
+    const { clock, fence, logger } = this.#options.writes;
     const startedMs = clock.monotonic();
     if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
     this.#isBusy = true;
@@ -112,7 +114,7 @@ export class StatusController<T extends KeptObject, S extends object> {
   /** Waits for a write. Returns whether it is slow: then this look ends, and the next one goes on with the others. */
   async #isSlow(write: Promise<void>, { uid }: T): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<true>();
-    const cancel = this.#options.clock.after(SLOW_MS, () => resolve(true));
+    const cancel = this.#options.writes.clock.after(SLOW_MS, () => resolve(true));
     const ended = write.finally(() => this.#writing.delete(uid)).then(() => false);
     this.#writing.set(uid, ended);
     const isSlow = await Promise.race([ended, late]);
@@ -125,7 +127,8 @@ export class StatusController<T extends KeptObject, S extends object> {
    * write.
    */
   #look(): { object: T; status: S }[] {
-    const { objects: all, look, statusNow, kind, clock, logger } = this.#options;
+    const { objects: all, look, statusNow, kind } = this.#options;
+    const { clock, logger } = this.#options.writes;
     const objects = all();
     const uids = new Set(objects.map(({ uid }) => uid));
     for (const known of [this.#failed, this.#told])
@@ -148,7 +151,8 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   async #write(object: T, status: S): Promise<void> {
-    const { client, fence, path, kind, statusNow, noteStatus, optional = [], clock, logger } = this.#options;
+    const { path, kind, statusNow, noteStatus, optional = [] } = this.#options;
+    const { client, fence, clock, logger } = this.#options.writes;
     const { uid, name } = object;
     const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
     if (timeoutMs <= 0) return;
@@ -178,14 +182,14 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   #tell(object: T, status: S): void {
-    const { tellingOf, record } = this.#options;
+    const { tellingOf, writes } = this.#options;
     const telling = tellingOf(object, status);
     if (!telling) return;
     const { about, shown, news, isAllClear } = telling;
     const wasTold = this.#told.has(object.uid);
     const before = wasTold ? this.#told.get(object.uid) : shown;
     this.#told.set(object.uid, about);
-    if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) record(news);
+    if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) writes.record(news);
   }
 }
 
@@ -215,4 +219,34 @@ export function subjectOf(kind: string, { name, uid }: KeptObject): EventSubject
 /** Returns the path of the status of an object of this resource. */
 export function statusPath(watched: WatchedResource): (object: Pick<KeptObject, 'name'>) => string {
   return ({ name }) => `${collectionPath(watched)}/${name}/status`;
+}
+
+/** A condition of an object of ours, in the form that Kubernetes has for them. */
+export type Condition<T extends string = string> = {
+  type: T;
+  status: 'True' | 'False' | 'Unknown';
+  reason: string;
+  message: string;
+  lastTransitionTime: string;
+  observedGeneration: number;
+};
+
+export type StatusVerdict = Pick<Condition, 'status' | 'reason' | 'message'>;
+
+/** An object as it is written, and what its status says now. `now` is RFC 3339. */
+type About = { object: { generation: number; status: unknown }; now: string };
+
+/** A condition that stays as it is keeps its time. */
+export function conditionOf<T extends string>(type: T, verdict: StatusVerdict, { object, now }: About): Condition<T> {
+  const before = conditionsIn(object.status).find((each) => each?.type === type && each.status === verdict.status);
+  const since = before?.lastTransitionTime;
+  const lastTransitionTime = typeof since === 'string' ? since : now;
+  return { type, ...verdict, lastTransitionTime, observedGeneration: object.generation };
+}
+
+type Unchecked = { [K in keyof Condition]?: unknown } | null;
+
+export function conditionsIn(status: unknown): Unchecked[] {
+  const { conditions } = (status ?? {}) as { conditions?: unknown };
+  return Array.isArray(conditions) ? conditions : [];
 }

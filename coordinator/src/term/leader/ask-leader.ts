@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { nodeHttp } from '@rollcall/common/http-server.ts';
-import { leaderTarget } from './leader-target.ts';
+import { readTarget } from '@rollcall/common/request-target.ts';
 
 /** The address of the leader, and the TLS settings for it. */
 export type Leader = {
@@ -85,4 +85,18 @@ function open(
   const tls = { ca, cert, key, servername: serverName, allowPartialTrustChain: true };
   const given = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
   return process.getBuiltinModule('node:https').request(url, { ...options, ...given });
+}
+
+/**
+ * Builds the URL of the same path and query at the leader. Returns `undefined` if the leader's address or the target
+ * cannot be used, so that no request reaches another origin.
+ */
+export function leaderTarget(leaderUrl: string, target: string | undefined): URL | undefined {
+  const leader = URL.parse(leaderUrl);
+  const asked = readTarget(target);
+  if (!leader || !asked || (leader.protocol !== 'http:' && leader.protocol !== 'https:')) return undefined;
+  const url = new URL(leader.origin);
+  url.pathname = asked.pathname;
+  url.search = asked.search;
+  return url.origin === leader.origin ? url : undefined;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { leaderTarget } from './leader-target.ts';
+import { leaderTarget } from './ask-leader.ts';
 
 const LEADER = 'http://10.0.0.7:8090';
 

@@ -14,7 +14,7 @@ type NumberValue = ValueBase<number> & { type: 'number'; min: number; max: numbe
 type ListValue = ValueBase<string[]> & { type: 'list' };
 export type Value = StringValue | BooleanValue | NumberValue | ListValue;
 
-/** Where the value of an option comes from is the same for all: flag, environment variable, file, default. */
+/** An option. Each takes its value from the same sources: flag, environment variable, file, default. */
 type FlagBase = {
   /** Environment variables, the first that is set and not empty wins. */
   env?: readonly string[];
@@ -22,7 +22,7 @@ type FlagBase = {
   short?: string;
   /** A further long name of the flag, kept for those who come from a predecessor. */
   alias?: string;
-  /** Not shown by `--print-config`. */
+  /** Whether `--print-config` hides it. */
   secret?: boolean;
   /** Only on the command line: it makes no sense in a file. */
   flagOnly?: boolean;

@@ -96,7 +96,7 @@ export function hostileRequests(paths: readonly string[]): fc.Arbitrary<Buffer> 
     fc.constantFrom(...TARGETS),
     fc.string({ unit: 'binary', maxLength: 8 }),
   );
-  // Mostly proper, as the parser of HTTP refuses a request with many faults.
+  // Mostly proper, since the parser of HTTP refuses a request with many faults.
   const mostly = <T>(proper: T, others: fc.Arbitrary<T>) =>
     fc.oneof({ weight: 3, arbitrary: fc.constant(proper) }, { weight: 2, arbitrary: others });
   const one = fc

@@ -15,7 +15,7 @@ export class ReadinessHistory {
     return this.#samples;
   }
 
-  /** To be told of every change, and now and then. Within five seconds the worst is kept. */
+  /** Records a state. Call it after every change, and from time to time. Within five seconds the worst is kept. */
   add(atMs: number, counts: Counts | null): void {
     const last = this.#samples.at(-1);
     if (last?.counts && counts && atMs - last.atMs < EVERY_MS) last.counts = worse(last.counts, counts);

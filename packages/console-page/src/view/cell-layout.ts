@@ -7,7 +7,7 @@ export type CellLayout = {
   gap: number;
   /** Whether there is room for the name of the node. */
   isNamed: boolean;
-  /** Of the whole map. */
+  /** The height of the whole map. */
   mapHeight: number;
 };
 
@@ -38,7 +38,7 @@ export function cellAt(x: number, y: number, count: number, layout: CellLayout):
   return x >= 0 && y >= 0 && column < layout.columns && index < count ? index : undefined;
 }
 
-/** Where a key of the keyboard leads from a cell; `undefined` for keys that lead nowhere. */
+/** Returns the cell that a key of the keyboard leads to; `undefined` for keys that lead nowhere. */
 export function moveBy(key: string, from: number, count: number, { columns }: CellLayout): number | undefined {
   const to = {
     ArrowLeft: from - 1,

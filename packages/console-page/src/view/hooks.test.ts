@@ -157,7 +157,7 @@ test('what was read at another path is not shown, and the new one is read at onc
   expect(last()).toMatchObject({ document: { n: 2 } });
 });
 
-test('who leaves asks no more, and is not told of a problem', async () => {
+test('a view that was left asks no more, and shows no problem', async () => {
   const { show, leave, asked, clock } = reading();
   await show('a');
   await leave();

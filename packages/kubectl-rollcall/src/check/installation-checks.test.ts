@@ -285,7 +285,7 @@ describe('the clocks', () => {
     for (const clockAheadMs of [60_000, -60_000]) expect(await resultOf(clocksAgree, { clockAheadMs })).toBe(well);
   });
 
-  test('tell of a leader whose clock is ahead, which locks agents out', async () => {
+  test('report a leader whose clock is ahead, which locks agents out', async () => {
     expect(await resultOf(clocksAgree, renewedAt('2027-03-01T13:00:00Z'))).toEqual([
       "fail: The clock of the leader c-1_x is 60m ahead of the API server's: agents may refuse certificates that it makes, because they are not valid yet",
       expect.stringContaining('synchronize the clock of its node (NTP)'),
@@ -295,7 +295,7 @@ describe('the clocks', () => {
   test.each([
     [3_600_000, 'behind'],
     [-3_600_000, 'ahead of'],
-  ])('tell of this machine, by which nothing is judged: %s', async (clockAheadMs, where) => {
+  ])('report this machine, by which nothing is judged: %s', async (clockAheadMs, where) => {
     expect((await resultOf(clocksAgree, { clockAheadMs }))[0]).toBe(
       `warn: The clock of this machine is 60m ${where} the API server's`,
     );

@@ -19,7 +19,7 @@ export async function openPage(
   return EXIT.ok;
 }
 
-/** Where there is no browser, the address that was printed has to do. */
+/** Opens the browser. Without a browser, the user opens the printed address. */
 function openBrowser(url: string): void {
   const command = process.platform === 'darwin' ? 'open' : 'xdg-open';
   const child = spawn(command, [url], { stdio: 'ignore', detached: true });

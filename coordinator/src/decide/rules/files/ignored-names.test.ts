@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isIgnoredName } from './ignored-names.ts';
+import { isIgnoredName } from './tree-reader.ts';
 
 test.each([
   '..data',

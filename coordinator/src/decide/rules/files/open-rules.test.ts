@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { registryOf } from '../../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../../model/services.test-fixtures.ts';
-import { ruleLabelProblem } from './open-rules.ts';
+import { ruleLabelProblem } from './rule-directory.ts';
 
 const watchedServices = [serviceOf()];
 const base = { keys: registryOf({ watchedServices, poolLabels: ['agentpool'] }) };

@@ -5,8 +5,8 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { inventory } from '../../../model/inventory/inventory.test-fixtures.ts';
 import { registryOf } from '../../../model/keys/key-registry.test-fixtures.ts';
-import { openRules } from './open-rules.ts';
 import { RuleDirectoryFixture } from './rule-directory.test-fixtures.ts';
+import { openRules } from './rule-directory.ts';
 
 let fixture: RuleDirectoryFixture;
 

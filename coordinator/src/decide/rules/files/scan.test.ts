@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RuleProblem } from '../condition.ts';
+import type { RuleProblem } from '../parse-rule-file.ts';
 import { type FoundFile, type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
 
 const conditionsOf = (text: string) => [{ line: 1, text, literals: [], value: 'true' }];

@@ -1,4 +1,4 @@
-import type { Condition, RuleProblem } from '../condition.ts';
+import type { Condition, RuleProblem } from '../parse-rule-file.ts';
 import type { Rule } from '../rule-graph.ts';
 
 /** The content of one path that can be a rule file. */

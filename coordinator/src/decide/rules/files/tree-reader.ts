@@ -3,10 +3,7 @@ import { type BigIntStats, constants } from 'node:fs';
 import { lstat, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
-import type { RuleProblem } from '../condition.ts';
-import { labelOfFile, type Refuse } from '../label-of-file.ts';
-import { parseRuleFile } from '../parse-rule-file.ts';
-import { isIgnoredName } from './ignored-names.ts';
+import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
 import type { FoundFile, Look } from './scan.ts';
 
 /** Bytes of a rule file. */
@@ -202,4 +199,23 @@ async function isThere(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/**
+ * Names that editors, copying programs and kubelets use for what is not there to stay, or is not for others to read. A
+ * `4913` is how vim tries whether it may write. Everything that begins with a dot is among them, `..data` included.
+ */
+const IGNORED = [
+  /^\./,
+  /~$/,
+  /\.(?:sw[a-z]|tmp|temp|bak|backup|orig|rej|old|part)$/i,
+  /\.(?:dpkg|rpm|ucf)-?[a-z]+$/,
+  /^#.*#$/,
+  /___jb_(?:tmp|old)___$/,
+  /^4913$/,
+  /^lost\+found$/,
+];
+
+export function isIgnoredName(name: string): boolean {
+  return IGNORED.some((pattern) => pattern.test(name));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Toleration } from '../../kube/objects.ts';
-import { tolerates } from './tolerations.ts';
+import type { Toleration } from '../kube/objects.ts';
+import { tolerates } from './service-registry.ts';
 
 const TAINT = { key: 'a', value: 'x', effect: 'NoSchedule' } as const;
 

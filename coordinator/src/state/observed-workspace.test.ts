@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { observeWorkspacePod } from './observed-workspace-pod.ts';
+import { observeWorkspacePod } from './observed-workspace.ts';
 
 const pod = (node: string | undefined, phase: string, ready: boolean, deletionTimestamp?: string) =>
   observeWorkspacePod({

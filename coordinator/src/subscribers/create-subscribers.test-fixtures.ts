@@ -2,15 +2,15 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { KubeRequest } from '../kube/client.ts';
+import type { CoordinatorConfig } from '../model/config.ts';
 import { fleetWith } from '../state/fleet.test-fixtures.ts';
-import type { ChangeHandlersOptions } from './change-handlers.ts';
-import type { EventNews } from './events/event-news.ts';
+import { type CreateSubscribersOptions, createSubscribers } from './create-subscribers.ts';
 
-/** What follow-ups need, with an API server in memory whose pods `p1`, `p2`, … need the label `gpu`. */
-export function surroundings(config: Partial<ChangeHandlersOptions['config']> = {}, podCount = 1) {
+/** All subscribers, with an API server in memory whose pods `p1`, `p2`, … need the label `gpu`. */
+export function subscribersRig(config: Partial<CoordinatorConfig> = {}, podCount = 1) {
   const clock = new FakeClock();
   const stop = new AbortController();
-  const events: EventNews[] = [];
+  const events: unknown[] = [];
   const requests: string[] = [];
   const calls: string[] = [];
   const metadata = { namespace: 'default', resourceVersion: '1' };
@@ -28,13 +28,15 @@ export function surroundings(config: Partial<ChangeHandlersOptions['config']> = 
   async function request(asked: KubeRequest): Promise<unknown> {
     if (asked.method === 'GET') return { metadata: { resourceVersion: '1' }, items: [...pods] };
     requests.push(`${asked.method} ${asked.path}`);
+    if (asked.path.endsWith('/events')) events.push(asked.body);
     const name = asked.path.split('/')[6];
     const at = pods.findIndex((pod) => pod.metadata.name === name);
     if (at >= 0) pods.splice(at, 1);
     return {};
   }
-  const options: ChangeHandlersOptions = {
+  const options: CreateSubscribersOptions = {
     config: {
+      readinessGate: 'label',
       evict: true,
       evictionDelaySeconds: 30,
       evictionsPerMinute: 60,
@@ -44,9 +46,10 @@ export function surroundings(config: Partial<ChangeHandlersOptions['config']> = 
       leaseNamespace: 'rollcall',
       leaseName: 'lease',
       ...config,
-    },
+    } as CoordinatorConfig,
+    environment: { ownNamespace: 'rollcall', podName: 'coordinator-0', podIp: undefined },
     client: {
-      request: request as ChangeHandlersOptions['client']['request'],
+      request: request as CreateSubscribersOptions['client']['request'],
       stream: () => Promise.resolve(),
       close: () => {},
     },
@@ -56,8 +59,10 @@ export function surroundings(config: Partial<ChangeHandlersOptions['config']> = 
       const labels = fleet.node(name)?.labels;
       return labels && { labels, withdrawn: labels['gpu'] ? {} : { gpu: 'true' } };
     },
-    record: (news) => events.push(news),
-    onChanged: (node) => calls.push(`look ${node}`),
+    services: () => [],
+    serviceRegistry: { objects: () => [] },
+    mustYield: () => false,
+    onChanged: (node) => calls.push(`changed ${node}`),
     onRestart: () => calls.push('restart'),
     clock,
     random: () => 0.5,
@@ -67,5 +72,6 @@ export function surroundings(config: Partial<ChangeHandlersOptions['config']> = 
   };
   /** The names of the pods that were evicted since this was last called. */
   const evicted = () => requests.splice(0).flatMap((line) => /pods\/(\w+)\/eviction$/.exec(line)?.[1] ?? []);
-  return { options, clock, stop, fleet, events, requests, calls, setNode, evicted };
+  const { registry } = options;
+  return { ...createSubscribers(options), clock, stop, fleet, registry, events, requests, calls, setNode, evicted };
 }
