@@ -48,7 +48,7 @@ export const OVERVIEW: Claims = {
   'deploy/README.md': [
     `Kubernetes ${oldest}, Helm 3 or 4`,
     `anything older than ${oldest}`,
-    `on the API server of ${VERSIONS.join(' and ')}`,
+    `on the API servers of ${VERSIONS.slice(0, -1).join(', ')} and ${VERSIONS.at(-1)}`,
     `| ${resources('agent')} |`,
     `| ${resources('coordinator')} |`,
     `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,

@@ -6,7 +6,7 @@ export const LAG_MS = 400;
 const MUDDLED_MS = 500;
 
 /**
- * When the coordinator was told of nodes, and by which ways: where things changed lately that it hears of by different
+ * When the coordinator was told about nodes, and by which ways: where things changed lately that it hears of by different
  * ways, it may for a moment see them together as they never were.
  */
 export class News {

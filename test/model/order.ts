@@ -23,7 +23,7 @@ export function orderBroken(
     const tainted = before.spec?.taints?.some(({ key }) => key === taint) === true;
     const isSet = before.metadata.labels?.[label] !== 'true' && after.metadata.labels?.[label] === 'true';
     const mayBeReady = taintIsOff.includes(undefined) || taintIsOff.includes(ANY);
-    // An apply names a label that is kept as the watch told of it last.
+    // An apply names a label that is kept as the watch told about it last.
     const isKept = wantsOfLate(`label:${label}`).includes(HOLD) && wasLately(`label:${label}`, 'true');
     if (gate === 'taint' && isSet && !tainted && !mayBeReady && !isKept)
       return `${label} was set before the taint ${taint}`;
