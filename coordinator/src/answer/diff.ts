@@ -9,6 +9,7 @@ import type { KubeObject, Pod } from '../kube/objects.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import type { ServiceKeys } from '../model/keys/key-entry.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
+import { probeChecksOf } from '../model/services.ts';
 import { type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
@@ -129,9 +130,9 @@ function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, 
 
 function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap<string, unknown>): string[] {
   return services.flatMap(({ name, service }) => {
-    if (refusals.has(name) || !service.probe) return [];
+    if (refusals.has(name) || probeChecksOf(service).length === 0) return [];
     return [
-      `What the agents' probe of ${name} will say is not known yet where it is new or changed: until then nothing is set for it`,
+      `What the agents' probes of ${name} will say is not known yet where it is new or changed: until then nothing is set for it`,
     ];
   });
 }

@@ -1,6 +1,6 @@
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
-import type { Service } from '../model/services.ts';
+import { probeChecksOf, type Service } from '../model/services.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
@@ -83,9 +83,11 @@ export class WhatIf {
   /** Judges by known evidence. No agent has run another probe yet, so its result is unknown. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
     if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
-    const isSameProbe = JSON.stringify(before?.probe) === JSON.stringify(service.probe);
+    const probesBefore = new Map(before && probeChecksOf(before).map(({ id, probe }) => [id, JSON.stringify(probe)]));
     const services = new Map(snapshot.services);
-    if (!isSameProbe) services.delete(service.name);
+    for (const { id, probe } of probeChecksOf(service)) {
+      if (probesBefore.get(id) !== JSON.stringify(probe)) services.delete(id);
+    }
     return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#nowMs), sinceMs: 0 };
   }
 }

@@ -1,6 +1,6 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceToProbe } from '@rollcall/common/report.ts';
-import type { Service, ServiceProbe } from '../model/services.ts';
+import { podsChecksOf, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { podsOf } from './service-pods.ts';
@@ -14,21 +14,23 @@ const DIGEST_LENGTH = 16;
 export const POD_ADDRESSES_MAX = 16;
 
 /**
- * What the agent of a node is to probe, and where. Of several pods the one that is not on its way out counts, and one that
+ * What the agent of a node is to probe, check by check, and where. Of several pods the one that is not on its way out counts, and one that
  * is ready before one that is not yet. Where a service has no pod that could be probed it is left out; one that needs no
  * pods is looked for at the address of the node, which the agent knows.
  */
 export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
-  return services.flatMap((service): ServiceToProbe[] => {
-    const { name, probe } = service;
-    if (!probe) return [];
+  return services.flatMap((service) => {
+    const wanted = podsChecksOf(service);
     const own = podsOf(service, pods);
-    const target = targetOf(probe, own);
-    const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
-    if (target) return [{ ...how, target, ...addressesOf(own, target) }];
-    if (!service.pods || service.pods.optional) return [{ ...how, ...withPort(probe) }];
-    // A socket on the node is there whatever the address of the pod, if there is one at all.
-    return probe.port === undefined && own.length > 0 ? [how] : [];
+    const needsPods = wanted.some((check) => !check.pods.optional);
+    return probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
+      const target = targetOf(probe, own);
+      const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
+      if (target) return [{ ...how, target, ...addressesOf(own, target) }];
+      if (!needsPods) return [{ ...how, ...withPort(probe) }];
+      // A socket on the node is there whatever the address of the pod, if there is one at all.
+      return probe.port === undefined && own.length > 0 ? [how] : [];
+    });
   });
 }
 

@@ -1,6 +1,6 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ServiceList } from '@rollcall/common/report.ts';
-import type { Service } from '../model/services.ts';
+import { probeChecksOf, type Service } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { servicesToProbe } from './probe-targets.ts';
@@ -10,7 +10,7 @@ import { servicesToProbe } from './probe-targets.ts';
  * the digests of the checks: nothing that is large is read for each node.
  */
 export function serviceList(services: readonly Service[], pods: readonly ObservedPod[]): ServiceList {
-  const probes = new Map(services.flatMap(({ name, probe }) => (probe ? [[name, wireProbe(probe)] as const] : [])));
+  const probes = new Map(services.flatMap(probeChecksOf).map(({ id, probe }) => [id, wireProbe(probe)]));
   const toProbe = servicesToProbe(services, pods).sort((a, b) => (a.name < b.name ? -1 : 1));
   const bundles = toProbe.flatMap(({ name }) => probes.get(name)?.caBundle ?? []);
   const servicesDigest = digestOf(toProbe.map(({ name, digest, podAddresses }) => ({ name, digest, podAddresses })));

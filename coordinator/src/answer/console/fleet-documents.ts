@@ -1,7 +1,7 @@
 import type { NodeSummary, PlannedNode, ServiceDocument } from '@rollcall/common/console.ts';
 import { plannedChanges } from '../../decide/intent/planned-changes.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
-import type { Service } from '../../model/services.ts';
+import type { Service, ServiceCheck } from '../../model/services.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { planDocument } from './node-document.ts';
 import type { NodeQueries } from './node-queries.ts';
@@ -67,23 +67,33 @@ function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument
       ...(taint ? { taint: taint.key } : {}),
       ...(condition === undefined ? {} : { condition }),
     },
-    evidence: evidenceOf(service),
+    checks: service.checks.map((check) => ({ name: check.name, what: whatOf(check) })),
     nodes: { ready, notReady, unknown },
   };
 }
 
-function evidenceOf({ pods, probe, csiDriver }: Service): string[] {
-  const evidence: string[] = [];
-  if (pods) {
-    const controller = pods.daemonSet === undefined ? '' : ` of the DaemonSet ${pods.daemonSet}`;
-    const says = pods.optional ? 'shows where the service is' : 'is Ready and not terminating';
-    evidence.push(`a pod${controller} in ${pods.namespace} on the node ${says}`);
+/** What a check asks for, as a clause for people. */
+function whatOf(check: ServiceCheck): string {
+  switch (check.kind) {
+    case 'anyOf':
+      return check.checks.map(whatOf).join(', or ');
+    case 'pods': {
+      const { namespace, daemonSet, optional } = check.pods;
+      const controller = daemonSet === undefined ? '' : ` of the DaemonSet ${daemonSet}`;
+      const says = optional ? 'shows where the service is' : 'is Ready and not terminating';
+      return `a pod${controller} in ${namespace} on the node ${says}`;
+    }
+    case 'probe': {
+      const { spec, port } = check.probe;
+      return `the agent's probe succeeds: ${spec.kind}${port === undefined ? '' : `, port ${port}`}`;
+    }
+    case 'csiNode':
+      return `the CSINode lists ${check.driver}`;
+    case 'device':
+      return `the agent sees ${check.predicates[0]?.name}`;
+    case 'resource':
+      return `the node has ${check.predicates[0]?.name} allocatable`;
+    case 'dra':
+      return `ResourceSlices of the node have devices of ${check.predicates[0]?.name}`;
   }
-  if (probe) {
-    evidence.push(
-      `the agent's probe succeeds: ${probe.spec.kind}${probe.port === undefined ? '' : `, port ${probe.port}`}`,
-    );
-  }
-  if (csiDriver !== undefined) evidence.push(`the CSINode lists ${csiDriver}`);
-  return evidence;
 }

@@ -18,9 +18,6 @@ export type Predicate =
 /** What the machine and its drivers say, labels apart. */
 export type MachinePredicate = Exclude<Predicate, { kind: 'label' }>;
 
-/** What accelerators are there, and what drives them. */
-export type DevicePredicate = Extract<Predicate, { kind: 'count' | 'driver' }>;
-
 /** What an agent has to be asked to tell of it; nothing where it tells by itself. */
 export function questionOf(predicate: Predicate): string | undefined {
   const isAsked =

@@ -1,3 +1,4 @@
+import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import {
@@ -9,7 +10,7 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
-import type { Service } from '../../model/services.ts';
+import { probeChecksOf, type Service, type ServiceProbe, singleChecksOf } from '../../model/services.ts';
 import { wireProbe } from '../../model/wire-probe.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -32,18 +33,22 @@ class ListBudget {
   }
 
   /** What a service would add to the list; a CA bundle that another has brought adds nothing. */
-  bytesOf({ name, probe }: Service): number {
-    if (!probe) return 0;
-    const { bytes, caBundle } = wireProbe(probe);
-    const bundle = caBundle && !this.#bundles.has(caBundle.key) ? caBundle.bytes + BUNDLE_KEY_BYTES : 0;
-    return name.length + bytes + ADDRESSES_BYTES + bundle;
+  bytesOf(service: Service): number {
+    const bundles = new Set(this.#bundles);
+    return probeChecksOf(service).reduce((sum, { id, probe }) => sum + bytesOfProbe(id, probe, bundles), 0);
   }
 
   take(service: Service): void {
-    this.#bytesLeft -= this.bytesOf(service);
-    const bundle = service.probe && wireProbe(service.probe).caBundle;
-    if (bundle) this.#bundles.add(bundle.key);
+    for (const { id, probe } of probeChecksOf(service)) this.#bytesLeft -= bytesOfProbe(id, probe, this.#bundles);
   }
+}
+
+/** What a probe adds to a list with these CA bundles, which get its bundle. */
+function bytesOfProbe(id: string, probe: ServiceProbe, bundles: Set<string>): number {
+  const { bytes, caBundle } = wireProbe(probe);
+  const isNew = caBundle !== undefined && !bundles.has(caBundle.key);
+  if (isNew) bundles.add(caBundle.key);
+  return id.length + bytes + ADDRESSES_BYTES + (isNew ? caBundle.bytes + BUNDLE_KEY_BYTES : 0);
 }
 
 type Given = Pick<Service, 'name' | 'nodeSelector' | 'publish'>;
@@ -158,7 +163,7 @@ export function refusalsOf(
     const { service } = object;
     const refusal =
       unknownField(object) ??
-      wrongDevices(object) ??
+      unknownDevice(service) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
       nameTooLong(service) ??
       noExecute(service, options) ??
@@ -186,8 +191,15 @@ function unknownField({ unknownField: field }: ObservedNodeService): Refusal | u
   return { reason: 'UnknownField', message: `${field} is not known to this version of rollcall` };
 }
 
-function wrongDevices({ devicesProblem: message }: ObservedNodeService): Refusal | undefined {
-  return message === undefined ? undefined : { reason: 'InvalidDevices', message };
+function unknownDevice(service: Service): Refusal | undefined {
+  for (const check of singleChecksOf(service)) {
+    if (check.kind !== 'device') continue;
+    const [name = ''] = check.predicates.map((predicate) => predicate.name);
+    if (ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
+    const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, or gpu`;
+    return { reason: 'UnknownDevice', message };
+  }
+  return undefined;
 }
 
 function nameTaken({ name }: Service): Refusal {
@@ -264,7 +276,7 @@ function tooLarge(service: Service, budget: ListBudget): Refusal | undefined {
   const bytes = budget.bytesOf(service);
   if (bytes <= budget.bytesLeft) return undefined;
   const kib = (count: number) => `${Math.ceil(count / 1024)} KiB`;
-  const sizes = `its probe has ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
+  const sizes = `its probes have ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
   const cure = 'shorten its caBundle and headers, use the same caBundle as other services, or delete a service';
   return {
     reason: 'ListTooLarge',
