@@ -70,7 +70,7 @@ async function createServices({ cluster }: Lab): Promise<void> {
       metadata: { name },
       spec: {
         nodeSelector: { matchLabels: { [GROUP_LABEL]: groupOf(name) } },
-        probe: { http: { port: 9000, path: '/healthz' } },
+        checks: [{ name: 'port', http: { port: 9000, path: '/healthz' } }],
         publish,
       },
     });

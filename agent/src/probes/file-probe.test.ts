@@ -8,7 +8,7 @@ import { within } from './testing/limits.ts';
 import { temporaryDirectory } from './testing/local-files.ts';
 
 /** A file that was written to just now, and who looks at it. */
-function watched(settings: { maxAgeSeconds?: number } = {}) {
+function watched(settings: { maxAgeMilliseconds?: number } = {}) {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'file');
   const clock = new FakeClock();
@@ -39,7 +39,7 @@ describe('a probe of a file', () => {
   });
 
   it('is soft when the file grows old, until it is written again', async () => {
-    const { clock, look, write } = watched({ maxAgeSeconds: 60 });
+    const { clock, look, write } = watched({ maxAgeMilliseconds: 60_000 });
     await clock.advance(60_000);
     expect(await look()).toBe('healthy: file FILE is fresh');
     await clock.advance(1);
@@ -60,7 +60,9 @@ describe('a probe of a file', () => {
     expect(await look()).toBe('hard: file FILE is a link that leads out of --probe-paths');
   });
 
-  it.each([0, -1, '60', null])('is refused with an age that is none: %j', (maxAgeSeconds) => {
-    expect(() => openLineFor({ kind: 'file', path: '/x', maxAgeSeconds })).toThrow('its maxAgeSeconds is not');
+  it.each([0, -1, '60', null])('is refused with an age that is none: %j', (maxAgeMilliseconds) => {
+    expect(() => openLineFor({ kind: 'file', path: '/x', maxAgeMilliseconds })).toThrow(
+      'its maxAgeMilliseconds is not',
+    );
   });
 });

@@ -7,7 +7,7 @@ import {
   WORKSPACE_NODE_LABELS,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
-import type { MachinePredicate } from './inventory/predicate.ts';
+import { type Among, isOrder, type Order } from './inventory/predicate.ts';
 import type { LabelSelector } from './label-selector.ts';
 
 /** Something that has to be up on a node for the node to do its job: what tells whether it is, and what is said of it. */
@@ -28,7 +28,7 @@ export type Service = {
 /** One check, or several of which one has to pass. */
 export type ServiceCheck = SingleCheck | AnyOfCheck;
 
-export type AnyOfCheck = { name: string; kind: 'anyOf'; checks: readonly SingleCheck[] };
+type AnyOfCheck = { name: string; kind: 'anyOf'; checks: readonly SingleCheck[] };
 
 export type SingleCheck =
   | PodsCheck
@@ -46,8 +46,17 @@ export type ProbeCheck = { name: string; kind: 'probe'; id: string; probe: Servi
 export type InventoryCheck = {
   name: string;
   kind: 'device' | 'resource' | 'dra';
-  predicates: readonly MachinePredicate[];
+  predicates: readonly InventoryPredicate[];
 };
+
+export type InventoryPredicate =
+  | { kind: 'count' | 'resource' | 'dra'; name: string; test: Order }
+  | { kind: 'driver'; name: string; test: Among };
+
+/** For people: `nvidia-gpu >= 2`, or `the driver nvidia`. */
+export function formatPredicate({ name, test }: InventoryPredicate): string {
+  return isOrder(test) ? `${name} ${test.op} ${test.bound}` : `the driver ${test.values}`;
+}
 
 /** The checks of a service, those within `anyOf` among them. */
 export function singleChecksOf({ checks }: Pick<Service, 'checks'>): SingleCheck[] {

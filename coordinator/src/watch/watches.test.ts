@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { nodeHold } from '../state/holds/holds.test-fixtures.ts';
 import { podObject, podsPath } from './memory-api.test-fixtures.ts';
 import {
@@ -282,7 +282,7 @@ test.each([POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
 test('the services and NodeHolds that there are then are watched for when they have changed', async () => {
   const services = [serviceOf()];
   const { api, holds, watches, settle } = await runningWatches({ services: () => services });
-  services.push(serviceOf('other', { pods: { namespace: 'db', selector: {} } }));
+  services.push(serviceOf('other', { checks: [podsCheck({ namespace: 'db', selector: {} })] }));
   watches.servicesChanged();
   holds.handlers.onReplace([nodeHold('jobs')]);
   watches.holdsChanged();

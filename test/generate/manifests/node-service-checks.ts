@@ -167,7 +167,7 @@ const PROBES = {
 };
 
 const NAMESPACE = { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
-export const SUBDOMAIN = { maxLength: 253, pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' };
+const SUBDOMAIN = { maxLength: 253, pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' };
 /** Names of resources and DRA drivers. */
 const QUALIFIED_NAME = {
   minLength: 1,
@@ -233,19 +233,22 @@ const SEEN = {
 };
 
 const KINDS = { ...SEEN, ...PROBES };
+/** Kinds that have a host. */
+const AT_PORT = Object.entries(PROBES).flatMap(([kind, { properties }]) => ('port' in properties ? [kind] : []));
 
 const times = {
-  period: duration('period', 'For probes: time between two of them.', { default: '1s' }),
-  timeout: duration('timeout', 'For probes: time-out of each.', { default: '1s' }),
+  period: duration('period', 'For probes: time between two of them. Defaults to 1s.'),
+  timeout: duration('timeout', 'For probes: time-out of each. Defaults to 1s.'),
   failureThreshold: whole(
-    'For probes: number of failed ones in a row after which the check fails; after a refused connection it fails at once.',
+    'For probes: number of failed ones in a row after which the check fails; after a refused connection it fails at once. Defaults to 3.',
     1,
     1000,
-    { default: 3 },
   ),
-  successThreshold: whole('For probes: number of successful ones in a row after which the check passes.', 1, 1000, {
-    default: 1,
-  }),
+  successThreshold: whole(
+    'For probes: number of successful ones in a row after which the check passes. Defaults to 1.',
+    1,
+    1000,
+  ),
 };
 
 const name = text('Name of the check, unique among its neighbours.', {
@@ -261,6 +264,26 @@ function oneOf(kinds: readonly string[]) {
   );
 }
 
+const hasAny = (fields: readonly string[], of = 'self') => fields.map((field) => `has(${of}.${field})`).join(' || ');
+
+/** What agents probe has times; what the coordinator sees has none. */
+const timesOfProbes = validation(
+  `${hasAny(Object.keys(PROBES))} || !(${hasAny(Object.keys(times))})`,
+  `period, timeout, failureThreshold and successThreshold are for checks that agents make: ${Object.keys(PROBES).join(', ')}`,
+);
+
+/** The pod IP can only be meant where pods are checked. */
+const hostOfPods = () => {
+  const asks = (check: string) =>
+    AT_PORT.map((kind) => `(has(${check}.${kind}) && has(${check}.${kind}.host) && ${check}.${kind}.host == 'Pod')`);
+  const some = (isSo: (check: string) => string) =>
+    `self.exists(c, ${isSo('c')} || (has(c.anyOf) && c.anyOf.exists(d, ${isSo('d')})))`;
+  return validation(
+    `!${some((check) => asks(check).join(' || '))} || ${some((check) => `has(${check}.pods)`)}`,
+    'host is Pod, but no check is of the kind pods: add one, or use Node or Loopback',
+  );
+};
+
 const list = { type: 'array', minItems: 1, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
 
 const anyOf = {
@@ -271,7 +294,7 @@ const anyOf = {
     type: 'object',
     required: ['name'],
     properties: { name, ...KINDS, ...times },
-    'x-kubernetes-validations': [oneOf(Object.keys(KINDS))],
+    'x-kubernetes-validations': [oneOf(Object.keys(KINDS)), timesOfProbes],
   },
 };
 
@@ -284,6 +307,7 @@ export const checks = {
     type: 'object',
     required: ['name'],
     properties: { name, ...KINDS, anyOf, ...times },
-    'x-kubernetes-validations': [oneOf([...Object.keys(KINDS), 'anyOf'])],
+    'x-kubernetes-validations': [oneOf([...Object.keys(KINDS), 'anyOf']), timesOfProbes],
   },
+  'x-kubernetes-validations': [hostOfPods()],
 };

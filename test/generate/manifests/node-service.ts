@@ -84,8 +84,7 @@ const publish = {
 
 /** Schema of the spec of a NodeService. */
 export const NODE_SERVICE_SPEC = {
-  description:
-    'Which nodes the service belongs on, the checks of its readiness, and the keys that nodes get for it.',
+  description: 'Which nodes the service belongs on, the checks of its readiness, and the keys that nodes get for it.',
   type: 'object',
   required: ['checks'],
   properties: {
@@ -120,6 +119,9 @@ const status = {
       },
     },
     ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.'),
+    provenTaint: text(
+      'The taint that was removed from a node because the service became ready there, and may therefore be added to any node.',
+    ),
     published: text('The keys that nodes get for the service.'),
     conditions: conditions(
       'Conditions: Ready and NodesReady.',

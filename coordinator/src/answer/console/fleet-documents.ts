@@ -1,7 +1,7 @@
 import type { NodeSummary, PlannedNode, ServiceDocument } from '@rollcall/common/console.ts';
 import { plannedChanges } from '../../decide/intent/planned-changes.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
-import type { Service, ServiceCheck } from '../../model/services.ts';
+import { formatPredicate, type Service, type ServiceCheck } from '../../model/services.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { planDocument } from './node-document.ts';
 import type { NodeQueries } from './node-queries.ts';
@@ -90,10 +90,10 @@ function whatOf(check: ServiceCheck): string {
     case 'csiNode':
       return `the CSINode lists ${check.driver}`;
     case 'device':
-      return `the agent sees ${check.predicates[0]?.name}`;
+      return `the agent sees ${check.predicates.map(formatPredicate).join(' with ')}`;
     case 'resource':
-      return `the node has ${check.predicates[0]?.name} allocatable`;
+      return `the node has ${check.predicates.map(formatPredicate)} allocatable`;
     case 'dra':
-      return `ResourceSlices of the node have devices of ${check.predicates[0]?.name}`;
+      return `ResourceSlices of the node have ${check.predicates.map(formatPredicate)} devices`;
   }
 }

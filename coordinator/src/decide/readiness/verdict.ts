@@ -1,6 +1,7 @@
 import type { Cause } from '../../model/inventory/cause.ts';
 import { answer } from '../../model/inventory/predicate-result.ts';
 import {
+  formatPredicate,
   type InventoryCheck,
   type PodsCheck,
   type ProbeCheck,
@@ -24,7 +25,7 @@ export type Verdict = {
 /** Whether a service is ready on a node; `checks`: the verdicts that it follows from, in their order, where it does. */
 export type ServiceVerdict = Verdict & { checks?: readonly CheckVerdict[] };
 
-export type CheckVerdict = Verdict & { name: string };
+type CheckVerdict = Verdict & { name: string };
 
 /**
  * Of several checks that fail, the first of these causes decides: what was seen counts more than what was not heard. A
@@ -123,10 +124,13 @@ function inventoryVerdict({ kind, predicates }: InventoryCheck, { freshness, inv
   if (kind === 'device' && freshness.state === 'absent' && !inventory.devices) {
     return { ...SILENT, reason: 'a device is required, but no agent is on the node, and none has reported' };
   }
-  const answers = predicates.map((predicate) => answer(predicate, inventory));
+  const answers = predicates.map((predicate) => ({ predicate, ...answer(predicate, inventory) }));
   const source = kind === 'device' ? TOLD : SEEN;
   const failed = answers.find(({ truth }) => truth === 'no');
-  if (failed) return { ...source, state: 'not-ready', reason: failed.found };
+  if (failed) {
+    const reason = `${formatPredicate(failed.predicate)} is required, but ${failed.found}`;
+    return { ...source, state: 'not-ready', reason };
+  }
   const unknown = answers.find(({ truth }) => truth === 'unknown');
   if (unknown) return { ...UNKNOWN, reason: unknown.found };
   return { ...source, state: 'ready', reason: answers.map(({ found }) => found).join(', and ') };

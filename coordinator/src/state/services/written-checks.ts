@@ -1,7 +1,7 @@
+import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { durationMs } from '../../model/duration.ts';
-import type { MachinePredicate } from '../../model/inventory/predicate.ts';
 import { any, type Check, duration, labelSelector, listOf, objectOf, oneOf, text } from '../../model/known-fields.ts';
-import type { ServiceCheck, ServicePods, ServiceProbe, SingleCheck } from '../../model/services.ts';
+import type { InventoryPredicate, ServiceCheck, ServicePods, ServiceProbe, SingleCheck } from '../../model/services.ts';
 
 /** A check as it is written in a NodeService: its name, one kind, and for a probe its times and thresholds. */
 export type WrittenCheck = {
@@ -74,7 +74,7 @@ const SEEN: Record<string, { fields: Check; read: ReadKind }> = {
 
 type Device = { name: string; minCount?: number; driver?: string };
 
-function atLeast(kind: 'count' | 'resource' | 'dra', name: string, min: number): MachinePredicate {
+function atLeast(kind: 'count' | 'resource' | 'dra', name: string, min: number): InventoryPredicate {
   return { kind, name, test: { op: '>=', bound: [min] } };
 }
 
@@ -115,21 +115,37 @@ function readSingle(written: WrittenCheck, id: string): SingleCheck {
   return { name: written.name, kind: 'probe', id, probe: readProbe(written) };
 }
 
+/** What is not written is the same for every NodeService, whatever the flags of agents say. */
+const DEFAULT_TIMES = {
+  periodMilliseconds: 1000,
+  timeoutMilliseconds: 1000,
+  failureThreshold: 3,
+  successThreshold: 1,
+};
+
 /** `http: {port, path}` is a probe of the kind `http`, as agents are told. */
 function readProbe(written: WrittenCheck): ServiceProbe {
   const kind = Object.keys(PROBES).find((each) => each in written) ?? '';
   const { port, host, maxAge, expectedStatuses, ...settings } = written[kind] as Record<string, unknown> &
     ProbeSettings;
   const { period, timeout, failureThreshold, successThreshold } = written;
-  return given({
-    spec: given({ kind, ...settings, statuses: expectedStatuses, maxAgeMilliseconds: readDuration(maxAge) }),
-    port,
-    host,
+  const times = {
     periodMilliseconds: readDuration(period),
     timeoutMilliseconds: readDuration(timeout),
     failureThreshold,
     successThreshold,
-  });
+  };
+  return {
+    ...given<Omit<ServiceProbe, 'spec'>>({ port, host }),
+    spec: given<ProbeSpec>({
+      kind,
+      ...settings,
+      statuses: expectedStatuses,
+      maxAgeMilliseconds: readDuration(maxAge),
+    }),
+    ...DEFAULT_TIMES,
+    ...given(times),
+  };
 }
 
 type ProbeSettings = {

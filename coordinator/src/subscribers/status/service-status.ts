@@ -75,11 +75,12 @@ function inForce({ refusal, problem }: ServiceFacts): StatusVerdict {
 }
 
 function nodesReady({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): StatusVerdict {
-  if (refusal)
-    return { status: 'Unknown', reason: 'NotInForce', message: 'It is not in force, so no node is checked' };
+  if (refusal) return { status: 'Unknown', reason: 'NotInForce', message: 'It is not in force, so no node is checked' };
   const all = ready + notReady + unknown;
   const message = `Ready on ${ready} of ${all} nodes`;
   if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
   if (notReady > 0) return { status: 'False', reason: 'NodesNotReady', message };
-  return unknown > 0 ? { status: 'Unknown', reason: 'NodesUnknown', message } : { status: 'True', reason: 'AllNodesReady', message };
+  return unknown > 0
+    ? { status: 'Unknown', reason: 'NodesUnknown', message }
+    : { status: 'True', reason: 'AllNodesReady', message };
 }

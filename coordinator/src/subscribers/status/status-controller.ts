@@ -192,7 +192,12 @@ export class StatusController<T extends KeptObject, S extends object> {
 type AcceptedObject = KeptObject & { status: unknown };
 
 /** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. `of`: type of the condition. */
-export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[], of = 'Accepted') {
+export function tellingOfAccepted(
+  kind: string,
+  object: AcceptedObject,
+  conditions: readonly Condition[],
+  of = 'Accepted',
+) {
   const accepted = conditions.find(({ type }) => type === of);
   if (!accepted) return undefined;
   const { status, reason, message } = accepted;

@@ -42,8 +42,8 @@ function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica
     page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
   }
   for (const { name, ...check } of checks) {
-    const word = { ready: 'passes', 'not-ready': 'fails', unknown: 'unknown' }[check.state];
-    page.field(`check ${name}`, `${word}: ${check.reason}`, { indent, tone: toneOf(check.state) });
+    const word = { ready: 'passes', 'not-ready': 'fails', unknown: 'is unknown' }[check.state];
+    page.field('check', `${name} ${word}: ${check.reason}`, { indent, tone: toneOf(check.state) });
   }
   const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
   const version = agent.version === undefined ? '' : `, version ${agent.version}`;
