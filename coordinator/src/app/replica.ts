@@ -9,6 +9,7 @@ import type { LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
 import { openRules } from '../decide/rules/files/open-rules.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
+import { asksFor } from '../model/services.ts';
 import { Scheduling } from '../scheduler/scheduling.ts';
 import { Fleet } from '../state/fleet.ts';
 import { Holds } from '../state/holds/holds.ts';
@@ -135,7 +136,9 @@ export async function createReplica(context: ReplicaContext) {
   // What is watched.
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
-  let wholeNodes = packs || keys.needsWholeNodes || rules?.ruleSet.usesResources === true;
+  const servicesNeedWhole = () =>
+    keys.needsWholeNodes || serviceRegistry.watched().some((service) => asksFor(service, 'resource'));
+  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.usesResources === true;
   const watches = createWatches({
     ...context,
     ...config,
@@ -203,7 +206,7 @@ export async function createReplica(context: ReplicaContext) {
     logger,
   });
   serviceRegistry.onChange((uids) => {
-    if (keys.needsWholeNodes) watchWhole();
+    if (servicesNeedWhole()) watchWhole();
     watches.servicesChanged();
     controller.servicesChanged(uids);
   });

@@ -91,7 +91,7 @@ export type ResourceSlice = KubeObject & {
     driver: string;
     nodeName?: string;
     pool: { name: string; generation: number; resourceSliceCount: number };
-    devices?: unknown[];
+    devices?: { taints?: { effect: string }[] }[];
   };
 };
 

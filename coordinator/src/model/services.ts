@@ -63,6 +63,11 @@ export function singleChecksOf({ checks }: Pick<Service, 'checks'>): SingleCheck
   return checks.flatMap((check) => (check.kind === 'anyOf' ? check.checks : [check]));
 }
 
+/** Whether any of its checks is of this kind. */
+export function asksFor(service: Pick<Service, 'checks'>, wanted: SingleCheck['kind']): boolean {
+  return singleChecksOf(service).some(({ kind }) => kind === wanted);
+}
+
 /** Pods that a service selects, of all its checks. */
 export function podsChecksOf(service: Pick<Service, 'checks'>): PodsCheck[] {
   return singleChecksOf(service).filter((check) => check.kind === 'pods');

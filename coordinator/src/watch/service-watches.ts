@@ -1,7 +1,7 @@
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { CsiNode } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { podsChecksOf, type Service, singleChecksOf } from '../model/services.ts';
+import { asksFor, podsChecksOf, type Service } from '../model/services.ts';
 import { observeCsiNode } from '../state/csi-nodes.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type ObservedPod, observePod } from '../state/observed-pod.ts';
@@ -46,7 +46,7 @@ export class ServiceWatches {
         .flatMap(podsChecksOf)
         .map(({ pods }) => pods),
     );
-    if (services().some(readsCsiNode)) this.#watchCsiNodes();
+    if (services().some((service) => asksFor(service, 'csiNode'))) this.#watchCsiNodes();
   }
 
   /** Whether what Gitpod's services, and the like, depend on was listed. */
@@ -64,7 +64,7 @@ export class ServiceWatches {
       const problem = this.#pods.problemOf(pods.namespace);
       if (problem !== undefined) return problem;
     }
-    if (!readsCsiNode(service) || !this.#csiNodes?.isRefused()) return undefined;
+    if (!asksFor(service, 'csiNode') || !this.#csiNodes?.isRefused()) return undefined;
     return 'The coordinator may not watch CSINodes: grant it the verbs list and watch on csinodes.storage.k8s.io';
   }
 
@@ -86,8 +86,4 @@ export class ServiceWatches {
     });
     if (this.#isRunning) void this.#csiNodes.run();
   }
-}
-
-function readsCsiNode(service: Service): boolean {
-  return singleChecksOf(service).some(({ kind }) => kind === 'csiNode');
 }

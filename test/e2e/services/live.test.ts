@@ -201,6 +201,51 @@ describe('a NodeService', () => {
     await remove('csi');
   });
 
+  test('depends on what the node offers, and sees it also where it is created later', async () => {
+    const { api } = embedded.controlPlane;
+    const offer = (amount: string) =>
+      api.patch(`/api/v1/nodes/${node.name}/status`, {
+        status: { capacity: { 'example.com/gpu': amount }, allocatable: { 'example.com/gpu': amount } },
+      });
+    await offer('1');
+    const resource = { name: 'example.com/gpu', min: 2 };
+    await create('offered', { checks: [{ name: 'gpus', resource }] });
+    await soon('the status', async () => (await statusOf(api, 'offered')).nodes?.notReady === 1);
+    await offer('2');
+    await soon('the label', async () => (await label('service.rollcall.dev/offered')) === 'true');
+    await offer('0');
+    await soon('its end', async () => (await label('service.rollcall.dev/offered')) === undefined);
+    await remove('offered');
+  });
+
+  test('depends on DRA devices that no taint keeps pods off', async () => {
+    const { api } = embedded.controlPlane;
+    const path = '/apis/resource.k8s.io/v1/resourceslices';
+    const write = (tainted: boolean) => ({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata: { name: 'gpus' },
+      spec: {
+        driver: 'gpu.example.com',
+        nodeName: node.name,
+        pool: { name: node.name, generation: 1, resourceSliceCount: 1 },
+        devices: [
+          { name: 'gpu-0', ...(tainted ? { taints: [{ key: 'example.com/broken', effect: 'NoSchedule' }] } : {}) },
+        ],
+      },
+    });
+    await create('dra', { checks: [{ name: 'gpus', dra: { driver: 'gpu.example.com' } }] });
+    await soon('the status', async () => (await statusOf(api, 'dra')).nodes?.notReady === 1);
+    await api.post(path, write(false));
+    await soon('the label', async () => (await label('service.rollcall.dev/dra')) === 'true');
+    await api.delete(`${path}/gpus`);
+    await soon('its end', async () => (await label('service.rollcall.dev/dra')) === undefined);
+    await api.post(path, write(true));
+    await expect(statusOf(api, 'dra')).resolves.toMatchObject({ nodes: { notReady: 1 } });
+    await remove('dra');
+    await api.delete(`${path}/gpus`);
+  });
+
   test('depends on the pod of its DaemonSet, beside which a bare pod does not count', async () => {
     const pods = { namespace: 'default', selector: { matchLabels: { app: 'driver' } } };
     const pod = (name: string, ready: boolean, owners: object[] = []) =>
