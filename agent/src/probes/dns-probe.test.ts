@@ -50,7 +50,9 @@ test('is soft where no server listens: that proves nothing of the name', async (
 });
 
 test('ends with its time where no server answers', async () => {
-  expect(await ask({ [NAME]: 'silence' }, {}, 300)).toBe('soft: dns kubernetes.default.svc did not answer within 300 ms');
+  expect(await ask({ [NAME]: 'silence' }, {}, 300)).toBe(
+    'soft: dns kubernetes.default.svc did not answer within 300 ms',
+  );
 });
 
 test.each(['', 'a..b', '-a', 'a b', 'x'.repeat(254), 7])('is refused with a name that is none: %j', (name) => {

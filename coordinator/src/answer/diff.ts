@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
@@ -61,7 +61,7 @@ export async function diff(
     rules: ruled?.ruleSet ?? rules?.ruleSet,
     poolLabelSet: (pool: string | undefined) => poolLabelSets.of(pool),
   };
-  const whatIf = new WhatIf(labelerOptions, proposal, clock.monotonic());
+  const whatIf = new WhatIf(labelerOptions, proposal, momentOf(clock));
   const names = queries.names();
   const nodes: DiffedNode[] = [];
   for (const name of names) {

@@ -137,7 +137,8 @@ export async function createReplica(context: ReplicaContext) {
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
   const servicesNeedWhole = () =>
-    keys.needsWholeNodes || serviceRegistry.watched().some((service) => asksFor(service, 'resource'));
+    keys.needsWholeNodes ||
+    serviceRegistry.watched().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
   let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.usesResources === true;
   const watches = createWatches({
     ...context,
@@ -229,7 +230,7 @@ export async function createReplica(context: ReplicaContext) {
   registerFleetMetrics(registry, {
     refusedPoolKeys: () => (leadershipState.leads() ? pools.refusedKeys() : 0),
     countByFreshness: () => (leadershipState.leads() ? fleet.countByFreshness() : {}),
-    activeGuards: () => (leadershipState.leads() ? fleet.freshness.activeGuards() : []),
+    activeGuards: () => (leadershipState.leads() ? fleet.activeGuards() : []),
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
     heldWithdrawals: () => (leadershipState.leads() ? evaluator.heldWithdrawals() : []),
     ruleProblems: () => rules?.problems().length ?? 0,
@@ -260,7 +261,7 @@ export async function createReplica(context: ReplicaContext) {
       for (const node of scheduling.extenderService.hintsDue()) hint(node);
       serviceRegistry.podsMayHaveChanged();
       for (const status of statuses) void status.tick();
-      announcer.guards(fleet.term, fleet.freshness.activeGuards());
+      announcer.guards(fleet.term, fleet.activeGuards());
       announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
     },
     /** Resolves when nothing is under way that only a leader may do. */

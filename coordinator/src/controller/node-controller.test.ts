@@ -61,7 +61,7 @@ test('what would become of a node without a service can be asked: its label, whi
   report('a');
   const keys = registryOf({ watchedServices: [], poolLabels: [] });
   const proposal = { services: [], keys, rules: undefined, poolLabelSet: () => undefined };
-  const without = new WhatIf(options, proposal, 0);
+  const without = new WhatIf(options, proposal, { monotonicMs: 0, wallMs: 0 });
   const evaluation = queries.explain('n');
   const label = { kind: 'label', key: 'gitpod.io/ws-daemon_ready_ns_default' };
   expect(evaluation && without.changesOn(evaluation)).toMatchObject([{ ...label, from: 'true', to: undefined }]);

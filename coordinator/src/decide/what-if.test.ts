@@ -45,7 +45,7 @@ type Configured = {
   startupGate?: LabelerOptions['startupGate'];
 };
 
-type Situation = Partial<NodeSnapshot> & {
+type Situation = Partial<Omit<NodeSnapshot, 'conditions'>> & {
   readiness?: Record<string, ServiceReadiness>;
   /** Statuses by type. */
   conditions?: Record<string, string>;
@@ -91,7 +91,11 @@ function whatIf(
     rules: then.rules?.(),
     poolLabelSet: (pool: string | undefined) => setOf(pool === 'gold' ? then.poolLabels : undefined) as never,
   };
-  const changes = new WhatIf(options, proposal, nowMs).changesOn({ node, evaluated, intent });
+  const changes = new WhatIf(options, proposal, { monotonicMs: nowMs, wallMs: 0 }).changesOn({
+    node,
+    evaluated,
+    intent,
+  });
   return {
     changes: changes.map(({ kind, key, from, to }) => `${kind} ${key} ${from} ${to}`),
     reasons: changes.map(({ reason }) => reason),

@@ -1,3 +1,4 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
 import { probeChecksOf, type Service } from '../model/services.ts';
@@ -40,14 +41,13 @@ export class WhatIf {
   readonly #proposal: Proposal;
   readonly #current: readonly Service[];
   readonly #labelers: Labelers;
-  readonly #nowMs: number;
+  readonly #now: Moment;
 
-  /** `nowMs` is monotonic. */
-  constructor(options: WhatIfOptions, proposal: Proposal, nowMs: number) {
+  constructor(options: WhatIfOptions, proposal: Proposal, now: Moment) {
     const { services, keys, rules } = proposal;
     this.#proposal = proposal;
     this.#current = options.services();
-    this.#nowMs = nowMs;
+    this.#now = now;
     this.#labelers = createLabelers({
       ...options,
       services: () => services,
@@ -88,7 +88,7 @@ export class WhatIf {
     for (const { id, probe } of probeChecksOf(service)) {
       if (probesBefore.get(id) !== JSON.stringify(probe)) services.delete(id);
     }
-    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#nowMs), sinceMs: 0 };
+    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now), sinceMs: 0 };
   }
 }
 

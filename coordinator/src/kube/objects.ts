@@ -58,6 +58,8 @@ export type NodeCondition = {
   message?: string;
   /** RFC 3339. */
   lastTransitionTime?: string | null;
+  /** RFC 3339. */
+  lastHeartbeatTime?: string | null;
 };
 
 export type Node = KubeObject & {

@@ -35,7 +35,8 @@ export type SingleCheck =
   | ProbeCheck
   /** The CSINode of the node has to list this driver. */
   | { name: string; kind: 'csiNode'; driver: string }
-  | InventoryCheck;
+  | InventoryCheck
+  | ConditionCheck;
 
 export type PodsCheck = { name: string; kind: 'pods'; pods: ServicePods };
 
@@ -56,6 +57,35 @@ export type InventoryPredicate =
 /** For people: `nvidia-gpu >= 2`, or `the driver nvidia`. */
 export function formatPredicate({ name, test }: InventoryPredicate): string {
   return isOrder(test) ? `${name} ${test.op} ${test.bound}` : `the driver ${test.values}`;
+}
+
+/** A condition of the Node that somebody else writes has this status, and its reporter is alive. */
+export type ConditionCheck = {
+  name: string;
+  kind: 'condition';
+  /** Unique among the checks of all services. */
+  id: string;
+  type: string;
+  status: string;
+  /** How long it must have this status. */
+  forMs: number;
+  /** What it means that the Node does not have the condition. */
+  missing: 'Unknown' | 'Pass' | 'Fail';
+  /** One of these pods on the node must be Ready; without any, the condition vouches for itself. */
+  reporter?: Omit<ServicePods, 'optional'>;
+  /** How old its last heartbeat may be, if it must have one. */
+  maxHeartbeatAgeMs?: number;
+};
+
+/** The checks of conditions of a service. */
+export function conditionChecksOf(service: Pick<Service, 'checks'>): ConditionCheck[] {
+  return singleChecksOf(service).filter((check) => check.kind === 'condition');
+}
+
+/** The pods that have to be watched for a service: its own, and those that report conditions that it checks. */
+export function watchedPodsOf(service: Pick<Service, 'checks'>): ServicePods[] {
+  const own = podsChecksOf(service).map(({ pods }) => pods);
+  return [...own, ...conditionChecksOf(service).flatMap(({ reporter }) => reporter ?? [])];
 }
 
 /** The checks of a service, those within `anyOf` among them. */

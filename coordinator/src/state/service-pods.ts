@@ -8,7 +8,10 @@ export function podsOf(service: Pick<Service, 'checks'>, pods: readonly Observed
 }
 
 /** The pods of one check. Where a DaemonSet controls any of them, a bare one with the right labels does not count beside it. */
-export function podsOfCheck({ pods: wanted }: PodsCheck, pods: readonly ObservedPod[]): readonly ObservedPod[] {
+export function podsOfCheck(
+  { pods: wanted }: Pick<PodsCheck, 'pods'>,
+  pods: readonly ObservedPod[],
+): readonly ObservedPod[] {
   const { namespace, selector, daemonSet } = wanted;
   const own = pods.filter((pod) => pod.namespace === namespace && selects(selector, pod.labels));
   if (daemonSet !== undefined) return own.filter((pod) => pod.daemonSet === daemonSet);

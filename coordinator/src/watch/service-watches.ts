@@ -1,7 +1,7 @@
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { CsiNode } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { asksFor, podsChecksOf, type Service } from '../model/services.ts';
+import { asksFor, podsChecksOf, type Service, watchedPodsOf } from '../model/services.ts';
 import { observeCsiNode } from '../state/csi-nodes.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type ObservedPod, observePod } from '../state/observed-pod.ts';
@@ -41,11 +41,7 @@ export class ServiceWatches {
   /** The services are others than before. */
   update(): void {
     const { services } = this.#options;
-    this.#pods.want(
-      services()
-        .flatMap(podsChecksOf)
-        .map(({ pods }) => pods),
-    );
+    this.#pods.want(services().flatMap(watchedPodsOf));
     if (services().some((service) => asksFor(service, 'csiNode'))) this.#watchCsiNodes();
   }
 
@@ -60,8 +56,8 @@ export class ServiceWatches {
 
   /** Why what a service depends on may not be watched, so that nothing new is known of it; for people. */
   problemOf(service: Service): string | undefined {
-    for (const { pods } of podsChecksOf(service)) {
-      const problem = this.#pods.problemOf(pods.namespace);
+    for (const { namespace } of watchedPodsOf(service)) {
+      const problem = this.#pods.problemOf(namespace);
       if (problem !== undefined) return problem;
     }
     if (!asksFor(service, 'csiNode') || !this.#csiNodes?.isRefused()) return undefined;

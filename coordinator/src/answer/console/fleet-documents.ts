@@ -87,6 +87,8 @@ function whatOf(check: ServiceCheck): string {
       const { spec, port } = check.probe;
       return `the agent's probe succeeds: ${spec.kind}${port === undefined ? '' : `, port ${port}`}`;
     }
+    case 'condition':
+      return `the condition ${check.type} is ${check.status}`;
     case 'csiNode':
       return `the CSINode lists ${check.driver}`;
     case 'device':

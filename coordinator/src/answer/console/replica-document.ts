@@ -12,7 +12,7 @@ export type ReplicaSource = {
   config: Pick<CoordinatorConfig, 'dryRun' | 'readinessGate' | 'staleAfterSeconds'>;
   environment: Pick<CoordinatorEnvironment, 'podName'>;
   leadershipState: Pick<LeadershipState, 'role'>;
-  fleet: Pick<Fleet, 'freshness'>;
+  fleet: Pick<Fleet, 'freshness' | 'activeGuards'>;
   evaluator: Pick<Evaluator, 'heldWithdrawals'>;
   clock: Clock;
 };
@@ -33,7 +33,7 @@ export function replicaDocument({
     ...role,
     // Agents report to the leader alone: what a standby knows of services is nothing to go by.
     ...(role.leading ? {} : { note: 'This replica does not lead, and gets no reports: ask the leader' }),
-    guards: fleet.freshness.activeGuards(),
+    guards: fleet.activeGuards(),
     heldWithdrawals: evaluator.heldWithdrawals(),
     dryRun: config.dryRun,
     readinessGate: config.readinessGate,

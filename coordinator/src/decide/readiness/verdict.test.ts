@@ -13,6 +13,9 @@ const OPTIONAL = serviceOf('ws-daemon', {
   ],
 });
 
+/** The wall clock does not matter. */
+const at = (monotonicMs: number) => ({ monotonicMs, wallMs: 0 });
+
 type Situation = {
   freshness?: Freshness;
   probe?: boolean;
@@ -21,7 +24,7 @@ type Situation = {
 };
 
 function verdict({ freshness = { state: 'fresh' }, probe = true, pods = [pod()], requirePod = true }: Situation) {
-  return judgeService(requirePod ? WS_DAEMON_SERVICE : OPTIONAL, snapshot({ freshness, pods }, probe), 0);
+  return judgeService(requirePod ? WS_DAEMON_SERVICE : OPTIONAL, snapshot({ freshness, pods }, probe), at(0));
 }
 
 describe('a service', () => {
@@ -50,7 +53,9 @@ describe('a service', () => {
     expect(verdict({ probe: false }).cause).toBe('agent');
     expect(verdict({ freshness: { state: 'unheard' } }).cause).toBe('unknown');
     expect(verdict({}).cause).toBe('agent');
-    expect(withoutChecks(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map(), toldMs }), 30_000))).toEqual({
+    expect(
+      withoutChecks(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map(), toldMs }), at(30_000))),
+    ).toEqual({
       state: 'not-ready',
       reason: 'the agent does not report on ws-daemon',
       cause: 'silence',
@@ -79,7 +84,8 @@ describe('a service', () => {
   test('is unknown while its agent does not know, unless its pods say no', () => {
     const report = { name: 'ws-daemon', ready: false, unknown: true as const, since: '2026-01-01T00:00:00Z' };
     const services = new Map([['ws-daemon', { ...report, evidence: 'not known yet: x', digest: 'd' }]]);
-    const judge = (pods: ReturnType<typeof pod>[]) => judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), 0);
+    const judge = (pods: ReturnType<typeof pod>[]) =>
+      judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), at(0));
     expect(withoutChecks(judge([pod()]))).toEqual({ state: 'unknown', reason: 'not known yet: x', cause: 'unknown' });
     expect(judge([pod({ ready: false })]).state).toBe('not-ready');
   });
@@ -109,14 +115,17 @@ describe('a service with a CSI driver', () => {
     ['unknown', 'the CSINodes have not been listed yet', 'unknown' as const],
   ])('is %s where %s', (state, reason, known) => {
     const silent = { state: 'silent' as const };
-    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0)).toMatchObject({ state, reason });
+    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), at(0))).toMatchObject({
+      state,
+      reason,
+    });
   });
 });
 
 describe('a pod that was there before the Node', () => {
   const NODE_MS = Date.UTC(2026, 0, 1);
   const judge = (...pods: ReturnType<typeof pod>[]) =>
-    judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs: NODE_MS, pods }), 0);
+    judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs: NODE_MS, pods }), at(0));
   const before = (change: Parameters<typeof pod>[0] = {}) => pod({ createdAtMs: NODE_MS - 1000, ...change });
 
   test('does not count, and says why', () => {
@@ -143,28 +152,28 @@ describe('a pod that was there before the Node', () => {
 test('a pod that was created since the Node was counts whatever the clock of its kubelet says', () => {
   const createdAtMs = Date.UTC(2026, 0, 1);
   const pods = [pod({ createdAtMs, readySinceMs: Date.UTC(1970, 0, 2) })];
-  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs, pods }), 0).state).toBe('ready');
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs, pods }), at(0)).state).toBe('ready');
 });
 
 test('pods in a namespace that was not listed yet say nothing', () => {
-  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), 0).state).toBe('unknown');
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), at(0)).state).toBe('unknown');
 });
 
 test('an agent that was told of a check a moment ago need not report on it yet', () => {
   const service = serviceOf('mirror', { checks: [probeCheck('mirror')] });
   const judge = (nowMs: number) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }), nowMs).state;
+    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }), at(nowMs)).state;
   expect([judge(0), judge(29_999), judge(30_000)]).toEqual(['unknown', 'unknown', 'not-ready']);
   const later = (nowMs: number) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 100_000]]) }), nowMs).state;
+    judgeService(service, snapshot({ toldMs: new Map([[service.name, 100_000]]) }), at(nowMs)).state;
   expect([later(129_999), later(130_000)]).toEqual(['unknown', 'not-ready']);
-  expect(judgeService(service, snapshot(), 60_000).state).toBe('unknown');
+  expect(judgeService(service, snapshot(), at(60_000)).state).toBe('unknown');
 });
 
 test('what an agent reports counts, however lately it was told', () => {
   const service = serviceOf('ws-daemon', { checks: [probeCheck('ws-daemon')] });
   const judge = (ready: boolean) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }, ready), 0).state;
+    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }, ready), at(0)).state;
   expect([judge(true), judge(false)]).toEqual(['ready', 'not-ready']);
 });
 
@@ -182,7 +191,7 @@ describe('a service that needs devices', () => {
     ],
   });
   const machine = (...drivers: string[]) => ({ machine: { devices: gpus(...drivers), facts: {} } });
-  const evaluated = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), 0);
+  const evaluated = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), at(0));
 
   test('is ready when all of them are there', () => {
     expect(withoutChecks(evaluated(machine('nvidia', 'nvidia')))).toEqual({
@@ -226,7 +235,7 @@ describe('what drivers offer', () => {
     const { state, cause, reason } = judgeService(
       serviceOf('gpus', { checks: [{ name: 'offered', kind, predicates }] }),
       snapshot({ freshness: { state: 'silent' }, ...change }),
-      0,
+      at(0),
     );
     return [state, cause, reason];
   };
@@ -280,7 +289,7 @@ describe('of several checks', () => {
       ['unasked', 60_000],
     ]),
   });
-  const judge = (...checks: ServiceCheck[]) => judgeService(serviceOf('a', { checks }), seen, 60_000);
+  const judge = (...checks: ServiceCheck[]) => judgeService(serviceOf('a', { checks }), seen, at(60_000));
   const all = (...names: Outcome[]) => shortOf(judge(...names.map((name) => outcomes[name])));
   const any = (...names: Outcome[]) =>
     shortOf(judge({ name: 'any', kind: 'anyOf', checks: names.map((name) => outcomes[name]) }));

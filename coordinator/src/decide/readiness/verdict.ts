@@ -1,3 +1,4 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
 import { answer } from '../../model/inventory/predicate-result.ts';
 import {
@@ -13,6 +14,7 @@ import {
 import type { ObservedPod } from '../../state/observed-pod.ts';
 import { podsOfCheck, readyPodIn } from '../../state/service-pods.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
+import { conditionVerdict } from './condition-verdict.ts';
 
 /** What a check says of a service on a node, with the evidence as a sentence for people. */
 export type Verdict = {
@@ -38,30 +40,32 @@ const TOLD_MS = 30_000;
 
 /**
  * Ready means that every check passes. What the coordinator sees itself, such as pods and CSINodes, counts at once, also
- * while the agent is silent; its silence does not affect devices. `nowMs` is monotonic.
+ * while the agent is silent; its silence does not affect devices.
  */
-export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: number): ServiceVerdict {
+export function judgeService(service: Service, snapshot: NodeSnapshot, now: Moment): ServiceVerdict {
   const checks = service.checks
     .filter((check) => check.kind !== 'pods' || !check.pods.optional)
-    .map((check) => ({ name: check.name, ...judgeCheck(check, { service, snapshot, nowMs }) }));
+    .map((check) => ({ name: check.name, ...judgeCheck(check, { service, snapshot, now }) }));
   return { ...allOf(checks), checks };
 }
 
-type Subject = { service: Service; snapshot: NodeSnapshot; nowMs: number };
+type Subject = { service: Service; snapshot: NodeSnapshot; now: Moment };
 
 function judgeCheck(check: ServiceCheck, subject: Subject): Verdict {
   if (check.kind === 'anyOf') return anyOf(check.checks.map((each) => judgeSingle(each, subject)));
   return judgeSingle(check, subject);
 }
 
-function judgeSingle(check: SingleCheck, { service, snapshot, nowMs }: Subject): Verdict {
+function judgeSingle(check: SingleCheck, { service, snapshot, now }: Subject): Verdict {
   switch (check.kind) {
     case 'pods':
       return podVerdict(check, service, snapshot);
     case 'probe':
-      return agentVerdict(check, snapshot, nowMs);
+      return agentVerdict(check, snapshot, now.monotonicMs);
     case 'csiNode':
       return csiVerdict(check.driver, snapshot);
+    case 'condition':
+      return conditionVerdict(check, snapshot, now);
     case 'device':
     case 'resource':
     case 'dra':

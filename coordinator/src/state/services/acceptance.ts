@@ -10,7 +10,13 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
-import { probeChecksOf, type Service, type ServiceProbe, singleChecksOf } from '../../model/services.ts';
+import {
+  conditionChecksOf,
+  probeChecksOf,
+  type Service,
+  type ServiceProbe,
+  singleChecksOf,
+} from '../../model/services.ts';
 import { wireProbe } from '../../model/wire-probe.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -103,6 +109,38 @@ class Circles {
   }
 }
 
+/** Names of the services in force by the types of conditions that they publish, and that they check. */
+type ConditionUse = { published: Map<string, string>; checked: Map<string, string> };
+
+function use({ published, checked }: ConditionUse, service: Service): void {
+  const { condition } = service.publish;
+  if (condition !== undefined) published.set(condition, service.name);
+  for (const { type } of conditionChecksOf(service)) if (!checked.has(type)) checked.set(type, service.name);
+}
+
+/** A condition that rollcall publishes says what it knows already: a service that went by it could keep itself ready. */
+function conditionCircle(service: Service, { published, checked }: ConditionUse): Refusal | undefined {
+  const { condition } = service.publish;
+  for (const { name, type } of conditionChecksOf(service)) {
+    const owner = type === condition ? service.name : published.get(type);
+    if (owner === undefined) continue;
+    const message = `The check ${name} asks for the condition ${type}, which the NodeService ${owner} publishes: use a condition that somebody else writes`;
+    return { reason: 'ChecksOwnCondition', message };
+  }
+  const older = condition === undefined ? undefined : checked.get(condition);
+  if (older === undefined) return undefined;
+  const message = `The NodeService ${older}, which is older, checks the condition ${condition}: publish another type`;
+  return { reason: 'ConditionChecked', message };
+}
+
+/** Conditions that kubelets write come with every heartbeat, and are not kept. */
+function kubeletCondition(service: Service): Refusal | undefined {
+  const found = conditionChecksOf(service).find(({ type }) => KUBELET_CONDITIONS.includes(type));
+  if (!found) return undefined;
+  const message = `The check ${found.name} asks for ${found.type}, which the kubelet writes and Kubernetes itself acts on: use another condition`;
+  return { reason: 'KubeletCondition', message };
+}
+
 function selectsBy(key: string, what: string): Refusal {
   return { reason: 'SelectsByService', message: `nodeSelector names ${key}, which ${what}` };
 }
@@ -154,6 +192,7 @@ export function refusalsOf(
   const names = new Set(options.builtIn.map(({ name }) => name));
   const budget = new ListBudget(SERVICE_LIST_BYTES_MAX);
   const circles = new Circles(options.impliedBy);
+  const conditions: ConditionUse = { published: new Map(), checked: new Map() };
   for (const service of options.builtIn) {
     budget.take(service);
     circles.add(service);
@@ -164,6 +203,7 @@ export function refusalsOf(
     const refusal =
       unknownField(object) ??
       unknownDevice(service) ??
+      kubeletCondition(service) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
       nameTooLong(service) ??
       noExecute(service, options) ??
@@ -171,6 +211,7 @@ export function refusalsOf(
       firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
       firstOf(keysOf(service), (key) => keyTaken(key, owners)) ??
       circles.refusal(service) ??
+      conditionCircle(service, conditions) ??
       intolerant(service, options) ??
       tooLarge(service, budget);
     refusals.set(object, refusal);
@@ -178,6 +219,7 @@ export function refusalsOf(
     budget.take(service);
     circles.add(service);
     for (const key of keysOf(service)) owners.set(idOf(key), service.name);
+    use(conditions, service);
   }
   return refusals;
 }

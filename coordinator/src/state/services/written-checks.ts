@@ -1,7 +1,14 @@
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { durationMs } from '../../model/duration.ts';
 import { any, type Check, duration, labelSelector, listOf, objectOf, oneOf, text } from '../../model/known-fields.ts';
-import type { InventoryPredicate, ServiceCheck, ServicePods, ServiceProbe, SingleCheck } from '../../model/services.ts';
+import type {
+  ConditionCheck,
+  InventoryPredicate,
+  ServiceCheck,
+  ServicePods,
+  ServiceProbe,
+  SingleCheck,
+} from '../../model/services.ts';
 
 /** A check as it is written in a NodeService: its name, one kind, and for a probe its times and thresholds. */
 export type WrittenCheck = {
@@ -30,14 +37,45 @@ const PROBES: Record<string, Check> = {
   grpc: objectOf({}, { port: any, socket: any, service: any, ...host }),
   csi: objectOf({ socket: any }),
   unix: path,
-  file: objectOf({ path: any }, { maxAge: duration }),
+  file: objectOf({ path: any }, { maxAge: duration, expectedFirstLine: text }),
+  dns: objectOf({}, { name: text }),
+  kubernetesService: objectOf({}),
 };
+
+/** All nodes ask the same servers. */
+const PERIOD_MS: Readonly<Record<string, number>> = { dns: 10_000, kubernetesService: 10_000 };
 
 /** The checks of the coordinator, by kind: the fields, and how they are read. */
 const SEEN: Record<string, { fields: Check; read: ReadKind }> = {
   pods: {
     fields: objectOf({ namespace: text, selector: labelSelector }, { daemonSet: text }),
     read: (pods: ServicePods, { written: { name } }) => ({ name, kind: 'pods', pods }),
+  },
+  condition: {
+    fields: objectOf(
+      { type: text },
+      {
+        status: oneOf('True', 'False', 'Unknown'),
+        for: duration,
+        missing: oneOf('Unknown', 'Pass', 'Fail'),
+        reporter: objectOf({ namespace: text, selector: labelSelector }),
+        maxHeartbeatAge: duration,
+      },
+    ),
+    read: (condition: WrittenCondition, { id, written: { name } }) => {
+      const { type, status = 'True', missing = 'Unknown', reporter } = condition;
+      return given({
+        name,
+        kind: 'condition',
+        id,
+        type,
+        status,
+        forMs: readDuration(condition.for) ?? 0,
+        missing,
+        reporter,
+        maxHeartbeatAgeMs: readDuration(condition.maxHeartbeatAge),
+      });
+    },
   },
   csiNode: {
     fields: objectOf({ driver: text }),
@@ -71,6 +109,9 @@ const SEEN: Record<string, { fields: Check; read: ReadKind }> = {
     }),
   },
 };
+
+type WrittenCondition = Pick<ConditionCheck, 'type' | 'reporter'> &
+  Partial<Pick<ConditionCheck, 'status' | 'missing'>> & { for?: string; maxHeartbeatAge?: string };
 
 type Device = { name: string; minCount?: number; driver?: string };
 
@@ -130,7 +171,7 @@ function readProbe(written: WrittenCheck): ServiceProbe {
     ProbeSettings;
   const { period, timeout, failureThreshold, successThreshold } = written;
   const times = {
-    periodMilliseconds: readDuration(period),
+    periodMilliseconds: readDuration(period) ?? PERIOD_MS[kind],
     timeoutMilliseconds: readDuration(timeout),
     failureThreshold,
     successThreshold,
