@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type DnsAnswer, TestDnsServer } from '../testing/dns-server.ts';
 import { openLineFor } from './testing/ask-once.ts';
+import { type DnsAnswer, TestDnsServer } from './testing/dns-server.ts';
 import { within } from './testing/limits.ts';
 import { temporaryDirectory } from './testing/local-files.ts';
 

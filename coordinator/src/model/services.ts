@@ -59,7 +59,7 @@ export function formatPredicate({ name, test }: InventoryPredicate): string {
   return isOrder(test) ? `${name} ${test.op} ${test.bound}` : `the driver ${test.values}`;
 }
 
-/** A condition of the Node that somebody else writes has this status, and its reporter is alive. */
+/** A condition of the Node that another component writes has this status, and its reporter is alive. */
 export type ConditionCheck = {
   name: string;
   kind: 'condition';

@@ -1,3 +1,5 @@
+import { KUBELET_CONDITIONS } from '@rollcall/common/well-known.ts';
+import { celList } from './cel.ts';
 import { text, validation } from './crd-parts.ts';
 import { labelSelector } from './label-selector.ts';
 
@@ -162,7 +164,28 @@ const PROBES = {
     properties: {
       path: pathOnNode('path', 'file'),
       maxAge: duration('maxAge', 'Maximum time since the last write to the file.'),
+      expectedFirstLine: text(
+        'First line that the file must have. Another one fails the check, and its first 200 characters are the reason.',
+        { maxLength: 200 },
+      ),
     },
+  },
+  dns: {
+    description:
+      'Passes if a name has an address in DNS, as for any pod of the node. Agents on the network of the host cannot tell. The default period is 10s.',
+    type: 'object',
+    properties: {
+      name: text('Name to resolve. Defaults to kubernetes.default.svc.', {
+        maxLength: 253,
+        pattern: '^[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?[.]?$',
+      }),
+    },
+  },
+  kubernetesService: {
+    description:
+      'Passes if the API server answers a TLS handshake at the address of its Service, as for any pod of the node. Agents on the network of the host cannot tell. The default period is 10s.',
+    type: 'object',
+    properties: {},
   },
 };
 
@@ -188,6 +211,37 @@ const SEEN = {
       selector: labelSelector('Label selector of the pods.', true),
       daemonSet: text('Only pods that this DaemonSet controls count.', SUBDOMAIN),
     },
+  },
+  condition: {
+    description:
+      'Passes if a condition of the Node, which another component writes, has a status. While its reporter is not Ready on the node, nothing that it says counts.',
+    type: 'object',
+    required: ['type'],
+    properties: {
+      type: text('Type of the condition.', { minLength: 1, maxLength: 316 }),
+      status: text('Status that is healthy.', { enum: ['True', 'False', 'Unknown'], default: 'True' }),
+      for: duration('for', 'Time for which it must have had this status, by lastTransitionTime.'),
+      missing: text('What it means that the node does not have the condition.', {
+        enum: ['Unknown', 'Pass', 'Fail'],
+        default: 'Unknown',
+      }),
+      reporter: {
+        description: 'Pods that write the condition. One of them on the node must be Ready.',
+        type: 'object',
+        required: ['namespace', 'selector'],
+        properties: {
+          namespace: text('Namespace of the pods.', NAMESPACE),
+          selector: labelSelector('Label selector of the pods.', true),
+        },
+      },
+      maxHeartbeatAge: duration('maxHeartbeatAge', 'Maximum age of lastHeartbeatTime.'),
+    },
+    'x-kubernetes-validations': [
+      validation(
+        `!(self.type in ${celList(KUBELET_CONDITIONS)})`,
+        'the kubelet and networks write this condition, and Kubernetes itself acts on it: use another type',
+      ),
+    ],
   },
   csiNode: {
     description: 'Passes if the CSINode of the node lists the driver.',

@@ -8,7 +8,7 @@ import type { Verdict } from './verdict.ts';
 const MISSING = { Unknown: 'unknown', Pass: 'ready', Fail: 'not-ready' } as const;
 
 /**
- * What a condition that somebody else writes says of a node. While nothing vouches for it, nothing it says counts: it is
+ * What a condition that another component writes says of a node. While nothing vouches for it, nothing it says counts: it is
  * unknown for the silence window, and then not ready by silence, unless a guard holds.
  */
 export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, now: Moment): Verdict {

@@ -37,6 +37,35 @@ function refused(
   return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
 }
 
+describe('a check of a condition', () => {
+  const YOUNG = '2026-01-02T00:00:00Z';
+  const checks = (type: string) => [{ name: 'kernel', condition: { type } }];
+
+  test('may not be of one that the service publishes itself, or an older service', () => {
+    const own = object('own', { checks: checks('example.com/A'), publish: { condition: 'example.com/A' } });
+    expect(refused([own])).toEqual({ own: 'ChecksOwnCondition' });
+    const older = object('z', { publish: { condition: 'example.com/A' } });
+    const younger = object('a', { checks: checks('example.com/A') }, YOUNG);
+    expect(refused([younger, older])).toEqual({ a: 'ChecksOwnCondition' });
+  });
+
+  test('keeps a younger service from publishing it', () => {
+    const older = object('z', { checks: [{ name: 'any', anyOf: checks('example.com/A') }] });
+    const younger = object('a', { publish: { condition: 'example.com/A' } }, YOUNG);
+    expect(refused([younger, older])).toEqual({ a: 'ConditionChecked' });
+  });
+
+  test('does not count where the service is refused', () => {
+    const older = object('z', { checks: checks('example.com/A'), publish: { label: 'agentpool' } });
+    const younger = object('a', { publish: { condition: 'example.com/A' } }, YOUNG);
+    expect(Object.keys(refused([younger, older]))).toEqual(['z']);
+  });
+
+  test.each(['Ready', 'MemoryPressure'])('may not be of one that the kubelet writes: %s', (type) => {
+    expect(refused([object('a', { checks: checks(type) })])).toEqual({ a: 'KubeletCondition' });
+  });
+});
+
 /** A rule that derives the label `implied` from the default label of this service. */
 const impliedByLabelOf = (name: string) => (labels: readonly string[]) =>
   new Set(labels.includes(`service.rollcall.dev/${name}`) ? ['implied'] : []);

@@ -124,7 +124,7 @@ function conditionCircle(service: Service, { published, checked }: ConditionUse)
   for (const { name, type } of conditionChecksOf(service)) {
     const owner = type === condition ? service.name : published.get(type);
     if (owner === undefined) continue;
-    const message = `The check ${name} asks for the condition ${type}, which the NodeService ${owner} publishes: use a condition that somebody else writes`;
+    const message = `The check ${name} asks for the condition ${type}, which the NodeService ${owner} publishes: use a condition that another component writes`;
     return { reason: 'ChecksOwnCondition', message };
   }
   const older = condition === undefined ? undefined : checked.get(condition);
